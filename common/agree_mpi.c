@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Agreement on a result; see agree_mpi.h. */
+#include "common/agree_mpi.h"
+
+#include "common/errtext.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { IS_ERROR, IS_VERDICT, IS_FINE };
+
+int agree(MPI_Comm comm, int code, char *err)
+{
+    int size, rank, failed;
+    MPI_Comm_size(comm, &size);
+    if (size == 1) return code;
+    MPI_Comm_rank(comm, &rank);
+    struct {
+        int class, rank;
+    } mine = {code < 0 ? IS_ERROR : code > 0 ? IS_VERDICT : IS_FINE, rank}, worst;
+    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, comm);
+    if (worst.class == IS_FINE) return 0;
+
+    struct {
+        int code;
+        char text[ERRTEXT_SIZE];
+    } said;
+    memset(&said, 0, sizeof said);
+    said.code = code;
+    if (rank == worst.rank) snprintf(said.text, sizeof said.text, "%s", err);
+    MPI_Bcast(&said, (int)sizeof said, MPI_BYTE, worst.rank, comm);
+    int is_like = mine.class == worst.class;
+    MPI_Allreduce(&is_like, &failed, 1, MPI_INT, MPI_SUM, comm);
+    snprintf(err, ERRTEXT_SIZE, "%s", said.text);
+    if (failed == 1) return err_wrap(err, said.code, "rank %d", worst.rank);
+    return err_wrap(err, said.code, "on %d ranks, first rank %d", failed, worst.rank);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files below a folder without following links; see beneath.h. */
+#include "common/beneath.h"
+
+#include "common/errtext.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+int beneath_check_name(const char *name, char *err)
+{
+    size_t len = name ? strnlen(name, BENEATH_NAME_MAX) : 0;
+    if (len == 0) return err_set(err, -EINVAL, "empty file name");
+    if (len == BENEATH_NAME_MAX)
+        return err_set(err, -EINVAL, "file name \"%.60s...\" is longer than %d bytes",
+                       name, BENEATH_NAME_MAX - 1);
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return err_set(err, -EINVAL,
+                           "file name with a control character (byte 0x%02x at %zu)",
+                           (unsigned char)*c, (size_t)(c - name));
+    for (const char *part = name;; part++) {
+        size_t n = strcspn(part, "/");
+        if (n == 0)
+            return err_set(err, -EINVAL, "file name \"%s\" %s", name,
+                           part == name ? "is not relative" : "has an empty component");
+        if ((n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+            return err_set(err, -EINVAL, "file name \"%s\" has a component \"%.*s\"",
+                           name, (int)n, part);
+        part += n;
+        if (!*part) return 0;
+    }
+}
+
+int beneath_open_folder(const char *path, int *dir, char *err)
+{
+    int fd = open(path, FOLDER_FLAGS);
+    if (fd < 0) return err_sys(err, -errno, "open folder %s", path);
+    *dir = fd;
+    return 0;
+}
+
+static int open_component(int dir, const char *part, mode_t mode)
+{
+    if (mode && mkdirat(dir, part, mode) != 0 && errno != EEXIST) return -errno;
+    int fd = openat(dir, part, FOLDER_FLAGS);
+    return fd < 0 ? -errno : fd;
+}
+
+int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
+                        const char **last, char *err)
+{
+    char part[BENEATH_NAME_MAX];
+    int rc = beneath_check_name(name, err);
+    if (rc) return rc;
+    int here = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    if (here < 0) return err_sys(err, -errno, "open folder of %s", name);
+    const char *start = name, *slash;
+    while ((slash = strchr(start, '/')) != NULL) {
+        memcpy(part, start, (size_t)(slash - start));
+        part[slash - start] = 0;
+        int next = open_component(here, part, mode);
+        io_close(&here);
+        if (next < 0)
+            return err_sys(err, next, "%s %.*s", mode ? "make folder" : "open folder",
+                           (int)(slash - name), name);
+        here = next;
+        start = slash + 1;
+    }
+    *parent = here;
+    *last = start;
+    return 0;
+}
+
+static int refuse_irregular(int fd, const char *name, char *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", name);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -EINVAL, "%s is not a regular file", name);
+    return 0;
+}
+
+int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, char *err)
+{
+    int parent;
+    const char *last;
+    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    if (rc) return rc;
+    int extra = O_CLOEXEC | O_NOFOLLOW | (flags & O_CREAT ? 0 : O_NONBLOCK);
+    int file = openat(parent, last, flags | extra, mode);
+    rc = file < 0 ? err_sys(err, -errno, "open %s", name)
+                  : refuse_irregular(file, name, err);
+    io_close(&parent);
+    if (rc) {
+        if (file >= 0) io_close(&file);
+        return rc;
+    }
+    *fd = file;
+    return 0;
+}
+
+int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err)
+{
+    int parent;
+    const char *last;
+    int rc = beneath_open_parent(dir, name, mode, &parent, &last, err);
+    if (rc) return rc;
+    int made = open_component(parent, last, mode);
+    io_close(&parent);
+    if (made < 0) return err_sys(err, made, "make folder %s", name);
+    io_close(&made);
+    return 0;
+}
+
+static int remove_at(int dir, const char *name, int flags, char *err)
+{
+    int parent;
+    const char *last;
+    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    if (rc == -ENOENT) return 0;
+    if (rc) return rc;
+    if (unlinkat(parent, last, flags) != 0 && errno != ENOENT)
+        rc = err_sys(err, -errno, "remove %s", name);
+    io_close(&parent);
+    return rc;
+}
+
+int beneath_unlink(int dir, const char *name, char *err)
+{
+    return remove_at(dir, name, 0, err);
+}
+
+int beneath_rmdir(int dir, const char *name, char *err)
+{
+    return remove_at(dir, name, AT_REMOVEDIR, err);
+}
+
+int beneath_stat(int dir, const char *name, struct stat *st, char *err)
+{
+    int parent;
+    const char *last;
+    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    if (rc) return rc;
+    if (fstatat(parent, last, st, AT_SYMLINK_NOFOLLOW) != 0)
+        rc = err_sys(err, -errno, "stat %s", name);
+    io_close(&parent);
+    return rc;
+}
+
+static int refuse_foreign(int fd, const char *base, const char *name, size_t len,
+                          char *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return err_sys(err, -errno, "stat %s/%.*s", base, (int)len, name);
+    if (st.st_uid != geteuid())
+        return err_set(err, -EPERM, "%s/%.*s belongs to user %ld, not to us (%ld)", base,
+                       (int)len, name, (long)st.st_uid, (long)geteuid());
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return err_set(err, -EPERM, "%s/%.*s can be written by others (mode %03o)", base,
+                       (int)len, name, (unsigned)(st.st_mode & 0777));
+    return 0;
+}
+
+int beneath_private_folder(const char *base, const char *name, int *dir, char *err)
+{
+    char part[BENEATH_NAME_MAX];
+    int rc = beneath_check_name(name, err);
+    if (rc) return rc;
+    int here = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (here < 0) return err_sys(err, -errno, "open folder %s", base);
+    for (const char *start = name; start;) {
+        size_t len = strcspn(start, "/"), end = (size_t)(start - name) + len;
+        memcpy(part, start, len);
+        part[len] = 0;
+        int next = open_component(here, part, 0700);
+        io_close(&here);
+        if (next < 0)
+            return err_sys(err, next, "make folder %s/%.*s", base, (int)end, name);
+        here = next;
+        rc = refuse_foreign(here, base, name, end, err);
+        if (rc) {
+            io_close(&here);
+            return rc;
+        }
+        start = start[len] ? start + len + 1 : NULL;
+    }
+    *dir = here;
+    return 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_BENEATH_H
+#define COMMON_BENEATH_H
+
+/* Files below a folder, reached without ever following a symbolic link.
+ *
+ * Names come out of files that others may have written, and cache folders lie in places
+ * where anyone may create a link. So a name is checked first, and each of its components
+ * is opened relative to the descriptor of the one before, with O_NOFOLLOW. All functions
+ * return 0 or -errno and fill err. */
+
+#include "common/prefix.h"
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* Longest accepted name, in bytes with its NUL (SCR_MAX_FILENAME). */
+#define BENEATH_NAME_MAX 1024
+
+#define beneath_check_name COMMON(beneath_check_name)
+#define beneath_open_folder COMMON(beneath_open_folder)
+#define beneath_open COMMON(beneath_open)
+#define beneath_open_parent COMMON(beneath_open_parent)
+#define beneath_mkdirs COMMON(beneath_mkdirs)
+#define beneath_unlink COMMON(beneath_unlink)
+#define beneath_rmdir COMMON(beneath_rmdir)
+#define beneath_stat COMMON(beneath_stat)
+#define beneath_private_folder COMMON(beneath_private_folder)
+
+/* -EINVAL unless name is relative, shorter than BENEATH_NAME_MAX, has no empty, "." or
+ * ".." component and no control character. */
+int beneath_check_name(const char *name, char *err);
+
+/* Opens a folder by path for use as `dir` below; the last component may not be a link. */
+int beneath_open_folder(const char *path, int *dir, char *err);
+
+/* Opens name below dir. O_CLOEXEC, O_NOFOLLOW and (without O_CREAT) O_NONBLOCK are added;
+ * anything but a regular file is refused with -EINVAL. */
+int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, char *err);
+
+/* Opens the folder that holds name; *last points to its last component inside name. With
+ * a mode other than 0 missing folders are created with it. */
+int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
+                        const char **last, char *err);
+
+/* Creates the folder name below dir, and those above it, where missing. */
+int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err);
+
+/* Removes; what is already gone is no error. rmdir of a folder that is not empty:
+ * -ENOTEMPTY. */
+int beneath_unlink(int dir, const char *name, char *err);
+int beneath_rmdir(int dir, const char *name, char *err);
+
+/* lstat of name below dir. */
+int beneath_stat(int dir, const char *name, struct stat *st, char *err);
+
+/* Creates (0700) and opens base/name, where base exists and may be world-writable. Each
+ * component of name must be a real folder, owned by the effective user, and writable by
+ * nobody else; otherwise -EPERM and a text that says whose it is. */
+int beneath_private_folder(const char *base, const char *name, int *dir, char *err);
+
+#endif

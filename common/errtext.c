@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Error texts; see errtext.h. */
+#include "common/errtext.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void append(char *err, const char *text)
+{
+    size_t used = strlen(err);
+    if (used < ERRTEXT_SIZE - 1) snprintf(err + used, ERRTEXT_SIZE - used, ": %s", text);
+}
+
+int err_set(char *err, int code, const char *format, ...)
+{
+    if (!err) return code;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err, ERRTEXT_SIZE, format, args);
+    va_end(args);
+    return code;
+}
+
+int err_sys(char *err, int code, const char *format, ...)
+{
+    if (!err) return code;
+    char reason[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err, ERRTEXT_SIZE, format, args);
+    va_end(args);
+    append(err, strerror_r(code < 0 ? -code : code, reason, sizeof reason));
+    return code;
+}
+
+int err_wrap(char *err, int code, const char *format, ...)
+{
+    if (!err) return code;
+    char cause[ERRTEXT_SIZE];
+    snprintf(cause, sizeof cause, "%s", err);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err, ERRTEXT_SIZE, format, args);
+    va_end(args);
+    append(err, cause);
+    return code;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_ERRTEXT_H
+#define COMMON_ERRTEXT_H
+
+/* Text for people that travels beside an error code.
+ *
+ * Every function that can fail in an interesting way ends its parameters with `char
+ * *err`: NULL, or a buffer of at least ERRTEXT_SIZE bytes, written only on failure. The
+ * functions below fill it and return the code, so that a failure is one statement:
+ *
+ *     if (fd < 0) return err_sys(err, -errno, "open %s", path);
+ *     rc = load(dir, err);
+ *     if (rc) return err_wrap(err, rc, "read index");      // "read index: open x: No
+ * such file"
+ */
+
+#include "common/prefix.h"
+
+#define ERRTEXT_SIZE 512
+
+#define err_set COMMON(err_set)
+#define err_sys COMMON(err_sys)
+#define err_wrap COMMON(err_wrap)
+
+/* Stores the formatted text in err (cut to fit) and returns code. */
+int err_set(char *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* As err_set, followed by ": " and the system's text for -code. */
+int err_sys(char *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts the formatted text and ": " before what err already holds, and returns code. */
+int err_wrap(char *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Text to numbers; see number.h. */
+#include "common/number.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int finish(const char *text, const char *end)
+{
+    if (errno == ERANGE) return -ERANGE;
+    return end == text || *end ? -EINVAL : 0;
+}
+
+int number_int64(const char *text, int64_t *value)
+{
+    char *end;
+    if (!text || !(isdigit((unsigned char)*text) || *text == '-' || *text == '+'))
+        return -EINVAL;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    int rc = finish(text, end);
+    if (!rc) *value = v;
+    return rc;
+}
+
+int number_uint64(const char *text, uint64_t *value)
+{
+    char *end;
+    if (!text || !isdigit((unsigned char)*text)) return -EINVAL;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
+    int rc = finish(text, end);
+    if (!rc) *value = v;
+    return rc;
+}
+
+int number_double(const char *text, double *value)
+{
+    char *end;
+    if (!text || !*text || isspace((unsigned char)*text)) return -EINVAL;
+    errno = 0;
+    double v = strtod(text, &end);
+    int rc = finish(text, end);
+    if (!rc && !isfinite(v)) rc = -EINVAL;
+    if (!rc) *value = v;
+    return rc;
+}

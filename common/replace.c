@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Atomic, durable replacement of a file; see replace.h. */
+#include "common/replace.h"
+
+#include "common/errtext.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static int create_temporary(replacement *r)
+{
+    for (int tries = 0; tries < 16; tries++) {
+        uint64_t random;
+        if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) return -errno;
+        snprintf(r->temporary, sizeof r->temporary, ".%016llx.tmp",
+                 (unsigned long long)random);
+        r->fd = openat(r->parent, r->temporary,
+                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (r->fd >= 0) return 0;
+        if (errno != EEXIST) return -errno;
+    }
+    return -EEXIST;
+}
+
+int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *err)
+{
+    const char *last;
+    int rc = beneath_open_parent(dir, name, 0, &r->parent, &last, err);
+    if (rc) return rc;
+    snprintf(r->final, sizeof r->final, "%s", last);
+    rc = create_temporary(r);
+    if (rc) {
+        io_close(&r->parent);
+        return err_sys(err, rc, "create a temporary file for %s", name);
+    }
+    if (fchmod(r->fd, mode) != 0) {
+        rc = err_sys(err, -errno, "set the mode of %s", name);
+        replace_abort(r);
+    }
+    return rc;
+}
+
+int replace_commit(replacement *r, char *err)
+{
+    int rc = io_fsync(r->fd);
+    if (rc) {
+        replace_abort(r);
+        return err_sys(err, rc, "fsync %s", r->final);
+    }
+    rc = io_close(&r->fd);
+    if (rc) {
+        replace_abort(r);
+        return err_sys(err, rc, "close %s", r->final);
+    }
+    if (renameat(r->parent, r->temporary, r->parent, r->final) != 0) {
+        rc = -errno;
+        replace_abort(r);
+        return err_sys(err, rc, "rename to %s", r->final);
+    }
+    rc = io_fsync(r->parent);
+    io_close(&r->parent);
+    return rc ? err_sys(err, rc, "fsync of the folder of %s (the file is in place)",
+                        r->final)
+              : 0;
+}
+
+void replace_abort(replacement *r)
+{
+    io_close(&r->fd);
+    unlinkat(r->parent, r->temporary, 0);
+    io_close(&r->parent);
+}
+
+int replace_bytes(int dir, const char *name, mode_t mode, const void *data, size_t size,
+                  char *err)
+{
+    replacement r;
+    int rc = replace_begin(dir, name, mode, &r, err);
+    if (rc) return rc;
+    rc = io_write(r.fd, data, size);
+    if (rc) {
+        replace_abort(&r);
+        return err_sys(err, rc, "write %s", name);
+    }
+    return replace_commit(&r, err);
+}

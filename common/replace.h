@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_REPLACE_H
+#define COMMON_REPLACE_H
+
+/* Old or new, never torn: the one way in which a file that carries state is written.
+ *
+ * A replacement is a new file with a temporary name in the same folder. The caller writes
+ * to its descriptor; commit makes it durable and renames it, abort removes it:
+ *
+ *     replacement r;
+ *     rc = replace_begin(dir, "index.scr", 0600, &r, err);
+ *     if (rc) return rc;
+ *     rc = io_write(r.fd, data, size);
+ *     if (rc) { replace_abort(&r); return err_sys(err, rc, "write %s", name); }
+ *     return replace_commit(&r, err);
+ */
+
+#include "common/beneath.h"
+#include "common/prefix.h"
+
+#define replace_begin COMMON(replace_begin)
+#define replace_commit COMMON(replace_commit)
+#define replace_abort COMMON(replace_abort)
+#define replace_bytes COMMON(replace_bytes)
+
+typedef struct replacement {
+    int fd;                       /* open for reading and writing */
+    int parent;                   /* folder of the file */
+    char final[BENEATH_NAME_MAX]; /* last component, now and ... */
+    char temporary[256];          /* ... until the commit: ".<16 hex digits>.tmp" */
+} replacement;
+
+/* Starts a replacement of name (no link is followed, see beneath.h) below dir. */
+int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *err);
+
+/* fsync, close, rename, fsync of the folder. On failure the old file stays and the new
+ * one is removed, unless only the folder's fsync failed: then the new file has its name
+ * but may not survive a power loss, and the error says so. */
+int replace_commit(replacement *r, char *err);
+
+/* Removes the new file; the old one stays. */
+void replace_abort(replacement *r);
+
+/* All of it for size bytes at data. */
+int replace_bytes(int dir, const char *name, mode_t mode, const void *data, size_t size,
+                  char *err);
+
+#endif

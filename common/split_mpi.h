@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_SPLIT_MPI_H
+#define COMMON_SPLIT_MPI_H
+
+/* Groups of processes that name the same string. */
+
+#include "common/prefix.h"
+#include <mpi.h>
+
+/* Longest string, in bytes with its NUL. */
+#define SPLIT_STRING_SIZE 1024
+
+#define split_by_string COMMON(split_by_string)
+
+/* Collective over comm. *group becomes a new communicator of all ranks that gave an equal
+ * string, ordered as in comm; the caller frees it, and has checked the string's length.
+ * No rank sees more strings than its own and, when two strings have the same hash, one
+ * more per attempt. */
+void split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FILO_FILO_H
+#define FILO_FILO_H
+
+/* A distributed list of files, to a folder and back.
+ *
+ * Each rank of a communicator has some files in storage of its own. flush copies them all
+ * below one folder of a shared file system and writes a map there of which rank wrote
+ * which files; read_map hands every rank its part of the map, and fetch copies the files
+ * back. The map is a tree of kvtree files of at most 1 MB each ("rank2file",
+ * docs/formats/rank2file.md); all names in it are relative, so that the folder may be
+ * moved.
+ *
+ * Every function is collective over comm and returns the same value on every rank: 0,
+ * -errno, or a verdict where one is listed. */
+
+#include <mpi.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Size of every `char *err`: NULL, or a buffer of at least this many bytes that gets a
+ * text for people when the function fails, and is left alone otherwise. */
+#define FILO_ERROR_SIZE 512
+
+/* Verdict: the folder does not hold what its map says, or the map is damaged; err names
+ * the file. */
+#define FILO_DAMAGED 1
+
+/* Name of the root of the map below its folder, where none is given. */
+#define FILO_MAP ".scr/rank2file.scr"
+
+typedef struct filo_file {
+    char *local;   /* absolute path of the rank's own copy */
+    char *name;    /* below the folder, relative and without ".." */
+    uint64_t size; /* bytes */
+    uint32_t crc;  /* CRC32, when has_crc */
+    int has_crc;
+} filo_file;
+
+typedef struct filo_options {
+    const char *method; /* transfer method of libaxl-lite; NULL: "sync" */
+    int checksum;       /* flush: compute checksums; fetch: verify those in the map */
+    size_t map_limit;   /* most bytes per map file; 0: 1 MB */
+} filo_options;
+
+/* Copies count files from local to folder/name; missing folders are made. size must be
+ * that of the local file; size, crc and has_crc of each file are filled in, and has_crc
+ * on entry demands that the bytes read have that crc (a local file that was altered is
+ * -EIO). Then the map is written to folder/map. On failure files may be in place, but no
+ * new map names them. options may be NULL. */
+int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
+               filo_file files[], const filo_options *options, char *err);
+
+/* Reads the map below folder. *files (freed with filo_files_free) are the *count files of
+ * this rank, local being NULL; *ranks is the number of ranks that wrote them, which may
+ * differ from comm's: entries of ranks that comm does not have are not given to anyone.
+ */
+int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks,
+                  int *count, filo_file **files, const filo_options *options, char *err);
+
+/* Copies count files from folder/name to local and verifies size and checksum.
+ * FILO_DAMAGED when a file is missing, has another size or other bytes. On failure no
+ * rank keeps a file that it fetched. */
+int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
+               const filo_options *options, char *err);
+
+/* Frees count files with their strings; NULL is fine; returns NULL. */
+filo_file *filo_files_free(int count, filo_file *files);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef KVTREE_KVTREE_H
+#define KVTREE_KVTREE_H
+
+/* A tree of strings.
+ *
+ * A kvtree holds elements in order of insertion. Each element has a key, unique within
+ * its tree, and a value, which is again a kvtree (often empty). By convention a scalar is
+ * a key whose only child is the value, so that trees print, travel and are stored without
+ * a schema:
+ *
+ *     kvtree *tree = kvtree_new();
+ *     kvtree *file = kvtree_set_kv(kvtree_set_kv_int(tree, "RANK", 0), "FILE",
+ * "rank_0.ckpt"); kvtree_util_set_bytecount(file, "SIZE", 524294);
+ *     kvtree_write_file("map.scr", tree);
+ *     kvtree_delete(&tree);
+ *
+ * Not thread-safe: one thread at a time may use a tree. NULL stands for an empty tree
+ * wherever a tree is read; writing to NULL does nothing. Functions returning int give
+ * KVTREE_SUCCESS or -errno
+ * (-ENOMEM without memory, -EBADMSG for damaged data). Vocabulary and bytes:
+ * docs/formats/kvtree.md. */
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KVTREE_SUCCESS 0
+
+/* Size of every `char *err`: NULL, or a buffer of at least this many bytes that gets a
+ * text for people when the function fails, and is left alone otherwise. */
+#define KVTREE_ERROR_SIZE 512
+
+#define KVTREE_SORT_ASCENDING 0
+#define KVTREE_SORT_DESCENDING 1
+
+typedef struct kvtree kvtree;
+typedef struct kvtree_elem kvtree_elem;
+
+/* ---- trees ---- */
+
+/* An empty tree, to be given to kvtree_delete or to another tree; NULL without memory. */
+kvtree *kvtree_new(void);
+
+/* Frees *tree with all below it and sets *tree to NULL. */
+int kvtree_delete(kvtree **tree);
+
+/* Number of elements directly in tree. */
+int kvtree_size(const kvtree *tree);
+
+/* Makes value (owned by tree from now on; NULL: a new empty tree) the value of key, in
+ * place of an earlier one. Returns value; NULL, with value still the caller's, if tree or
+ * key is NULL or memory ran out. A tree must not be put into itself. */
+kvtree *kvtree_set(kvtree *tree, const char *key, kvtree *value);
+
+/* The value of key, owned by tree; NULL if there is none. */
+kvtree *kvtree_get(const kvtree *tree, const char *key);
+
+/* Removes key and frees its value; a missing key is no error. */
+int kvtree_unset(kvtree *tree, const char *key);
+
+/* Removes all keys. */
+int kvtree_unset_all(kvtree *tree);
+
+/* Takes key out of tree and returns its value, now the caller's; NULL if there is none.
+ */
+kvtree *kvtree_extract(kvtree *tree, const char *key);
+
+/* Copies all of source into tree, recursively; what tree already has stays. */
+int kvtree_merge(kvtree *tree, const kvtree *source);
+
+/* As kvtree_set and kvtree_get along a path of keys, given by a format whose words are
+ * separated by single spaces: words with one of %s %d %u %ld %lu %lld %llu %zu %f %lf %x
+ * %lx, or plain words. kvtree_setf(tree, value, "%s %d FILE", "RANK", 3) */
+kvtree *kvtree_setf(kvtree *tree, kvtree *value, const char *format, ...);
+kvtree *kvtree_getf(const kvtree *tree, const char *format, ...);
+
+/* ---- two keys as key and value: RANK / 3 ---- */
+
+/* The value of tree/key/val, created where missing. NULL if tree, key or val is NULL, or
+ * no memory. */
+kvtree *kvtree_set_kv(kvtree *tree, const char *key, const char *val);
+kvtree *kvtree_set_kv_int(kvtree *tree, const char *key, int val);
+
+/* The value of tree/key/val, or NULL. */
+kvtree *kvtree_get_kv(const kvtree *tree, const char *key, const char *val);
+kvtree *kvtree_get_kv_int(const kvtree *tree, const char *key, int val);
+
+/* Removes val under key, and key too when nothing else is under it. */
+int kvtree_unset_kv(kvtree *tree, const char *key, const char *val);
+int kvtree_unset_kv_int(kvtree *tree, const char *key, int val);
+
+/* The one key under tree/key, owned by tree; NULL unless there is exactly one. */
+char *kvtree_get_val(const kvtree *tree, const char *key);
+
+/* ---- order ---- */
+
+/* Sorts the elements of this tree (not below) by key: as strings, or as integers. */
+int kvtree_sort(kvtree *tree, int direction);
+int kvtree_sort_int(kvtree *tree, int direction);
+
+/* All keys as integers, ascending: *list is NULL, or *count ints that the caller frees.
+ * -EINVAL if a key is not an int. */
+int kvtree_list_int(const kvtree *tree, int *count, int **list);
+
+/* ---- elements ---- */
+
+/* The first element; NULL if there is none. Removing other elements during a walk is
+ * safe. */
+kvtree_elem *kvtree_elem_first(const kvtree *tree);
+kvtree_elem *kvtree_elem_next(const kvtree_elem *elem);
+
+/* The element of key, or NULL. */
+kvtree_elem *kvtree_elem_get(const kvtree *tree, const char *key);
+
+/* Key and value of an element, owned by its tree. key_int gives 0 when the key is not an
+ * int. */
+char *kvtree_elem_key(const kvtree_elem *elem);
+int kvtree_elem_key_int(const kvtree_elem *elem);
+kvtree *kvtree_elem_hash(const kvtree_elem *elem);
+
+/* The first key under tree/key, owned by tree, or NULL. */
+char *kvtree_elem_get_first_val(const kvtree *tree, const char *key);
+
+/* Takes the element out of tree; the caller gives it to kvtree_elem_delete. NULL if there
+ * is none. */
+kvtree_elem *kvtree_elem_extract(kvtree *tree, const char *key);
+int kvtree_elem_delete(kvtree_elem **elem);
+
+/* ---- packed bytes (big-endian: count, then key NUL tree ...) ---- */
+
+/* Bytes that kvtree_pack writes for tree. */
+size_t kvtree_pack_size(const kvtree *tree);
+
+/* Packs tree to buf, which has kvtree_pack_size(tree) bytes; returns that number. */
+size_t kvtree_pack(char *buf, const kvtree *tree);
+
+/* Unpacks what kvtree_pack made, from memory that the caller trusts, into tree, which
+ * must be empty. Returns the bytes read, 0 without memory. Anything else belongs to
+ * kvtree_unpack_n. */
+size_t kvtree_unpack(const char *buf, kvtree *tree);
+
+/* Unpacks at most len bytes of unknown origin into tree, which must be empty. Returns the
+ * bytes read; -EBADMSG for bytes that are not a packed tree (cut off, a key twice, too
+ * deep), -ENOMEM; tree is empty then. Never reads past len and never allocates more than
+ * a small multiple of it. */
+ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree);
+
+/* As kvtree_unpack_n, and says in err what is wrong and at which byte. */
+ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err);
+
+/* ---- files ---- */
+
+/* Replaces the file by tree, with a checksum, atomically and durably: after a crash at
+ * any moment it is the old one or the new one. Mode 0600 less the umask is that of a new
+ * file. */
+int kvtree_write_file(const char *path, const kvtree *tree);
+
+/* Merges the file into tree. A missing file is -ENOENT; a damaged one -EBADMSG, tree
+ * untouched. */
+int kvtree_read_file(const char *path, kvtree *tree);
+
+/* The same for name below the open folder dir (AT_FDCWD: any path), with a text on
+ * failure. For a folder, name is relative without "..", and no link is followed. */
+int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err);
+int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err);
+
+/* Writes (reads) a tree in file format at the current offset of fd, inside a larger file.
+ * Returns the bytes written (read), or -errno; reading stops after the tree. */
+ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err);
+ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err);
+
+/* Prints tree to stdout (or another stream), two columns per level, the first level at
+ * indent. */
+int kvtree_print(const kvtree *tree, int indent);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

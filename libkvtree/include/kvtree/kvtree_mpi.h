@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef KVTREE_KVTREE_MPI_H
+#define KVTREE_KVTREE_MPI_H
+
+/* Trees between MPI processes. Received trees are merged into the given one. All return
+ * KVTREE_SUCCESS or -errno (-ENOMEM, -EBADMSG, -EIO for an MPI error).
+ *
+ * Collective functions (bcast, exchange) talk over a private duplicate of comm that is
+ * kept as its attribute, so messages of the application are never touched; it is made on
+ * first use and freed with comm. send, recv and sendrecv use the tag KVTREE_TAG on comm
+ * itself. */
+
+#include <kvtree/kvtree.h>
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KVTREE_TAG 0x6b76
+
+/* Sends tree to rank; blocks as MPI_Send does. rank may be MPI_PROC_NULL. */
+int kvtree_send(const kvtree *tree, int rank, MPI_Comm comm);
+
+/* Receives a tree from rank. */
+int kvtree_recv(kvtree *tree, int rank, MPI_Comm comm);
+
+/* Both at once, without a deadlock; either rank may be MPI_PROC_NULL. */
+int kvtree_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_Comm comm);
+
+/* Collective. The tree of root is merged into that of all other ranks. Same result on
+ * every rank when root fails. */
+int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm);
+
+/* Collective, sparse. send holds <rank> -> tree for each rank to be sent to; recv gets
+ * <rank> -> tree from each rank that sent. No one needs to know in advance who sends.
+ * Messages per rank: its own partners plus O(log P) (nonblocking consensus: Hoefler,
+ * Siebert, Lumsdaine, "Scalable communication protocols for dynamic sparse data
+ * exchange", PPoPP 2010). Same result on every rank. */
+int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef KVTREE_KVTREE_UTIL_H
+#define KVTREE_KVTREE_UTIL_H
+
+/* Keys that hold one value. A setter removes what is there and sets the value; 0 or
+ * -errno. A getter gives 0 and the value when key has exactly one value and its text is
+ * wholly of that type; otherwise -ENOENT (no such key) or -EINVAL (not one value, not of
+ * that type, out of range), with *value untouched. */
+
+#include <kvtree/kvtree.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Decimal number of bytes. */
+int kvtree_util_set_bytecount(kvtree *tree, const char *key, unsigned long count);
+int kvtree_util_get_bytecount(const kvtree *tree, const char *key, unsigned long *count);
+
+/* "0x%08lx": of fixed length, so that a tree keeps its packed size when a checksum is
+ * filled in. */
+int kvtree_util_set_crc32(kvtree *tree, const char *key, unsigned long crc);
+int kvtree_util_get_crc32(const kvtree *tree, const char *key, unsigned long *crc);
+
+int kvtree_util_set_int(kvtree *tree, const char *key, int value);
+int kvtree_util_get_int(const kvtree *tree, const char *key, int *value);
+
+int kvtree_util_set_int64(kvtree *tree, const char *key, int64_t value);
+int kvtree_util_get_int64(const kvtree *tree, const char *key, int64_t *value);
+
+int kvtree_util_set_unsigned_long(kvtree *tree, const char *key, unsigned long value);
+int kvtree_util_get_unsigned_long(const kvtree *tree, const char *key,
+                                  unsigned long *value);
+
+/* "%f"; the getter takes any finite decimal number. */
+int kvtree_util_set_double(kvtree *tree, const char *key, double value);
+int kvtree_util_get_double(const kvtree *tree, const char *key, double *value);
+
+/* The string stays owned by the tree. */
+int kvtree_util_set_str(kvtree *tree, const char *key, const char *value);
+int kvtree_util_get_str(const kvtree *tree, const char *key, char **value);
+
+/* An address, for use inside one process. */
+int kvtree_util_set_ptr(kvtree *tree, const char *key, void *value);
+int kvtree_util_get_ptr(const kvtree *tree, const char *key, void **value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_REDSET_H
+#define REDSET_REDSET_H
+
+/* Redundancy sets: protecting files of many processes against the loss of some of them.
+ *
+ * Processes that may fail together (all on one node, say) form a failure group. A
+ * redundancy set has at most one member from each failure group. Its members compute
+ * redundancy data over their files, each stores its share in a redundancy file beside its
+ * own files, and the files of lost members can be rebuilt from those of the others.
+ *
+ * This header is the part without MPI: names, layouts, and what the files tell.
+ * redset_mpi.h makes sets, encodes and rebuilds. Format of the redundancy file:
+ * docs/formats/redset.md. */
+
+#include <kvtree/kvtree.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Size of every `char *err`: NULL, or a buffer of at least this many bytes that gets a
+ * text for people when the function fails, and is left alone otherwise. */
+#define REDSET_ERROR_SIZE 512
+
+/* Verdict: more is lost than the scheme can rebuild. err names the set and the members.
+ */
+#define REDSET_UNRECOVERABLE 1
+
+/* Longest name of a redundancy file, with its NUL. */
+#define REDSET_NAME_SIZE 64
+
+typedef enum redset_scheme {
+    REDSET_SINGLE = 1, /* no redundancy: survives the processes, not their storage */
+    REDSET_XOR = 3     /* one member of each set may be lost */
+} redset_scheme;
+
+/* "SINGLE", "XOR"; NULL for another value. */
+const char *redset_scheme_name(redset_scheme scheme);
+
+/* The scheme of that name, in any case; -EINVAL if there is none. */
+int redset_scheme_from_name(const char *name, redset_scheme *scheme);
+
+/* A process's place in its set. */
+typedef struct redset_place {
+    redset_scheme scheme;
+    int sets;    /* number of sets */
+    int set;     /* this one, 0 .. sets-1 */
+    int id;      /* its id in file names: the lowest rank among its members */
+    int members; /* number of members */
+    int member;  /* this process, 0 .. members-1 */
+} redset_place;
+
+/* Which set a process belongs to, from four numbers: a pure function.
+ *
+ * Let the processes of all failure groups be written down one group after the other;
+ * position is a process's index in that list of procs processes, and no group has more
+ * than largest_group. There are as many sets as leave each at least set_size members, but
+ * never fewer than largest_group, so that dealing the list out in turn puts no two
+ * processes of a group into one set, and set sizes differ by one at most. Fills set,
+ * sets, members and member of *place. -EINVAL for impossible numbers. */
+int redset_choose(int procs, int largest_group, int set_size, int position,
+                  redset_place *place);
+
+/* Name of the redundancy file: "<member+1>_of_<members>_in_<id>.xor" (".single"). -EINVAL
+ * if place makes no sense. */
+int redset_file_name(const redset_place *place, char name[REDSET_NAME_SIZE]);
+
+/* A protected file. */
+typedef struct redset_file {
+    const char *name;   /* relative to the folder, without ".." */
+    const kvtree *meta; /* kept beside it and given back after a loss; may be NULL. The
+                         * keys FILE, SIZE and CRC are redset's own */
+    uint64_t size;      /* bytes; filled in */
+    uint32_t crc;       /* CRC32 of its bytes; filled in */
+} redset_file;
+
+/* What one process protected: all of it comes back from redset_rebuild or
+ * redset_read_header. */
+typedef struct redset_manifest {
+    int rank;  /* in the communicator that encoded */
+    int ranks; /* size of that communicator */
+    redset_place place;
+    char file[REDSET_NAME_SIZE]; /* name of the redundancy file */
+    uint64_t file_size;          /* its bytes */
+    uint32_t file_crc; /* CRC32 of its redundancy data (all bytes behind the header) */
+    kvtree *about;     /* description of the whole that encode was given; never NULL */
+    int count;
+    redset_file *files; /* count files */
+} redset_manifest;
+
+/* Reads the header of the redundancy file name below folder. Everything in it is checked
+ * before it is believed; -EBADMSG and a text otherwise. The caller frees *manifest. */
+int redset_read_header(const char *folder, const char *name, redset_manifest **manifest,
+                       char *err);
+
+/* Frees manifest, NULL is fine; returns NULL. */
+redset_manifest *redset_manifest_free(redset_manifest *manifest);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_REDSET_MPI_H
+#define REDSET_REDSET_MPI_H
+
+/* Redundancy sets under MPI: make them, encode, find them again, rebuild.
+ *
+ *     redset_config config = {.scheme = REDSET_XOR, .set_size = 8, .failure_group =
+ * node_name}; rc = redset_create(comm, &config, &set, err); redset_file files[] = {{.name
+ * = "rank_3.ckpt"}}; if (rc == 0) rc = redset_encode(set, "/ssd/ckpt.7", NULL, 1, files,
+ * err); redset_free(set);
+ *
+ * and after a restart on nodes of which some are new and empty:
+ *
+ *     rc = redset_recover(comm, "/ssd/ckpt.7", own_redundancy_file_or_null, &set, err);
+ *     if (rc == 0) rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, err);
+ *
+ * Every function here is collective over the communicator that the set was made from, and
+ * returns the same value on every rank: 0, -errno, or a verdict where one is listed. */
+
+#include <mpi.h>
+#include <redset/redset.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct redset redset;
+
+typedef struct redset_config {
+    redset_scheme scheme;
+    int set_size;              /* wanted members per set, at least 2 for XOR */
+    const char *failure_group; /* processes that name the same string may fail together */
+    size_t piece; /* bytes per message and buffer; 0: chosen to suit the cache */
+} redset_config;
+
+/* Makes the sets for a new encode. When all processes name one failure group, no set can
+ * have two members, and XOR becomes SINGLE: the place of the set tells. comm is
+ * duplicated. */
+int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char *err);
+
+/* Finds the sets of an earlier encode by their redundancy files. Each process gives the
+ * name, below its folder, of the redundancy file that belongs to its own rank, or NULL if
+ * that was lost; a damaged file counts as lost. Survivors tell the lost members where
+ * they belong. Verdict REDSET_UNRECOVERABLE when a process remains that no survivor
+ * knows, or when comm does not have as many ranks as the encode. */
+int redset_recover(MPI_Comm comm, const char *folder, const char *file, redset **set,
+                   char *err);
+
+/* Frees set, NULL is fine; returns NULL. */
+redset *redset_free(redset *set);
+
+/* This process's place in its set. */
+const redset_place *redset_get_place(const redset *set);
+
+/* Protects count files below folder, each read once; fills size and crc of each. about
+ * (may be NULL) describes the whole and must be the same on every rank. The redundancy
+ * file named by the place gets its name when it is complete and synced; on failure no
+ * rank keeps one. Source files are never changed; one that changes its size meanwhile is
+ * -ESTALE. */
+int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
+                  redset_file files[], char *err);
+
+/* Verifies what is below folder by size and checksum, and rebuilds what members of the
+ * set have lost: files and redundancy file. *manifest (the caller frees it) tells what
+ * this process has then; *rebuilt is 1 on a process whose files were rebuilt. A file gets
+ * its name only when its bytes have the recorded checksum. Verdict REDSET_UNRECOVERABLE
+ * on all ranks, with nothing changed, when any set lost too much; err says which set
+ * lacks which members and why. */
+int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
+                   int *rebuilt, char *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
