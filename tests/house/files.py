@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every file is short, clean, and says its licence."""
+from house import ROOT, files, finish
+
+SOURCES = {".c", ".h", ".py", ".sh", ".f90"}
+TEXTS = {".md", ".build", ".map", ".txt", ".wrap", ".yaml", ".yml", ""}
+MOST_LINES = 600
+LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
+
+
+def is_script(text):
+    return text.startswith("#!")
+
+
+def check(path):
+    text = path.read_text(encoding="utf-8")
+    lines = text.split("\n")
+    if (path.suffix in SOURCES or is_script(text)) and LICENCE not in "\n".join(lines[:3]):
+        yield "no licence line in the first three lines"
+    if path.suffix in SOURCES and len(lines) > MOST_LINES:
+        yield f"{len(lines)} lines, more than {MOST_LINES}"
+    if text and not text.endswith("\n"):
+        yield "no newline at the end"
+    for number, line in enumerate(lines, 1):
+        if "\t" in line or "\r" in line:
+            yield f"line {number} has a tab or a carriage return"
+        if line != line.rstrip():
+            yield f"line {number} ends in blanks"
+
+
+def everything():
+    """Files of the project: not those of build folders, and not unpacked subprojects."""
+    top = [path for path in ROOT.iterdir() if path.is_file()]
+    folders = [path for name in (".ci", "docs", "subprojects/packagefiles")
+               for path in (ROOT / name).rglob("*") if path.is_file()]
+    inside = files(*SOURCES, *TEXTS)
+    return [path for path in sorted({*top, *folders, *inside}) if path.suffix in SOURCES | TEXTS]
+
+
+if __name__ == "__main__":
+    found = everything()
+    assert len(found) > 40, "the files were not found"
+    finish([f"{path.relative_to(ROOT)}: {complaint}" for path in found for complaint in check(path)])

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""An #include may only point down the floors, and mpi.h stays where MPI belongs."""
+import re
+
+from house import BELOW, LIBRARIES, ROOT, files, finish, public_headers, without_comments
+
+# public header, as it is included -> the library it belongs to
+OWNER = {header.relative_to(ROOT / room / "include").as_posix(): room
+         for room in LIBRARIES for header in public_headers(room)}
+
+# Where MPI may be used besides in files named *_mpi.*
+MPI_PLACES = re.compile(r"libfilo/|libscr-core/(src|include)/|tests/|[^/]+/(tests|examples|bench)/")
+
+
+def is_mpi_header(name):
+    return name == "mpi.h" or name.endswith("_mpi.h") or name == "filo/filo.h"
+
+
+def may_use_mpi(path):
+    return path.stem.endswith("_mpi") or MPI_PLACES.match(path.relative_to(ROOT).as_posix())
+
+
+def candidates(path, room):
+    """Folders in which an include in quotes is looked up."""
+    return [path.parent, ROOT / room, ROOT, ROOT / "tests/support"]
+
+
+def check_include(path, quote, name):
+    """Complaint about one include, or None."""
+    room = path.relative_to(ROOT).parts[0]
+    if is_mpi_header(name) and not may_use_mpi(path):
+        return f"{name} is for MPI, and this file is not"
+    if room == "tests":
+        return None
+    allowed = BELOW[room] | {room}
+    if name in OWNER:
+        return None if OWNER[name] in allowed else f"{name} of {OWNER[name]} is not below {room}"
+    if quote == "<":
+        return None
+    target = next((folder / name for folder in candidates(path, room) if (folder / name).is_file()), None)
+    if target is None:
+        return f"{name} is not found"
+    owner = target.resolve().relative_to(ROOT).parts[0]
+    in_public = "include" in path.relative_to(ROOT).parts
+    if in_public:
+        return f"a public header includes the private {name}"
+    if owner == "tests":
+        in_test = {"tests", "bench"} & set(path.relative_to(ROOT).parts)
+        return None if in_test else f"{name} is for tests"
+    return None if owner in allowed else f"{name} of {owner} is not below {room}"
+
+
+def check(path):
+    lines = without_comments(path.read_text()).splitlines()
+    for number, line in enumerate(lines, 1):
+        found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)', line)
+        complaint = check_include(path, *found.groups()) if found else None
+        if complaint:
+            yield f"{path.relative_to(ROOT)}:{number}: {complaint}"
+
+
+if __name__ == "__main__":
+    sources = files(".c", ".h")
+    assert len(sources) > 20, "the sources were not found"
+    finish([complaint for path in sources for complaint in check(path)])

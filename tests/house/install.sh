@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs SCR from its build folder into a scratch folder, and builds and runs programs against
+# what was installed: with the flags that pkg-config gives, once shared, once static.
+#
+# Arguments: build folder, install prefix, library folder below it, compiler command;
+# then LIBRARY=PROGRAM.c=RANKS each (RANKS 0: without mpiexec). MPIEXEC names the launcher.
+set -euo pipefail
+build=$1 prefix=$2 libdir=$3
+read -ra compiler <<<"$4"
+shift 4
+
+scratch=$(mktemp -d /tmp/scr-test-XXXXXX)
+trap 'rm -rf "$scratch"' EXIT
+meson install -C "$build" --no-rebuild --destdir "$scratch" >"$scratch/log" || {
+    cat "$scratch/log"
+    exit 1
+}
+installed=$scratch$prefix
+
+# The .pc files name the prefix; what they name lies in the scratch folder now.
+sed -i "s|^prefix=.*|prefix=$installed|" "$installed/$libdir"/pkgconfig/*.pc
+export PKG_CONFIG_PATH=$installed/$libdir/pkgconfig
+
+# The linker is to take our own libraries from their archives, all others as it likes.
+static_libs() {
+    pkg-config --static --libs "$1" | sed -E 's/-l(scr[a-z-]*)/-l:lib\1.a/g'
+}
+
+run() { # PROGRAM RANKS
+    if [ "$2" = 0 ]; then
+        (cd "$scratch/work" && "$1")
+    else
+        (cd "$scratch/work" && "$MPIEXEC" -n "$2" "$1")
+    fi
+}
+
+for argument; do
+    IFS== read -r library source ranks <<<"$argument"
+    echo "== $library: $source"
+    read -ra cflags <<<"$(pkg-config --cflags "$library")"
+    read -ra shared <<<"$(pkg-config --libs "$library")"
+    read -ra static <<<"$(static_libs "$library")"
+    "${compiler[@]}" -o "$scratch/shared" "$source" "${cflags[@]}" "${shared[@]}"
+    "${compiler[@]}" -o "$scratch/static" "$source" "${cflags[@]}" "${static[@]}"
+    if readelf -d "$scratch/static" | grep 'NEEDED.*libscr'; then
+        echo "the static program still needs a shared library of ours"
+        exit 1
+    fi
+    for program in shared static; do
+        rm -rf "$scratch/work" && mkdir "$scratch/work"
+        LD_LIBRARY_PATH=$installed/$libdir run "$scratch/$program" "$ranks"
+    done
+done

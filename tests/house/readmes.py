@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each library's README shows its example programs word for word.
+
+The build makes and runs these examples, so what a README shows works. A library's meson.build
+must name each of them.
+"""
+from house import LIBRARIES, ROOT, finish
+
+
+def check_example(room, example, readme):
+    program = example.read_text().strip()
+    if program not in readme:
+        yield f"{room}/README.md does not show {example.name} as it is"
+    if f"'{example.stem}'" not in (ROOT / room / "meson.build").read_text():
+        yield f"{room}/meson.build does not build {example.name}"
+
+
+def check(room):
+    path = ROOT / room / "README.md"
+    examples = sorted((ROOT / room / "examples").glob("example_*.c"))
+    if not path.is_file():
+        yield f"{room} has no README.md"
+        return
+    if not examples:
+        yield f"{room} has no examples/example_*.c"
+    for example in examples:
+        yield from check_example(room, example, path.read_text())
+
+
+def check_top():
+    """The first program in the README at the top is that of libscr-core."""
+    first = ROOT / "libscr-core/examples/example_scr.c"
+    if not first.is_file() or first.read_text().strip() not in (ROOT / "README.md").read_text():
+        yield "README.md does not show libscr-core/examples/example_scr.c as it is"
+
+
+if __name__ == "__main__":
+    finish([complaint for room in LIBRARIES for complaint in check(room)] + list(check_top()))

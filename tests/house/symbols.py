@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the shared libraries export, and what they need.
+
+Arguments: PART=FILE for each shared library that was built, such as
+kvtree-mpi=/.../libscr-kvtree-mpi.so. A library exports exactly what its map lists; needs only
+libraries below it, with MPI only where MPI belongs; and does not print, exit or abort.
+"""
+import subprocess
+import sys
+
+from house import BELOW, ROOT, exported, finish
+
+SYSTEM = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "ld-linux", "libz.",
+          "libasan.", "libubsan.", "libtsan.", "libclang_rt.")
+MPI_LIBRARY = "libmpich."
+EXTRA = {"records": ("libyaml-0.",), "scr": ("libyaml-0.",)}
+MPI_ROOMS = {"libfilo"}
+MPI_PARTS = {"kvtree-mpi", "redset-mpi", "scr"}
+
+ENDS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "raise", "__assert_fail", "MPI_Abort",
+        "PMPI_Abort"}
+PRINTS = {"stdout", "printf", "__printf_chk", "vprintf", "__vprintf_chk", "puts", "putchar"}
+WARNS = {"stderr", "perror", "psignal", "warn", "warnx", "err", "errx"}
+ALLOWED = {"kvtree": PRINTS, "scr": {"stderr"}}  # kvtree_print; the end of SCR's messages
+
+
+class Library:
+    def __init__(self, part, path):
+        self.part = part
+        self.map = next(ROOT.glob(f"lib*/{part}.map"))
+        self.room = self.map.parent.name
+        self.defined = names("--defined-only", path)
+        self.undefined = names("--undefined-only", path)
+        self.needed = set(dynamic(path, "(NEEDED)"))
+        self.soname = next(dynamic(path, "(SONAME)"))
+
+    @property
+    def may_use_mpi(self):
+        return self.room in MPI_ROOMS or self.part in MPI_PARTS
+
+    def is_below(self, other):
+        """May other use this library?"""
+        if self.may_use_mpi and not other.may_use_mpi:
+            return False
+        return self.room in BELOW[other.room] or (self.room == other.room and self is not other)
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def names(which, path):
+    """Dynamic symbols without their versions; the names of versions themselves are of type A."""
+    rows = (line.split() for line in run("nm", "-D", "-P", which, path).splitlines())
+    return {row[0].split("@")[0] for row in rows if row[1] != "A"}
+
+
+def dynamic(path, tag):
+    """Names that the dynamic section gives under a tag."""
+    for line in run("readelf", "-d", "-W", path).splitlines():
+        if tag in line:
+            yield line[line.index("[") + 1:line.rindex("]")]
+
+
+def check_exports(library):
+    listed = exported(library.map)
+    if not listed:
+        yield f"{library.map.name} lists nothing"
+    for name in sorted(listed - library.defined):
+        yield f"lists {name} in its map, but does not define it"
+    for name in sorted(library.defined - listed):
+        yield f"exports {name}, which its map does not list"
+
+
+def check_needed(library, libraries):
+    by_soname = {other.soname: other for other in libraries}
+    for soname in sorted(library.needed):
+        if soname in by_soname:
+            if not by_soname[soname].is_below(library):
+                yield f"needs {soname}, which is not below it"
+        elif soname.startswith(MPI_LIBRARY):
+            if not library.may_use_mpi:
+                yield f"needs {soname}, but is a serial part"
+        elif not soname.startswith(SYSTEM + EXTRA.get(library.part, ())):
+            yield f"needs {soname}, which nobody told this test about"
+
+
+def check_undefined(library, libraries):
+    for other in libraries:
+        shared = library.undefined & other.defined
+        if shared and other.soname not in library.needed:
+            yield f"uses {', '.join(sorted(shared))} of {other.soname} without being linked to it"
+    if not library.may_use_mpi:
+        for name in sorted(library.undefined):
+            if name.startswith(("MPI_", "PMPI_", "MPIX_")):
+                yield f"uses {name}, but is a serial part"
+    for name in sorted((ENDS | PRINTS | WARNS) - ALLOWED.get(library.part, set())):
+        if name in library.undefined:
+            yield f"uses {name}: a library does not print, exit or abort"
+
+
+def main(arguments):
+    libraries = [Library(*argument.split("=", 1)) for argument in arguments]
+    assert libraries, "no library was built"
+    complaints = []
+    for library in libraries:
+        found = [*check_exports(library), *check_needed(library, libraries),
+                 *check_undefined(library, libraries)]
+        complaints += [f"{library.soname}: {complaint}" for complaint in found]
+    finish(complaints)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

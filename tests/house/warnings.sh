@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The other compiler finds nothing to warn about either.
+#
+# Arguments: the source folder, the compiler to take. Skipped where it is not installed.
+set -euo pipefail
+source=$1 compiler=$2
+
+if ! command -v "$compiler" >/dev/null; then
+    echo "no $compiler here"
+    exit 77
+fi
+scratch=$(mktemp -d /tmp/scr-test-XXXXXX)
+trap 'rm -rf "$scratch"' EXIT
+CC=$compiler meson setup "$scratch/build" "$source" --werror --wrap-mode=nodownload
+meson compile -C "$scratch/build"
