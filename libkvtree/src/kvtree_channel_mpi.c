@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The private communicator of the collective functions, an attribute of the
+ * application's. The number under which MPI keeps attributes is the only static variable
+ * of the library. */
+#include "src/kvtree_mpi_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define EXCHANGE_TAG 1
+
+static int keyval = MPI_KEYVAL_INVALID;
+
+static void channel_free(struct channel *ch)
+{
+    if (!ch) return;
+    if (ch->comm != MPI_COMM_NULL) MPI_Comm_free(&ch->comm);
+    free(ch->scratch);
+    free(ch);
+}
+
+/* Called by MPI when comm is freed. */
+static int on_free(MPI_Comm comm, int key, void *value, void *extra)
+{
+    channel_free(value);
+    return MPI_SUCCESS;
+}
+
+static struct channel *channel_new(MPI_Comm comm)
+{
+    struct channel *ch = malloc(sizeof *ch);
+    char *scratch = malloc(LIMIT_COLLECTIVE);
+    if (ch && scratch) {
+        *ch = (struct channel){comm, EXCHANGE_TAG, LIMIT_COLLECTIVE, scratch};
+        return ch;
+    }
+    free(ch);
+    free(scratch);
+    return NULL;
+}
+
+int channel_agree(const struct channel *ch, int code)
+{
+    int worst = code;
+    if (MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MIN, ch->comm) != MPI_SUCCESS)
+        return -EIO;
+    return worst;
+}
+
+/* A duplicate carries no message of the application. Errors on it are ours to report, and
+ * must not end the program. */
+static int channel_open(MPI_Comm comm, struct channel **opened)
+{
+    struct channel private = {.comm = MPI_COMM_NULL};
+    if (MPI_Comm_dup(comm, &private.comm) != MPI_SUCCESS) return -EIO;
+    MPI_Comm_set_errhandler(private.comm, MPI_ERRORS_RETURN);
+    struct channel *ch = channel_new(private.comm);
+    int rc = ch ? 0 : -ENOMEM;
+    if (!rc && MPI_Comm_set_attr(comm, keyval, ch) != MPI_SUCCESS) rc = -EIO;
+    int agreed = channel_agree(&private, rc);
+    if (!agreed) {
+        *opened = ch;
+        return 0;
+    }
+    if (!rc) {
+        MPI_Comm_delete_attr(comm, keyval); /* frees it, by on_free */
+        return agreed;
+    }
+    if (ch)
+        channel_free(ch);
+    else
+        MPI_Comm_free(&private.comm);
+    return agreed;
+}
+
+int channel_of(MPI_Comm comm, const struct channel **channel)
+{
+    int found = 0;
+    struct channel *ch = NULL;
+    if (keyval == MPI_KEYVAL_INVALID &&
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL) !=
+            MPI_SUCCESS)
+        return -EIO;
+    MPI_Comm_get_attr(comm, keyval, &ch, &found);
+    int rc = found ? 0 : channel_open(comm, &ch);
+    if (!rc) *channel = ch;
+    return rc;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Trees in files (SCR Developer Guide 1.2, section 2.3.4; byte table in
+ * docs/formats/kvtree.md). A file is written as a whole under a temporary name and
+ * renamed; it is read as a whole, after its header was compared with what the file really
+ * has. */
+#include "src/kvtree_private.h"
+
+#include "common/errtext.h"
+#include "common/io.h"
+#include "common/replace.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+_Static_assert(KVTREE_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
+
+#define MAGIC 0x951fc3f5u
+#define TYPE 1u
+#define VERSION 1u
+#define FLAG_CRC32 1u
+
+#define HEADER_SIZE 20
+#define CRC_SIZE 4
+#define EMPTY_TREE_SIZE 4
+
+/* ---- writing ---- */
+
+static int encode(const kvtree *tree, char **bytes, size_t *size, char *err)
+{
+    size_t packed = kvtree_pack_size(tree);
+    *size = HEADER_SIZE + packed + CRC_SIZE;
+    *bytes = malloc(*size);
+    if (!*bytes) return err_sys(err, -ENOMEM, "pack a tree of %zu bytes", packed);
+    char *p = kvtree_put32(*bytes, MAGIC);
+    p = kvtree_put32(p, TYPE << 16 | VERSION);
+    p = kvtree_put32(p, (uint32_t)((uint64_t)*size >> 32));
+    p = kvtree_put32(p, (uint32_t)*size);
+    p = kvtree_put32(p, FLAG_CRC32);
+    p += kvtree_pack(p, tree);
+    kvtree_put32(p, (uint32_t)crc32_z(0, (const Bytef *)*bytes, *size - CRC_SIZE));
+    return 0;
+}
+
+ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err)
+{
+    char *bytes;
+    size_t size;
+    int rc = encode(tree, &bytes, &size, err);
+    if (rc) return rc;
+    rc = io_write(fd, bytes, size);
+    free(bytes);
+    return rc ? err_sys(err, rc, "write a tree of %zu bytes", size) : (ssize_t)size;
+}
+
+/* Opens the folder of path, which may be reached by links; *last points into path. */
+static int open_folder_of(const char *path, int *folder, const char **last, char *err)
+{
+    const char *slash = strrchr(path, '/');
+    size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    char *above = len ? strndup(path, len) : strdup(".");
+    if (!above) return err_sys(err, -ENOMEM, "open the folder");
+    int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 ? err_sys(err, -errno, "open folder %s", above) : 0;
+    free(above);
+    if (rc) return rc;
+    *folder = fd;
+    *last = slash ? slash + 1 : path;
+    return 0;
+}
+
+static int write_below(int dir, const char *name, const kvtree *tree, char *err)
+{
+    replacement r;
+    int rc = replace_begin(dir, name, 0600, &r, err);
+    if (rc) return rc;
+    ssize_t size = kvtree_write_fd(r.fd, tree, err);
+    if (size < 0) {
+        replace_abort(&r);
+        return (int)size;
+    }
+    return replace_commit(&r, err);
+}
+
+int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err)
+{
+    int folder = dir;
+    const char *last = name;
+    if (!name) return err_set(err, -EINVAL, "write a tree: no file name");
+    int rc = dir == AT_FDCWD ? open_folder_of(name, &folder, &last, err) : 0;
+    if (!rc) {
+        rc = write_below(folder, last, tree, err);
+        if (dir == AT_FDCWD) io_close(&folder);
+    }
+    return rc ? err_wrap(err, rc, "write %s", name) : KVTREE_SUCCESS;
+}
+
+int kvtree_write_file(const char *path, const kvtree *tree)
+{
+    return kvtree_file_write(AT_FDCWD, path, tree, NULL);
+}
+
+/* ---- reading ---- */
+
+struct header {
+    uint64_t size;
+    size_t trailer; /* bytes of the checksum */
+};
+
+static int parse_header(const char bytes[HEADER_SIZE], struct header *h, char *err)
+{
+    uint32_t magic = kvtree_get32(bytes), kind = kvtree_get32(bytes + 4);
+    uint32_t flags = kvtree_get32(bytes + 16);
+    if (magic != MAGIC)
+        return err_set(err, -EBADMSG, "not a tree file: magic number 0x%08x, not 0x%08x",
+                       magic, MAGIC);
+    if (kind >> 16 != TYPE)
+        return err_set(err, -EBADMSG, "not a tree file: file type %u, not %u", kind >> 16,
+                       TYPE);
+    if ((kind & 0xffff) != VERSION)
+        return err_set(err, -EBADMSG, "file version %u is unknown, only %u is known",
+                       kind & 0xffff, VERSION);
+    if (flags & ~FLAG_CRC32)
+        return err_set(err, -EBADMSG, "unknown flags 0x%08x", flags & ~FLAG_CRC32);
+    h->size = (uint64_t)kvtree_get32(bytes + 8) << 32 | kvtree_get32(bytes + 12);
+    h->trailer = flags & FLAG_CRC32 ? CRC_SIZE : 0;
+    return 0;
+}
+
+/* Compares the size that the header tells with the bytes that are really there, before
+ * anything is allocated for them. */
+static int check_size(const struct header *h, uint64_t there, int whole, char *err)
+{
+    unsigned long long told = h->size, real = there;
+    if (h->size < HEADER_SIZE + EMPTY_TREE_SIZE + h->trailer)
+        return err_set(err, -EBADMSG, "size field %llu is too small for a tree", told);
+    if (h->size > there || h->size > SSIZE_MAX)
+        return err_set(err, -EBADMSG, "cut off: size field %llu, but only %llu bytes",
+                       told, real);
+    if (whole && h->size < there)
+        return err_set(err, -EBADMSG, "trailing bytes: size field %llu, but %llu bytes",
+                       told, real);
+    return 0;
+}
+
+static int check_crc(const char *bytes, size_t size, char *err)
+{
+    uint32_t told = kvtree_get32(bytes + size - CRC_SIZE);
+    uint32_t real = (uint32_t)crc32_z(0, (const Bytef *)bytes, size - CRC_SIZE);
+    if (told == real) return 0;
+    return err_set(err, -EBADMSG, "damaged: checksum 0x%08x, but the bytes have 0x%08x",
+                   told, real);
+}
+
+static int decode(const char *bytes, const struct header *h, kvtree *tree, char *err)
+{
+    size_t size = (size_t)h->size, packed = size - HEADER_SIZE - h->trailer;
+    int rc = h->trailer ? check_crc(bytes, size, err) : 0;
+    if (rc) return rc;
+    /* Unpacked on its own first: bytes behind the tree must not cost the caller's tree.
+     */
+    kvtree *fresh = kvtree_size(tree) ? kvtree_new() : tree;
+    if (!fresh) return err_sys(err, -ENOMEM, "unpack a tree of %zu bytes", packed);
+    ssize_t used = kvtree_unpack_err(bytes + HEADER_SIZE, packed, fresh, err);
+    if (used < 0)
+        rc = (int)used;
+    else if ((size_t)used < packed)
+        rc = err_set(err, -EBADMSG, "%zu bytes too many between the tree and the end",
+                     packed - (size_t)used);
+    else if (fresh != tree && (rc = kvtree_merge(tree, fresh)) != 0)
+        err_sys(err, rc, "merge a tree of %zu bytes", packed);
+    if (fresh != tree)
+        kvtree_delete(&fresh);
+    else if (rc)
+        kvtree_unset_all(tree);
+    return rc;
+}
+
+/* Reads exactly size bytes of a file that was large enough a moment ago. */
+static int read_all(int fd, char *bytes, size_t size, char *err)
+{
+    ssize_t n = io_read(fd, bytes, size);
+    if (n < 0) return err_sys(err, (int)n, "read");
+    if ((size_t)n < size)
+        return err_set(err, -EBADMSG, "cut off: %zd bytes where %zu were expected", n,
+                       size);
+    return 0;
+}
+
+static ssize_t read_tree(int fd, uint64_t there, int whole, kvtree *tree, char *err)
+{
+    char head[HEADER_SIZE];
+    struct header h = {0};
+    int rc = read_all(fd, head, sizeof head, err);
+    if (!rc) rc = parse_header(head, &h, err);
+    if (!rc) rc = check_size(&h, there, whole, err);
+    if (rc) return rc;
+    char *bytes = malloc((size_t)h.size);
+    if (!bytes)
+        return err_sys(err, -ENOMEM, "read a tree of %llu bytes",
+                       (unsigned long long)h.size);
+    memcpy(bytes, head, sizeof head);
+    rc = read_all(fd, bytes + HEADER_SIZE, (size_t)h.size - HEADER_SIZE, err);
+    if (!rc) rc = decode(bytes, &h, tree, err);
+    free(bytes);
+    return rc ? rc : (ssize_t)h.size;
+}
+
+ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err)
+{
+    struct stat st;
+    if (!tree) return err_set(err, -EINVAL, "read a tree: no tree to read into");
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    if (at < 0 || fstat(fd, &st) != 0) return err_sys(err, -errno, "read a tree");
+    return read_tree(fd, st.st_size > at ? (uint64_t)(st.st_size - at) : 0, 0, tree, err);
+}
+
+static int read_below(int dir, const char *name, kvtree *tree, char *err)
+{
+    int fd;
+    struct stat st;
+    int rc = beneath_open(dir, name, O_RDONLY, 0, &fd, err);
+    if (rc) return rc;
+    ssize_t size = fstat(fd, &st) != 0
+                       ? err_sys(err, -errno, "stat")
+                       : read_tree(fd, (uint64_t)st.st_size, 1, tree, err);
+    io_close(&fd);
+    return size < 0 ? (int)size : 0;
+}
+
+int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err)
+{
+    int folder = dir;
+    const char *last = name;
+    if (!name || !tree)
+        return err_set(err, -EINVAL, "read a tree: no %s", name ? "tree" : "file name");
+    int rc = dir == AT_FDCWD ? open_folder_of(name, &folder, &last, err) : 0;
+    if (!rc) {
+        rc = read_below(folder, last, tree, err);
+        if (dir == AT_FDCWD) io_close(&folder);
+    }
+    return rc ? err_wrap(err, rc, "read %s", name) : KVTREE_SUCCESS;
+}
+
+int kvtree_read_file(const char *path, kvtree *tree)
+{
+    return kvtree_file_read(AT_FDCWD, path, tree, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The index of a wide tree: an open-addressed table of its elements, probed linearly and
+ * at most three quarters full. Keys come out of files that others may have written, so
+ * they are hashed with SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input
+ * PRF", 2012) under a key that differs from process to process: nobody can prepare keys
+ * that collide. Nothing that leaves the library depends on the hash values. */
+#include "src/kvtree_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+struct slot {
+    kvtree_elem *elem;
+    uint64_t hash;
+};
+
+struct kvtree_index {
+    size_t mask; /* number of slots less one */
+    size_t used;
+    uint64_t secret[2];
+    struct slot slots[];
+};
+
+struct sip {
+    uint64_t a, b, c, d;
+};
+
+static uint64_t rotate(uint64_t x, int bits)
+{
+    return x << bits | x >> (64 - bits);
+}
+
+static void sip_round(struct sip *v)
+{
+    v->a += v->b;
+    v->c += v->d;
+    v->b = rotate(v->b, 13) ^ v->a;
+    v->d = rotate(v->d, 16) ^ v->c;
+    v->a = rotate(v->a, 32);
+    v->c += v->b;
+    v->a += v->d;
+    v->b = rotate(v->b, 17) ^ v->c;
+    v->d = rotate(v->d, 21) ^ v->a;
+    v->c = rotate(v->c, 32);
+}
+
+static void sip_word(struct sip *v, uint64_t word)
+{
+    v->d ^= word;
+    sip_round(v);
+    v->a ^= word;
+}
+
+static uint64_t hash_of(const uint64_t secret[2], const char *key)
+{
+    size_t len = strlen(key), done = 0;
+    struct sip v = {secret[0] ^ 0x736f6d6570736575, secret[1] ^ 0x646f72616e646f6d,
+                    secret[0] ^ 0x6c7967656e657261, secret[1] ^ 0x7465646279746573};
+    uint64_t word;
+    for (; len - done >= 8; done += 8) {
+        memcpy(&word, key + done, 8);
+        sip_word(&v, word);
+    }
+    word = 0;
+    memcpy(&word, key + done, len - done);
+    sip_word(&v, word ^ (uint64_t)len << 56);
+    v.c ^= 0xff;
+    for (int i = 0; i < 3; i++)
+        sip_round(&v);
+    return v.a ^ v.b ^ v.c ^ v.d;
+}
+
+static void place(struct kvtree_index *index, struct slot entry)
+{
+    size_t at = entry.hash & index->mask;
+    while (index->slots[at].elem)
+        at = (at + 1) & index->mask;
+    index->slots[at] = entry;
+    index->used++;
+}
+
+static struct kvtree_index *index_new(size_t slots)
+{
+    struct kvtree_index *index = calloc(1, sizeof *index + slots * sizeof *index->slots);
+    if (!index) return NULL;
+    index->mask = slots - 1;
+    /* The kernel gives every process 16 random bytes: no file, no call that may fail. */
+    const void *random = (const void *)getauxval(AT_RANDOM);
+    if (random) memcpy(index->secret, random, sizeof index->secret);
+    return index;
+}
+
+static struct kvtree_index *index_widened(const kvtree *tree)
+{
+    const struct kvtree_index *old = tree->index;
+    struct kvtree_index *index = index_new(old ? 2 * (old->mask + 1) : 4 * KVTREE_NARROW);
+    if (!index) return NULL;
+    if (!old)
+        for (kvtree_elem *e = tree->first; e; e = e->next)
+            place(index, (struct slot){e, hash_of(index->secret, e->key)});
+    else
+        for (size_t i = 0; i <= old->mask; i++)
+            if (old->slots[i].elem) place(index, old->slots[i]);
+    return index;
+}
+
+kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key)
+{
+    uint64_t hash = hash_of(index->secret, key);
+    for (size_t at = hash & index->mask;; at = (at + 1) & index->mask) {
+        const struct slot *s = &index->slots[at];
+        if (!s->elem) return NULL;
+        if (s->hash == hash && strcmp(s->elem->key, key) == 0) return s->elem;
+    }
+}
+
+int kvtree_index_add(kvtree *tree, kvtree_elem *elem)
+{
+    struct kvtree_index *index = tree->index;
+    if (!index || (index->used + 1) * 4 > (index->mask + 1) * 3) {
+        index = index_widened(tree);
+        if (!index) return -ENOMEM;
+        free(tree->index);
+        tree->index = index;
+    }
+    place(index, (struct slot){elem, hash_of(index->secret, elem->key)});
+    return 0;
+}
+
+void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem)
+{
+    size_t mask = index->mask, hole = hash_of(index->secret, elem->key) & mask;
+    while (index->slots[hole].elem != elem)
+        hole = (hole + 1) & mask;
+    /* Close the hole with later entries of the same run, each of which may only move to a
+     * slot that lies between its home and where it is now. */
+    for (size_t at = (hole + 1) & mask; index->slots[at].elem; at = (at + 1) & mask) {
+        size_t home = index->slots[at].hash & mask;
+        if (((at - home) & mask) < ((at - hole) & mask)) continue;
+        index->slots[hole] = index->slots[at];
+        hole = at;
+    }
+    index->slots[hole].elem = NULL;
+    index->used--;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Trees as messages; see kvtree_mpi_private.h. */
+#include "src/kvtree_mpi_private.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *message_put_header(char *bytes, int64_t number)
+{
+    for (int i = 0; i < MESSAGE_HEADER; i++)
+        bytes[i] = (char)((uint64_t)number >> (56 - 8 * i) & 0xff);
+    return bytes + MESSAGE_HEADER;
+}
+
+int64_t message_get_header(const char *bytes)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < MESSAGE_HEADER; i++)
+        number = number << 8 | (unsigned char)bytes[i];
+    return (int64_t)number;
+}
+
+size_t message_size(const kvtree *tree)
+{
+    return MESSAGE_HEADER + kvtree_pack_size(tree);
+}
+
+size_t message_pieces(size_t size, int limit)
+{
+    return (size + (size_t)limit - 1) / (size_t)limit;
+}
+
+static int piece_size(size_t left, int limit)
+{
+    return left < (size_t)limit ? (int)left : limit;
+}
+
+/* ---- receiving ---- */
+
+int message_deliver(const char *packed, size_t size, kvtree *tree)
+{
+    if (!tree) return KVTREE_SUCCESS;
+    kvtree *fresh = kvtree_size(tree) ? kvtree_new() : tree;
+    if (!fresh) return -ENOMEM;
+    ssize_t used = kvtree_unpack_n(packed, size, fresh);
+    int rc = used < 0 ? (int)used : (size_t)used < size ? -EBADMSG : 0;
+    if (fresh != tree) {
+        if (!rc) rc = kvtree_merge(tree, fresh);
+        kvtree_delete(&fresh);
+    } else if (rc) {
+        kvtree_unset_all(tree);
+    }
+    return rc;
+}
+
+/* Receives the pieces after the first, which brought `have` bytes of the packed tree. */
+static int receive_rest(const struct channel *ch, int source, size_t have, size_t size,
+                        kvtree *tree)
+{
+    char *bytes = malloc(size);
+    int rc = bytes ? 0 : -ENOMEM;
+    if (bytes) memcpy(bytes, ch->scratch + MESSAGE_HEADER, have);
+    while (have < size) {
+        int n = piece_size(size - have, ch->limit);
+        char *into = bytes ? bytes + have : ch->scratch;
+        if (MPI_Recv(into, n, MPI_BYTE, source, ch->tag, ch->comm, MPI_STATUS_IGNORE) !=
+            MPI_SUCCESS)
+            rc = -EIO;
+        have += (size_t)n;
+    }
+    if (!rc) rc = message_deliver(bytes, size, tree);
+    free(bytes);
+    return rc;
+}
+
+int message_receive(const struct channel *ch, MPI_Message *first,
+                    const MPI_Status *status, kvtree *tree)
+{
+    int count;
+    MPI_Get_count(status, MPI_BYTE, &count);
+    if (MPI_Mrecv(ch->scratch, ch->limit, MPI_BYTE, first, MPI_STATUS_IGNORE) !=
+        MPI_SUCCESS)
+        return -EIO;
+    if (count < MESSAGE_HEADER) return -EBADMSG;
+    int64_t number = message_get_header(ch->scratch);
+    if (number < 0) return number >= -INT_MAX ? (int)number : -EBADMSG;
+    size_t size = (size_t)number, have = (size_t)count - MESSAGE_HEADER;
+    if (have > size || (have < size && count < ch->limit)) return -EBADMSG;
+    if (have == size) return message_deliver(ch->scratch + MESSAGE_HEADER, size, tree);
+    return receive_rest(ch, status->MPI_SOURCE, have, size, tree);
+}
+
+/* ---- sending ---- */
+
+int outbox_open(struct outbox *box, size_t size, size_t pieces)
+{
+    *box = (struct outbox){.error_request = MPI_REQUEST_NULL};
+    if (size == 0) return 0;
+    if (pieces > INT_MAX) return -EMSGSIZE;
+    box->bytes = malloc(size);
+    box->requests = malloc(pieces * sizeof *box->requests);
+    if (box->bytes && box->requests) return 0;
+    free(box->bytes);
+    free(box->requests);
+    box->bytes = NULL;
+    box->requests = NULL;
+    return -ENOMEM;
+}
+
+int outbox_post(struct outbox *box, const struct channel *ch, const kvtree *tree,
+                int rank, int synchronous)
+{
+    int rc = 0;
+    size_t packed = kvtree_pack_size(tree), size = MESSAGE_HEADER + packed;
+    char *bytes = box->bytes + box->used;
+    kvtree_pack(message_put_header(bytes, (int64_t)packed), tree);
+    for (size_t done = 0; done < size;) {
+        int n = piece_size(size - done, ch->limit);
+        MPI_Request *request = &box->requests[box->posted++];
+        int sent =
+            synchronous
+                ? MPI_Issend(bytes + done, n, MPI_BYTE, rank, ch->tag, ch->comm, request)
+                : MPI_Isend(bytes + done, n, MPI_BYTE, rank, ch->tag, ch->comm, request);
+        if (sent != MPI_SUCCESS) {
+            *request = MPI_REQUEST_NULL;
+            rc = -EIO;
+        }
+        done += (size_t)n;
+    }
+    box->used += size;
+    return rc;
+}
+
+int outbox_post_error(struct outbox *box, const struct channel *ch, int code, int rank)
+{
+    message_put_header(box->error, code);
+    int sent = MPI_Isend(box->error, MESSAGE_HEADER, MPI_BYTE, rank, ch->tag, ch->comm,
+                         &box->error_request);
+    if (sent != MPI_SUCCESS) box->error_request = MPI_REQUEST_NULL;
+    return code;
+}
+
+int outbox_test(struct outbox *box, int *sent)
+{
+    int rc = 0;
+    while (box->sent < box->posted) {
+        int done = 1;
+        if (MPI_Test(&box->requests[box->sent], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            rc = -EIO;
+        if (!done) break;
+        box->sent++;
+    }
+    *sent = box->sent == box->posted;
+    return rc;
+}
+
+int outbox_close(struct outbox *box)
+{
+    int rc = 0;
+    for (; box->sent < box->posted; box->sent++)
+        if (MPI_Wait(&box->requests[box->sent], MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            rc = -EIO;
+    if (MPI_Wait(&box->error_request, MPI_STATUS_IGNORE) != MPI_SUCCESS) rc = -EIO;
+    free(box->bytes);
+    free(box->requests);
+    return rc;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef KVTREE_MPI_PRIVATE_H
+#define KVTREE_MPI_PRIVATE_H
+
+/* How a tree travels, for the sources and tests of kvtree-mpi.
+ *
+ * A message is an int64 (big-endian) and as many bytes: a packed tree. A negative number
+ * is an error of the sender, for which nobody must wait in vain, and no bytes follow.
+ * Messages are cut into pieces of at most `limit` bytes: so a count always fits an int,
+ * and a receiver without memory for a large tree can still take it off the network, piece
+ * by piece. */
+
+#include <kvtree/kvtree_mpi.h>
+#include <stdint.h>
+
+#define MESSAGE_HEADER 8
+
+/* Limits: between two processes the scratch memory is on the stack, so that receiving
+ * never needs memory that might be missing; for collective functions it is kept with the
+ * communicator. Tests pass lower ones, of at least MESSAGE_HEADER bytes. */
+#define LIMIT_PAIR (1 << 16)
+#define LIMIT_COLLECTIVE (1 << 20)
+
+/* Where messages travel. scratch has limit bytes. */
+struct channel {
+    MPI_Comm comm;
+    int tag;
+    int limit;
+    char *scratch;
+};
+
+/* Messages under way. */
+struct outbox {
+    char *bytes; /* all messages, one behind the other */
+    size_t used;
+    MPI_Request *requests;      /* one for each piece */
+    int posted, sent;           /* pieces whose sending was started, and is done */
+    char error[MESSAGE_HEADER]; /* what there is without memory for the above: room for */
+    MPI_Request error_request;  /* one message that tells so */
+};
+
+char *message_put_header(char *bytes, int64_t number);
+int64_t message_get_header(const char *bytes);
+
+/* Bytes of the message that carries tree, and pieces of a message of size bytes. */
+size_t message_size(const kvtree *tree);
+size_t message_pieces(size_t size, int limit);
+
+/* Merges a packed tree into tree (NULL: nowhere). */
+int message_deliver(const char *packed, size_t size, kvtree *tree);
+
+/* Takes in the message whose first piece was matched, and merges its tree into tree, or
+ * gives the sender's error. Whatever the result is, all its pieces were received. */
+int message_receive(const struct channel *ch, MPI_Message *first,
+                    const MPI_Status *status, kvtree *tree);
+
+/* Makes room for messages of so many bytes and pieces in all. */
+int outbox_open(struct outbox *box, size_t size, size_t pieces);
+
+/* Starts to send; synchronous: not done before the receiver matched every piece. */
+int outbox_post(struct outbox *box, const struct channel *ch, const kvtree *tree,
+                int rank, int synchronous);
+
+/* Starts to send code in place of a tree, when outbox_open failed. */
+int outbox_post_error(struct outbox *box, const struct channel *ch, int code, int rank);
+
+/* *sent tells whether all is sent. */
+int outbox_test(struct outbox *box, int *sent);
+
+/* Waits until all is sent, and frees the memory. */
+int outbox_close(struct outbox *box);
+
+/* Collective. The channel of comm's private duplicate, made on first use and kept as an
+ * attribute of comm; same result on every rank. */
+int channel_of(MPI_Comm comm, const struct channel **channel);
+
+/* Collective. The worst (lowest) code of all ranks. */
+int channel_agree(const struct channel *ch, int code);
+
+/* The public functions with lower limits, for tests. */
+int kvtree_mpi_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_Comm comm,
+                        int limit);
+int kvtree_mpi_bcast(kvtree *tree, int root, MPI_Comm comm, int limit);
+int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int limit);
+
+#endif

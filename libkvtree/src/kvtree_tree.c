@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Trees and their elements: making, finding, adding, taking out, freeing, walking,
+ * merging. Nothing here recurses: values know their owners, and every walk climbs back by
+ * them. */
+#include "src/kvtree_private.h"
+
+#include "common/number.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+kvtree *kvtree_new(void)
+{
+    return calloc(1, sizeof(kvtree));
+}
+
+static kvtree_elem *home_of(kvtree *own)
+{
+    return (void *)((char *)own - offsetof(kvtree_elem, own));
+}
+
+/* Frees a tree that has no elements left. */
+static void tree_free(kvtree *tree)
+{
+    free(tree->index);
+    if (tree->inside)
+        free(home_of(tree));
+    else
+        free(tree);
+}
+
+/* Frees an element outside of any tree whose value has no elements left. */
+static void elem_free(kvtree_elem *elem)
+{
+    if (elem->value != &elem->own)
+        tree_free(elem->value);
+    else
+        free(elem->own.index);
+    free(elem);
+}
+
+/* Empties root from the leaves upwards. The index of a tree goes as a whole, so elements
+ * need not leave it one by one. */
+static void tree_clear(kvtree *root)
+{
+    for (kvtree *tree = root;;) {
+        kvtree_elem *elem = tree->first;
+        if (elem && elem->value->first) {
+            tree = elem->value;
+        } else if (elem) {
+            tree->first = elem->next;
+            elem_free(elem);
+        } else if (tree != root) {
+            tree = tree->owner->tree;
+        } else {
+            break;
+        }
+    }
+    free(root->index);
+    root->index = NULL;
+    root->count = 0;
+    root->pending = 0;
+}
+
+int kvtree_delete(kvtree **tree)
+{
+    if (!tree || !*tree) return KVTREE_SUCCESS;
+    if ((*tree)->owner) return -EINVAL;
+    tree_clear(*tree);
+    tree_free(*tree);
+    *tree = NULL;
+    return KVTREE_SUCCESS;
+}
+
+int kvtree_size(const kvtree *tree)
+{
+    return tree ? (int)tree->count : 0;
+}
+
+/* ---- elements of one tree ---- */
+
+kvtree_elem *kvtree_elem_get(const kvtree *tree, const char *key)
+{
+    if (!tree || !key) return NULL;
+    if (tree->index) return kvtree_index_find(tree->index, key);
+    kvtree_elem *elem = tree->first;
+    while (elem && strcmp(elem->key, key) != 0)
+        elem = elem->next;
+    return elem;
+}
+
+kvtree_elem *kvtree_elem_append(kvtree *tree, const char *key)
+{
+    if (tree->count == INT_MAX) return NULL;
+    size_t size = strlen(key) + 1;
+    kvtree_elem *elem = malloc(sizeof *elem + size);
+    if (!elem) return NULL;
+    *elem = (kvtree_elem){.tree = tree, .own = {.owner = elem, .inside = 1}};
+    elem->value = &elem->own;
+    memcpy(elem->key, key, size);
+    if (tree->count >= KVTREE_NARROW && kvtree_index_add(tree, elem) != 0) {
+        free(elem);
+        return NULL;
+    }
+    if (tree->first) {
+        elem->prev = tree->first->prev;
+        elem->prev->next = elem;
+    } else {
+        elem->prev = tree->first = elem;
+    }
+    tree->first->prev = elem;
+    tree->count++;
+    return elem;
+}
+
+kvtree_elem *kvtree_elem_ensure(kvtree *tree, const char *key)
+{
+    kvtree_elem *elem = kvtree_elem_get(tree, key);
+    return elem ? elem : kvtree_elem_append(tree, key);
+}
+
+kvtree_elem *kvtree_elem_extract(kvtree *tree, const char *key)
+{
+    kvtree_elem *elem = kvtree_elem_get(tree, key);
+    if (!elem) return NULL;
+    if (tree->index) kvtree_index_remove(tree->index, elem);
+    if (elem->next)
+        elem->next->prev = elem->prev;
+    else
+        tree->first->prev = elem->prev;
+    if (elem == tree->first)
+        tree->first = elem->next;
+    else
+        elem->prev->next = elem->next;
+    elem->next = elem->prev = NULL;
+    elem->tree = NULL;
+    if (--tree->count == 0) {
+        free(tree->index);
+        tree->index = NULL;
+    }
+    return elem;
+}
+
+int kvtree_elem_delete(kvtree_elem **elem)
+{
+    if (!elem || !*elem) return KVTREE_SUCCESS;
+    if ((*elem)->tree) return -EINVAL;
+    tree_clear((*elem)->value);
+    elem_free(*elem);
+    *elem = NULL;
+    return KVTREE_SUCCESS;
+}
+
+kvtree_elem *kvtree_elem_first(const kvtree *tree)
+{
+    return tree ? tree->first : NULL;
+}
+
+kvtree_elem *kvtree_elem_next(const kvtree_elem *elem)
+{
+    return elem ? elem->next : NULL;
+}
+
+char *kvtree_elem_key(const kvtree_elem *elem)
+{
+    return elem ? (char *)elem->key : NULL;
+}
+
+int kvtree_elem_key_int(const kvtree_elem *elem)
+{
+    int64_t value;
+    if (!elem || number_int64(elem->key, &value) != 0) return 0;
+    return value < INT_MIN || value > INT_MAX ? 0 : (int)value;
+}
+
+kvtree *kvtree_elem_hash(const kvtree_elem *elem)
+{
+    return elem ? elem->value : NULL;
+}
+
+/* ---- keys and their values ---- */
+
+kvtree *kvtree_get(const kvtree *tree, const char *key)
+{
+    return kvtree_elem_hash(kvtree_elem_get(tree, key));
+}
+
+static const kvtree *root_of(const kvtree *tree)
+{
+    while (tree->owner && tree->owner->tree)
+        tree = tree->owner->tree;
+    return tree;
+}
+
+/* A value must be nobody's, and must not hold the tree that it is to become a part of; an
+ * empty one holds nothing, which spares deep trees the climb. */
+static int may_become_value(const kvtree *tree, const kvtree *value)
+{
+    if (value->owner || value == tree) return 0;
+    return value->count == 0 || root_of(tree) != value;
+}
+
+/* Makes value that of elem; the value before it was emptied. */
+static void elem_adopt(kvtree_elem *elem, kvtree *value)
+{
+    if (elem->value != &elem->own) tree_free(elem->value);
+    elem->value = value;
+    value->owner = elem;
+}
+
+kvtree *kvtree_set(kvtree *tree, const char *key, kvtree *value)
+{
+    if (!tree || !key) return NULL;
+    kvtree_elem *elem = kvtree_elem_get(tree, key);
+    if (elem && elem->value == value) return value;
+    if (value && !may_become_value(tree, value)) return NULL;
+    if (!elem) elem = kvtree_elem_append(tree, key);
+    if (!elem) return NULL;
+    tree_clear(elem->value);
+    if (value) elem_adopt(elem, value);
+    return elem->value;
+}
+
+int kvtree_unset(kvtree *tree, const char *key)
+{
+    kvtree_elem *elem = kvtree_elem_extract(tree, key);
+    return kvtree_elem_delete(&elem);
+}
+
+int kvtree_unset_all(kvtree *tree)
+{
+    if (tree) tree_clear(tree);
+    return KVTREE_SUCCESS;
+}
+
+kvtree *kvtree_extract(kvtree *tree, const char *key)
+{
+    kvtree_elem *elem = kvtree_elem_extract(tree, key);
+    if (!elem) return NULL;
+    kvtree *value = elem->value;
+    value->owner = NULL;
+    /* A value inside its element keeps the element's memory; both go with the value. */
+    if (value != &elem->own) free(elem);
+    return value;
+}
+
+/* ---- whole trees ---- */
+
+kvtree_elem *kvtree_walk(const kvtree *root, const kvtree_elem *elem, size_t *depth)
+{
+    if (!elem) return kvtree_elem_first(root);
+    if (elem->value->first) {
+        if (depth) ++*depth;
+        return elem->value->first;
+    }
+    while (!elem->next) {
+        if (elem->tree == root) return NULL;
+        elem = elem->tree->owner;
+        if (depth) --*depth;
+    }
+    return elem->next;
+}
+
+static int lies_below(const kvtree *tree, const kvtree *above)
+{
+    while (tree && tree != above)
+        tree = tree->owner ? tree->owner->tree : NULL;
+    return tree == above;
+}
+
+int kvtree_merge(kvtree *tree, const kvtree *source)
+{
+    if (!source || source->count == 0 || tree == source) return KVTREE_SUCCESS;
+    if (!tree || lies_below(tree, source) || lies_below(source, tree)) return -EINVAL;
+    kvtree *into = tree;
+    size_t depth = 0, at = 0;
+    kvtree_elem *last = NULL;
+    for (kvtree_elem *e = NULL; (e = kvtree_walk(source, e, &depth));) {
+        if (depth > at) {
+            into = last->value;
+            at++;
+        }
+        for (; at > depth; at--)
+            into = into->owner->tree;
+        last = kvtree_elem_ensure(into, e->key);
+        if (!last) return -ENOMEM;
+    }
+    return KVTREE_SUCCESS;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Keys that hold one typed value; see kvtree_util.h. */
+#include <kvtree/kvtree_util.h>
+
+#include "common/number.h"
+#include "src/kvtree_private.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CRC_MAX 0xffffffffUL
+
+/* The new value is whole before the old one goes: without memory the old one stays. */
+int kvtree_util_set_str(kvtree *tree, const char *key, const char *value)
+{
+    if (!tree || !key || !value) return -EINVAL;
+    kvtree *holder = kvtree_new();
+    if (holder && kvtree_set(holder, value, NULL) && kvtree_set(tree, key, holder))
+        return 0;
+    kvtree_delete(&holder);
+    return -ENOMEM;
+}
+
+int kvtree_util_get_str(const kvtree *tree, const char *key, char **value)
+{
+    const kvtree *values = kvtree_get(tree, key);
+    if (!values) return -ENOENT;
+    if (kvtree_size(values) != 1 || !value) return -EINVAL;
+    *value = kvtree_elem_key(kvtree_elem_first(values));
+    return 0;
+}
+
+static int get_unsigned(const kvtree *tree, const char *key, int hex, unsigned long max,
+                        unsigned long *value)
+{
+    char *text;
+    uint64_t number;
+    int rc = kvtree_util_get_str(tree, key, &text);
+    if (rc) return rc;
+    if (!hex && text[strspn(text, "0123456789")]) return -EINVAL;
+    if (!value || number_uint64(text, &number) != 0 || number > max) return -EINVAL;
+    *value = (unsigned long)number;
+    return 0;
+}
+
+int kvtree_util_set_unsigned_long(kvtree *tree, const char *key, unsigned long value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lu", value);
+    return kvtree_util_set_str(tree, key, text);
+}
+
+int kvtree_util_get_unsigned_long(const kvtree *tree, const char *key,
+                                  unsigned long *value)
+{
+    return get_unsigned(tree, key, 0, ULONG_MAX, value);
+}
+
+int kvtree_util_set_bytecount(kvtree *tree, const char *key, unsigned long count)
+{
+    return kvtree_util_set_unsigned_long(tree, key, count);
+}
+
+int kvtree_util_get_bytecount(const kvtree *tree, const char *key, unsigned long *count)
+{
+    return get_unsigned(tree, key, 0, ULONG_MAX, count);
+}
+
+int kvtree_util_set_crc32(kvtree *tree, const char *key, unsigned long crc)
+{
+    char text[24];
+    if (crc > CRC_MAX) return -EINVAL;
+    snprintf(text, sizeof text, "0x%08lx", crc);
+    return kvtree_util_set_str(tree, key, text);
+}
+
+int kvtree_util_get_crc32(const kvtree *tree, const char *key, unsigned long *crc)
+{
+    return get_unsigned(tree, key, 1, CRC_MAX, crc);
+}
+
+int kvtree_util_set_int64(kvtree *tree, const char *key, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return kvtree_util_set_str(tree, key, text);
+}
+
+int kvtree_util_get_int64(const kvtree *tree, const char *key, int64_t *value)
+{
+    char *text;
+    int rc = kvtree_util_get_str(tree, key, &text);
+    if (rc) return rc;
+    return value && number_int64(text, value) == 0 ? 0 : -EINVAL;
+}
+
+int kvtree_util_set_int(kvtree *tree, const char *key, int value)
+{
+    return kvtree_util_set_int64(tree, key, value);
+}
+
+int kvtree_util_get_int(const kvtree *tree, const char *key, int *value)
+{
+    int64_t number;
+    int rc = kvtree_util_get_int64(tree, key, &number);
+    if (rc) return rc;
+    if (!value || number < INT_MIN || number > INT_MAX) return -EINVAL;
+    *value = (int)number;
+    return 0;
+}
+
+int kvtree_util_set_double(kvtree *tree, const char *key, double value)
+{
+    char text[KVTREE_DOUBLE_SIZE];
+    if (!isfinite(value)) return -EINVAL;
+    kvtree_double_text(text, value);
+    return kvtree_util_set_str(tree, key, text);
+}
+
+int kvtree_util_get_double(const kvtree *tree, const char *key, double *value)
+{
+    char *text;
+    int rc = kvtree_util_get_str(tree, key, &text);
+    if (rc) return rc;
+    return value && kvtree_text_double(text, value) == 0 ? 0 : -EINVAL;
+}
+
+int kvtree_util_set_ptr(kvtree *tree, const char *key, void *value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%" PRIxPTR, (uintptr_t)value);
+    return kvtree_util_set_str(tree, key, text);
+}
+
+int kvtree_util_get_ptr(const kvtree *tree, const char *key, void **value)
+{
+    char *text;
+    uint64_t number;
+    int rc = kvtree_util_get_str(tree, key, &text);
+    if (rc) return rc;
+    if (!value || strncmp(text, "0x", 2) != 0 || number_uint64(text, &number) != 0 ||
+        number > UINTPTR_MAX)
+        return -EINVAL;
+    *value = (void *)(uintptr_t)number;
+    return 0;
+}
