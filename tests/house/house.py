@@ -40,11 +40,14 @@ def without_comments(text):
                   flags=re.DOTALL)
 
 
-def exported(map_file):
-    """The names that a symbol map lists."""
+def exported(map_file, private=False):
+    """The names that a symbol map lists: for everybody, or in nodes named *_PRIVATE, which are for
+    the other parts of the same library."""
     text = without_comments(re.sub(r"#.*", "", map_file.read_text()))
-    listed = re.search(r"global:(.*?)(local:|\})", text, re.DOTALL)
-    return {name.strip() for name in listed[1].split(";")} - {""} if listed else set()
+    nodes = re.findall(r"(\w*)\s*\{(.*?)\}", text, re.DOTALL)
+    listed = [re.search(r"global:(.*?)(local:|$)", body, re.DOTALL) for name, body in nodes
+              if name.endswith("_PRIVATE") == private]
+    return {name.strip() for found in listed if found for name in found[1].split(";")} - {""}
 
 
 def finish(complaints):

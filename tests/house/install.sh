@@ -27,6 +27,9 @@ static_libs() {
     pkg-config --static --libs "$1" | sed -E 's/-l(scr[a-z-]*)/-l:lib\1.a/g'
 }
 
+# SCR's own folders stay in the scratch folder as well.
+export SCR_CNTL_BASE=$scratch/work SCR_CACHE_BASE=$scratch/work
+
 run() { # PROGRAM RANKS
     if [ "$2" = 0 ]; then
         (cd "$scratch/work" && "$1")

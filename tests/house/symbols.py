@@ -30,6 +30,7 @@ class Library:
         self.part = part
         self.map = next(ROOT.glob(f"lib*/{part}.map"))
         self.room = self.map.parent.name
+        self.private = exported(self.map, private=True)
         self.defined = names("--defined-only", path)
         self.undefined = names("--undefined-only", path)
         self.needed = set(dynamic(path, "(NEEDED)"))
@@ -64,7 +65,7 @@ def dynamic(path, tag):
 
 
 def check_exports(library):
-    listed = exported(library.map)
+    listed = exported(library.map) | library.private
     if not listed:
         yield f"{library.map.name} lists nothing"
     for name in sorted(listed - library.defined):
@@ -91,6 +92,8 @@ def check_undefined(library, libraries):
         shared = library.undefined & other.defined
         if shared and other.soname not in library.needed:
             yield f"uses {', '.join(sorted(shared))} of {other.soname} without being linked to it"
+        if shared & other.private and other.room != library.room:
+            yield f"uses {', '.join(sorted(shared & other.private))}, private to {other.room}"
     if not library.may_use_mpi:
         for name in sorted(library.undefined):
             if name.startswith(("MPI_", "PMPI_", "MPIX_")):
