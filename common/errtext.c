@@ -9,7 +9,9 @@
 static void append(char *err, const char *text)
 {
     size_t used = strlen(err);
-    if (used < ERRTEXT_SIZE - 1) snprintf(err + used, ERRTEXT_SIZE - used, ": %s", text);
+    strncat(err, ": ", ERRTEXT_SIZE - 1 - used);
+    used = strlen(err);
+    strncat(err, text, ERRTEXT_SIZE - 1 - used);
 }
 
 int err_set(char *err, int code, const char *format, ...)

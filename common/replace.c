@@ -11,7 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-static int create_temporary(replacement *r)
+static int create_temporary(replacement *r, mode_t mode)
 {
     for (int tries = 0; tries < 16; tries++) {
         uint64_t random;
@@ -19,7 +19,7 @@ static int create_temporary(replacement *r)
         snprintf(r->temporary, sizeof r->temporary, ".%016llx.tmp",
                  (unsigned long long)random);
         r->fd = openat(r->parent, r->temporary,
-                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (r->fd >= 0) return 0;
         if (errno != EEXIST) return -errno;
     }
@@ -32,16 +32,12 @@ int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *
     int rc = beneath_open_parent(dir, name, 0, &r->parent, &last, err);
     if (rc) return rc;
     snprintf(r->final, sizeof r->final, "%s", last);
-    rc = create_temporary(r);
+    rc = create_temporary(r, mode);
     if (rc) {
         io_close(&r->parent);
         return err_sys(err, rc, "create a temporary file for %s", name);
     }
-    if (fchmod(r->fd, mode) != 0) {
-        rc = err_sys(err, -errno, "set the mode of %s", name);
-        replace_abort(r);
-    }
-    return rc;
+    return 0;
 }
 
 int replace_commit(replacement *r, char *err)

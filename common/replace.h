@@ -30,7 +30,8 @@ typedef struct replacement {
     char temporary[256];          /* ... until the commit: ".<16 hex digits>.tmp" */
 } replacement;
 
-/* Starts a replacement of name (no link is followed, see beneath.h) below dir. */
+/* Starts a replacement of name (no link is followed, see beneath.h) below dir. The new
+ * file has the given mode, less the umask. */
 int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *err);
 
 /* fsync, close, rename, fsync of the folder. On failure the old file stays and the new
