@@ -35,9 +35,8 @@ extern "C" {
 #define AXL_RUNNING 1
 
 /* Flags of axl_create and axl_copy. */
-#define AXL_CHECKSUM 1u /* compute the CRC32 (zlib's polynomial) of each file */
-#define AXL_KEEP_MODE                                                                    \
-    2u /* give the destination the mode of the source, else 0666 less the umask */
+#define AXL_CHECKSUM 1u  /* compute the CRC32 (zlib's polynomial) of each file */
+#define AXL_KEEP_MODE 2u /* give the mode of the source, else 0666 less the umask */
 
 typedef struct axl_transfer axl_transfer;
 
@@ -50,16 +49,19 @@ typedef struct axl_file {
     int done;                /* 1: in place; 0: not, or not yet */
 } axl_file;
 
-/* A new transfer by method: "sync" moves the files within axl_dispatch. An unknown name
- * is -EINVAL, and err lists the known ones. The caller frees it with axl_free. */
+/* A new transfer by method: "sync" moves the files within axl_dispatch. A name that this
+ * build has no method for is -ENOTSUP ("pthread", "daemon", "bbapi", "dw"), an unknown
+ * one -EINVAL, and err lists the available ones. The caller frees it with axl_free. */
 int axl_create(const char *method, unsigned flags, axl_transfer **transfer, char *err);
 
-/* Adds a file. Both paths are copied. A destination that is in the list already is
- * -EEXIST. */
+/* Adds a file. Both paths are copied. A destination that is in the list already (letter
+ * by letter) is -EEXIST. After axl_dispatch: -EINVAL. */
 int axl_add(axl_transfer *transfer, const char *source, const char *destination,
             char *err);
 
-/* Starts the transfer. Fails at once when a source is missing. */
+/* Starts the transfer, once. Fails at once, with nothing moved, when a source is missing
+ * or no regular file. What goes wrong while files move is told by axl_test and axl_wait,
+ * with every method; both repeat an error of axl_dispatch, too. */
 int axl_dispatch(axl_transfer *transfer, char *err);
 
 /* 0: all files are in place; AXL_RUNNING; negative: the first error. Before axl_dispatch:
@@ -78,12 +80,16 @@ int axl_get(const axl_transfer *transfer, size_t i, axl_file *file);
  * stay. NULL is fine. Returns NULL. */
 axl_transfer *axl_free(axl_transfer *transfer);
 
-/* One file, in the calling thread, as axl_dispatch moves it. size and crc may be NULL. A
- * source that changes its size meanwhile is -ESTALE. */
+/* One file, in the calling thread, as axl_dispatch moves it. size and crc may be NULL.
+ * The source must be a regular file, not a link (-ELOOP), a folder (-EISDIR) or anything
+ * else (-EINVAL). A source that is written to meanwhile is -ESTALE. On failure the
+ * destination is what it was before, and no temporary file stays; folders that were made
+ * do. (Only where the very last step fails, the fsync of the folder, the new file is in
+ * place; err says so.) */
 int axl_copy(const char *source, const char *destination, unsigned flags, uint64_t *size,
              uint32_t *crc, char *err);
 
-/* Size and CRC32 of a file. */
+/* Size and CRC32 of a regular file; size and crc may be NULL. */
 int axl_checksum(const char *path, uint64_t *size, uint32_t *crc, char *err);
 
 #ifdef __cplusplus

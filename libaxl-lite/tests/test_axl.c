@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The transfer: its list, its states, its methods, and what is left when it fails. */
+#include "scratch.h"
+
+#include <axl/axl.h>
+#include <errno.h>
+#include <time.h>
+#include <zlib.h>
+
+typedef struct fixture {
+    scratch s;
+    char folder[96];
+} fixture;
+
+static axl_transfer *create(unsigned flags)
+{
+    axl_transfer *t = NULL;
+    assert_int_equal(axl_create("sync", flags, &t, NULL), 0);
+    assert_non_null(t);
+    return t;
+}
+
+/* Writes source file number i, which holds its own name, and adds it. */
+static void add_numbered(axl_transfer *t, const scratch *s, int i)
+{
+    char source[160], destination[160];
+    snprintf(source, sizeof source, "%s/in%d", s->folder, i);
+    snprintf(destination, sizeof destination, "%s/out/%d/file", s->folder, i);
+    scratch_write(source, source, strlen(source));
+    assert_int_equal(axl_add(t, source, destination, NULL), 0);
+}
+
+static void test_methods(void **state)
+{
+    const char *missing[] = {"pthread", "daemon", "bbapi", "dw"};
+    char err[AXL_ERROR_SIZE];
+    axl_transfer *t = NULL;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(axl_create(missing[i], 0, &t, err), -ENOTSUP);
+        assert_non_null(strstr(err, missing[i]));
+        assert_non_null(strstr(err, "available: sync"));
+    }
+    assert_int_equal(axl_create("carrier pigeon", 0, &t, err), -EINVAL);
+    assert_non_null(strstr(err, "\"carrier pigeon\"; available: sync"));
+    assert_int_equal(axl_create(NULL, 0, &t, err), -EINVAL);
+    assert_int_equal(axl_create("sync", 64, &t, err), -EINVAL);
+    assert_null(t);
+}
+
+static void test_several_files(void **state)
+{
+    scratch *s = *state;
+    axl_transfer *t = create(AXL_CHECKSUM);
+    axl_file file;
+    for (int i = 0; i < 40; i++)
+        add_numbered(t, s, i);
+    assert_int_equal(axl_count(t), 40);
+    assert_int_equal(axl_get(t, 39, &file), 0);
+    assert_int_equal(file.done, 0);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_test(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    for (size_t i = 0; i < 40; i++) {
+        assert_int_equal(axl_get(t, i, &file), 0);
+        size_t length = strlen(file.source);
+        assert_int_equal(file.done, 1);
+        assert_int_equal(file.size, length);
+        assert_int_equal(file.crc,
+                         crc32_z(0, (const unsigned char *)file.source, length));
+        scratch_expect(file.destination, file.source, length);
+    }
+    assert_int_equal(axl_get(t, 40, &file), -EINVAL);
+    assert_null(axl_free(t));
+}
+
+static void test_no_files(void **state)
+{
+    axl_transfer *t = create(0);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    axl_free(t);
+    assert_null(axl_free(NULL));
+}
+
+static void test_order_of_calls(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    axl_transfer *t = create(0);
+    assert_int_equal(axl_test(t, err), -EINVAL);
+    assert_int_equal(axl_wait(t, err), -EINVAL);
+    assert_non_null(strstr(err, "not dispatched"));
+    add_numbered(t, s, 1);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_dispatch(t, err), -EINVAL);
+    assert_int_equal(axl_add(t, "a", "b", err), -EINVAL);
+    assert_non_null(strstr(err, "dispatched already"));
+    assert_int_equal(axl_wait(t, NULL), 0);
+    axl_free(t);
+}
+
+static void test_free_before_dispatch(void **state)
+{
+    scratch *s = *state;
+    axl_transfer *t = create(0);
+    add_numbered(t, s, 1);
+    axl_free(t);
+    assert_int_equal(scratch_left(s), 0);
+}
+
+static void test_destination_twice(void **state)
+{
+    char err[AXL_ERROR_SIZE] = "";
+    axl_transfer *t = create(0);
+    assert_int_equal(axl_add(t, "/a", "/x", NULL), 0);
+    assert_int_equal(axl_add(t, "/b", "/x", err), -EEXIST);
+    assert_string_equal(err, "add /b: /x is the destination of /a already");
+    assert_int_equal(axl_count(t), 1);
+    assert_int_equal(axl_add(t, "", "/y", err), -EINVAL);
+    assert_int_equal(axl_add(t, "/a", NULL, err), -EINVAL);
+    axl_free(t);
+}
+
+static void test_source_twice(void **state)
+{
+    scratch *s = *state;
+    char second[160];
+    axl_transfer *t = create(0);
+    snprintf(second, sizeof second, "%s/out/second", s->folder);
+    scratch_write(s->source, "abc", 3);
+    assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+    assert_int_equal(axl_add(t, s->source, second, NULL), 0);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    scratch_expect(s->destination, "abc", 3);
+    scratch_expect(second, "abc", 3);
+    axl_free(t);
+}
+
+static void test_missing_source_starts_nothing(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "", again[AXL_ERROR_SIZE] = "";
+    axl_transfer *t = create(0);
+    add_numbered(t, s, 1);
+    assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+    assert_int_equal(axl_dispatch(t, err), -ENOENT);
+    assert_non_null(strstr(err, s->source));
+    assert_int_equal(axl_wait(t, again), -ENOENT);
+    assert_string_equal(again, err);
+    assert_int_equal(axl_test(t, NULL), -ENOENT);
+    assert_int_equal(scratch_left(s), 0);
+    axl_free(t);
+}
+
+/* The second of three files cannot be put where it should go. */
+static void test_first_error_counts(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    axl_file file;
+    axl_transfer *t = create(0);
+    scratch_write(s->source, "abc", 3);
+    add_numbered(t, s, 1);
+    assert_int_equal(axl_add(t, s->source, s->folder, NULL), 0);
+    add_numbered(t, s, 3);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_wait(t, err), -EISDIR);
+    assert_non_null(strstr(err, s->folder));
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(axl_get(t, i, &file), 0);
+        assert_int_equal(file.done, i == 0);
+        assert_int_equal(access(file.destination, F_OK) == 0, i <= 1);
+    }
+    axl_free(t);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* With a search through the list this takes minutes. */
+static void test_many_files(void **state)
+{
+    char destination[64];
+    axl_file file;
+    double start = seconds();
+    axl_transfer *t = create(0);
+    for (int i = 0; i < 200000; i++) {
+        snprintf(destination, sizeof destination, "/folder/of/many/files/%d", i);
+        assert_int_equal(axl_add(t, "/source", destination, NULL), 0);
+    }
+    for (int i = 0; i < 200000; i += 1000) {
+        snprintf(destination, sizeof destination, "/folder/of/many/files/%d", i);
+        assert_int_equal(axl_add(t, "/other", destination, NULL), -EEXIST);
+    }
+    assert_int_equal(axl_count(t), 200000);
+    assert_int_equal(axl_get(t, 123456, &file), 0);
+    assert_string_equal(file.destination, "/folder/of/many/files/123456");
+    axl_free(t);
+    assert_true(seconds() - start < 10);
+}
+
+int main(void)
+{
+#define WITH_FOLDER(test)                                                                \
+    cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_methods),
+        WITH_FOLDER(test_several_files),
+        cmocka_unit_test(test_no_files),
+        WITH_FOLDER(test_order_of_calls),
+        WITH_FOLDER(test_free_before_dispatch),
+        cmocka_unit_test(test_destination_twice),
+        WITH_FOLDER(test_source_twice),
+        WITH_FOLDER(test_missing_source_starts_nothing),
+        WITH_FOLDER(test_first_error_counts),
+        cmocka_unit_test(test_many_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* axl_copy when system calls fail. This program defines the calls that the library makes
+ * (the linker takes these before those of the C library); each passes on to the kernel,
+ * unless the test asked for a fault at its n-th use. */
+#include "scratch.h"
+
+#include <axl/axl.h>
+#include <errno.h>
+#include <sys/syscall.h>
+
+#define BUFFER ((size_t)256 * 1024)
+
+typedef enum call { READ, WRITE, FSYNC, CLOSE, RENAME, MKDIR, FCHMOD, RANGE, CALLS } call;
+
+static struct {
+    int armed;
+    call call;                       /* which call */
+    int at;                          /* its how many-th use, from 1 */
+    int error;                       /* errno, or 0: short_by fewer bytes */
+    int used[CALLS];                 /* counted since armed */
+    void (*meanwhile)(const char *); /* done on the side, instead of a failure */
+    const char *path;
+} fault;
+
+/* 1 when this use of the call is the one that fails. */
+static int strikes(call which)
+{
+    if (!fault.armed || ++fault.used[which] != fault.at || fault.call != which) return 0;
+    if (!fault.meanwhile) return 1;
+    fault.armed = 0;
+    fault.meanwhile(fault.path);
+    return 0;
+}
+
+#define FAIL_OR(which, number, ...)                                                      \
+    if (strikes(which)) {                                                                \
+        errno = fault.error;                                                             \
+        return -1;                                                                       \
+    }                                                                                    \
+    return (int)syscall(number, __VA_ARGS__)
+
+ssize_t read(int fd, void *buf, size_t size)
+{
+    if (strikes(READ)) {
+        errno = fault.error;
+        if (fault.error) return -1;
+        size = 1; /* a short read */
+    }
+    return syscall(SYS_read, fd, buf, size);
+}
+
+ssize_t write(int fd, const void *buf, size_t size)
+{
+    if (strikes(WRITE)) {
+        errno = fault.error;
+        if (fault.error) return -1;
+        size = 1;
+    }
+    return syscall(SYS_write, fd, buf, size);
+}
+
+int fsync(int fd)
+{
+    FAIL_OR(FSYNC, SYS_fsync, fd);
+}
+
+/* As on Linux, the descriptor is closed even when an error is told. */
+int close(int fd)
+{
+    int fail = strikes(CLOSE), rc = (int)syscall(SYS_close, fd);
+    if (!fail) return rc;
+    errno = fault.error;
+    return -1;
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+    FAIL_OR(RENAME, SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
+
+int mkdirat(int dir, const char *name, mode_t mode)
+{
+    FAIL_OR(MKDIR, SYS_mkdirat, dir, name, mode);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    FAIL_OR(FCHMOD, SYS_fchmod, fd, mode);
+}
+
+ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset,
+                        size_t size, unsigned flags)
+{
+    if (strikes(RANGE)) {
+        errno = fault.error;
+        return fault.error ? -1 : 0; /* 0: "nothing more", before the end */
+    }
+    if (fault.armed && size > BUFFER) size = BUFFER; /* so that there are several */
+    return syscall(SYS_copy_file_range, in, in_offset, out, out_offset, size, flags);
+}
+
+static int copy_with_fault(const scratch *s, unsigned flags, call which, int at,
+                           int error, char *err)
+{
+    memset(&fault, 0, sizeof fault);
+    fault.call = which;
+    fault.at = at;
+    fault.error = error;
+    fault.armed = 1;
+    int rc = axl_copy(s->source, s->destination, flags, NULL, NULL, err);
+    fault.armed = 0;
+    return rc;
+}
+
+static void write_source(const scratch *s, size_t size)
+{
+    unsigned char *bytes = scratch_bytes(size);
+    scratch_write(s->source, bytes, size);
+    free(bytes);
+}
+
+static void expect_copy(const scratch *s, size_t size)
+{
+    unsigned char *bytes = scratch_bytes(size);
+    scratch_expect(s->destination, bytes, size);
+    assert_int_equal(scratch_left(s), 1);
+    free(bytes);
+}
+
+/* The n-th use of a call fails, for n = 1, 2, ... until there is no n-th use: each time
+ * the copy tells that error, and the old destination stays as the only file. Only when
+ * the folder's fsync fails, the last of all, the new file is there. */
+static void each_use_fails(const scratch *s, unsigned flags, call which, int error)
+{
+    for (int at = 1;; at++) {
+        char err[AXL_ERROR_SIZE] = "";
+        unlink(s->destination);
+        assert_int_equal(axl_copy(s->source, s->destination, 0, NULL, NULL, err), 0);
+        scratch_write(s->destination, "old", 3);
+        int rc = copy_with_fault(s, flags, which, at, error, err);
+        if (fault.used[which] < at) {
+            assert_int_equal(rc, 0);
+            assert_true(at > 1);
+            return;
+        }
+        /* a close of what was only read has nothing to lose */
+        if (which == CLOSE && rc == 0) continue;
+        assert_int_equal(rc, -error);
+        assert_non_null(strstr(err, strerror(error)));
+        assert_int_equal(scratch_left(s), 1);
+        if (!strstr(err, "is in place")) scratch_expect(s->destination, "old", 3);
+    }
+}
+
+static void test_each_failure(void **state)
+{
+    scratch *s = *state;
+    write_source(s, 3 * BUFFER);
+    each_use_fails(s, AXL_CHECKSUM, READ, EIO);
+    each_use_fails(s, AXL_CHECKSUM, WRITE, ENOSPC);
+    each_use_fails(s, AXL_CHECKSUM, WRITE, EDQUOT);
+    each_use_fails(s, AXL_CHECKSUM, FSYNC, EIO);
+    each_use_fails(s, 0, CLOSE, EDQUOT);
+    each_use_fails(s, 0, RENAME, EACCES);
+    each_use_fails(s, 0, RANGE, ENOSPC);
+    each_use_fails(s, AXL_KEEP_MODE, FCHMOD, EPERM);
+}
+
+static void test_close_error_is_told(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    int told = 0;
+    write_source(s, 10);
+    assert_int_equal(axl_copy(s->source, s->destination, 0, NULL, NULL, err), 0);
+    for (int at = 1; at < 10; at++)
+        told += copy_with_fault(s, 0, CLOSE, at, EIO, err) == -EIO;
+    assert_int_equal(told, 1);
+}
+
+static void test_folders_are_synced(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    write_source(s, 10);
+    /* out was made: its parent, then the file, then out */
+    assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, err), 0);
+    assert_int_equal(fault.used[FSYNC], 3);
+    assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, err), 0);
+    assert_int_equal(fault.used[FSYNC], 2);
+}
+
+static void test_folder_cannot_be_made(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    write_source(s, 10);
+    assert_int_equal(copy_with_fault(s, 0, MKDIR, 1, ENOSPC, err), -ENOSPC);
+    assert_non_null(strstr(err, "/out"));
+    assert_int_equal(copy_with_fault(s, 0, FSYNC, 1, EIO, err), -EIO);
+    assert_int_equal(scratch_left(s), 0);
+}
+
+/* The kernel's copy is declined at the start or in the middle: same bytes by hand. */
+static void test_kernel_declines(void **state)
+{
+    const int errors[] = {0, EXDEV, ENOSYS, EINVAL, EOPNOTSUPP};
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    write_source(s, 4 * BUFFER + 5);
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        for (int at = 1; at <= 3; at += 2) {
+            assert_int_equal(copy_with_fault(s, 0, RANGE, at, errors[i], err), 0);
+            assert_int_equal(fault.used[RANGE], at);
+            expect_copy(s, 4 * BUFFER + 5);
+        }
+    }
+}
+
+static void test_interrupted(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    write_source(s, 2 * BUFFER + 5);
+    assert_int_equal(copy_with_fault(s, 0, RANGE, 2, EINTR, err), 0);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, READ, 2, EINTR, err), 0);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, WRITE, 2, EINTR, err), 0);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, FSYNC, 1, EINTR, err), 0);
+    expect_copy(s, 2 * BUFFER + 5);
+}
+
+static void test_short_reads_and_writes(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    write_source(s, 2 * BUFFER + 5);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, READ, 2, 0, err), 0);
+    expect_copy(s, 2 * BUFFER + 5);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, WRITE, 2, 0, err), 0);
+    expect_copy(s, 2 * BUFFER + 5);
+}
+
+/* Moves the time of the last change by some nanoseconds: the kernel's clock for times of
+ * files may not have ticked since the first write. 0 puts it back to what it was. */
+static void set_time(const char *path, const struct stat *was, long nanoseconds)
+{
+    struct timespec times[2] = {{0, UTIME_OMIT}, was->st_mtim};
+    times[1].tv_nsec = (times[1].tv_nsec + nanoseconds) % 1000000000;
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* Longer, and it does not show in the time. */
+static void append_byte(const char *path)
+{
+    struct stat was;
+    assert_int_equal(stat(path, &was), 0);
+    assert_int_equal(truncate(path, 3 * BUFFER + 1), 0);
+    set_time(path, &was, 0);
+}
+
+/* Shorter, likewise. */
+static void cut(const char *path)
+{
+    struct stat was;
+    assert_int_equal(stat(path, &was), 0);
+    assert_int_equal(truncate(path, BUFFER), 0);
+    set_time(path, &was, 0);
+}
+
+/* Of the same size. */
+static void rewrite_byte(const char *path)
+{
+    struct stat was;
+    assert_int_equal(stat(path, &was), 0);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fputc('x', f), 'x');
+    assert_int_equal(fclose(f), 0);
+    set_time(path, &was, 1);
+}
+
+static void changes(const scratch *s, unsigned flags, void (*change)(const char *))
+{
+    char err[AXL_ERROR_SIZE] = "";
+    write_source(s, 3 * BUFFER);
+    memset(&fault, 0, sizeof fault);
+    fault.call = flags & AXL_CHECKSUM ? READ : RANGE;
+    fault.at = 2;
+    fault.meanwhile = change;
+    fault.path = s->source;
+    fault.armed = 1;
+    assert_int_equal(axl_copy(s->source, s->destination, flags, NULL, NULL, err),
+                     -ESTALE);
+    assert_int_equal(fault.armed, 0);
+    assert_non_null(strstr(err, s->source));
+    assert_non_null(strstr(err, "changed"));
+    assert_int_equal(scratch_left(s), 0);
+}
+
+static void test_source_changes(void **state)
+{
+    scratch *s = *state;
+    changes(s, AXL_CHECKSUM, append_byte);
+    changes(s, AXL_CHECKSUM, cut);
+    changes(s, AXL_CHECKSUM, rewrite_byte);
+    changes(s, 0, append_byte);
+    changes(s, 0, cut);
+    changes(s, 0, rewrite_byte);
+}
+
+static void test_checksum_fails(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    uint32_t crc = 77;
+    write_source(s, 3 * BUFFER);
+    memset(&fault, 0, sizeof fault);
+    fault.call = READ;
+    fault.at = 2;
+    fault.error = EIO;
+    fault.armed = 1;
+    assert_int_equal(axl_checksum(s->source, NULL, &crc, err), -EIO);
+    fault.armed = 0;
+    assert_int_equal(crc, 77);
+    assert_non_null(strstr(err, s->source));
+}
+
+int main(void)
+{
+#define WITH_FOLDER(test)                                                                \
+    cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(test_each_failure),           WITH_FOLDER(test_close_error_is_told),
+        WITH_FOLDER(test_folders_are_synced),     WITH_FOLDER(test_folder_cannot_be_made),
+        WITH_FOLDER(test_kernel_declines),        WITH_FOLDER(test_interrupted),
+        WITH_FOLDER(test_short_reads_and_writes), WITH_FOLDER(test_source_changes),
+        WITH_FOLDER(test_checksum_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
