@@ -9,7 +9,7 @@ from house import BELOW, LIBRARIES, ROOT, files, finish, public_headers, without
 OWNER = {header.relative_to(ROOT / room / "include").as_posix(): room
          for room in LIBRARIES for header in public_headers(room)}
 
-# Where MPI may be used besides in files named *_mpi.*
+# Where MPI may be used besides in files with _mpi in their name
 MPI_PLACES = re.compile(r"libfilo/|libscr-core/(src|include)/|tests/|[^/]+/(tests|examples|bench)/")
 
 
@@ -18,7 +18,7 @@ def is_mpi_header(name):
 
 
 def may_use_mpi(path):
-    return path.stem.endswith("_mpi") or MPI_PLACES.match(path.relative_to(ROOT).as_posix())
+    return "mpi" in path.stem.split("_")[1:] or MPI_PLACES.match(path.relative_to(ROOT).as_posix())
 
 
 def candidates(path, room):
