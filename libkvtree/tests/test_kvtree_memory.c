@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Without memory: each verb is run with its first allocation failing, then its second,
+ * and so on until none fails. It must say so, leave nothing behind and change nothing
+ * that it does not document. This program's own malloc stands before that of the C
+ * library. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "build_tree.h"
+#include <cmocka.h>
+#include <errno.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define OWN_MALLOC 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define OWN_MALLOC 0
+#endif
+#endif
+#ifndef OWN_MALLOC
+#define OWN_MALLOC 1
+#endif
+
+static int countdown; /* the allocation that fails, 1 being the next; 0: none does */
+static long live;     /* blocks that were allocated and not freed */
+
+#if OWN_MALLOC
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void __libc_free(void *block);
+
+static int fails(void)
+{
+    if (countdown && --countdown == 0) {
+        errno = ENOMEM;
+        return 1;
+    }
+    return 0;
+}
+
+void *malloc(size_t size)
+{
+    if (fails()) return NULL;
+    live++;
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    if (fails()) return NULL;
+    live++;
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    if (fails()) return NULL;
+    if (!old) live++;
+    return __libc_realloc(old, size);
+}
+
+void free(void *block)
+{
+    if (block) live--;
+    __libc_free(block);
+}
+#endif
+
+/* Runs one verb on a tree that it may change; 1 if it succeeded. Sets *whole to 0 where
+ * the tree may hold a part after a failure. */
+typedef int verb(kvtree *tree, int *whole);
+
+static char path[] = "/tmp/scr-test-XXXXXX/tree";
+static char packed_bytes[4096];
+static size_t packed_size;
+
+static int do_set(kvtree *tree, int *whole)
+{
+    return kvtree_set(tree, "new", NULL) != NULL;
+}
+
+static int do_set_kv(kvtree *tree, int *whole)
+{
+    return kvtree_set_kv_int(tree, "new", 3) != NULL;
+}
+
+static int do_setf(kvtree *tree, int *whole)
+{
+    return kvtree_setf(tree, NULL, "RANK new %d and %s", 3, "more") != NULL;
+}
+
+static int do_util(kvtree *tree, int *whole)
+{
+    return kvtree_util_set_int(tree, "RANK", 4) == 0;
+}
+
+static int do_merge(kvtree *tree, int *whole)
+{
+    kvtree *other = NULL;
+    int armed = countdown;
+    countdown = 0;
+    other = wide_tree(30);
+    countdown = armed;
+    int rc = kvtree_merge(tree, other);
+    *whole = 0;
+    kvtree_delete(&other);
+    assert_true(rc == 0 || rc == -ENOMEM);
+    return rc == 0;
+}
+
+static int do_sort(kvtree *tree, int *whole)
+{
+    int rc = kvtree_sort(tree, KVTREE_SORT_DESCENDING);
+    assert_true(rc == 0 || rc == -ENOMEM);
+    return rc == 0;
+}
+
+static int do_list(kvtree *tree, int *whole)
+{
+    int count = 0, *list = NULL;
+    int rc = kvtree_list_int(kvtree_get(tree, "RANK"), &count, &list);
+    assert_true(rc == 0 || (rc == -ENOMEM && !list));
+    free(list);
+    return rc == 0;
+}
+
+static int do_unpack(kvtree *tree, int *whole)
+{
+    kvtree *fresh = kvtree_new();
+    if (!fresh) return 0;
+    ssize_t used = kvtree_unpack_n(packed_bytes, packed_size, fresh);
+    assert_true(used == (ssize_t)packed_size || (used == -ENOMEM && !kvtree_size(fresh)));
+    kvtree_delete(&fresh);
+    return used > 0;
+}
+
+static int do_write(kvtree *tree, int *whole)
+{
+    char err[KVTREE_ERROR_SIZE];
+    int rc = kvtree_file_write(-100, path, tree, err);
+    assert_true(rc == 0 || rc == -ENOMEM);
+    if (rc) assert_non_null(strstr(err, "Cannot allocate memory"));
+    return rc == 0;
+}
+
+static int do_read(kvtree *tree, int *whole)
+{
+    int rc = kvtree_read_file(path, tree);
+    *whole = 0;
+    assert_true(rc == 0 || rc == -ENOMEM);
+    return rc == 0;
+}
+
+static long failures_until_it_works(verb *work)
+{
+    for (int n = 1;; n++) {
+        long before = live;
+        int whole = 1;
+        kvtree *tree = sample_tree(), *same = sample_tree();
+        countdown = n;
+        int worked = work(tree, &whole);
+        int left = countdown;
+        countdown = 0;
+        if (!worked && whole) assert_true(same_tree(tree, same));
+        kvtree_delete(&tree);
+        kvtree_delete(&same);
+        assert_int_equal(live, before);
+        if (worked && left) return n - 1;
+        assert_false(worked && !left); /* a failed allocation that nobody noticed */
+    }
+}
+
+static void each_allocation_may_fail(void **state)
+{
+    static const struct {
+        verb *work;
+        int least;
+    } verbs[] = {{do_set, 1},    {do_set_kv, 2}, {do_setf, 5}, {do_util, 2},
+                 {do_merge, 31}, {do_sort, 1},   {do_list, 2}, {do_unpack, 20},
+                 {do_write, 2},  {do_read, 4}};
+    if (!OWN_MALLOC) skip();
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        assert_true(failures_until_it_works(verbs[i].work) >= verbs[i].least);
+}
+
+static int prepare(void **state)
+{
+    kvtree *tree = wide_tree(20);
+    path[20] = 0;
+    if (!mkdtemp(path)) return -1;
+    path[20] = '/';
+    packed_size = kvtree_pack(packed_bytes, tree);
+    int rc = kvtree_write_file(path, tree);
+    kvtree_delete(&tree);
+    return rc;
+}
+
+static int clean_up(void **state)
+{
+    unlink(path);
+    path[20] = 0;
+    return rmdir(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_may_fail)};
+    return cmocka_run_group_tests(tests, prepare, clean_up);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packed trees: the documented bytes, and bytes of any other origin. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "build_tree.h"
+#include <cmocka.h>
+#include <errno.h>
+
+/* Unpacks from memory of exactly this size, so that a sanitizer sees any read beyond. */
+static ssize_t unpack_exactly(const char *bytes, size_t size, kvtree *tree, char *err)
+{
+    char *copy = malloc(size ? size : 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes, size);
+    ssize_t used = kvtree_unpack_err(copy, size, tree, err);
+    free(copy);
+    return used;
+}
+
+static char *packed(const kvtree *tree, size_t *size)
+{
+    *size = kvtree_pack_size(tree);
+    char *bytes = malloc(*size);
+    assert_int_equal(kvtree_pack(bytes, tree), *size);
+    return bytes;
+}
+
+static void the_documented_bytes(void **state)
+{
+    static const char expected[] = "\0\0\0\2"
+                                   "AB\0\0\0\0\1"
+                                   "c\0\0\0\0\0"
+                                   "\0\0\0\0";
+    char bytes[sizeof expected];
+    kvtree *tree = kvtree_new(), *back = kvtree_new();
+    kvtree_set_kv(tree, "AB", "c");
+    kvtree_set(tree, "", NULL);
+    assert_int_equal(kvtree_pack_size(tree), sizeof expected);
+    assert_int_equal(kvtree_pack(bytes, tree), sizeof expected);
+    assert_memory_equal(bytes, expected, sizeof expected);
+    assert_int_equal(kvtree_unpack(bytes, back), sizeof expected);
+    assert_true(same_tree(tree, back));
+    assert_int_equal(kvtree_pack_size(NULL), 4);
+    assert_int_equal(kvtree_pack(bytes, NULL), 4);
+    assert_memory_equal(bytes, "\0\0\0", 4);
+    kvtree_delete(&tree);
+    kvtree_delete(&back);
+}
+
+static void any_shape_comes_back(void **state)
+{
+    kvtree *shapes[] = {kvtree_new(), sample_tree(), wide_tree(100000),
+                        deep_tree(1000000)};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        size_t size;
+        char *bytes = packed(shapes[i], &size);
+        kvtree *back = kvtree_new();
+        assert_int_equal(unpack_exactly(bytes, size, back, NULL), size);
+        assert_true(same_tree(shapes[i], back));
+        assert_int_equal(kvtree_unpack_n(bytes, size, back),
+                         kvtree_size(back) ? -EINVAL : (int)size);
+        assert_true(same_tree(shapes[i], back));
+        kvtree_delete(&back);
+        kvtree_delete(&shapes[i]);
+        free(bytes);
+    }
+}
+
+static void bytes_behind_the_tree_are_left(void **state)
+{
+    size_t size;
+    kvtree *tree = sample_tree(), *back = kvtree_new();
+    char *bytes = packed(tree, &size), *more = calloc(1, size + 3);
+    memcpy(more, bytes, size);
+    assert_int_equal(kvtree_unpack_n(more, size + 3, back), size);
+    assert_true(same_tree(tree, back));
+    free(bytes);
+    free(more);
+    kvtree_delete(&tree);
+    kvtree_delete(&back);
+}
+
+static void each_damage_has_its_text(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *text;
+    } cases[] = {
+        {"", 0, "ends within the count at byte 0"},
+        {"\0\0\0", 3, "ends within the count at byte 0"},
+        {"\0\0\0\1", 4, "count 1 at byte 0 is more than 0 bytes"},
+        {"\xff\xff\xff\xff"
+         "a\0\0\0\0",
+         9, "count 4294967295 at byte 0 is more than 5"},
+        {"\0\0\0\2"
+         "a\0\0\0\0\0",
+         10, "count 2 at byte 0 is more than 6 bytes"},
+        {"\0\0\0\1"
+         "abcdefgh",
+         12, "key at byte 4 has no end"},
+        {"\0\0\0\1"
+         "abcd\0\0\0",
+         11, "ends within the count at byte 9"},
+        {"\0\0\0\2"
+         "a\0\0\0\0\0"
+         "a\0\0\0\0\0",
+         16, "key at byte 10 is there for the"},
+        {"\0\0\0\1"
+         "a\0\0\0\0\1"
+         "b\0\0\0\0",
+         15, "ends within the count at byte 12"},
+        /* the inner count promises bytes that the outer one was promised already */
+        {"\0\0\0\2"
+         "a\0\0\0\0\1"
+         "b\0\0\0\0\0"
+         "\0\0\0",
+         19, "count 1 at byte 6"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char err[KVTREE_ERROR_SIZE] = "";
+        kvtree *tree = kvtree_new();
+        assert_int_equal(unpack_exactly(cases[i].bytes, cases[i].size, tree, err),
+                         -EBADMSG);
+        if (!strstr(err, cases[i].text))
+            fail_msg("\"%s\" lacks \"%s\"", err, cases[i].text);
+        assert_int_equal(kvtree_unpack_n(cases[i].bytes, cases[i].size, tree), -EBADMSG);
+        assert_int_equal(kvtree_size(tree), 0);
+        kvtree_delete(&tree);
+    }
+    kvtree *tree = kvtree_new();
+    assert_int_equal(kvtree_unpack_n(NULL, 10, tree), -EINVAL);
+    assert_int_equal(kvtree_unpack_n("\0\0\0", 4, NULL), -EINVAL);
+    kvtree_delete(&tree);
+}
+
+static void every_truncation_is_refused(void **state)
+{
+    size_t size;
+    kvtree *tree = sample_tree(), *back = kvtree_new();
+    char *bytes = packed(tree, &size);
+    for (size_t cut = 0; cut < size; cut++) {
+        assert_int_equal(unpack_exactly(bytes, cut, back, NULL), -EBADMSG);
+        assert_int_equal(kvtree_size(back), 0);
+    }
+    free(bytes);
+    kvtree_delete(&tree);
+    kvtree_delete(&back);
+}
+
+/* A changed byte may make another valid tree; then that is what packs to those bytes. */
+static void check_mutant(const char *bytes, size_t size)
+{
+    kvtree *tree = kvtree_new();
+    ssize_t used = unpack_exactly(bytes, size, tree, NULL);
+    if (used < 0) {
+        assert_int_equal(used, -EBADMSG);
+        assert_int_equal(kvtree_size(tree), 0);
+    } else {
+        size_t again;
+        char *copy = packed(tree, &again);
+        assert_int_equal(again, used);
+        assert_memory_equal(copy, bytes, again);
+        free(copy);
+    }
+    kvtree_delete(&tree);
+}
+
+static void changed_bytes_do_no_harm(void **state)
+{
+    size_t size;
+    unsigned random = 7;
+    kvtree *tree = sample_tree();
+    char *bytes = packed(tree, &size);
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        bytes[bit / 8] ^= (char)(1 << bit % 8);
+        check_mutant(bytes, size);
+        bytes[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    for (int i = 0; i < 20000; i++) {
+        random = random * 1103515245u + 12345u;
+        bytes[(random >> 16) % size] = (char)(random >> 8 & (i % 3 ? 0xff : 1));
+        if (i % 50 == 0) kvtree_pack(bytes, tree);
+        check_mutant(bytes, size);
+    }
+    free(bytes);
+    kvtree_delete(&tree);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_documented_bytes),
+        cmocka_unit_test(any_shape_comes_back),
+        cmocka_unit_test(bytes_behind_the_tree_are_left),
+        cmocka_unit_test(each_damage_has_its_text),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(changed_bytes_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Formats, order, typed values and printing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "build_tree.h"
+#include <cmocka.h>
+#include <errno.h>
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <unistd.h>
+
+/* ---- formats ---- */
+
+static void every_conversion(void **state)
+{
+    kvtree *tree = kvtree_new();
+    kvtree *leaf = kvtree_setf(
+        tree, NULL, "%s %d %u %ld %lu %lld %llu %zu %f %lf %x %lx end", "a b", -1, 2u,
+        -3L, ULONG_MAX, LLONG_MIN, ULLONG_MAX, (size_t)4, 0.5, -1e300, 255u, 0xabcdefUL);
+    assert_non_null(leaf);
+    static const char *const keys[] = {"a b",
+                                       "-1",
+                                       "2",
+                                       "-3",
+                                       "18446744073709551615",
+                                       "-9223372036854775808",
+                                       "18446744073709551615",
+                                       "4",
+                                       "0.500000",
+                                       NULL,
+                                       "ff",
+                                       "abcdef",
+                                       "end"};
+    kvtree *at = tree;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        kvtree_elem *e = kvtree_elem_first(at);
+        assert_non_null(e);
+        if (keys[i]) assert_string_equal(kvtree_elem_key(e), keys[i]);
+        at = kvtree_elem_hash(e);
+    }
+    assert_ptr_equal(at, leaf);
+    assert_ptr_equal(kvtree_getf(tree, "%s -1 2 %d", "a b", -3),
+                     kvtree_getf(tree, "%s %d 2 -3", "a b", -1));
+    assert_null(kvtree_getf(tree, "%s %d", "a b", 1));
+    kvtree_delete(&tree);
+}
+
+static void words_with_a_conversion_inside(void **state)
+{
+    kvtree *tree = kvtree_new(), *value = kvtree_new();
+    assert_ptr_equal(kvtree_setf(tree, value, "FILE rank_%d.ckpt.%lu", 3, 7UL), value);
+    assert_ptr_equal(kvtree_get_kv(tree, "FILE", "rank_3.ckpt.7"), value);
+    kvtree *other = kvtree_new();
+    assert_ptr_equal(kvtree_setf(tree, other, "FILE %s", "rank_3.ckpt.7"), other);
+    assert_int_equal(kvtree_size(kvtree_get(tree, "FILE")), 1);
+    kvtree_delete(&tree);
+}
+
+static void bad_formats_change_nothing(void **state)
+{
+    static const char *const bad[] = {"",    " A",   "A ",    "A  B", "A %c",
+                                      "A %", "A %%", "A %5d", "%",    "A B %n"};
+    kvtree *tree = kvtree_new(), *value = kvtree_new();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_null(kvtree_setf(tree, value, bad[i], 1, 2));
+        assert_null(kvtree_getf(tree, bad[i], 1, 2));
+        assert_int_equal(kvtree_size(tree), 0);
+    }
+    assert_null(kvtree_setf(tree, value, "A %s", (char *)NULL));
+    assert_null(kvtree_setf(tree, value, NULL));
+    assert_null(kvtree_setf(NULL, value, "A"));
+    assert_null(kvtree_getf(NULL, "A"));
+    assert_int_equal(kvtree_size(tree), 0);
+    /* a value that may not be set leaves no empty path behind */
+    kvtree *owned = kvtree_setf(tree, NULL, "A");
+    assert_null(kvtree_setf(tree, owned, "B C D"));
+    assert_null(kvtree_get(tree, "B"));
+    kvtree_delete(&value);
+    kvtree_delete(&tree);
+}
+
+/* ---- order ---- */
+
+static kvtree *tree_of(const char *words)
+{
+    kvtree *tree = kvtree_new();
+    char copy[256], *save = NULL;
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+        kvtree_set_kv(tree, word, "below");
+    return tree;
+}
+
+static void check_order(kvtree *tree, int rc, const char *expected)
+{
+    char keys[256] = "";
+    assert_int_equal(rc, 0);
+    kvtree_set(tree, "last", NULL);
+    for (kvtree_elem *e = kvtree_elem_first(tree); e; e = kvtree_elem_next(e)) {
+        strcat(keys, kvtree_elem_key(e));
+        strcat(keys, kvtree_elem_next(e) ? " " : "");
+    }
+    assert_string_equal(keys, expected);
+    kvtree_unset(tree, "last");
+}
+
+static void sorts(void **state)
+{
+    kvtree *tree = tree_of("10 9 -1 2 100 4294967297");
+    check_order(tree, kvtree_sort(tree, KVTREE_SORT_ASCENDING),
+                "-1 10 100 2 4294967297 9 last");
+    check_order(tree, kvtree_sort(tree, KVTREE_SORT_DESCENDING),
+                "9 4294967297 2 100 10 -1 last");
+    check_order(tree, kvtree_sort_int(tree, KVTREE_SORT_ASCENDING),
+                "-1 2 9 10 100 4294967297 last");
+    check_order(tree, kvtree_sort_int(tree, KVTREE_SORT_DESCENDING),
+                "4294967297 100 10 9 2 -1 last");
+    assert_non_null(kvtree_get_kv(tree, "100", "below"));
+    kvtree_unset(tree, "4294967297");
+    kvtree_unset(tree, "-1");
+    check_order(tree, kvtree_sort_int(tree, KVTREE_SORT_DESCENDING), "100 10 9 2 last");
+    kvtree_delete(&tree);
+    tree = tree_of("01 2 1 001");
+    check_order(tree, kvtree_sort_int(tree, KVTREE_SORT_ASCENDING), "01 1 001 2 last");
+    check_order(tree, kvtree_sort_int(tree, KVTREE_SORT_DESCENDING), "2 01 1 001 last");
+    kvtree_delete(&tree);
+}
+
+static void refuses_to_sort(void **state)
+{
+    kvtree *tree = tree_of("3 two 1");
+    assert_int_equal(kvtree_sort_int(tree, KVTREE_SORT_ASCENDING), -EINVAL);
+    assert_int_equal(kvtree_sort(tree, 7), -EINVAL);
+    assert_int_equal(kvtree_sort_int(tree, -1), -EINVAL);
+    check_order(tree, 0, "3 two 1 last");
+    assert_int_equal(kvtree_sort(NULL, KVTREE_SORT_ASCENDING), 0);
+    assert_int_equal(kvtree_sort_int(NULL, KVTREE_SORT_ASCENDING), 0);
+    kvtree_delete(&tree);
+}
+
+static void lists_numbers(void **state)
+{
+    int count = 7, dummy = 0, *list = &dummy;
+    kvtree *tree = tree_of("30 -5 2147483647 7");
+    assert_int_equal(kvtree_list_int(tree, &count, &list), 0);
+    assert_int_equal(count, 4);
+    assert_memory_equal(list, ((int[]){-5, 7, 30, INT_MAX}), 4 * sizeof(int));
+    free(list);
+    check_order(tree, 0, "30 -5 2147483647 7 last");
+    list = &dummy;
+    kvtree_set(tree, "2147483648", NULL);
+    assert_int_equal(kvtree_list_int(tree, &count, &list), -EINVAL);
+    kvtree_unset(tree, "2147483648");
+    kvtree_set(tree, "x", NULL);
+    assert_int_equal(kvtree_list_int(tree, &count, &list), -EINVAL);
+    assert_int_equal(count, 4);
+    assert_ptr_equal(list, &dummy);
+    assert_int_equal(kvtree_list_int(NULL, &count, &list), 0);
+    assert_int_equal(count, 0);
+    assert_null(list);
+    assert_int_equal(kvtree_list_int(tree, NULL, &list), -EINVAL);
+    kvtree_delete(&tree);
+}
+
+/* ---- typed values ---- */
+
+static void values_come_back(void **state)
+{
+    kvtree *tree = kvtree_new();
+    unsigned long u;
+    int i;
+    int64_t l;
+    double d;
+    char *s;
+    void *p;
+    kvtree_set_kv(tree, "A", "old");
+    kvtree_set_kv(tree, "A", "older");
+#define ROUND(set, get, type_value, variable)                                            \
+    assert_int_equal(kvtree_util_set_##set(tree, "A", type_value), 0);                   \
+    assert_int_equal(kvtree_util_get_##get(tree, "A", &variable), 0);                    \
+    assert_true(variable == (type_value))
+    ROUND(bytecount, bytecount, ULONG_MAX, u);
+    ROUND(unsigned_long, unsigned_long, 0UL, u);
+    ROUND(int, int, INT_MIN, i);
+    ROUND(int64, int64, INT64_MIN, l);
+    ROUND(int64, int64, INT64_MAX, l);
+    ROUND(double, double, -0.25, d);
+    ROUND(double, double, 1e300, d);
+    ROUND(ptr, ptr, (void *)&d, p);
+    ROUND(ptr, ptr, NULL, p);
+    ROUND(crc32, crc32, 0xfffffffful, u);
+    ROUND(crc32, crc32, 0x1aul, u);
+#undef ROUND
+    assert_string_equal(kvtree_get_val(tree, "A"), "0x0000001a");
+    assert_int_equal(kvtree_util_set_str(tree, "A", "text"), 0);
+    assert_int_equal(kvtree_util_get_str(tree, "A", &s), 0);
+    assert_string_equal(s, "text");
+    assert_int_equal(kvtree_util_set_str(tree, "A", s), 0);
+    assert_string_equal(kvtree_get_val(tree, "A"), "text");
+    assert_int_equal(kvtree_size(tree), 1);
+    kvtree_delete(&tree);
+}
+
+static void getters_refuse_junk(void **state)
+{
+    static const char *const junk[] = {
+        "", " 1", "1 ", "1x", "x", "0x", "--1", "99999999999999999999999", "nan", "1,5"};
+    kvtree *tree = kvtree_new();
+    unsigned long u = 77;
+    int i = 77;
+    int64_t l = 77;
+    double d = 77;
+    void *p = tree;
+    for (size_t n = 0; n < sizeof junk / sizeof *junk; n++) {
+        kvtree_util_set_str(tree, "A", junk[n]);
+        assert_int_equal(kvtree_util_get_bytecount(tree, "A", &u), -EINVAL);
+        assert_int_equal(kvtree_util_get_unsigned_long(tree, "A", &u), -EINVAL);
+        assert_int_equal(kvtree_util_get_crc32(tree, "A", &u), -EINVAL);
+        assert_int_equal(kvtree_util_get_int(tree, "A", &i), -EINVAL);
+        assert_int_equal(kvtree_util_get_int64(tree, "A", &l), -EINVAL);
+        assert_int_equal(kvtree_util_get_ptr(tree, "A", &p), -EINVAL);
+        if (n != 7) assert_int_equal(kvtree_util_get_double(tree, "A", &d), -EINVAL);
+    }
+    kvtree_util_set_str(tree, "A", "-1");
+    assert_int_equal(kvtree_util_get_bytecount(tree, "A", &u), -EINVAL);
+    kvtree_util_set_str(tree, "A", "0x10");
+    assert_int_equal(kvtree_util_get_unsigned_long(tree, "A", &u), -EINVAL);
+    kvtree_util_set_str(tree, "A", "0x100000000");
+    assert_int_equal(kvtree_util_get_crc32(tree, "A", &u), -EINVAL);
+    kvtree_util_set_str(tree, "A", "2147483648");
+    assert_int_equal(kvtree_util_get_int(tree, "A", &i), -EINVAL);
+    assert_true(u == 77 && i == 77 && l == 77 && d == 77 && p == tree);
+    kvtree_delete(&tree);
+}
+
+static void one_value_or_none(void **state)
+{
+    kvtree *tree = kvtree_new();
+    int i = 77;
+    assert_int_equal(kvtree_util_get_int(tree, "A", &i), -ENOENT);
+    assert_int_equal(kvtree_util_get_int(NULL, "A", &i), -ENOENT);
+    kvtree_set(tree, "A", NULL);
+    assert_int_equal(kvtree_util_get_int(tree, "A", &i), -EINVAL);
+    kvtree_set_kv(tree, "A", "1");
+    kvtree_set_kv(tree, "A", "2");
+    assert_int_equal(kvtree_util_get_int(tree, "A", &i), -EINVAL);
+    assert_int_equal(i, 77);
+    assert_int_equal(kvtree_util_set_int(NULL, "A", 1), -EINVAL);
+    assert_int_equal(kvtree_util_set_str(tree, "A", NULL), -EINVAL);
+    assert_int_equal(kvtree_util_set_double(tree, "A", INFINITY), -EINVAL);
+    assert_int_equal(kvtree_util_set_crc32(tree, "A", 0x100000000UL), -EINVAL);
+    assert_int_equal(kvtree_size(kvtree_get(tree, "A")), 2);
+    kvtree_delete(&tree);
+}
+
+/* A tree written under one locale is read under another. */
+static void numbers_do_not_depend_on_the_locale(void **state)
+{
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8")) skip();
+    kvtree *tree = kvtree_new();
+    double d = 0;
+    assert_int_equal(kvtree_util_set_double(tree, "A", 1.5), 0);
+    kvtree_setf(tree, NULL, "%f", 2.5);
+    assert_int_equal(kvtree_util_get_double(tree, "A", &d), 0);
+    setlocale(LC_NUMERIC, "C");
+    assert_true(d == 1.5);
+    assert_string_equal(kvtree_get_val(tree, "A"), "1.500000");
+    assert_non_null(kvtree_get(tree, "2.500000"));
+    kvtree_delete(&tree);
+}
+
+/* ---- printing ---- */
+
+/* Runs work(argument) on a thread with a small stack, and returns what it printed. */
+struct printed {
+    const kvtree *tree;
+    int indent, rc;
+};
+
+static void *print_on_small_stack(void *argument)
+{
+    struct printed *p = argument;
+    p->rc = kvtree_print(p->tree, p->indent);
+    return NULL;
+}
+
+static char *output_of(const kvtree *tree, int indent, size_t *size)
+{
+    struct printed p = {tree, indent, -1};
+    pthread_t thread;
+    pthread_attr_t small;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stdout);
+    int saved = dup(1);
+    dup2(fileno(file), 1);
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 128 * 1024);
+    int started = pthread_create(&thread, &small, print_on_small_stack, &p);
+    if (started == 0) pthread_join(thread, NULL);
+    pthread_attr_destroy(&small);
+    fflush(stdout);
+    dup2(saved, 1);
+    close(saved);
+    assert_int_equal(started, 0);
+    assert_int_equal(p.rc, 0);
+    *size = (size_t)lseek(fileno(file), 0, SEEK_END);
+    char *text = calloc(1, *size + 1);
+    rewind(file);
+    assert_int_equal(fread(text, 1, *size, file), *size);
+    fclose(file);
+    return text;
+}
+
+static void prints_the_tree_of_the_guide(void **state)
+{
+    size_t size;
+    kvtree *tree = sample_tree();
+    kvtree_unset_kv_int(tree, "RANK", 1);
+    kvtree_set(tree, "evil\n\x1b[2J\\", NULL);
+    char *text = output_of(tree, 1, &size);
+    assert_string_equal(text, " RANK\n"
+                              "   0\n"
+                              "     FILES\n"
+                              "       1\n"
+                              "     FILE\n"
+                              "       foo_0.txt\n"
+                              "         SIZE\n"
+                              "           1024\n"
+                              "         COMPLETE\n"
+                              "           1\n"
+                              " evil\\x0a\\x1b[2J\\\\\n");
+    free(text);
+    free(output_of(NULL, -3, &size));
+    assert_int_equal(size, 0);
+    kvtree_delete(&tree);
+}
+
+/* A frame per level would need more than the stack of the thread has. */
+static void prints_without_recursion(void **state)
+{
+    enum { DEPTH = 4000 };
+    size_t size;
+    kvtree *tree = deep_tree(DEPTH);
+    free(output_of(tree, 0, &size));
+    assert_int_equal(size, 2 * DEPTH + (size_t)DEPTH * (DEPTH - 1));
+    kvtree_delete(&tree);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_conversion),
+        cmocka_unit_test(words_with_a_conversion_inside),
+        cmocka_unit_test(bad_formats_change_nothing),
+        cmocka_unit_test(sorts),
+        cmocka_unit_test(refuses_to_sort),
+        cmocka_unit_test(lists_numbers),
+        cmocka_unit_test(values_come_back),
+        cmocka_unit_test(getters_refuse_junk),
+        cmocka_unit_test(one_value_or_none),
+        cmocka_unit_test(numbers_do_not_depend_on_the_locale),
+        cmocka_unit_test(prints_the_tree_of_the_guide),
+        cmocka_unit_test(prints_without_recursion),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
