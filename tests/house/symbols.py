@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the shared libraries export, and what they need.
 
-Arguments: PART=FILE for each shared library that was built, such as
+Arguments: PART=FILE for each library that was built, such as
 kvtree-mpi=/.../libscr-kvtree-mpi.so. A library exports exactly what its map lists; needs only
-libraries below it, with MPI only where MPI belongs; and does not print, exit or abort.
+libraries below it, with MPI only where MPI belongs; and does not print, exit or abort. Of a static
+library that is private (FILE ends with .a) only the last two can be asked.
 """
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from house import BELOW, ROOT, exported, finish
 SYSTEM = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "ld-linux", "libz.",
           "libasan.", "libubsan.", "libtsan.", "libclang_rt.")
 MPI_LIBRARY = "libmpich."
-EXTRA = {"records": ("libyaml-0.",), "scr": ("libyaml-0.",)}
+EXTRA = {"scr": ("libyaml-0.",)}
 MPI_ROOMS = {"libfilo"}
 MPI_PARTS = {"kvtree-mpi", "redset-mpi", "scr"}
 
@@ -49,6 +50,16 @@ class Library:
 
 def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class Archive:
+    """A private static library: a serial part."""
+    may_use_mpi = False
+
+    def __init__(self, part, path):
+        self.part, self.soname = part, path.rsplit("/")[-1]
+        rows = (line.split() for line in run("nm", "-P", "--undefined-only", path).splitlines())
+        self.undefined = {row[0] for row in rows if len(row) > 1 and row[1] in "Uw"}
 
 
 def names(which, path):
@@ -87,13 +98,16 @@ def check_needed(library, libraries):
             yield f"needs {soname}, which nobody told this test about"
 
 
-def check_undefined(library, libraries):
+def check_links(library, libraries):
     for other in libraries:
         shared = library.undefined & other.defined
         if shared and other.soname not in library.needed:
             yield f"uses {', '.join(sorted(shared))} of {other.soname} without being linked to it"
         if shared & other.private and other.room != library.room:
             yield f"uses {', '.join(sorted(shared & other.private))}, private to {other.room}"
+
+
+def check_manners(library):
     if not library.may_use_mpi:
         for name in sorted(library.undefined):
             if name.startswith(("MPI_", "PMPI_", "MPIX_")):
@@ -104,13 +118,17 @@ def check_undefined(library, libraries):
 
 
 def main(arguments):
-    libraries = [Library(*argument.split("=", 1)) for argument in arguments]
+    parts = [argument.split("=", 1) for argument in arguments]
+    libraries = [Library(*part) for part in parts if not part[1].endswith(".a")]
+    archives = [Archive(*part) for part in parts if part[1].endswith(".a")]
     assert libraries, "no library was built"
     complaints = []
     for library in libraries:
         found = [*check_exports(library), *check_needed(library, libraries),
-                 *check_undefined(library, libraries)]
+                 *check_links(library, libraries)]
         complaints += [f"{library.soname}: {complaint}" for complaint in found]
+    for library in libraries + archives:
+        complaints += [f"{library.soname}: {complaint}" for complaint in check_manners(library)]
     finish(complaints)
 
 
