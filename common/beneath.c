@@ -4,6 +4,7 @@
 
 #include "common/errtext.h"
 #include "common/io.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -138,6 +139,51 @@ int beneath_unlink(int dir, const char *name, char *err)
 int beneath_rmdir(int dir, const char *name, char *err)
 {
     return remove_at(dir, name, AT_REMOVEDIR, err);
+}
+
+/* Empties the folder fd, which it closes. Folders are nested at most as deep as a name
+ * may be long. */
+static int empty_folder(int fd, char *err)
+{
+    DIR *stream = fdopendir(fd);
+    if (!stream) {
+        int rc = err_sys(err, -errno, "read a folder");
+        io_close(&fd);
+        return rc;
+    }
+    int rc = 0;
+    const struct dirent *item;
+    while ((item = readdir(stream)) != NULL) {
+        const char *name = item->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+        if (unlinkat(fd, name, 0) == 0 || errno == ENOENT) continue;
+        int inner =
+            errno == EISDIR || errno == EPERM ? openat(fd, name, FOLDER_FLAGS) : -1;
+        int failed = inner < 0 ? -errno : empty_folder(inner, err);
+        if (!failed && unlinkat(fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+            failed = -errno;
+        if (failed && !rc) rc = err_sys(err, failed, "remove %s", name);
+    }
+    closedir(stream);
+    return rc;
+}
+
+int beneath_remove_tree(int dir, const char *name, char *err)
+{
+    int parent;
+    const char *last;
+    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    if (rc == -ENOENT) return 0;
+    if (rc) return rc;
+    int folder = openat(parent, last, FOLDER_FLAGS);
+    if (folder >= 0)
+        rc = empty_folder(folder, err);
+    else if (errno != ENOENT)
+        rc = err_sys(err, -errno, "open folder %s", name);
+    if (!rc && unlinkat(parent, last, AT_REMOVEDIR) != 0 && errno != ENOENT)
+        rc = err_sys(err, -errno, "remove folder %s", name);
+    io_close(&parent);
+    return rc;
 }
 
 int beneath_stat(int dir, const char *name, struct stat *st, char *err)

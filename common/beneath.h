@@ -25,6 +25,7 @@
 #define beneath_unlink COMMON(beneath_unlink)
 #define beneath_rmdir COMMON(beneath_rmdir)
 #define beneath_stat COMMON(beneath_stat)
+#define beneath_remove_tree COMMON(beneath_remove_tree)
 #define beneath_private_folder COMMON(beneath_private_folder)
 
 /* -EINVAL unless name is relative, shorter than BENEATH_NAME_MAX, has no empty, "." or
@@ -50,6 +51,10 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err);
  * -ENOTEMPTY. */
 int beneath_unlink(int dir, const char *name, char *err);
 int beneath_rmdir(int dir, const char *name, char *err);
+
+/* Removes the folder name with all in it; links in it are removed, not followed. Goes on
+ * after a failure and returns the first one. */
+int beneath_remove_tree(int dir, const char *name, char *err);
 
 /* lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, char *err);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_H
+#define SCR_H
+
+/* SCR: scalable checkpoint / restart for MPI applications.
+ *
+ * The application asks SCR where to write its files; SCR keeps the newest datasets in
+ * fast storage on the nodes, protects them against the loss of nodes, copies some of them
+ * to the prefix folder on the parallel file system, and after a failure hands the newest
+ * complete checkpoint back.
+ *
+ *     SCR_Init();                                    after MPI_Init
+ *     SCR_Have_restart(&have, name);
+ *     if (have) { SCR_Start_restart(name); ... SCR_Route_file(), read ...
+ * SCR_Complete_restart(ok); } while (work) {
+ *         ...
+ *         SCR_Need_checkpoint(&need);
+ *         if (need) {
+ *             SCR_Start_output("ckpt.7", SCR_FLAG_CHECKPOINT);
+ *             SCR_Route_file("ckpt.7/rank_3", path);  open path, write, close
+ *             SCR_Complete_output(ok);
+ *         }
+ *         SCR_Should_exit(&stop);
+ *     }
+ *     SCR_Finalize();                                before MPI_Finalize
+ *
+ * Every call returns SCR_SUCCESS or a positive code (SCR_Strerror tells which) and never
+ * exits or aborts. All calls but SCR_Route_file, SCR_Config and the last section are
+ * collective over the communicator of SCR_Init and return the same code on every rank. A
+ * call in the wrong state returns SCR_ERR_STATE. With SCR_ENABLE=0, or after SCR_Init
+ * failed, every call fails but still sets its outputs, so that an application that
+ * ignores codes runs unharmed. One thread at a time may be inside SCR. */
+
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SCR_MAJOR_VERSION "4"
+#define SCR_MINOR_VERSION "0"
+#define SCR_PATCH_VERSION "0"
+#define SCR_VERSION "v4.0.0"
+
+#define SCR_SUCCESS 0
+#define SCR_FAILURE 1      /* see the message */
+#define SCR_ERR_DISABLED 2 /* SCR_ENABLE=0 */
+#define SCR_ERR_STATE 3    /* the call does not belong here */
+#define SCR_ERR_ARGUMENT 4 /* a parameter of the call is not usable */
+#define SCR_ERR_CONFIG 5   /* configuration is wrong */
+#define SCR_ERR_CACHE 6    /* a control or cache folder cannot be used */
+#define SCR_ERR_INVALID                                                                  \
+    7 /* a rank said that its files are not valid, or a file is missing */
+#define SCR_ERR_REDUNDANCY 8  /* the files could not be protected */
+#define SCR_ERR_FLUSH 9       /* the files could not be copied to the prefix folder */
+#define SCR_ERR_NO_DATASET 10 /* no such dataset */
+#define SCR_ERR_PREFIX 11     /* the prefix folder cannot be used */
+
+/* Size of every buffer for a file or dataset name, in bytes with the NUL. */
+#define SCR_MAX_FILENAME 1024
+
+/* Flags of SCR_Start_output: what the dataset is. They may be combined with |. */
+#define SCR_FLAG_NONE 0
+#define SCR_FLAG_CHECKPOINT (1 << 0) /* the application can restart from it */
+#define SCR_FLAG_OUTPUT (1 << 1)     /* wanted on the prefix folder */
+
+/* ---- begin and end ---- */
+
+/* Prepares cache and control folders and rebuilds cached datasets. Uses MPI_COMM_WORLD.
+ */
+int SCR_Init(void);
+
+/* As SCR_Init over a communicator of the application, which is duplicated. */
+int SCR_Init_comm(MPI_Comm comm);
+
+/* Records that the application ended by itself, flushes the newest checkpoint if it is
+ * not on the prefix folder yet (unless SCR_FLUSH=0), and frees everything. */
+int SCR_Finalize(void);
+
+/* ---- configuration: any number of calls before SCR_Init, the same on every rank ---- */
+
+/* "K=V" sets a parameter, "K=" unsets what an earlier call set; both return NULL. "K"
+ * returns a copy of the value in force, to be freed, or NULL; queries may be made at any
+ * time. */
+const char *SCR_Config(const char *config);
+const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- output ---- */
+
+/* *flag becomes 1 when it is time to checkpoint: a halt condition holds,
+ * SCR_CHECKPOINT_INTERVAL calls passed, SCR_CHECKPOINT_SECONDS passed, or checkpoints
+ * cost less than SCR_CHECKPOINT_OVERHEAD percent. */
+int SCR_Need_checkpoint(int *flag);
+
+/* Opens a dataset. name: relative, unique; its files belong below the folder of that
+ * name. NULL: "scr.dataset.<id>". May remove the oldest dataset from the cache
+ * (SCR_CACHE_SIZE). */
+int SCR_Start_output(const char *name, int flags);
+
+/* Local, not collective. In output: registers the file (path relative to the current
+ * folder or absolute, below the prefix folder) and gives the path to write it to. In
+ * restart: gives the path to read it from, and fails if that is not readable; a bare file
+ * name is looked up in the dataset. Outside: copies name. file has SCR_MAX_FILENAME
+ * bytes. */
+int SCR_Route_file(const char *name, char *file);
+
+/* Closes the dataset: valid is 1 on a rank that wrote all its files. Success means that
+ * every rank was valid, every file is there, and the files are protected; otherwise the
+ * dataset is removed. Also flushes it when its turn has come; if that fails,
+ * SCR_ERR_FLUSH, and the dataset stays in the cache. */
+int SCR_Complete_output(int valid);
+
+/* An unnamed checkpoint: SCR_Start_output(NULL, SCR_FLAG_CHECKPOINT),
+ * SCR_Complete_output. */
+int SCR_Start_checkpoint(void);
+int SCR_Complete_checkpoint(int valid);
+
+/* ---- restart ---- */
+
+/* *flag becomes 1 and name (SCR_MAX_FILENAME bytes, or NULL) the newest checkpoint that
+ * can be read: from the cache, otherwise fetched from the prefix folder, walking to older
+ * ones. */
+int SCR_Have_restart(int *flag, char *name);
+
+/* Opens that checkpoint for SCR_Route_file; name (or NULL) gets its name. */
+int SCR_Start_restart(char *name);
+
+/* Closes it: valid is 1 on a rank that read what it needs. If any was not, the checkpoint
+ * is marked as failed, the call fails on every rank, and SCR_Have_restart offers an older
+ * one. */
+int SCR_Complete_restart(int valid);
+
+/* ---- control ---- */
+
+/* *flag becomes 1 when the run should end (halt file, end of the allocation). */
+int SCR_Should_exit(int *flag);
+
+/* Makes the dataset of that name the one to restart from; newer ones leave the cache. */
+int SCR_Current(const char *name);
+
+/* Removes a dataset: its files in cache and prefix folder and its entry (Delete); its
+ * entry only (Drop). */
+int SCR_Delete(const char *name);
+int SCR_Drop(const char *name);
+
+/* ---- texts, static ---- */
+
+char *SCR_Get_version(void);
+const char *SCR_Strerror(int code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Dataset descriptions; see scr_dataset.h. */
+#include "records/scr_dataset.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <string.h>
+
+static int set_text(kvtree *tree, const char *key, const char *text)
+{
+    return text[0] ? kvtree_util_set_str(tree, key, text) : 0;
+}
+
+int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree)
+{
+    kvtree_unset_all(tree);
+    int rc = kvtree_util_set_int(tree, "ID", dataset->id);
+    rc = rc ? rc : kvtree_util_set_str(tree, "NAME", dataset->name);
+    rc = rc ? rc : kvtree_util_set_int64(tree, "CREATED", dataset->created);
+    rc = rc ? rc : set_text(tree, "USER", dataset->user);
+    rc = rc ? rc : set_text(tree, "JOBNAME", dataset->job_name);
+    rc = rc ? rc : set_text(tree, "JOBID", dataset->job_id);
+    rc = rc ? rc : set_text(tree, "CLUSTER", dataset->cluster);
+    if (!rc && dataset->ckpt > 0) rc = kvtree_util_set_int(tree, "CKPT", dataset->ckpt);
+    if (!rc && dataset->output) rc = kvtree_util_set_int(tree, "OUTPUT", 1);
+    if (!rc && dataset->named) rc = kvtree_util_set_int(tree, "NAMED", 1);
+    if (!rc && dataset->scattered) rc = kvtree_util_set_int(tree, "SCATTERED", 1);
+    rc = rc ? rc : kvtree_util_set_int(tree, "RANKS", dataset->ranks);
+    rc = rc ? rc : kvtree_util_set_int(tree, "FILES", dataset->files);
+    rc = rc ? rc : kvtree_util_set_bytecount(tree, "SIZE", dataset->size);
+    return rc ? rc : kvtree_util_set_int(tree, "COMPLETE", dataset->complete);
+}
+
+/* A field that may be missing: *value keeps its default then. */
+static int get_int(const kvtree *tree, const char *key, int low, int *value)
+{
+    int v;
+    int rc = kvtree_util_get_int(tree, key, &v);
+    if (rc == -ENOENT) return 0;
+    if (rc || v < low) return -EBADMSG;
+    *value = v;
+    return 0;
+}
+
+static int get_text(const kvtree *tree, const char *key, char *text, size_t size)
+{
+    char *value;
+    int rc = kvtree_util_get_str(tree, key, &value);
+    if (rc == -ENOENT) return 0;
+    if (rc || strlen(value) >= size) return -EBADMSG;
+    strcpy(text, value);
+    return 0;
+}
+
+int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
+{
+    scr_dataset d;
+    memset(&d, 0, sizeof d);
+    int bad =
+        get_int(tree, "ID", 1, &d.id) || get_int(tree, "CKPT", 0, &d.ckpt) ||
+        get_int(tree, "OUTPUT", 0, &d.output) || get_int(tree, "NAMED", 0, &d.named) ||
+        get_int(tree, "SCATTERED", 0, &d.scattered) ||
+        get_int(tree, "RANKS", 1, &d.ranks) || get_int(tree, "FILES", 0, &d.files) ||
+        get_int(tree, "COMPLETE", 0, &d.complete);
+    if (bad || d.id == 0)
+        return err_set(err, -EBADMSG,
+                       "a dataset record has a missing or impossible number");
+    int rc = kvtree_util_get_bytecount(tree, "SIZE", &d.size);
+    if (rc == -EINVAL)
+        return err_set(err, -EBADMSG, "dataset %d has an impossible size", d.id);
+    rc = kvtree_util_get_int64(tree, "CREATED", &d.created);
+    if (rc == -EINVAL)
+        return err_set(err, -EBADMSG, "dataset %d has no valid time", d.id);
+    if (get_text(tree, "NAME", d.name, sizeof d.name) ||
+        get_text(tree, "USER", d.user, sizeof d.user) ||
+        get_text(tree, "JOBID", d.job_id, sizeof d.job_id) ||
+        get_text(tree, "JOBNAME", d.job_name, sizeof d.job_name) ||
+        get_text(tree, "CLUSTER", d.cluster, sizeof d.cluster))
+        return err_set(err, -EBADMSG, "dataset %d has a text that is too long", d.id);
+    if (beneath_check_name(d.name, err))
+        return err_wrap(err, -EBADMSG, "dataset %d", d.id);
+    *dataset = d;
+    return 0;
+}

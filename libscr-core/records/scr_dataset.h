@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_DATASET_H
+#define SCR_DATASET_H
+
+/* The description of one dataset, kept as a kvtree (ID, NAME, CREATED, ...;
+ * docs/formats/scr.md) in filemaps, redundancy headers, index and summary files. This is
+ * its typed form. */
+
+#include <kvtree/kvtree.h>
+#include <stdint.h>
+
+#define SCR_NAME_SIZE 1024
+
+typedef struct scr_dataset {
+    int id;        /* counts all datasets of the job, from 1 */
+    int ckpt;      /* counts checkpoints, from 1; 0: not a checkpoint */
+    int output;    /* 1: wanted on the prefix folder */
+    int named;     /* 1: name was given by the application */
+    int scattered; /* 1: on the prefix folder, files lie outside of the dataset's folder
+                    */
+    int ranks;     /* size of the run that wrote it */
+    int files;     /* number of files on all ranks */
+    int complete;  /* 1: all ranks called it valid */
+    unsigned long size; /* bytes of all files */
+    int64_t created;    /* microseconds since 1970 */
+    char name[SCR_NAME_SIZE];
+    char user[128], job_id[128], job_name[128], cluster[128];
+} scr_dataset;
+
+/* Writes all fields into tree (which is emptied first). 0 or -ENOMEM. */
+int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
+
+/* Reads and checks: ids, counts and the name must be there and make sense, else -EBADMSG,
+ * and err tells. */
+int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err);
+
+#endif

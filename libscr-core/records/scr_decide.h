@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_DECIDE_H
+#define SCR_DECIDE_H
+
+/* Decisions as pure functions over plain data: they touch neither disk nor network. */
+
+#include <stdint.h>
+
+/* A dataset in the cache, as far as decisions need it. */
+typedef struct scr_cached {
+    int id;
+    int ckpt;     /* checkpoint id; 0: not a checkpoint */
+    int flushing; /* 1: must stay, it is being copied */
+    int foreign;  /* 1: of a run with another number of ranks: left alone, and not counted
+                   */
+} scr_cached;
+
+/* Which dataset must leave so that one more fits where capacity datasets may be: the
+ * index of the oldest that is not being flushed, but not the newest checkpoint while
+ * another one would do; -1 if there is room, or if nothing may leave. */
+int scr_decide_evict(const scr_cached *cached, int count, int capacity);
+
+/* Index of the newest checkpoint that is not foreign, or -1. */
+int scr_decide_newest(const scr_cached *cached, int count);
+
+/* What SCR_Need_checkpoint looks at. */
+typedef struct scr_advice {
+    int halt;          /* a halt condition holds */
+    int calls;         /* calls of SCR_Need_checkpoint since the last checkpoint, this one
+                          included */
+    int interval;      /* SCR_CHECKPOINT_INTERVAL; 0: not configured */
+    double since_last; /* seconds since the last checkpoint, or since SCR_Init */
+    double seconds;    /* SCR_CHECKPOINT_SECONDS; 0: not configured */
+    double cost;     /* seconds that a checkpoint takes, as measured; 0: none was made */
+    double overhead; /* SCR_CHECKPOINT_OVERHEAD in percent; 0: not configured */
+} scr_advice;
+
+/* 1 when it is time to checkpoint. The overhead rule asks for one when the cost, spread
+ * over the time since the last, is below the limit; the first checkpoint measures the
+ * cost. */
+int scr_decide_checkpoint(const scr_advice *advice);
+
+/* 1 when the n-th completed checkpoint is to be flushed, for SCR_FLUSH=every. */
+int scr_decide_flush(int n, int every);
+
+#endif

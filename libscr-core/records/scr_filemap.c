@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The filemap; see scr_filemap.h. */
+#include "records/scr_filemap.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_DSET "DSET"
+#define KEY_RANK "RANK"
+#define KEY_FILE "FILE"
+#define KEY_FILES "FILES"
+#define KEY_REDDESC "REDDESC"
+#define KEY_DATADESC "DATADESC"
+
+static kvtree *entry(const scr_filemap *map, int dset, int rank)
+{
+    return kvtree_get_kv_int(kvtree_get_kv_int(map, KEY_RANK, rank), KEY_DSET, dset);
+}
+
+static kvtree *entry_made(scr_filemap *map, int dset, int rank)
+{
+    kvtree *index = kvtree_set_kv_int(map, KEY_DSET, dset);
+    if (!kvtree_set_kv_int(index, KEY_RANK, rank)) return NULL;
+    return kvtree_set_kv_int(kvtree_set_kv_int(map, KEY_RANK, rank), KEY_DSET, dset);
+}
+
+kvtree *scr_filemap_add_file(scr_filemap *map, int dset, int rank, const char *path)
+{
+    return kvtree_set_kv(entry_made(map, dset, rank), KEY_FILE, path);
+}
+
+int scr_filemap_remove_file(scr_filemap *map, int dset, int rank, const char *path)
+{
+    return kvtree_unset_kv(entry(map, dset, rank), KEY_FILE, path);
+}
+
+const kvtree *scr_filemap_files(const scr_filemap *map, int dset, int rank)
+{
+    return kvtree_get(entry(map, dset, rank), KEY_FILE);
+}
+
+int scr_filemap_expected(const scr_filemap *map, int dset, int rank)
+{
+    int files;
+    return kvtree_util_get_int(entry(map, dset, rank), KEY_FILES, &files) == 0 ? files
+                                                                               : -1;
+}
+
+int scr_filemap_set_expected(scr_filemap *map, int dset, int rank, int files)
+{
+    kvtree *e = entry_made(map, dset, rank);
+    return e ? kvtree_util_set_int(e, KEY_FILES, files) : -ENOMEM;
+}
+
+static int set_copy(kvtree *tree, const char *key, const kvtree *source)
+{
+    kvtree *copy = kvtree_new();
+    if (!tree || !copy || kvtree_merge(copy, source) != 0 ||
+        !kvtree_set(tree, key, copy)) {
+        kvtree_delete(&copy);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+int scr_filemap_set_dataset(scr_filemap *map, int dset, int rank, const kvtree *dataset)
+{
+    return set_copy(entry_made(map, dset, rank), KEY_DATADESC, dataset);
+}
+
+const kvtree *scr_filemap_get_dataset(const scr_filemap *map, int dset, int rank)
+{
+    return kvtree_get(entry(map, dset, rank), KEY_DATADESC);
+}
+
+int scr_filemap_set_reddesc(scr_filemap *map, int dset, int rank, const kvtree *reddesc)
+{
+    return set_copy(entry_made(map, dset, rank), KEY_REDDESC, reddesc);
+}
+
+const kvtree *scr_filemap_get_reddesc(const scr_filemap *map, int dset, int rank)
+{
+    return kvtree_get(entry(map, dset, rank), KEY_REDDESC);
+}
+
+int scr_filemap_remove_rank(scr_filemap *map, int dset, int rank)
+{
+    kvtree *of_rank = kvtree_get_kv_int(map, KEY_RANK, rank);
+    kvtree_unset_kv_int(of_rank, KEY_DSET, dset);
+    if (of_rank && kvtree_size(of_rank) == 0) kvtree_unset_kv_int(map, KEY_RANK, rank);
+    kvtree *index = kvtree_get_kv_int(map, KEY_DSET, dset);
+    kvtree_unset_kv_int(index, KEY_RANK, rank);
+    if (index && kvtree_size(index) == 0) kvtree_unset_kv_int(map, KEY_DSET, dset);
+    return 0;
+}
+
+int scr_filemap_remove_dataset(scr_filemap *map, int dset)
+{
+    int count, *ranks;
+    int rc = scr_filemap_list_ranks_of(map, dset, &count, &ranks);
+    if (rc) return rc;
+    for (int i = 0; i < count; i++)
+        scr_filemap_remove_rank(map, dset, ranks[i]);
+    free(ranks);
+    return 0;
+}
+
+int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target)
+{
+    kvtree *of_rank = kvtree_get_kv_int(map, KEY_RANK, rank);
+    if (!of_rank) return 0;
+    kvtree *copy = kvtree_set_kv_int(target, KEY_RANK, rank);
+    if (!copy || kvtree_merge(copy, of_rank) != 0) return -ENOMEM;
+    int count, *ids;
+    int rc = kvtree_list_int(kvtree_get(of_rank, KEY_DSET), &count, &ids);
+    for (int i = 0; !rc && i < count; i++) {
+        if (!entry_made(target, ids[i], rank)) rc = -ENOMEM;
+        if (!rc) scr_filemap_remove_rank(map, ids[i], rank);
+    }
+    free(ids);
+    return rc;
+}
+
+int scr_filemap_list_datasets(const scr_filemap *map, int *count, int **ids)
+{
+    return kvtree_list_int(kvtree_get(map, KEY_DSET), count, ids);
+}
+
+int scr_filemap_list_ranks_of(const scr_filemap *map, int dset, int *count, int **ranks)
+{
+    return kvtree_list_int(kvtree_get(kvtree_get_kv_int(map, KEY_DSET, dset), KEY_RANK),
+                           count, ranks);
+}
+
+int scr_filemap_list_ranks(const scr_filemap *map, int *count, int **ranks)
+{
+    return kvtree_list_int(kvtree_get(map, KEY_RANK), count, ranks);
+}
+
+const char *scr_filemap_name_of(const char *path, const char *owner, int dset)
+{
+    char folder[BENEATH_NAME_MAX];
+    int n = snprintf(folder, sizeof folder, "/%s/scr.dataset.%d/", owner, dset);
+    if (path[0] != '/' || n >= (int)sizeof folder) return NULL;
+    const char *at = strstr(path, folder);
+    if (!at || beneath_check_name(path + 1, NULL) != 0) return NULL;
+    return beneath_check_name(at + n, NULL) == 0 ? at + n : NULL;
+}
+
+static int check_files(const kvtree *files, const char *owner, int dset, char *err)
+{
+    const kvtree_elem *f;
+    for (f = kvtree_elem_first(files); f; f = kvtree_elem_next(f))
+        if (!scr_filemap_name_of(kvtree_elem_key(f), owner, dset))
+            return err_set(
+                err, -EBADMSG,
+                "dataset %d lists \"%.200s\", which is not in %s/scr.dataset.%d", dset,
+                kvtree_elem_key(f), owner, dset);
+    return 0;
+}
+
+/* Checks all ids, and copies what is good to target entry by entry, which rebuilds the
+ * index. */
+static int check_rank(const scr_filemap *map, int rank, const char *owner,
+                      scr_filemap *target, char *err)
+{
+    int count, *ids;
+    int rc = kvtree_list_int(kvtree_get(kvtree_get_kv_int(map, KEY_RANK, rank), KEY_DSET),
+                             &count, &ids);
+    if (rc)
+        return err_set(err, -EBADMSG, "rank %d has a dataset id that is not a number",
+                       rank);
+    for (int i = 0; !rc && i < count; i++) {
+        if (ids[i] < 1)
+            rc = err_set(err, -EBADMSG, "dataset id %d", ids[i]);
+        else
+            rc = check_files(scr_filemap_files(map, ids[i], rank), owner, ids[i], err);
+        kvtree *copy = rc ? NULL : entry_made(target, ids[i], rank);
+        if (!rc && (!copy || kvtree_merge(copy, entry(map, ids[i], rank)) != 0))
+            rc = err_set(err, -ENOMEM, "no memory");
+    }
+    free(ids);
+    return rc;
+}
+
+int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *map,
+                     char *err)
+{
+    kvtree *raw = kvtree_new(), *good = kvtree_new();
+    int count = 0, *ranks = NULL;
+    int rc = kvtree_file_read(dir, name, raw, err);
+    if (!rc && scr_filemap_list_ranks(raw, &count, &ranks) != 0)
+        rc = err_set(err, -EBADMSG, "%s: a rank that is not a number", name);
+    for (int i = 0; !rc && i < count; i++) {
+        rc = ranks[i] < 0 ? err_set(err, -EBADMSG, "rank %d", ranks[i])
+                          : check_rank(raw, ranks[i], owner, good, err);
+        if (rc) err_wrap(err, rc, "%s", name);
+    }
+    if (!rc && kvtree_merge(map, good) != 0)
+        rc = err_set(err, -ENOMEM, "%s: no memory", name);
+    free(ranks);
+    kvtree_delete(&raw);
+    kvtree_delete(&good);
+    return rc;
+}
+
+int scr_filemap_write(int dir, const char *name, const scr_filemap *map, char *err)
+{
+    return kvtree_file_write(dir, name, map, err);
+}

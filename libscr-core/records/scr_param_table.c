@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of parameters; see scr_param.h. Documentation is generated from it, so help
+ * texts are sentences for users. */
+#include "records/scr_param.h"
+
+#include <stddef.h>
+
+#define LOCAL SCR_PARAM_LOCAL
+#define LATER SCR_PARAM_LATER
+#define BOOL SCR_PARAM_BOOL
+#define INT SCR_PARAM_INT
+#define BYTES SCR_PARAM_BYTES
+#define SECONDS SCR_PARAM_SECONDS
+#define DOUBLE SCR_PARAM_DOUBLE
+#define SCHEME SCR_PARAM_SCHEME
+#define TEXT SCR_PARAM_TEXT
+
+/* clang-format off */
+const scr_param scr_param_table[] = {
+    /* switches */
+    {"SCR_ENABLE", BOOL, "1", 0, "0 turns SCR off: every call fails without doing anything"},
+    {"SCR_DEBUG", INT, "0", 0, "messages: 0 warnings and errors, 1 events, 2 details"},
+    /* places */
+    {"SCR_PREFIX", TEXT, NULL, 0, "folder on the parallel file system (default: the current folder)"},
+    {"SCR_CNTL_BASE", TEXT, "/dev/shm", LOCAL, "folder below which SCR keeps its own records"},
+    {"SCR_CACHE_BASE", TEXT, "/dev/shm", LOCAL, "folder below which datasets are cached"},
+    {"SCR_CACHE_SIZE", INT, "2", 0, "datasets kept in the cache"},
+    {"SCR_CACHE_BYPASS", BOOL, "0", LATER, "1: write to the prefix folder directly"},
+    {"SCR_CACHE_PURGE", BOOL, "0", 0, "1: delete all cached datasets at start"},
+    {"SCR_PREFIX_SIZE", INT, "0", LATER, "checkpoints kept in the prefix folder (0: all)"},
+    {"SCR_PREFIX_PURGE", BOOL, "0", LATER, "1: delete all datasets in the prefix folder at start"},
+    {"SCR_CURRENT", TEXT, NULL, 0, "name of the checkpoint to restart from"},
+    /* redundancy */
+    {"SCR_COPY_TYPE", SCHEME, "XOR", 0, "redundancy scheme: SINGLE or XOR"},
+    {"SCR_GROUP", TEXT, "NODE", 0, "processes that may fail together: NODE or WORLD"},
+    {"SCR_SET_SIZE", INT, "8", 0, "least number of processes per redundancy set"},
+    {"SCR_SET_FAILURES", INT, "2", LATER, "members of a Reed-Solomon set that may be lost"},
+    /* restart */
+    {"SCR_DISTRIBUTE", BOOL, "1", 0, "0: do not use cached datasets at start"},
+    {"SCR_FETCH", BOOL, "1", 0, "0: do not fetch checkpoints from the prefix folder"},
+    {"SCR_FETCH_BYPASS", BOOL, "0", LATER, "1: read checkpoints in the prefix folder directly"},
+    {"SCR_FETCH_WIDTH", INT, "256", LATER, "processes that read from the prefix folder at once"},
+    {"SCR_GLOBAL_RESTART", BOOL, "0", LATER, "1: flush before and fetch after a restart"},
+    /* flush */
+    {"SCR_FLUSH", INT, "10", 0, "flush every n-th checkpoint (0: none, also not at the end)"},
+    {"SCR_FLUSH_WIDTH", INT, "256", LATER, "processes that write to the prefix folder at once"},
+    {"SCR_FLUSH_ASYNC", BOOL, "0", LATER, "1: flush in the background"},
+    {"SCR_FLUSH_TYPE", TEXT, NULL, LATER, "transfer method of flushes"},
+    {"SCR_FLUSH_ASYNC_BW", BYTES, NULL, LATER, "bytes per second of background flushes"},
+    {"SCR_FLUSH_ASYNC_PERCENT", DOUBLE, NULL, LATER, "share of the processor of background flushes"},
+    {"SCR_FLUSH_ON_RESTART", BOOL, "0", 0, "1: flush the newest cached checkpoint at start"},
+    {"SCR_USE_CONTAINERS", BOOL, "0", LATER, "1: many files in few large ones"},
+    {"SCR_CONTAINER_SIZE", BYTES, "100GB", LATER, "size of such a large file"},
+    /* when to checkpoint and to stop */
+    {"SCR_CHECKPOINT_INTERVAL", INT, "0", 0, "calls of SCR_Need_checkpoint per checkpoint"},
+    {"SCR_CHECKPOINT_SECONDS", SECONDS, "0", 0, "longest time between checkpoints"},
+    {"SCR_CHECKPOINT_OVERHEAD", DOUBLE, "0", 0, "percent of the run time that checkpoints may take"},
+    {"SCR_HALT_SECONDS", SECONDS, "0", 0, "stop this long before ExitBefore of the halt file"},
+    {"SCR_HALT_EXIT", BOOL, "0", LATER, "1: end the process when a halt condition holds"},
+    /* batch jobs */
+    {"SCR_RUNS", INT, "1", LATER, "runs within an allocation (-1: unlimited)"},
+    {"SCR_MIN_NODES", INT, NULL, LATER, "least number of nodes to run on"},
+    {"SCR_EXCLUDE_NODES", TEXT, NULL, LATER, "nodes not to run on"},
+    {"SCR_NODELIST", TEXT, NULL, LATER, "nodes of the allocation"},
+    {"SCR_WATCHDOG", BOOL, "0", LATER, "1: end runs that hang"},
+    {"SCR_WATCHDOG_TIMEOUT", SECONDS, NULL, LATER, "longest time without a checkpoint"},
+    {"SCR_WATCHDOG_TIMEOUT_PFS", SECONDS, NULL, LATER, "the same while a flush is under way"},
+    /* logging */
+    {"SCR_LOG_ENABLE", BOOL, "0", LATER, "1: log events"},
+    {"SCR_LOG_TXT_ENABLE", BOOL, "1", LATER, "log to a text file in the prefix folder"},
+    {"SCR_LOG_SYSLOG_ENABLE", BOOL, "1", LATER, "log to syslog"},
+    {"SCR_LOG_DB_ENABLE", BOOL, "0", LATER, "log to a database"},
+    {"SCR_LOG_DB_DEBUG", BOOL, "0", LATER, "show database statements"},
+    {"SCR_LOG_DB_HOST", TEXT, NULL, LATER, "host of the database"},
+    {"SCR_LOG_DB_NAME", TEXT, NULL, LATER, "name of the database"},
+    {"SCR_LOG_DB_USER", TEXT, NULL, LATER, "user of the database"},
+    {"SCR_LOG_DB_PASS", TEXT, NULL, LATER, "password of the database"},
+    /* input and output */
+    {"SCR_MPI_BUF_SIZE", BYTES, "128KB", LATER, "bytes per message of file data"},
+    {"SCR_FILE_BUF_SIZE", BYTES, "1MB", LATER, "bytes per read and write"},
+    {"SCR_CRC_ON_COPY", BOOL, "1", LATER, "checksums in the cache; they are always made"},
+    {"SCR_CRC_ON_DELETE", BOOL, "0", LATER, "1: verify files before they are deleted"},
+    {"SCR_CRC_ON_FLUSH", BOOL, "1", 0, "0: no checksums of flushed files"},
+    /* who and where */
+    {"SCR_USER_NAME", TEXT, NULL, 0, "user (default: the effective user)"},
+    {"SCR_JOB_ID", TEXT, NULL, 0, "allocation (default: of the batch system, else made from the prefix)"},
+    {"SCR_JOB_NAME", TEXT, NULL, 0, "name of the job, for records"},
+    {"SCR_CLUSTER_NAME", TEXT, NULL, 0, "name of the cluster, for records"},
+    {"SCR_NODE_NAME", TEXT, NULL, LOCAL, "name of this node (default: the host name)"},
+    {NULL, TEXT, NULL, 0, NULL},
+};
+/* clang-format on */

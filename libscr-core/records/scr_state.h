@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_STATE_H
+#define SCR_STATE_H
+
+/* Which call is legal in which state: a pure table. */
+
+typedef enum scr_state {
+    SCR_STATE_UNINITIALISED,
+    SCR_STATE_IDLE,
+    SCR_STATE_OUTPUT,
+    SCR_STATE_RESTART
+} scr_state;
+
+typedef enum scr_call {
+    SCR_CALL_INIT,
+    SCR_CALL_FINALIZE,
+    SCR_CALL_CONFIG_SET,
+    SCR_CALL_NEED_CHECKPOINT,
+    SCR_CALL_START_OUTPUT,
+    SCR_CALL_ROUTE_FILE,
+    SCR_CALL_COMPLETE_OUTPUT,
+    SCR_CALL_HAVE_RESTART,
+    SCR_CALL_START_RESTART,
+    SCR_CALL_COMPLETE_RESTART,
+    SCR_CALL_SHOULD_EXIT,
+    SCR_CALL_CURRENT,
+    SCR_CALL_DELETE,
+    SCR_CALL_DROP,
+    SCR_CALLS
+} scr_call;
+
+/* "SCR_Start_output" and so on. */
+const char *scr_call_name(scr_call call);
+
+/* 0 when call may be made in state; otherwise -EPERM, and err (see common/errtext.h)
+ * names the call that is missing. */
+int scr_state_check(scr_state state, scr_call call, char *err);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The SCR_* calls: a face over one default context. Each checks the state, then hands
+ * over. */
+#include "scr_context.h"
+
+#include "common/errtext.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The default context: the only variable of the library. */
+static struct scr default_scr;
+
+static struct scr *context(void)
+{
+    return &default_scr;
+}
+
+/* SCR_SUCCESS when the call may be made; otherwise says why not (on one rank). */
+static int enter(struct scr *scr, scr_call call)
+{
+    char err[SCR_ERR_TEXT];
+    if (scr->disabled) return SCR_ERR_DISABLED;
+    if (scr_state_check(scr->state, call, err) == 0) return SCR_SUCCESS;
+    int up = 0, down = 0, rank = scr->rank;
+    MPI_Initialized(&up);
+    MPI_Finalized(&down);
+    if (up && !down && scr->state == SCR_STATE_UNINITIALISED)
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char line[SCR_ERR_TEXT + 16];
+    snprintf(line, sizeof line, "error: %s", err);
+    if (rank == 0) scr_print_line(line);
+    return SCR_ERR_STATE;
+}
+
+/* ---- begin and end ---- */
+
+int SCR_Init(void)
+{
+    return SCR_Init_comm(MPI_COMM_WORLD);
+}
+
+static int ready_config(struct scr *scr)
+{
+    if (scr->config.user) return 0;
+    return scr_config_init(&scr->config);
+}
+
+/* Back to the state before SCR_Init. */
+static void forget(struct scr *scr)
+{
+    scr_config_done(&scr->config);
+    memset(scr, 0, sizeof *scr);
+}
+
+int SCR_Init_comm(MPI_Comm comm)
+{
+    struct scr *scr = context();
+    scr->disabled = 0;
+    int rc = enter(scr, SCR_CALL_INIT);
+    if (rc) return rc;
+    int up = 0;
+    MPI_Initialized(&up);
+    if (!up) {
+        scr_print_line("error: SCR_Init: MPI is not initialised; MPI_Init is missing");
+        return SCR_ERR_STATE;
+    }
+    if (ready_config(scr) != 0) return SCR_FAILURE;
+    rc = scr_start(scr, comm);
+    if (rc) {
+        scr_release(scr);
+        forget(scr);
+        scr->disabled = rc == SCR_ERR_DISABLED;
+        return rc;
+    }
+    scr->state = SCR_STATE_IDLE;
+    return SCR_SUCCESS;
+}
+
+int SCR_Finalize(void)
+{
+    struct scr *scr = context();
+    int rc = enter(scr, SCR_CALL_FINALIZE);
+    if (rc) return rc;
+    rc = scr_finish(scr);
+    scr_release(scr);
+    forget(scr);
+    return rc;
+}
+
+/* ---- configuration ---- */
+
+static const char *query(struct scr *scr, const char *name)
+{
+    const char *value = scr_config_get(&scr->config, name, NULL);
+    return value ? strdup(value) : NULL;
+}
+
+const char *SCR_Config(const char *config)
+{
+    struct scr *scr = context();
+    if (!config || ready_config(scr) != 0) return NULL;
+    const char *equals = strchr(config, '=');
+    if (!equals) return query(scr, config);
+    if (enter(scr, SCR_CALL_CONFIG_SET) != SCR_SUCCESS) return NULL;
+    char *name = strndup(config, (size_t)(equals - config));
+    if (!name) return NULL;
+    if (!scr_param_find(name))
+        scr_fail(scr, SCR_ERR_CONFIG,
+                 "SCR_Config: unknown parameter \"%s\"; did you mean %s?", name,
+                 scr_param_nearest(name));
+    else if (equals[1])
+        scr_layer_set(scr->config.set, name, equals + 1, "SCR_Config");
+    else
+        kvtree_unset(scr->config.set, name);
+    free(name);
+    return NULL;
+}
+
+const char *SCR_Configf(const char *format, ...)
+{
+    char *config = NULL;
+    va_list args;
+    va_start(args, format);
+    int n = vasprintf(&config, format, args);
+    va_end(args);
+    if (n < 0) return NULL;
+    const char *value = SCR_Config(config);
+    free(config);
+    return value;
+}
+
+/* ---- output ---- */
+
+int SCR_Need_checkpoint(int *flag)
+{
+    struct scr *scr = context();
+    if (flag) *flag = 0;
+    int rc = enter(scr, SCR_CALL_NEED_CHECKPOINT);
+    if (rc) return rc;
+    scr_advice advice = {.calls = ++scr->need_calls,
+                         .interval = scr->set.interval,
+                         .since_last = MPI_Wtime() - scr->last_ckpt,
+                         .seconds = (double)scr->set.seconds,
+                         .cost = scr->ckpt_cost,
+                         .overhead = scr->set.overhead};
+    rc = scr_halt_now(scr, &advice.halt);
+    int need = scr_decide_checkpoint(&advice);
+    MPI_Bcast(&need, 1, MPI_INT, 0, scr->world); /* rank 0's clock counts */
+    if (flag) *flag = need;
+    return rc;
+}
+
+int SCR_Start_output(const char *name, int flags)
+{
+    struct scr *scr = context();
+    int rc = enter(scr, SCR_CALL_START_OUTPUT);
+    return rc ? rc : scr_output_start(scr, name, flags);
+}
+
+/* What every caller of SCR_Route_file gets, whatever happens: a name that can be used. */
+static int copy_name(const char *name, char *file)
+{
+    if (strlen(name) >= SCR_MAX_FILENAME) return SCR_ERR_ARGUMENT;
+    strcpy(file, name);
+    return SCR_SUCCESS;
+}
+
+int SCR_Route_file(const char *name, char *file)
+{
+    struct scr *scr = context();
+    if (!name || !file || !name[0] || copy_name(name, file) != SCR_SUCCESS) {
+        if (file) file[0] = 0;
+        scr_print_line("error: SCR_Route_file: a name is missing or too long");
+        return SCR_ERR_ARGUMENT;
+    }
+    int rc = enter(scr, SCR_CALL_ROUTE_FILE);
+    if (rc) return rc;
+    if (scr->state == SCR_STATE_OUTPUT) return scr_route_output(scr, name, file);
+    if (scr->state == SCR_STATE_RESTART) return scr_route_restart(scr, name, file);
+    return SCR_SUCCESS;
+}
+
+int SCR_Complete_output(int valid)
+{
+    struct scr *scr = context();
+    int rc = enter(scr, SCR_CALL_COMPLETE_OUTPUT);
+    return rc ? rc : scr_output_complete(scr, valid);
+}
+
+int SCR_Start_checkpoint(void)
+{
+    return SCR_Start_output(NULL, SCR_FLAG_CHECKPOINT);
+}
+
+int SCR_Complete_checkpoint(int valid)
+{
+    return SCR_Complete_output(valid);
+}
+
+/* ---- restart ---- */
+
+int SCR_Have_restart(int *flag, char *name)
+{
+    struct scr *scr = context();
+    int have = 0;
+    if (flag) *flag = 0;
+    int rc = enter(scr, SCR_CALL_HAVE_RESTART);
+    rc = rc ? rc : scr_restart_have(scr, &have, name);
+    if (flag) *flag = have;
+    return rc;
+}
+
+int SCR_Start_restart(char *name)
+{
+    struct scr *scr = context();
+    int rc = enter(scr, SCR_CALL_START_RESTART);
+    return rc ? rc : scr_restart_start(scr, name);
+}
+
+int SCR_Complete_restart(int valid)
+{
+    struct scr *scr = context();
+    int rc = enter(scr, SCR_CALL_COMPLETE_RESTART);
+    return rc ? rc : scr_restart_complete(scr, valid);
+}
+
+/* ---- control ---- */
+
+int SCR_Should_exit(int *flag)
+{
+    struct scr *scr = context();
+    int halt = 0;
+    if (flag) *flag = 0;
+    int rc = enter(scr, SCR_CALL_SHOULD_EXIT);
+    rc = rc ? rc : scr_halt_now(scr, &halt);
+    if (flag) *flag = halt;
+    return rc;
+}
+
+static int by_name(scr_call call, const char *name)
+{
+    struct scr *scr = context();
+    int rc = enter(scr, call);
+    if (rc) return rc;
+    int missing = !name || !name[0];
+    MPI_Allreduce(MPI_IN_PLACE, &missing, 1, MPI_INT, MPI_MAX, scr->world);
+    if (missing)
+        return scr_fail(scr, SCR_ERR_ARGUMENT, "%s: no name given", scr_call_name(call));
+    if (call == SCR_CALL_CURRENT) return scr_manage_current(scr, name);
+    return scr_manage_delete(scr, name, call == SCR_CALL_DELETE);
+}
+
+int SCR_Current(const char *name)
+{
+    return by_name(SCR_CALL_CURRENT, name);
+}
+
+int SCR_Delete(const char *name)
+{
+    return by_name(SCR_CALL_DELETE, name);
+}
+
+int SCR_Drop(const char *name)
+{
+    return by_name(SCR_CALL_DROP, name);
+}
+
+/* ---- texts ---- */
+
+char *SCR_Get_version(void)
+{
+    static char version[] = SCR_VERSION;
+    return version;
+}
+
+const char *SCR_Strerror(int code)
+{
+    static const char *const texts[] = {
+        [SCR_SUCCESS] = "success",
+        [SCR_FAILURE] = "failure",
+        [SCR_ERR_DISABLED] = "SCR is disabled (SCR_ENABLE=0)",
+        [SCR_ERR_STATE] = "the call does not belong here",
+        [SCR_ERR_ARGUMENT] = "a parameter of the call is not usable",
+        [SCR_ERR_CONFIG] = "the configuration has mistakes",
+        [SCR_ERR_CACHE] = "a control or cache folder cannot be used",
+        [SCR_ERR_INVALID] =
+            "a rank says that its files are not valid, or a file is missing",
+        [SCR_ERR_REDUNDANCY] = "the files could not be protected",
+        [SCR_ERR_FLUSH] = "the files could not be copied to the prefix folder",
+        [SCR_ERR_NO_DATASET] = "there is no such dataset",
+        [SCR_ERR_PREFIX] = "the prefix folder cannot be used",
+    };
+    if (code < 0 || code >= (int)(sizeof texts / sizeof *texts)) return "unknown code";
+    return texts[code];
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is in the cache: listing, making room, removing, and the records of it. */
+#include "scr_context.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "common/number.h"
+#include "records/scr_flush_file.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset)
+{
+    const kvtree *tree = scr_filemap_get_dataset(scr->map, id, scr->rank);
+    return scr_dataset_from_tree(tree, dataset, NULL) == 0 ? 0 : -ENOENT;
+}
+
+int scr_cached_list(const struct scr *scr, int *count, scr_cached **list)
+{
+    int n = 0, *ids = NULL;
+    *count = 0;
+    *list = NULL;
+    int rc = scr_filemap_list_datasets(scr->map, &n, &ids);
+    if (rc || n == 0) return rc;
+    scr_cached *all = calloc((size_t)n, sizeof *all);
+    for (int i = 0; all && i < n; i++) {
+        scr_dataset d;
+        if (scr_cached_get(scr, ids[i], &d) != 0) continue;
+        all[(*count)++] =
+            (scr_cached){.id = d.id, .ckpt = d.ckpt, .foreign = d.ranks != scr->ranks};
+    }
+    free(ids);
+    *list = all;
+    return all ? 0 : -ENOMEM;
+}
+
+int scr_map_write(const struct scr *scr, char *err)
+{
+    int rc = scr_filemap_write(scr->control_fd, scr->map_name, scr->map, err);
+    return rc ? err_wrap(err, rc, "node %s: %s", scr->node_name, scr->control) : 0;
+}
+
+/* ---- records ---- */
+
+static int record_reddesc(struct scr *scr, int id, const redset_place *place)
+{
+    kvtree *desc = kvtree_new();
+    int rc = kvtree_util_set_int(desc, "ENABLED", 1);
+    rc = rc ? rc : kvtree_util_set_int(desc, "INDEX", 0);
+    rc = rc ? rc : kvtree_util_set_int(desc, "INTERVAL", 1);
+    rc = rc ? rc : kvtree_util_set_str(desc, "BASE", scr->set.cache_base);
+    rc = rc ? rc : kvtree_util_set_str(desc, "DIRECTORY", scr->cache);
+    rc = rc ? rc : kvtree_util_set_str(desc, "TYPE", redset_scheme_name(place->scheme));
+    rc = rc ? rc : kvtree_util_set_int(desc, "SET_SIZE", scr->set.set_size);
+    rc = rc ? rc : kvtree_util_set_int(desc, "GROUPS", place->sets);
+    rc = rc ? rc : kvtree_util_set_int(desc, "GROUP_ID", place->id);
+    rc = rc ? rc : kvtree_util_set_int(desc, "GROUP_SIZE", place->members);
+    rc = rc ? rc : kvtree_util_set_int(desc, "GROUP_RANK", place->member);
+    rc = rc ? rc : scr_filemap_set_reddesc(scr->map, id, scr->rank, desc);
+    kvtree_delete(&desc);
+    return rc;
+}
+
+static kvtree *record_file(struct scr *scr, int id, const char *name, const char *type,
+                           unsigned long size)
+{
+    char *folder = scr_dataset_folder(scr, id), *path = NULL;
+    if (folder && asprintf(&path, "%s/%s", folder, name) < 0) path = NULL;
+    kvtree *meta = path ? scr_filemap_add_file(scr->map, id, scr->rank, path) : NULL;
+    int rc = kvtree_util_set_str(meta, SCR_META_FILE, name);
+    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_TYPE, type);
+    rc = rc ? rc : kvtree_util_set_int(meta, SCR_META_RANKS, scr->ranks);
+    rc = rc ? rc : kvtree_util_set_int(meta, SCR_META_COMPLETE, 1);
+    rc = rc ? rc : kvtree_util_set_bytecount(meta, SCR_META_SIZE, size);
+    free(folder);
+    free(path);
+    return rc ? NULL : meta;
+}
+
+int scr_map_record(struct scr *scr, const scr_dataset *dataset,
+                   const redset_manifest *manifest, char *err)
+{
+    int id = dataset->id, bad = 0;
+    kvtree *tree = kvtree_new();
+    scr_filemap_remove_rank(scr->map, id, scr->rank);
+    for (int i = 0; i < manifest->count; i++) {
+        const redset_file *f = &manifest->files[i];
+        kvtree *meta = record_file(scr, id, f->name, SCR_META_FULL, f->size);
+        bad = bad || !meta || kvtree_util_set_crc32(meta, SCR_META_CRC, f->crc) != 0;
+        static const char *const kept[] = {SCR_META_ORIG, SCR_META_PATH, SCR_META_NAME};
+        for (size_t k = 0; !bad && k < sizeof kept / sizeof *kept; k++) {
+            const char *text = kvtree_get_val(f->meta, kept[k]);
+            if (text) bad = kvtree_util_set_str(meta, kept[k], text) != 0;
+        }
+    }
+    bad = bad ||
+          !record_file(scr, id, manifest->file,
+                       redset_scheme_name(manifest->place.scheme), manifest->file_size);
+    bad = bad || record_reddesc(scr, id, &manifest->place) != 0 || !tree ||
+          scr_dataset_to_tree(dataset, tree) != 0 ||
+          scr_filemap_set_dataset(scr->map, id, scr->rank, tree) != 0 ||
+          scr_filemap_set_expected(scr->map, id, scr->rank, manifest->count + 1) != 0;
+    kvtree_delete(&tree);
+    return bad ? err_set(err, -ENOMEM, "no memory for the filemap") : 0;
+}
+
+void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
+                  int on)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (scr->rank != 0) return;
+    if (scr_flush_file_set(scr->flush, dataset->id, dataset->name, location, on) != 0 ||
+        scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
+        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+}
+
+int scr_location_has(struct scr *scr, int id, const char *location)
+{
+    int has = scr->rank == 0 && scr_flush_file_has(scr->flush, id, location);
+    MPI_Bcast(&has, 1, MPI_INT, 0, scr->world);
+    return has;
+}
+
+/* ---- removing ---- */
+
+void scr_cache_delete(struct scr *scr, int id)
+{
+    char err[SCR_ERR_TEXT] = "", name[64];
+    scr_filemap_remove_dataset(scr->map, id);
+    /* the map first: files that no map knows are swept away at the next start */
+    if (scr_map_write(scr, err) != 0) scr_print_line(err);
+    MPI_Barrier(scr->node);
+    snprintf(name, sizeof name, "scr.dataset.%d", id);
+    if (scr->node_rank == 0 && beneath_remove_tree(scr->cache_fd, name, err) != 0)
+        scr_print_line(err);
+    if (scr->rank == 0) {
+        scr_flush_file_remove(scr->flush, id);
+        if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
+            scr_print_line(err);
+    }
+    MPI_Barrier(scr->node);
+}
+
+int scr_cache_make_room(struct scr *scr)
+{
+    for (;;) {
+        int count, id = 0, failed;
+        scr_cached *list;
+        failed = scr_cached_list(scr, &count, &list) != 0;
+        int out = failed ? -1 : scr_decide_evict(list, count, scr->set.cache_size);
+        if (out >= 0) id = list[out].id;
+        free(list);
+        MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+        if (failed) return scr_fail(scr, SCR_FAILURE, "no memory to list the cache");
+        /* all ranks have the same list; the reduction makes sure that they agree */
+        MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MAX, scr->world);
+        if (!id) return SCR_SUCCESS;
+        scr_say(scr, 2, "dataset %d leaves the cache", id);
+        scr_cache_delete(scr, id);
+    }
+}
+
+/* 1 when any rank's map has the dataset; ids come in ascending order, the same on every
+ * rank. */
+static int known(const struct scr *scr, const int *mine, int count, int id)
+{
+    int has = 0;
+    for (int i = 0; i < count; i++)
+        has = has || mine[i] == id;
+    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->world);
+    return has;
+}
+
+/* The smallest id above last for which this node has a folder; INT_MAX if there is none.
+ */
+static int next_folder(const struct scr *scr, int last)
+{
+    int least = INT_MAX,
+        copy = openat(scr->cache_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    if (!stream) {
+        io_close(&copy);
+        return least;
+    }
+    const struct dirent *item;
+    while ((item = readdir(stream)) != NULL) {
+        int64_t id;
+        if (strncmp(item->d_name, "scr.dataset.", 12) == 0 &&
+            number_int64(item->d_name + 12, &id) == 0 && id > last && id < least)
+            least = (int)id;
+    }
+    closedir(stream);
+    return least;
+}
+
+void scr_cache_sweep(struct scr *scr)
+{
+    int count = 0, *mine = NULL, last = 0;
+    char err[SCR_ERR_TEXT] = "", name[64];
+    if (scr_filemap_list_datasets(scr->map, &count, &mine) != 0) count = 0;
+    for (;;) {
+        int id = scr->node_rank == 0 ? next_folder(scr, last) : INT_MAX;
+        MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MIN, scr->world);
+        if (id == INT_MAX) break;
+        last = id;
+        if (known(scr, mine, count, id)) continue;
+        snprintf(name, sizeof name, "scr.dataset.%d", id);
+        scr_say(scr, 1, "removing what a run that was interrupted left of dataset %d",
+                id);
+        if (scr->node_rank == 0 && beneath_remove_tree(scr->cache_fd, name, err) != 0)
+            scr_print_line(err);
+        MPI_Barrier(scr->world);
+    }
+    free(mine);
+}

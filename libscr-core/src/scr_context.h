@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_CONTEXT_H
+#define SCR_CONTEXT_H
+
+/* Everything a run knows hangs off one struct scr; there are no other variables. The
+ * SCR_* calls in scr.c are a face over one default context.
+ *
+ * Functions here return SCR_SUCCESS or an SCR_ERR_ code, the same on every rank where
+ * they are collective over scr->world (most are). Whoever first knows what went wrong
+ * says so, once, by scr_fail. */
+
+#include "records/scr_dataset.h"
+#include "records/scr_decide.h"
+#include "records/scr_filemap.h"
+#include "records/scr_param.h"
+#include "records/scr_state.h"
+#include "scr.h"
+#include <mpi.h>
+#include <redset/redset_mpi.h>
+#include <stdint.h>
+
+#define SCR_ERR_TEXT 512
+
+/* Values of parameters, the same on every rank but for the bases. */
+struct scr_settings {
+    int enable, debug;
+    const char *cntl_base, *cache_base; /* of this node */
+    int cache_size, cache_purge;
+    const char *current; /* or NULL */
+    redset_scheme scheme;
+    int world_is_group; /* SCR_GROUP=WORLD */
+    int set_size;
+    int distribute, fetch, flush, flush_on_restart, crc_on_flush;
+    int interval;
+    int64_t seconds, halt_seconds;
+    double overhead;
+};
+
+struct scr {
+    scr_state state;
+    int disabled; /* SCR_ENABLE=0 */
+    scr_config config;
+    struct scr_settings set;
+
+    MPI_Comm world, node; /* all ranks; those on this node */
+    int rank, ranks, node_rank, node_ranks, nodes;
+    char node_name[256];
+
+    char *prefix;      /* as given, absolute */
+    char *prefix_real; /* the same folder without links */
+    int prefix_fd;
+    char user[128], job_id[128], job_name[128], cluster[128];
+    char owner[300];       /* "<user>/scr.<job id>" */
+    char *control, *cache; /* <base>/<owner> */
+    int control_fd, cache_fd;
+
+    scr_filemap *map;
+    char map_name[64];
+    kvtree *flush,
+        *halt; /* flush file and halt file; rank 0's copies are the ones that count */
+    redset *redset; /* sets for new datasets */
+
+    int dataset_id, ckpt_id; /* last ones used */
+
+    scr_dataset open; /* the dataset of an output or a restart */
+    kvtree *routed; /* files of an output: <name below the prefix folder>/{ORIG, PATH} */
+    int restart_offered; /* id of the dataset that SCR_Have_restart offered; 0: none */
+
+    int need_calls;      /* of SCR_Need_checkpoint since the last checkpoint */
+    double last_ckpt;    /* MPI_Wtime when the last checkpoint was complete */
+    double output_start; /* ... when the open output was started */
+    double ckpt_cost;    /* mean seconds of a checkpoint so far */
+    int ckpt_count;      /* completed in this run */
+};
+
+/* ---- scr_message.c ---- */
+
+/* Prints one line for people, on rank 0 only, at level 0 (warnings, errors), 1 or 2. */
+void scr_say(const struct scr *scr, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The one place that writes: a line to stderr, whatever the rank. */
+void scr_print_line(const char *line);
+
+/* Prints text as an error (on rank 0) and returns code. */
+int scr_fail(const struct scr *scr, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- scr_settings.c: parameters to settings ---- */
+int scr_settings_load(struct scr *scr);
+
+/* ---- scr_folders.c: prefix, control and cache folders ---- */
+int scr_folders_open(struct scr *scr);
+void scr_folders_close(struct scr *scr);
+
+/* Path of a dataset's folder in the cache; the caller frees it. */
+char *scr_dataset_folder(const struct scr *scr, int id);
+
+/* Creates it. Local; 0 or -errno with a text. */
+int scr_dataset_folder_make(struct scr *scr, int id, char *err);
+
+/* ---- scr_init.c ---- */
+int scr_start(struct scr *scr, MPI_Comm comm);
+
+/* The work of SCR_Finalize before everything is freed. */
+int scr_finish(struct scr *scr);
+void scr_release(struct scr *scr);
+
+/* ---- scr_cache.c: what is in the cache ---- */
+
+/* The cached datasets that this rank has files of; to be freed. Local. */
+int scr_cached_list(const struct scr *scr, int *count, scr_cached **list);
+
+/* The description of a cached dataset. Local; 0 or -ENOENT. */
+int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
+
+/* Makes room for one more dataset. */
+int scr_cache_make_room(struct scr *scr);
+
+/* Removes a dataset from the cache: files and records. A failure is said, and not fatal.
+ */
+void scr_cache_delete(struct scr *scr, int id);
+
+/* Removes folders of datasets that no map knows: left by runs that were killed. */
+void scr_cache_sweep(struct scr *scr);
+
+/* Writes this process's filemap. Local; 0 or -errno with a text. */
+int scr_map_write(const struct scr *scr, char *err);
+
+/* Puts what redset tells of a rank's own files into the map: after an encode or a
+ * rebuild. */
+int scr_map_record(struct scr *scr, const scr_dataset *dataset,
+                   const redset_manifest *manifest, char *err);
+
+/* Records on rank 0 where a dataset is, and writes the flush file. */
+void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
+                  int on);
+int scr_location_has(struct scr *scr, int id, const char *location);
+
+/* ---- restart: scr_scatter.c, scr_distribute.c, scr_move.c, scr_rebuild.c ---- */
+
+/* The leader of each node reads all filemaps of the control folder and hands them to the
+ * processes. */
+int scr_scatter_maps(struct scr *scr);
+
+/* Brings the files of a dataset to the ranks that wrote them. Verdict text in err; 0 or
+ * -errno. */
+int scr_distribute(struct scr *scr, const scr_dataset *dataset, char *err);
+
+/* Forgets the files of a rank in a dataset; with delete, also removes them. Local. */
+void scr_drop_files(struct scr *scr, int id, int rank, int delete);
+
+/* Gives the files of rank to (MPI_PROC_NULL: none) to it, and gets our own from rank
+ * from. Between the ranks named only. What could not be moved stays with the sender; the
+ * receiver has none of it then. */
+void scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from);
+
+/* Distributes and rebuilds all cached datasets, oldest first. */
+int scr_rebuild_cache(struct scr *scr);
+
+/* ---- scr_output.c, scr_route.c ---- */
+int scr_output_start(struct scr *scr, const char *name, int flags);
+int scr_output_complete(struct scr *scr, int valid);
+int scr_route_output(struct scr *scr, const char *name, char *file);
+int scr_route_restart(struct scr *scr, const char *name, char *file);
+
+/* Protects the files of this rank (named in the map or routed) and records them. names:
+ * below the dataset's folder. Collective; 0 or -errno with a text. */
+int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
+                redset_file *files, char *err);
+
+/* ---- scr_flush.c, scr_fetch.c ---- */
+int scr_flush_dataset(struct scr *scr, int id);
+
+/* The checkpoint on the prefix folder to restart from next (see scr_index_next_fetch); 0
+ * or -ENOENT. */
+int scr_fetch_candidate(struct scr *scr, int below, scr_dataset *dataset);
+
+/* Brings it into the cache. 0; a positive verdict when it is damaged (it is marked as
+ * failed then); or -errno. Says what went wrong. */
+int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
+
+/* Rank 0 reads the index into the empty tree index; a damaged one is set aside first, and
+ * said. Local. */
+int scr_index_load(struct scr *scr, kvtree *index, char *err);
+
+/* Where a flushed dataset lies: its folder (absolute, to be freed), the map in it, and
+ * the prefix that the names of its files have in the cache ("" or "<name>/"). Local; 0 or
+ * -ENOMEM. */
+typedef struct scr_place {
+    char *folder;
+    char map[SCR_NAME_SIZE + 32];
+    char cache_prefix[SCR_NAME_SIZE + 2];
+} scr_place;
+int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place);
+
+/* ---- scr_restart.c ---- */
+int scr_restart_have(struct scr *scr, int *flag, char *name);
+int scr_restart_start(struct scr *scr, char *name);
+int scr_restart_complete(struct scr *scr, int valid);
+
+/* ---- scr_manage.c ---- */
+int scr_manage_current(struct scr *scr, const char *name);
+int scr_manage_delete(struct scr *scr, const char *name, int files_too);
+
+/* ---- scr_halt_check.c ---- */
+
+/* Rank 0 reads the halt file; *halt is 1 everywhere when a condition holds. */
+int scr_halt_now(struct scr *scr, int *halt);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fetch: a checkpoint from the prefix folder into the cache, protected there like a new
+ * one (SCR Developer Guide 1.2, section 2.26.12). */
+#include "scr_context.h"
+
+#include "common/agree_mpi.h"
+#include "common/errtext.h"
+#include "records/scr_flush_file.h"
+#include "records/scr_index.h"
+#include "records/scr_path.h"
+#include <errno.h>
+#include <filo/filo.h>
+#include <kvtree/kvtree_mpi.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int scr_fetch_candidate(struct scr *scr, int below, scr_dataset *dataset)
+{
+    char err[SCR_ERR_TEXT] = "";
+    kvtree *index = kvtree_new(), *tree = kvtree_new();
+    int rc = index && tree ? 0 : -ENOMEM;
+    if (!rc && scr->rank == 0) {
+        rc = scr_index_load(scr, index, err);
+        if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
+        rc = rc ? rc : scr_index_next_fetch(index, below, dataset);
+        rc = rc ? rc : scr_dataset_to_tree(dataset, tree);
+    }
+    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
+    rc = rc ? rc : kvtree_bcast(tree, 0, scr->world);
+    rc = rc ? rc : scr_dataset_from_tree(tree, dataset, NULL);
+    kvtree_delete(&index);
+    kvtree_delete(&tree);
+    return rc;
+}
+
+/* Rank 0 changes the index entry of name: before the attempt, after success, after a
+ * failure. */
+static void note(struct scr *scr, const char *name,
+                 int (*change)(scr_index *, const char *))
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (scr->rank != 0) return;
+    kvtree *index = kvtree_new();
+    int rc = scr_index_load(scr, index, err);
+    rc = rc ? rc : change(index, name);
+    if (rc || scr_index_write(scr->prefix_fd, index, err) != 0)
+        scr_say(scr, 0, "warning: the index could not be changed: %s", err);
+    kvtree_delete(&index);
+}
+
+/* Where each file goes in the cache. */
+static int set_local(struct scr *scr, const scr_dataset *d, const scr_place *place,
+                     int count, filo_file *files, char *err)
+{
+    char *folder = scr_dataset_folder(scr, d->id);
+    int rc = folder ? 0 : -ENOMEM;
+    for (int i = 0; i < count && !rc; i++) {
+        int n = asprintf(&files[i].local, "%s/%s%s", folder, place->cache_prefix,
+                         files[i].name);
+        if (n < 0) {
+            files[i].local = NULL;
+            rc = -ENOMEM;
+        } else if (n >= SCR_MAX_FILENAME) {
+            rc = -ENAMETOOLONG;
+        }
+    }
+    free(folder);
+    return rc ? err_sys(err, rc, "files of dataset %d", d->id) : 0;
+}
+
+static kvtree *fetched_meta(const struct scr *scr, const char *name)
+{
+    kvtree *meta = kvtree_new();
+    char *path = scr_path_join(scr->prefix, name);
+    int rc = path ? kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL) : -ENOMEM;
+    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_ORIG, name);
+    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_NAME, scr_path_basename(name));
+    if (!rc) path[scr_path_basename(path) - path - 1] = 0;
+    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_PATH, path);
+    free(path);
+    if (rc) kvtree_delete(&meta);
+    return meta;
+}
+
+/* Applies the redundancy scheme to the fetched files and records them. */
+static int protect(struct scr *scr, const scr_dataset *d, int count,
+                   const filo_file *files, char *err)
+{
+    redset_file *list = calloc((size_t)count + 1, sizeof *list);
+    char *folder = scr_dataset_folder(scr, d->id);
+    int rc = list && folder ? 0 : err_set(err, -ENOMEM, "no memory");
+    for (int i = 0; i < count && !rc; i++) {
+        list[i].name = files[i].local + strlen(folder) + 1;
+        list[i].meta = fetched_meta(scr, list[i].name);
+        if (!list[i].meta) rc = err_set(err, -ENOMEM, "no memory");
+    }
+    rc = agree(scr->world, rc, err);
+    rc = rc ? rc : scr_protect(scr, d, count, list, err);
+    for (int i = 0; list && i < count; i++) {
+        kvtree *meta = (kvtree *)(uintptr_t)list[i].meta;
+        kvtree_delete(&meta);
+    }
+    free(list);
+    free(folder);
+    return rc;
+}
+
+static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
+{
+    scr_place place = {.folder = NULL};
+    filo_options options = {.checksum = 1};
+    filo_file *files = NULL;
+    int ranks, count = 0, rc = scr_place_of(scr, d, &place);
+    rc = rc ? rc : scr_dataset_folder_make(scr, d->id, err);
+    rc = agree(scr->world, rc, err);
+    rc = rc ? rc
+            : filo_read_map(scr->world, place.folder, place.map, &ranks, &count, &files,
+                            &options, err);
+    if (!rc && ranks != scr->ranks)
+        rc = err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
+                     ranks, d->ranks);
+    if (!rc) rc = agree(scr->world, set_local(scr, d, &place, count, files, err), err);
+    rc = rc ? rc : filo_fetch(scr->world, place.folder, count, files, &options, err);
+    rc = rc ? rc : protect(scr, d, count, files, err);
+    filo_files_free(count, files);
+    free(place.folder);
+    return rc;
+}
+
+int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
+{
+    char err[SCR_ERR_TEXT] = "";
+    double start = MPI_Wtime();
+    if (d->ranks != scr->ranks) {
+        scr_say(scr, 0,
+                "warning: %s on the prefix folder was written by %d ranks, and this run "
+                "has %d; "
+                "it is not used",
+                d->name, d->ranks, scr->ranks);
+        return -EINVAL;
+    }
+    int rc = scr_cache_make_room(scr);
+    if (rc) return -EIO;
+    note(scr, d->name, scr_index_mark_fetched);
+    rc = fetch_files(scr, d, err);
+    if (rc) {
+        scr_cache_delete(scr, d->id);
+        if (rc > 0) note(scr, d->name, scr_index_mark_failed);
+        scr_say(scr, 0, "%s could not be fetched from %s%s: %s", d->name, scr->prefix,
+                rc > 0 ? " and is marked as failed" : "", err);
+        return rc;
+    }
+    note(scr, d->name, scr_index_set_current);
+    if (d->id > scr->dataset_id) scr->dataset_id = d->id;
+    if (d->ckpt > scr->ckpt_id) scr->ckpt_id = d->ckpt;
+    scr_location(scr, d, SCR_LOCATION_CACHE, 1);
+    scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    double seconds = MPI_Wtime() - start;
+    scr_say(scr, 0, "dataset %d (%s) is fetched from %s: %lu bytes, %.3f s, %.1f MB/s",
+            d->id, d->name, scr->prefix, d->size, seconds,
+            seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
+    return 0;
+}

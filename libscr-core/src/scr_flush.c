@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flush: a dataset from the cache to the prefix folder. Order makes it safe: the index
+ * says "not complete" before the first file is copied; files, map and summary follow; the
+ * index says "complete" last. */
+#include "scr_context.h"
+
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "records/scr_flush_file.h"
+#include "records/scr_index.h"
+#include "records/scr_path.h"
+#include <errno.h>
+#include <filo/filo.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int scr_index_load(struct scr *scr, kvtree *index, char *err)
+{
+    int rc = scr_index_read(scr->prefix_fd, index, err);
+    if (rc != -EBADMSG) return rc;
+    char aside[64];
+    snprintf(aside, sizeof aside, ".scr/index.scr.damaged.%lld", (long long)time(NULL));
+    if (renameat(scr->prefix_fd, SCR_INDEX_NAME, scr->prefix_fd, aside) != 0)
+        return err_sys(err, -errno, "%s is damaged and cannot be set aside",
+                       SCR_INDEX_NAME);
+    scr_say(scr, 0,
+            "warning: %s; it is set aside as %s, and datasets that only it listed are "
+            "not found",
+            err, aside);
+    kvtree_unset_all(index);
+    return 0;
+}
+
+int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place)
+{
+    int in_folder = !dataset->scattered;
+    snprintf(place->map, sizeof place->map, "%s%s" FILO_MAP,
+             in_folder ? "" : dataset->name, in_folder ? "" : "/");
+    snprintf(place->cache_prefix, sizeof place->cache_prefix, "%s%s",
+             in_folder && dataset->named ? dataset->name : "",
+             in_folder && dataset->named ? "/" : "");
+    place->folder = in_folder ? scr_path_join(scr->prefix_real, dataset->name)
+                              : strdup(scr->prefix_real);
+    return place->folder ? 0 : -ENOMEM;
+}
+
+/* A named dataset is scattered when a file of any rank is not below the folder of its
+ * name. */
+static int is_scattered(struct scr *scr, const scr_dataset *d)
+{
+    int outside = 0;
+    size_t n = strlen(d->name);
+    const kvtree_elem *f =
+        kvtree_elem_first(scr_filemap_files(scr->map, d->id, scr->rank));
+    for (; f; f = kvtree_elem_next(f)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        const char *name = scr_filemap_name_of(kvtree_elem_key(f), scr->owner, d->id);
+        if (!type || strcmp(type, SCR_META_FULL) != 0 || !name) continue;
+        outside = outside || strncmp(name, d->name, n) != 0 || name[n] != '/';
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, scr->world);
+    return d->named && outside;
+}
+
+/* This rank's files of the dataset, as filo sees them. */
+static int list_files(struct scr *scr, const scr_dataset *d, const scr_place *place,
+                      int *count, filo_file **files, char *err)
+{
+    const kvtree *all = scr_filemap_files(scr->map, d->id, scr->rank);
+    const kvtree_elem *e;
+    int n = 0, bad = 0;
+    filo_file *list = calloc((size_t)kvtree_size(all) + 1, sizeof *list);
+    if (!list) return err_set(err, -ENOMEM, "no memory");
+    for (e = kvtree_elem_first(all); e && !bad; e = kvtree_elem_next(e)) {
+        const kvtree *meta = kvtree_elem_hash(e);
+        const char *type = kvtree_get_val(meta, SCR_META_TYPE);
+        const char *name = scr_filemap_name_of(kvtree_elem_key(e), scr->owner, d->id);
+        unsigned long size, crc = 0;
+        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
+        bad = !name || kvtree_util_get_bytecount(meta, SCR_META_SIZE, &size) != 0;
+        if (bad) break;
+        filo_file *f = &list[n++];
+        f->local = strdup(kvtree_elem_key(e));
+        f->name = strdup(name + strlen(place->cache_prefix));
+        f->size = size;
+        f->has_crc =
+            scr->set.crc_on_flush && kvtree_util_get_crc32(meta, SCR_META_CRC, &crc) == 0;
+        f->crc = (uint32_t)crc;
+        bad = !f->local || !f->name;
+    }
+    if (bad) {
+        filo_files_free(n, list);
+        return err_set(err, -ENOMEM, "no memory, or a record without a size");
+    }
+    *count = n;
+    *files = list;
+    return 0;
+}
+
+/* Rank 0 enters the dataset into the index. */
+static int enter(struct scr *scr, const scr_dataset *d, int complete, char *err)
+{
+    kvtree *index = kvtree_new();
+    int rc = scr_index_load(scr, index, err);
+    if (!rc && scr_index_add(index, d, complete) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
+    if (!rc && complete && d->ckpt) rc = scr_index_set_current(index, d->name);
+    rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
+    kvtree_delete(&index);
+    return rc;
+}
+
+static int begin(struct scr *scr, const scr_dataset *d, char *err)
+{
+    char hidden[SCR_NAME_SIZE + 8];
+    if (scr->rank != 0) return 0;
+    int rc = enter(scr, d, 0, err);
+    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
+    return rc ? rc : beneath_mkdirs(scr->prefix_fd, hidden, 0777, err);
+}
+
+static int finish(struct scr *scr, const scr_dataset *d, char *err)
+{
+    if (scr->rank != 0) return 0;
+    int folder;
+    char *path = scr_path_join(scr->prefix_real, d->name);
+    int rc = path ? beneath_open_folder(path, &folder, err) : -ENOMEM;
+    free(path);
+    if (rc) return rc;
+    rc = scr_summary_write(folder, d, err);
+    close(folder);
+    return rc ? rc : enter(scr, d, 1, err);
+}
+
+static int copy_files(struct scr *scr, const scr_dataset *d, char *err)
+{
+    scr_place place = {.folder = NULL};
+    filo_options options = {.checksum = scr->set.crc_on_flush};
+    filo_file *files = NULL;
+    int count = 0, rc = scr_place_of(scr, d, &place);
+    rc = rc ? rc : list_files(scr, d, &place, &count, &files, err);
+    rc = agree(scr->world, rc, err);
+    rc =
+        rc ? rc
+           : filo_flush(scr->world, place.folder, place.map, count, files, &options, err);
+    filo_files_free(count, files);
+    free(place.folder);
+    return rc;
+}
+
+int scr_flush_dataset(struct scr *scr, int id)
+{
+    scr_dataset d;
+    char err[SCR_ERR_TEXT] = "";
+    double start = MPI_Wtime();
+    int rc = scr_cached_get(scr, id, &d);
+    if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
+    rc = agree(scr->world, rc, err);
+    if (!rc) {
+        d.scattered = is_scattered(scr, &d);
+        scr_location(scr, &d, SCR_LOCATION_FLUSHING, 1);
+        rc = agree(scr->world, begin(scr, &d, err), err);
+        rc = rc ? rc : copy_files(scr, &d, err);
+        rc = rc ? rc : agree(scr->world, finish(scr, &d, err), err);
+        if (!rc) scr_location(scr, &d, SCR_LOCATION_PFS, 1);
+        scr_location(scr, &d, SCR_LOCATION_FLUSHING, 0);
+    }
+    if (rc)
+        return scr_fail(scr, SCR_ERR_FLUSH, "flush of dataset %d to %s: %s", id,
+                        scr->prefix, err);
+    double seconds = MPI_Wtime() - start;
+    scr_say(scr, 1, "dataset %d (%s) is flushed to %s: %lu bytes, %.3f s, %.1f MB/s", id,
+            d.name, scr->prefix, d.size, seconds,
+            seconds > 0 ? (double)d.size / seconds / 1e6 : 0.0);
+    return SCR_SUCCESS;
+}

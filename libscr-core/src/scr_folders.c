@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The prefix, control and cache folders. Control and cache lie in world-writable places:
+ * they are created private, opened without following links, and refused when somebody
+ * else owns them. */
+#include "scr_context.h"
+
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/folder.h"
+#include "common/io.h"
+#include "records/scr_path.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* Makes the folder at path with those above it, where missing. */
+static int make_path(const char *path, mode_t mode, char *err)
+{
+    int fd, rc = folder_make(path, mode, &fd, err);
+    if (!rc) io_close(&fd);
+    return rc;
+}
+
+/* Rank 0 makes the prefix folder with .scr in it; every rank opens it. */
+static int open_prefix(struct scr *scr, char *err)
+{
+    int rc = 0;
+    const char *given = scr_config_get(&scr->config, "SCR_PREFIX", NULL);
+    char path[PATH_MAX] = "", cwd[PATH_MAX];
+    if (scr->rank == 0) {
+        char *full =
+            getcwd(cwd, sizeof cwd) ? scr_path_absolute(cwd, given ? given : ".") : NULL;
+        if (!full || strlen(full) >= sizeof path)
+            rc = err_sys(err, full ? -ENAMETOOLONG : -errno, "prefix folder");
+        else
+            strcpy(path, full);
+        free(full);
+        if (!rc) rc = make_path(path, 0777, err);
+    }
+    if (rc) path[0] = 0;
+    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, scr->world);
+    if (!path[0]) return rc; /* rank 0 has the error */
+    scr->prefix = strdup(path);
+    scr->prefix_real = realpath(path, NULL);
+    if (!scr->prefix || !scr->prefix_real)
+        return err_sys(err, -errno, "prefix folder %s", path);
+    scr->prefix_fd = open(scr->prefix_real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (scr->prefix_fd < 0) return err_sys(err, -errno, "prefix folder %s", path);
+    return scr->rank == 0 ? beneath_mkdirs(scr->prefix_fd, ".scr", 0777, err) : 0;
+}
+
+static int copy_name(char *to, size_t size, const char *from, const char *what, char *err)
+{
+    if (strlen(from) >= size)
+        return err_set(err, -EINVAL, "%s \"%.60s...\" is too long", what, from);
+    strcpy(to, from);
+    return 0;
+}
+
+/* The allocation: from the batch system; without one, made from the prefix folder, so
+ * that the next run of the same job finds its cache, and no other does. */
+static int find_job_id(struct scr *scr, char *err)
+{
+    static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID",
+                                            "LSB_JOBID", "FLUX_JOB_ID"};
+    const char *id = scr_config_get(&scr->config, "SCR_JOB_ID", NULL);
+    for (size_t i = 0; !id && i < sizeof variables / sizeof *variables; i++)
+        id = getenv(variables[i]);
+    if (id) return copy_name(scr->job_id, sizeof scr->job_id, id, "job id", err);
+    const char *prefix = scr->prefix_real;
+    unsigned long crc = crc32(0, (const unsigned char *)prefix, (unsigned)strlen(prefix));
+    snprintf(scr->job_id, sizeof scr->job_id, "prefix-%08lx", crc);
+    return 0;
+}
+
+/* User and job: rank 0's, the same everywhere. */
+static int find_owner(struct scr *scr, char *err)
+{
+    int rc = 0;
+    if (scr->rank == 0) {
+        const struct passwd *pw = getpwuid(geteuid());
+        const char *user = scr_config_get(&scr->config, "SCR_USER_NAME", NULL);
+        const char *job = scr_config_get(&scr->config, "SCR_JOB_NAME", NULL);
+        const char *cluster = scr_config_get(&scr->config, "SCR_CLUSTER_NAME", NULL);
+        char number[32];
+        snprintf(number, sizeof number, "uid-%ld", (long)geteuid());
+        if (!user) user = pw ? pw->pw_name : number;
+        rc = copy_name(scr->user, sizeof scr->user, user, "user name", err);
+        rc = rc ? rc
+                : copy_name(scr->job_name, sizeof scr->job_name, job ? job : "",
+                            "job name", err);
+        rc = rc ? rc
+                : copy_name(scr->cluster, sizeof scr->cluster, cluster ? cluster : "",
+                            "cluster", err);
+        rc = rc ? rc : find_job_id(scr, err);
+        snprintf(scr->owner, sizeof scr->owner, "%s/scr.%s", scr->user, scr->job_id);
+        if (!rc && (strchr(scr->user, '/') || strchr(scr->job_id, '/')))
+            rc = err_set(err, -EINVAL, "a user name or job id with a slash: %s",
+                         scr->owner);
+        rc = rc ? rc : beneath_check_name(scr->owner, err);
+    }
+    MPI_Bcast(scr->user, sizeof scr->user, MPI_CHAR, 0, scr->world);
+    MPI_Bcast(scr->job_id, sizeof scr->job_id, MPI_CHAR, 0, scr->world);
+    MPI_Bcast(scr->job_name, sizeof scr->job_name, MPI_CHAR, 0, scr->world);
+    MPI_Bcast(scr->cluster, sizeof scr->cluster, MPI_CHAR, 0, scr->world);
+    MPI_Bcast(scr->owner, sizeof scr->owner, MPI_CHAR, 0, scr->world);
+    return rc;
+}
+
+static int open_private(const char *what, const char *base, const char *name, char **path,
+                        int *fd, char *err)
+{
+    if (base[0] != '/')
+        return err_set(err, -EINVAL, "%s \"%s\" is not an absolute path", what, base);
+    int rc = make_path(base, 0700, err);
+    rc = rc ? rc : beneath_private_folder(base, name, fd, err);
+    if (rc) return err_wrap(err, rc, "%s=%s", what, base);
+    *path = scr_path_join(base, name);
+    return *path ? 0 : err_set(err, -ENOMEM, "no memory");
+}
+
+/* A node that only plays its part (SCR_NODE_NAME) may share the control base with others
+ * on the same machine; its own name keeps their records apart. */
+static int open_control(struct scr *scr, char *err)
+{
+    char name[700];
+    const char *simulated = scr_config_get(&scr->config, "SCR_NODE_NAME", NULL);
+    if (simulated && strchr(simulated, '/'))
+        return err_set(err, -EINVAL, "SCR_NODE_NAME=%s has a slash", simulated);
+    snprintf(name, sizeof name, "%s%s%s", scr->owner, simulated ? "/" : "",
+             simulated ? simulated : "");
+    return open_private("SCR_CNTL_BASE", scr->set.cntl_base, name, &scr->control,
+                        &scr->control_fd, err);
+}
+
+int scr_folders_open(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int rc = open_prefix(scr, err);
+    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
+    rc = find_owner(scr, err);
+    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
+    rc = open_control(scr, err);
+    rc = rc ? rc
+            : open_private("SCR_CACHE_BASE", scr->set.cache_base, scr->owner, &scr->cache,
+                           &scr->cache_fd, err);
+    if (rc) err_wrap(err, rc, "node %s", scr->node_name);
+    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
+    return SCR_SUCCESS;
+}
+
+void scr_folders_close(struct scr *scr)
+{
+    io_close(&scr->prefix_fd);
+    io_close(&scr->control_fd);
+    io_close(&scr->cache_fd);
+    free(scr->prefix);
+    free(scr->prefix_real);
+    free(scr->control);
+    free(scr->cache);
+}
+
+static void folder_name(char name[64], int id)
+{
+    snprintf(name, 64, "scr.dataset.%d", id);
+}
+
+char *scr_dataset_folder(const struct scr *scr, int id)
+{
+    char name[64];
+    folder_name(name, id);
+    return scr_path_join(scr->cache, name);
+}
+
+int scr_dataset_folder_make(struct scr *scr, int id, char *err)
+{
+    char name[64];
+    folder_name(name, id);
+    int rc = beneath_mkdirs(scr->cache_fd, name, 0700, err);
+    return rc ? err_wrap(err, rc, "node %s: %s", scr->node_name, scr->cache) : 0;
+}

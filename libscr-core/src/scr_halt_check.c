@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Looking at the halt file during a run. */
+#include "scr_context.h"
+
+#include "records/scr_halt.h"
+#include <time.h>
+
+int scr_halt_now(struct scr *scr, int *halt)
+{
+    char err[SCR_ERR_TEXT] = "", reason[128] = "";
+    int now = 0;
+    if (scr->rank == 0) {
+        kvtree *fresh = kvtree_new();
+        /* a file that cannot be read leaves what was known before in force */
+        if (scr_halt_read(scr->prefix_fd, fresh, err) == 0) {
+            kvtree_delete(&scr->halt);
+            scr->halt = fresh;
+        } else {
+            scr_say(scr, 0, "warning: the halt file is not usable: %s", err);
+            kvtree_delete(&fresh);
+        }
+        now = scr_halt_check(scr->halt, (int64_t)time(NULL), reason);
+        if (now) scr_say(scr, 1, "the run should end: %s", reason);
+    }
+    MPI_Bcast(&now, 1, MPI_INT, 0, scr->world);
+    *halt = now;
+    return SCR_SUCCESS;
+}

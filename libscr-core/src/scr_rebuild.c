@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rebuilding the cache after a restart: every cached dataset, oldest first, is
+ * distributed to its ranks and what was lost is rebuilt (SCR Developer Guide 1.2,
+ * section 2.26.5). */
+#include "scr_context.h"
+
+#include "common/agree_mpi.h"
+#include "common/errtext.h"
+#include <errno.h>
+#include <kvtree/kvtree_mpi.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The smallest dataset id above last that any rank has entries of; INT_MAX: none. */
+static int next_id(const struct scr *scr, int last)
+{
+    int count = 0, *ids = NULL, next = INT_MAX;
+    if (scr_filemap_list_datasets(scr->map, &count, &ids) != 0) count = 0;
+    for (int i = count - 1; i >= 0; i--)
+        if (ids[i] > last) next = ids[i];
+    free(ids);
+    MPI_Allreduce(MPI_IN_PLACE, &next, 1, MPI_INT, MPI_MIN, scr->world);
+    return next;
+}
+
+/* This process's newest description of dataset id among the ranks it has entries of; 0 or
+ * -ENOENT. */
+static int local_description(const struct scr *scr, int id, scr_dataset *newest)
+{
+    int count = 0, *ranks = NULL, found = 0;
+    if (scr_filemap_list_ranks_of(scr->map, id, &count, &ranks) != 0) count = 0;
+    for (int i = 0; i < count; i++) {
+        scr_dataset d;
+        const kvtree *tree = scr_filemap_get_dataset(scr->map, id, ranks[i]);
+        if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.id != id || !d.complete)
+            continue;
+        if (!found || d.created > newest->created) *newest = d;
+        found = 1;
+    }
+    free(ranks);
+    return found ? 0 : -ENOENT;
+}
+
+/* The same description for all: an id may have been used twice when a node comes back
+ * with an old cache, and then the newer dataset counts. */
+static int agree_on_description(struct scr *scr, int id, scr_dataset *dataset)
+{
+    scr_dataset mine = {.created = -1};
+    int have = local_description(scr, id, &mine) == 0;
+    int64_t newest = mine.created;
+    MPI_Allreduce(MPI_IN_PLACE, &newest, 1, MPI_INT64_T, MPI_MAX, scr->world);
+    int root = have && mine.created == newest ? scr->rank : INT_MAX;
+    MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, scr->world);
+    if (root == INT_MAX) return -ENOENT;
+    kvtree *tree = kvtree_new();
+    int rc = tree ? 0 : -ENOMEM;
+    if (!rc && scr->rank == root) rc = scr_dataset_to_tree(&mine, tree);
+    int sent = kvtree_bcast(tree, root, scr->world);
+    rc = rc ? rc : sent;
+    rc = rc ? rc : scr_dataset_from_tree(tree, dataset, NULL);
+    kvtree_delete(&tree);
+    MPI_Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, scr->world);
+    return rc;
+}
+
+/* Name of this rank's own redundancy file, inside the map; NULL if it has none. */
+static const char *redundancy_file(const struct scr *scr, int id)
+{
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, scr->rank));
+    for (; f; f = kvtree_elem_next(f)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        if (type && strcmp(type, SCR_META_FULL) != 0)
+            return scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id);
+    }
+    return NULL;
+}
+
+static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int *rebuilt,
+                         char *err)
+{
+    redset *set = NULL;
+    redset_manifest *manifest = NULL;
+    char *folder = scr_dataset_folder(scr, dataset->id);
+    int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
+    rc = agree(scr->world, rc, err);
+    rc = rc ? rc
+            : redset_recover(scr->world, folder, redundancy_file(scr, dataset->id), &set,
+                             err);
+    rc = rc ? rc : redset_rebuild(set, folder, &manifest, rebuilt, err);
+    if (!rc) {
+        rc = scr_map_record(scr, dataset, manifest, err);
+        rc = rc ? rc : scr_map_write(scr, err);
+        rc = agree(scr->world, rc, err);
+    }
+    redset_manifest_free(manifest);
+    redset_free(set);
+    free(folder);
+    return rc;
+}
+
+/* Files rebuilt in all, for the message. */
+static void tell_success(struct scr *scr, const scr_dataset *dataset, int rebuilt,
+                         double seconds)
+{
+    int ranks = rebuilt;
+    MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->world);
+    if (ranks)
+        scr_say(scr, 0,
+                "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt "
+                "in %.3f s",
+                dataset->id, dataset->name, ranks, scr->ranks, seconds);
+    else
+        scr_say(scr, 1, "dataset %d (%s) is complete in the cache", dataset->id,
+                dataset->name);
+}
+
+static void continue_ids(struct scr *scr, const scr_dataset *dataset)
+{
+    if (dataset->id > scr->dataset_id) scr->dataset_id = dataset->id;
+    if (dataset->ckpt > scr->ckpt_id) scr->ckpt_id = dataset->ckpt;
+}
+
+static void rebuild_one(struct scr *scr, int id)
+{
+    scr_dataset dataset;
+    char err[SCR_ERR_TEXT] = "";
+    int rebuilt = 0;
+    double start = MPI_Wtime();
+    if (agree_on_description(scr, id, &dataset) != 0) {
+        scr_say(scr, 0,
+                "dataset %d in the cache has no usable description; it is removed", id);
+        scr_cache_delete(scr, id);
+        return;
+    }
+    continue_ids(scr, &dataset);
+    if (dataset.ranks != scr->ranks) {
+        scr_say(scr, 0,
+                "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
+                "run has %d; "
+                "it stays there unused. Start with %d ranks to use it, or with "
+                "SCR_CACHE_PURGE=1 to "
+                "give it up",
+                id, dataset.name, dataset.ranks, scr->ranks, dataset.ranks);
+        return;
+    }
+    int rc = scr_dataset_folder_make(scr, id, err);
+    rc = agree(scr->world, rc, err);
+    rc = rc ? rc : scr_distribute(scr, &dataset, err);
+    rc = rc ? rc : rebuild_files(scr, &dataset, &rebuilt, err);
+    if (rc) {
+        scr_say(scr, 0, "dataset %d (%s) is lost from the cache and removed: %s", id,
+                dataset.name, err);
+        scr_cache_delete(scr, id);
+        return;
+    }
+    tell_success(scr, &dataset, rebuilt, MPI_Wtime() - start);
+    scr_location(scr, &dataset, "CACHE", 1);
+    scr_location(scr, &dataset, "FLUSHING", 0);
+}
+
+int scr_rebuild_cache(struct scr *scr)
+{
+    for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id)) {
+        if (scr->set.cache_purge || !scr->set.distribute)
+            scr_cache_delete(scr, id);
+        else
+            rebuild_one(scr, id);
+    }
+    scr_cache_sweep(scr);
+    return SCR_SUCCESS;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Restart: offering the newest checkpoint, and what the application says of it. */
+#include "scr_context.h"
+
+#include "records/scr_index.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The newest cached checkpoint; id 0: none. */
+static int newest_cached(struct scr *scr, scr_dataset *newest)
+{
+    int count, id = 0;
+    scr_cached *list;
+    if (scr_cached_list(scr, &count, &list) == 0) {
+        int i = scr_decide_newest(list, count);
+        if (i >= 0) id = list[i].id;
+        free(list);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MAX, scr->world);
+    newest->id = 0;
+    return id ? scr_cached_get(scr, id, newest) : 0;
+}
+
+int scr_restart_have(struct scr *scr, int *flag, char *name)
+{
+    scr_dataset cached, candidate;
+    newest_cached(scr, &cached);
+    int below = INT_MAX;
+    /* the prefix folder may have a newer one than the cache, when the newest was lost
+     * there */
+    while (scr->set.fetch && scr_fetch_candidate(scr, below, &candidate) == 0 &&
+           candidate.id > cached.id) {
+        below = candidate.id;
+        if (scr_fetch_dataset(scr, &candidate) == 0) cached = candidate;
+    }
+    scr->restart_offered = cached.id;
+    *flag = cached.id != 0;
+    if (*flag && name) strcpy(name, cached.name);
+    return SCR_SUCCESS;
+}
+
+int scr_restart_start(struct scr *scr, char *name)
+{
+    if (!scr->restart_offered ||
+        scr_cached_get(scr, scr->restart_offered, &scr->open) != 0)
+        return scr_fail(scr, SCR_ERR_STATE,
+                        "SCR_Start_restart: no checkpoint was offered; "
+                        "SCR_Have_restart is missing, or gave 0");
+    if (name) strcpy(name, scr->open.name);
+    scr->state = SCR_STATE_RESTART;
+    return SCR_SUCCESS;
+}
+
+static void mark_failed(struct scr *scr, const char *name)
+{
+    char err[SCR_ERR_TEXT] = "";
+    kvtree *index = kvtree_new();
+    if (scr_index_load(scr, index, err) == 0 && scr_index_mark_failed(index, name) == 0 &&
+        scr_index_write(scr->prefix_fd, index, err) != 0)
+        scr_say(scr, 0, "warning: the index could not be changed: %s", err);
+    kvtree_delete(&index);
+}
+
+int scr_restart_complete(struct scr *scr, int valid)
+{
+    int all = valid != 0;
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, scr->world);
+    scr->state = SCR_STATE_IDLE;
+    scr->restart_offered = 0;
+    if (all) return SCR_SUCCESS;
+    scr_fail(scr, SCR_ERR_INVALID,
+             "the application could not restart from dataset %d (%s); it is marked "
+             "as failed, and an older one is tried next",
+             scr->open.id, scr->open.name);
+    if (scr->rank == 0) mark_failed(scr, scr->open.name);
+    scr_cache_delete(scr, scr->open.id);
+    return SCR_ERR_INVALID;
+}

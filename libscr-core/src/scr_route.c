@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SCR_Route_file: from the name that the application uses to the path where the file is.
+ */
+#include "scr_context.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "records/scr_path.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Local call: every rank speaks for itself. */
+static int refuse(const struct scr *scr, int code, const char *text)
+{
+    char line[SCR_ERR_TEXT + 64];
+    snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->rank, text);
+    scr_print_line(line);
+    return code;
+}
+
+/* The absolute path of name and its part below the prefix folder (inside *path), as given
+ * or without links. 0, or -EXDEV when it is not below the prefix folder. */
+static int below_prefix(const struct scr *scr, const char *name, char **path,
+                        const char **below)
+{
+    char cwd[PATH_MAX];
+    *path = NULL;
+    if (name[0] != '/' && !getcwd(cwd, sizeof cwd)) return -errno;
+    *path = scr_path_absolute(name[0] == '/' ? "/" : cwd, name);
+    if (!*path) return -ENOMEM;
+    *below = scr_path_below(scr->prefix, *path);
+    if (!*below) *below = scr_path_below(scr->prefix_real, *path);
+    return *below ? 0 : -EXDEV;
+}
+
+/* Names that SCR uses itself: below .scr, and those of redundancy files. */
+static int is_reserved(const char *below)
+{
+    int member, members, id, end = 0;
+    return strncmp(below, ".scr/", 5) == 0 || strcmp(below, ".scr") == 0 ||
+           strstr(below, "/.scr/") != NULL ||
+           (sscanf(below, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 &&
+            end > 0);
+}
+
+static int add_routed(struct scr *scr, const char *below, const char *orig,
+                      const char *path)
+{
+    if (kvtree_get(scr->routed, below)) return 0;
+    kvtree *file = kvtree_set(scr->routed, below, NULL);
+    if (!file) return -ENOMEM;
+    int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
+    return rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
+}
+
+/* Makes the folder of a file of the open dataset. */
+static int make_parent(struct scr *scr, const char *below, char *err)
+{
+    char name[BENEATH_NAME_MAX + 64];
+    int parent;
+    const char *last;
+    snprintf(name, sizeof name, "scr.dataset.%d/%s", scr->open.id, below);
+    int rc = beneath_open_parent(scr->cache_fd, name, 0700, &parent, &last, err);
+    if (!rc) io_close(&parent);
+    return rc;
+}
+
+static int copy_path(const struct scr *scr, int id, const char *below, char *file)
+{
+    char *folder = scr_dataset_folder(scr, id);
+    int n = folder ? snprintf(file, SCR_MAX_FILENAME, "%s/%s", folder, below) : -1;
+    free(folder);
+    return n < 0 ? -ENOMEM : n >= SCR_MAX_FILENAME ? -ENAMETOOLONG : 0;
+}
+
+int scr_route_output(struct scr *scr, const char *name, char *file)
+{
+    char *path, err[SCR_ERR_TEXT] = "", routed[SCR_MAX_FILENAME];
+    const char *below = NULL;
+    int rc = below_prefix(scr, name, &path, &below);
+    if (rc == -EXDEV)
+        err_set(err, rc, "\"%s\" is not below the prefix folder %s", name, scr->prefix);
+    else if (rc)
+        err_sys(err, rc, "\"%s\"", name);
+    rc = rc ? rc : beneath_check_name(below, err);
+    if (!rc && is_reserved(below))
+        rc = err_set(err, -EINVAL, "\"%s\" is a name of SCR itself", name);
+    if (!rc && copy_path(scr, scr->open.id, below, routed) != 0)
+        rc = err_set(err, -ENAMETOOLONG, "the path in the cache of \"%s\" is too long",
+                     name);
+    rc = rc ? rc : make_parent(scr, below, err);
+    if (!rc && add_routed(scr, below, name, path) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
+    free(path);
+    if (rc) return refuse(scr, SCR_ERR_ARGUMENT, err);
+    strcpy(file, routed);
+    return SCR_SUCCESS;
+}
+
+/* The file of this rank in the open dataset that name means: by its place below the
+ * prefix folder, or, for a bare name, by its last component. NULL if there is none. */
+static const char *find_file(const struct scr *scr, const char *name)
+{
+    char *path = NULL;
+    const char *below = NULL, *found = NULL, *bare = NULL;
+    const kvtree_elem *f =
+        kvtree_elem_first(scr_filemap_files(scr->map, scr->open.id, scr->rank));
+    below_prefix(scr, name, &path, &below);
+    for (; f && !found; f = kvtree_elem_next(f)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
+        const char *here =
+            scr_filemap_name_of(kvtree_elem_key(f), scr->owner, scr->open.id);
+        if (here && below && strcmp(here, below) == 0) found = here;
+        if (here && !bare && !strchr(name, '/') &&
+            strcmp(scr_path_basename(here), name) == 0)
+            bare = here;
+    }
+    free(path);
+    return found ? found : bare;
+}
+
+int scr_route_restart(struct scr *scr, const char *name, char *file)
+{
+    char path[SCR_MAX_FILENAME], text[SCR_ERR_TEXT];
+    const char *found = find_file(scr, name);
+    if (!found) {
+        snprintf(text, sizeof text, "dataset %.200s has no file \"%.200s\" of this rank",
+                 scr->open.name, name);
+        return refuse(scr, SCR_ERR_ARGUMENT, text);
+    }
+    if (copy_path(scr, scr->open.id, found, path) != 0 || access(path, R_OK) != 0) {
+        snprintf(text, sizeof text, "\"%.200s\" in the cache cannot be read: %s", found,
+                 strerror(errno));
+        return refuse(scr, SCR_FAILURE, text);
+    }
+    strcpy(file, path);
+    return SCR_SUCCESS;
+}

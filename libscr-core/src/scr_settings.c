@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From parameters to settings: rank 0 reads environment and files, all ranks get the same
+ * values. */
+#include "scr_context.h"
+
+#include "common/errtext.h"
+#include "records/scr_path.h"
+#include <errno.h>
+#include <kvtree/kvtree_mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The user's file: $SCR_CONF_FILE, which must exist then, or scr.yaml in the prefix
+ * folder. */
+static void read_user_file(struct scr *scr, scr_problems *problems)
+{
+    const char *named = getenv("SCR_CONF_FILE");
+    if (named && *named) {
+        if (scr_config_file_read(named, scr->config.user, problems) == -ENOENT)
+            scr_problems_add(problems, "SCR_CONF_FILE=%s: no such file", named);
+        return;
+    }
+    const char *prefix = scr_config_get(&scr->config, "SCR_PREFIX", NULL);
+    char *path = scr_path_join(prefix ? prefix : ".", "scr.yaml");
+    if (path) scr_config_file_read(path, scr->config.user, problems);
+    free(path);
+}
+
+static void check_environment(struct scr *scr)
+{
+    for (char **e = environ; *e; e++) {
+        size_t n = strcspn(*e, "=");
+        char name[64];
+        if (strncmp(*e, "SCR_", 4) != 0 || n >= sizeof name) continue;
+        memcpy(name, *e, n);
+        name[n] = 0;
+        if (!scr_param_find(name) && strcmp(name, "SCR_CONF_FILE") != 0)
+            scr_say(scr, 0,
+                    "warning: unknown variable %s in the environment; did you mean %s?",
+                    name, scr_param_nearest(name));
+    }
+}
+
+static void warn_without_effect(struct scr *scr)
+{
+    const char *source, *value;
+    for (const scr_param *p = scr_param_table; p->name; p++) {
+        if (!(p->flags & SCR_PARAM_LATER)) continue;
+        value = scr_config_get(&scr->config, p->name, &source);
+        if (value && (!p->value || strcmp(value, p->value) != 0))
+            scr_say(scr, 0, "warning: %s=%s (%s) has no effect in this version of SCR",
+                    p->name, value, source);
+    }
+}
+
+static void load_scheme(struct scr *scr, scr_problems *problems)
+{
+    const char *source, *name = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
+    if (redset_scheme_from_name(name, &scr->set.scheme) != 0)
+        scr_problems_add(problems, "SCR_COPY_TYPE=\"%s\" (%s): must be SINGLE or XOR",
+                         name, source);
+    name = scr_config_get(&scr->config, "SCR_GROUP", &source);
+    scr->set.world_is_group = strcmp(name, "WORLD") == 0;
+    if (!scr->set.world_is_group && strcmp(name, "NODE") != 0)
+        scr_problems_add(problems, "SCR_GROUP=\"%s\" (%s): must be NODE or WORLD", name,
+                         source);
+}
+
+static void check_range(const char *name, int value, int least, scr_problems *problems)
+{
+    if (value < least)
+        scr_problems_add(problems, "%s=%d: must be at least %d", name, value, least);
+}
+
+static void load_values(struct scr *scr, scr_problems *problems)
+{
+    struct scr_settings *s = &scr->set;
+    const scr_config *c = &scr->config;
+    scr_config_int(c, "SCR_ENABLE", &s->enable, problems);
+    scr_config_int(c, "SCR_DEBUG", &s->debug, problems);
+    scr_config_int(c, "SCR_CACHE_SIZE", &s->cache_size, problems);
+    check_range("SCR_CACHE_SIZE", s->cache_size, 1, problems);
+    scr_config_int(c, "SCR_CACHE_PURGE", &s->cache_purge, problems);
+    scr_config_int(c, "SCR_SET_SIZE", &s->set_size, problems);
+    check_range("SCR_SET_SIZE", s->set_size, 2, problems);
+    scr_config_int(c, "SCR_DISTRIBUTE", &s->distribute, problems);
+    scr_config_int(c, "SCR_FETCH", &s->fetch, problems);
+    scr_config_int(c, "SCR_FLUSH", &s->flush, problems);
+    check_range("SCR_FLUSH", s->flush, 0, problems);
+    scr_config_int(c, "SCR_FLUSH_ON_RESTART", &s->flush_on_restart, problems);
+    scr_config_int(c, "SCR_CRC_ON_FLUSH", &s->crc_on_flush, problems);
+    scr_config_int(c, "SCR_CHECKPOINT_INTERVAL", &s->interval, problems);
+    scr_config_seconds(c, "SCR_CHECKPOINT_SECONDS", &s->seconds, problems);
+    scr_config_seconds(c, "SCR_HALT_SECONDS", &s->halt_seconds, problems);
+    scr_config_double(c, "SCR_CHECKPOINT_OVERHEAD", &s->overhead, problems);
+    s->current = scr_config_get(c, "SCR_CURRENT", NULL);
+    load_scheme(scr, problems);
+    /* folders of this node: its own environment comes first */
+    s->cntl_base = scr_config_get(c, "SCR_CNTL_BASE", NULL);
+    s->cache_base = scr_config_get(c, "SCR_CACHE_BASE", NULL);
+}
+
+/* Rank 0's layers to everyone. */
+static int share_layers(struct scr *scr)
+{
+    scr_config *c = &scr->config;
+    kvtree *all = kvtree_new(), **layers[] = {&c->env, &c->user, &c->set, &c->system};
+    static const char *const names[] = {"env", "user", "set", "system"};
+    if (!all) return SCR_FAILURE;
+    for (int i = 0; i < 4; i++)
+        if (kvtree_set(all, names[i], *layers[i])) *layers[i] = NULL;
+    int rc = 0;
+    if (scr->rank != 0) kvtree_unset_all(all);
+    rc = kvtree_bcast(all, 0, scr->world);
+    for (int i = 0; i < 4; i++) {
+        kvtree *layer = kvtree_extract(all, names[i]);
+        kvtree_delete(layers[i]);
+        *layers[i] = layer ? layer : kvtree_new();
+    }
+    c->have_env = 1;
+    kvtree_delete(&all);
+    return rc ? scr_fail(scr, SCR_FAILURE, "parameters could not be shared")
+              : SCR_SUCCESS;
+}
+
+int scr_settings_load(struct scr *scr)
+{
+    scr_problems problems = {0, NULL};
+    if (scr->rank == 0) {
+        scr_config_capture_env(&scr->config);
+        scr_config_file_read(SCR_SYSTEM_FILE, scr->config.system, &problems);
+        read_user_file(scr, &problems);
+    }
+    int rc = share_layers(scr);
+    load_values(scr, &problems);
+    if (rc == SCR_SUCCESS && scr->rank == 0) {
+        check_environment(scr);
+        warn_without_effect(scr);
+    }
+    if (problems.text && scr->rank == 0) {
+        char *line, *rest = problems.text;
+        while ((line = strsep(&rest, "\n")) && *line)
+            scr_fail(scr, SCR_ERR_CONFIG, "%s", line);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &problems.count, 1, MPI_INT, MPI_MAX, scr->world);
+    if (rc == SCR_SUCCESS && problems.count)
+        rc = scr_fail(scr, SCR_ERR_CONFIG, "the configuration has mistakes; SCR is off");
+    scr_problems_done(&problems);
+    return rc;
+}
