@@ -4,10 +4,12 @@
 # what was installed: with the flags that pkg-config gives, once shared, once static.
 #
 # Arguments: build folder, install prefix, library folder below it, compiler command;
-# then LIBRARY=PROGRAM.c=RANKS each (RANKS 0: without mpiexec). MPIEXEC names the launcher.
+# then LIBRARY=PROGRAM.c=RANKS each. RANKS 0: no MPI. Otherwise the program is built with $MPICC, as
+# MPI programs are, around the same compiler, and started with $MPIEXEC.
 set -euo pipefail
 build=$1 prefix=$2 libdir=$3
 read -ra compiler <<<"$4"
+export MPICH_CC=$4
 shift 4
 
 scratch=$(mktemp -d /tmp/scr-test-XXXXXX)
@@ -44,8 +46,10 @@ for argument; do
     read -ra cflags <<<"$(pkg-config --cflags "$library")"
     read -ra shared <<<"$(pkg-config --libs "$library")"
     read -ra static <<<"$(static_libs "$library")"
-    "${compiler[@]}" -o "$scratch/shared" "$source" "${cflags[@]}" "${shared[@]}"
-    "${compiler[@]}" -o "$scratch/static" "$source" "${cflags[@]}" "${static[@]}"
+    cc=("${compiler[@]}")
+    [ "$ranks" = 0 ] || cc=("$MPICC")
+    "${cc[@]}" -o "$scratch/shared" "$source" "${cflags[@]}" "${shared[@]}"
+    "${cc[@]}" -o "$scratch/static" "$source" "${cflags[@]}" "${static[@]}"
     if readelf -d "$scratch/static" | grep 'NEEDED.*libscr'; then
         echo "the static program still needs a shared library of ours"
         exit 1
