@@ -9,7 +9,7 @@ static int rank, count;
 /* Opens this rank's file of a dataset, at the place where SCR wants it. */
 static FILE *open_file(const char *dataset, const char *mode)
 {
-    char name[SCR_MAX_FILENAME], path[SCR_MAX_FILENAME];
+    char name[SCR_MAX_FILENAME + 32], path[SCR_MAX_FILENAME];
     snprintf(name, sizeof name, "%s/rank_%d.txt", dataset, rank);
     return SCR_Route_file(name, path) == SCR_SUCCESS ? fopen(path, mode) : NULL;
 }
