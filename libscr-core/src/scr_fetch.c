@@ -118,6 +118,7 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     rc = rc ? rc
             : filo_read_map(scr->world, place.folder, place.map, &ranks, &count, &files,
                             &options, err);
+    if (rc == -ENOENT) rc = FILO_DAMAGED; /* a complete dataset has its map */
     if (!rc && ranks != scr->ranks)
         rc = err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
                      ranks, d->ranks);

@@ -211,7 +211,6 @@ static void count_checkpoint(struct scr *scr, double now)
     double cost = now - scr->output_start;
     scr->ckpt_cost = (scr->ckpt_cost * scr->ckpt_count + cost) / (scr->ckpt_count + 1);
     scr->ckpt_count++;
-    scr->need_calls = 0;
     if (scr->rank == 0 && scr_halt_count_checkpoint(scr->halt) &&
         scr_halt_write(scr->prefix_fd, scr->halt, err) != 0)
         scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
@@ -224,6 +223,9 @@ int scr_output_complete(struct scr *scr, int valid)
     int rc = complete_in_cache(scr, valid, err);
     double now = MPI_Wtime(), seconds = now - scr->output_start;
     scr->state = SCR_STATE_IDLE;
+    /* a checkpoint that failed counts, too: the next attempt has the usual distance */
+    if (d->ckpt) scr->need_calls = 0;
+    if (d->ckpt) scr->last_ckpt = now;
     kvtree_unset_all(scr->routed);
     if (rc) {
         scr_fail(scr, rc, "dataset %d (%s) is not complete and removed: %s", d->id,
@@ -240,6 +242,6 @@ int scr_output_complete(struct scr *scr, int valid)
     count_checkpoint(scr, now);
     if (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush)))
         rc = scr_flush_dataset(scr, d->id);
-    scr->last_ckpt = MPI_Wtime();
+    if (d->ckpt) scr->last_ckpt = MPI_Wtime();
     return rc;
 }

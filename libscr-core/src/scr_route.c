@@ -85,7 +85,8 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     const char *below = NULL;
     int rc = below_prefix(scr, name, &path, &below);
     if (rc == -EXDEV)
-        err_set(err, rc, "\"%s\" is not below the prefix folder %s", name, scr->prefix);
+        err_set(err, rc, "\"%.150s\" (%.150s) is not below the prefix folder %.150s",
+                name, path, scr->prefix);
     else if (rc)
         err_sys(err, rc, "\"%s\"", name);
     rc = rc ? rc : beneath_check_name(below, err);
