@@ -56,7 +56,32 @@ int kvtree_recv(kvtree *tree, int rank, MPI_Comm comm)
     return kvtree_sendrecv(NULL, MPI_PROC_NULL, tree, rank, comm);
 }
 
-/* ---- from one to all ---- */
+/* ---- collective functions ---- */
+
+/* What arrives is kept apart until all ranks know that all went well. An empty tree can
+ * be filled at once, as it can be emptied again; only others need a tree of their own. */
+static kvtree *apart(kvtree *tree)
+{
+    return tree && kvtree_size(tree) == 0 ? tree : kvtree_new();
+}
+
+/* Collective. Gives each rank what arrived for it, if all went well everywhere, and
+ * returns the worst code of all. Merging can fail, too, so it needs a second agreement,
+ * but only where some rank has to merge at all. */
+static int conclude(const struct channel *ch, int rc, kvtree *tree, kvtree *arrived)
+{
+    int separate = arrived != tree;
+    int mine[2] = {rc, separate && tree ? -1 : 0}, worst[2];
+    if (MPI_Allreduce(mine, worst, 2, MPI_INT, MPI_MIN, ch->comm) != MPI_SUCCESS)
+        worst[0] = -EIO;
+    if (!worst[0] && worst[1])
+        worst[0] = channel_agree(ch, separate && tree ? kvtree_merge(tree, arrived) : 0);
+    if (separate)
+        kvtree_delete(&arrived);
+    else if (worst[0])
+        kvtree_unset_all(tree);
+    return worst[0];
+}
 
 /* Everyone but root makes room; without memory the pieces pass through scratch. */
 static int bcast_pieces(const struct channel *ch, char *bytes, size_t size, int root)
@@ -114,19 +139,16 @@ int kvtree_mpi_bcast(kvtree *tree, int root, MPI_Comm comm, int limit)
     if (rc) return rc;
     struct channel ch = *kept;
     ch.limit = limit;
-    int was_empty = kvtree_size(tree) == 0;
-    rc = rank == root ? bcast_as_root(&ch, tree, root) : bcast_as_other(&ch, tree, root);
-    rc = channel_agree(&ch, rc);
-    if (rc && rank != root && was_empty) kvtree_unset_all(tree);
-    return rc;
+    if (rank == root) return conclude(&ch, bcast_as_root(&ch, tree, root), NULL, NULL);
+    kvtree *arrived = apart(tree);
+    rc = bcast_as_other(&ch, arrived, root);
+    return conclude(&ch, arrived ? rc : -ENOMEM, tree, arrived);
 }
 
 int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm)
 {
     return kvtree_mpi_bcast(tree, root, comm, LIMIT_COLLECTIVE);
 }
-
-/* ---- from some to some ---- */
 
 /* The rank that an element of send is for; a key that is no rank, or one in another
  * spelling ("01"), which could name a rank twice, is refused. */
@@ -220,19 +242,13 @@ int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int lim
     struct channel ch = *kept;
     ch.limit = limit;
     struct outbox box;
-    kvtree *arrived = recv && kvtree_size(recv) == 0 ? recv : kvtree_new();
+    kvtree *arrived = apart(recv);
     int posted = arrived ? post_all(&box, &ch, send) : outbox_open(&box, 0, 0);
     int served = serve_until_all_done(&ch, &box, arrived);
     int closed = outbox_close(&box);
     rc = !arrived ? -ENOMEM : posted ? posted : served ? served : closed;
     if (!rc) rc = kvtree_sort_int(arrived, KVTREE_SORT_ASCENDING);
-    if (!rc && recv && arrived != recv) rc = kvtree_merge(recv, arrived);
-    rc = channel_agree(&ch, rc);
-    if (arrived != recv)
-        kvtree_delete(&arrived);
-    else if (rc)
-        kvtree_unset_all(recv);
-    return rc;
+    return conclude(&ch, rc, recv, arrived);
 }
 
 int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm)

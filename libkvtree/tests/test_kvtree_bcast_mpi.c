@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Trees from one process to all. */
+#include "build_tree.h"
+#include "check.h"
+#include "fail_malloc.h"
+#include "src/kvtree_mpi_private.h"
+
+static void from_each_root(void)
+{
+    static const int limits[] = {LIMIT_COLLECTIVE, 1, 7, 64};
+    kvtree *expected = sample_tree();
+    for (int i = 0; i < 4 * check_ranks; i++) {
+        int root = i / 4;
+        kvtree *tree = check_rank == root ? sample_tree() : kvtree_new();
+        CHECK_INT(kvtree_mpi_bcast(tree, root, MPI_COMM_WORLD, limits[i % 4]), 0);
+        CHECK(same_tree(tree, expected));
+        kvtree_delete(&tree);
+    }
+    kvtree_delete(&expected);
+}
+
+static void empty_null_large_and_merged(void)
+{
+    kvtree *tree = kvtree_new();
+    CHECK_INT(kvtree_bcast(tree, 0, MPI_COMM_WORLD), 0);
+    CHECK_INT(kvtree_size(tree), 0);
+    CHECK_INT(kvtree_bcast(NULL, 0, MPI_COMM_WORLD), 0);
+    CHECK_INT(kvtree_bcast(check_rank ? tree : NULL, 0, MPI_COMM_WORLD), 0);
+    CHECK_INT(kvtree_size(tree), 0);
+    kvtree_util_set_int(tree, "MINE", check_rank);
+    CHECK_INT(kvtree_bcast(check_rank == 0 ? tree : NULL, 0, MPI_COMM_WORLD), 0);
+    CHECK_INT(kvtree_bcast(tree, 0, MPI_COMM_WORLD), 0);
+    CHECK_INT(kvtree_size(kvtree_get(tree, "MINE")), check_rank ? 2 : 1);
+    CHECK(kvtree_get_kv_int(tree, "MINE", 0) != NULL);
+    kvtree_delete(&tree);
+
+    kvtree *wide = wide_tree(150000), *got = kvtree_new();
+    CHECK(kvtree_pack_size(wide) > 2 * LIMIT_COLLECTIVE);
+    CHECK_INT(kvtree_bcast(check_rank ? got : wide, 0, MPI_COMM_WORLD), 0);
+    if (check_rank) CHECK(same_tree(wide, got));
+    kvtree_delete(&wide);
+    kvtree_delete(&got);
+}
+
+static void refused_roots(void)
+{
+    kvtree *tree = kvtree_new();
+    CHECK_INT(kvtree_bcast(tree, -1, MPI_COMM_WORLD), -EINVAL);
+    CHECK_INT(kvtree_bcast(tree, check_ranks, MPI_COMM_WORLD), -EINVAL);
+    kvtree_delete(&tree);
+}
+
+/* Whoever has no memory: every rank gets the same answer, and the next one works. */
+static void without_memory(void)
+{
+    if (!CAN_FAIL_MALLOC) return;
+    for (int who = 0; who < check_ranks; who++) {
+        kvtree *wide = wide_tree(20000), *got = check_rank ? kvtree_new() : wide;
+        size_t size = kvtree_pack_size(wide);
+        if (check_rank == who) fail_sizes(size, size);
+        CHECK_INT(kvtree_mpi_bcast(got, 0, MPI_COMM_WORLD, 1000), -ENOMEM);
+        fail_sizes(0, 0);
+        CHECK_INT(kvtree_size(got), check_rank ? 0 : 20000);
+        CHECK_INT(kvtree_mpi_bcast(got, 0, MPI_COMM_WORLD, 1000), 0);
+        CHECK_INT(kvtree_size(got), 20000);
+        if (check_rank) kvtree_delete(&got);
+        kvtree_delete(&wide);
+    }
+}
+
+/* The memory of the private communicator is missing on one rank: no one gets one, and the
+ * next call tries again. */
+static void without_a_channel(void)
+{
+    if (!CAN_FAIL_MALLOC) return;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    kvtree *tree = check_rank ? kvtree_new() : sample_tree();
+    if (check_rank == check_ranks - 1) fail_sizes(LIMIT_COLLECTIVE, LIMIT_COLLECTIVE);
+    CHECK_INT(kvtree_bcast(tree, 0, comm), -ENOMEM);
+    fail_sizes(0, 0);
+    CHECK_INT(kvtree_bcast(tree, 0, comm), 0);
+    CHECK_INT(kvtree_size(tree), 1);
+    kvtree_delete(&tree);
+    MPI_Comm_free(&comm);
+}
+
+/* Communicators come and go, more of them than MPI has at once. */
+static void many_communicators(void)
+{
+    for (int i = 0; i < 3000; i += 1 + check_ranks) {
+        MPI_Comm half;
+        int rank;
+        MPI_Comm_split(MPI_COMM_WORLD, check_rank % 2, 0, &half);
+        MPI_Comm_rank(half, &rank);
+        kvtree *tree = kvtree_new();
+        if (rank == 0) kvtree_util_set_int(tree, "HALF", check_rank % 2);
+        CHECK_INT(kvtree_bcast(tree, 0, half), 0);
+        int value = -1;
+        CHECK_INT(kvtree_util_get_int(tree, "HALF", &value), 0);
+        CHECK_INT(value, check_rank % 2);
+        kvtree_delete(&tree);
+        MPI_Comm_free(&half);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv);
+    from_each_root();
+    empty_null_large_and_merged();
+    refused_roots();
+    without_memory();
+    without_a_channel();
+    many_communicators();
+    return check_end();
+}
