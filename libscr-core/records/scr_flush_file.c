@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #define KEY_DSET "DSET"
 #define KEY_LOCATION "LOCATION"
@@ -39,4 +40,21 @@ int scr_flush_file_has(const kvtree *flush, int dset, const char *location)
 void scr_flush_file_remove(kvtree *flush, int dset)
 {
     kvtree_unset_kv_int(flush, KEY_DSET, dset);
+}
+
+int scr_flush_file_keep(kvtree *flush, const int *ids, int count)
+{
+    int all, *listed;
+    if (kvtree_list_int(kvtree_get(flush, KEY_DSET), &all, &listed) != 0) {
+        kvtree_unset_all(flush); /* not ids: not ours */
+        return 0;
+    }
+    for (int i = 0; i < all; i++) {
+        int keep = 0;
+        for (int k = 0; k < count; k++)
+            keep = keep || ids[k] == listed[i];
+        if (!keep) scr_flush_file_remove(flush, listed[i]);
+    }
+    free(listed);
+    return 0;
 }

@@ -24,4 +24,8 @@ int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *lo
 int scr_flush_file_has(const kvtree *flush, int dset, const char *location);
 void scr_flush_file_remove(kvtree *flush, int dset);
 
+/* Removes the datasets that are not among the count ids: those that the cache no longer
+ * has. */
+int scr_flush_file_keep(kvtree *flush, const int *ids, int count);
+
 #endif

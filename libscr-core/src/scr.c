@@ -31,7 +31,8 @@ static int enter(struct scr *scr, scr_call call)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char line[SCR_ERR_TEXT + 16];
     snprintf(line, sizeof line, "error: %s", err);
-    if (rank == 0) scr_print_line(line);
+    if (rank == 0 && scr->init_failed < 2) scr_print_line(line);
+    if (scr->init_failed) scr->init_failed = 2;
     return SCR_ERR_STATE;
 }
 
@@ -61,6 +62,7 @@ int SCR_Init_comm(MPI_Comm comm)
     scr->disabled = 0;
     int rc = enter(scr, SCR_CALL_INIT);
     if (rc) return rc;
+    scr->init_failed = 0;
     int up = 0;
     MPI_Initialized(&up);
     if (!up) {
@@ -73,6 +75,7 @@ int SCR_Init_comm(MPI_Comm comm)
         scr_release(scr);
         forget(scr);
         scr->disabled = rc == SCR_ERR_DISABLED;
+        scr->init_failed = !scr->disabled;
         return rc;
     }
     scr->state = SCR_STATE_IDLE;

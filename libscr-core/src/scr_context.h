@@ -38,7 +38,9 @@ struct scr_settings {
 
 struct scr {
     scr_state state;
-    int disabled; /* SCR_ENABLE=0 */
+    int disabled;    /* SCR_ENABLE=0 */
+    int init_failed; /* said once: an application that ignores it makes thousands of calls
+                      */
     scr_config config;
     struct scr_settings set;
 

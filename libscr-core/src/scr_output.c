@@ -5,6 +5,7 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "records/scr_flush_file.h"
 #include "records/scr_halt.h"
 #include "records/scr_path.h"
 #include <errno.h>
@@ -238,7 +239,7 @@ int scr_output_complete(struct scr *scr, int valid)
             "MB/s",
             d->id, d->name, d->files, d->size, seconds,
             seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
-    scr_location(scr, d, "CACHE", 1);
+    scr_location(scr, d, SCR_LOCATION_CACHE, 1);
     count_checkpoint(scr, now);
     if (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush)))
         rc = scr_flush_dataset(scr, d->id);

@@ -6,6 +6,7 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
+#include "records/scr_flush_file.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
 #include <limits.h>
@@ -155,8 +156,20 @@ static void rebuild_one(struct scr *scr, int id)
         return;
     }
     tell_success(scr, &dataset, rebuilt, MPI_Wtime() - start);
-    scr_location(scr, &dataset, "CACHE", 1);
-    scr_location(scr, &dataset, "FLUSHING", 0);
+    scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
+    scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
+}
+
+/* What left the cache while no run was there to note it leaves the flush file, too. */
+static void clean_flush_file(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int count = 0, *ids = NULL;
+    if (scr->rank != 0 || scr_filemap_list_datasets(scr->map, &count, &ids) != 0) return;
+    scr_flush_file_keep(scr->flush, ids, count);
+    free(ids);
+    if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
+        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
 }
 
 int scr_rebuild_cache(struct scr *scr)
@@ -168,5 +181,6 @@ int scr_rebuild_cache(struct scr *scr)
             rebuild_one(scr, id);
     }
     scr_cache_sweep(scr);
+    clean_flush_file(scr);
     return SCR_SUCCESS;
 }
