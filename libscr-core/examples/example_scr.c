@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A first SCR program: counts to 10, and when it was interrupted, goes on where it was.
- */
+/* A first SCR program: counts to 10; after an interruption it goes on where it was. */
 #include <scr.h>
 #include <stdio.h>
 
