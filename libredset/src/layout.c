@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A set as headers and messages describe it:
+ *
+ *     TYPE / <scheme>
+ *     RANKS / <size of the communicator>
+ *     GROUP / RANKS / <members>, ID / <lowest rank>, GROUPS / <sets>, INDEX / <set>,
+ *             RANK / <member> / <rank>
+ *
+ * Only what redset_choose could have dealt is believed. */
+#include "src/redset_private.h"
+
+#include "common/errtext.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int group_to_tree(const redset_layout *layout, kvtree *group)
+{
+    int rc = kvtree_util_set_int(group, "RANKS", layout->place.members);
+    if (!rc) rc = kvtree_util_set_int(group, "ID", layout->place.id);
+    if (!rc) rc = kvtree_util_set_int(group, "GROUPS", layout->place.sets);
+    if (!rc) rc = kvtree_util_set_int(group, "INDEX", layout->place.set);
+    kvtree *members = rc ? NULL : kvtree_set(group, "RANK", NULL);
+    if (!members) return -ENOMEM;
+    for (int i = 0; i < layout->place.members; i++) {
+        char member[16], rank[16];
+        snprintf(member, sizeof member, "%d", i);
+        snprintf(rank, sizeof rank, "%d", layout->members[i]);
+        if (!kvtree_set_kv(members, member, rank)) return -ENOMEM;
+    }
+    return 0;
+}
+
+int redset_layout_to_tree(const redset_layout *layout, kvtree *tree)
+{
+    int rc = kvtree_util_set_str(tree, "TYPE", redset_scheme_name(layout->place.scheme));
+    if (!rc) rc = kvtree_util_set_int(tree, "RANKS", layout->ranks);
+    kvtree *group = rc ? NULL : kvtree_set(tree, "GROUP", NULL);
+    return group ? group_to_tree(layout, group) : -ENOMEM;
+}
+
+/* An int below tree/key between low and high. */
+static int get_int(const kvtree *tree, const char *key, int low, int high, int *value,
+                   char *err)
+{
+    int read;
+    if (kvtree_util_get_int(tree, key, &read) != 0)
+        return err_set(err, -EBADMSG, "no number under %s", key);
+    if (read < low || read > high)
+        return err_set(err, -EBADMSG, "%s is %d, not %d to %d", key, read, low, high);
+    *value = read;
+    return 0;
+}
+
+static int get_place(const kvtree *tree, redset_layout *layout, char *err)
+{
+    char *type;
+    redset_place *place = &layout->place;
+    if (kvtree_util_get_str(tree, "TYPE", &type) != 0 ||
+        redset_scheme_from_name(type, &place->scheme) != 0)
+        return err_set(err, -EBADMSG, "TYPE is not a known scheme");
+    const kvtree *group = kvtree_get(tree, "GROUP");
+    int rc = get_int(tree, "RANKS", 1, INT32_MAX, &layout->ranks, err);
+    if (rc) return rc;
+    rc = get_int(group, "RANKS", 1, layout->ranks, &place->members, err);
+    if (!rc) rc = get_int(group, "ID", 0, layout->ranks - 1, &place->id, err);
+    if (!rc) rc = get_int(group, "GROUPS", 1, layout->ranks, &place->sets, err);
+    if (!rc) rc = get_int(group, "INDEX", 0, place->sets - 1, &place->set, err);
+    if (rc) return err_wrap(err, rc, "GROUP");
+    if (place->members != redset_members_of(layout->ranks, place->sets, place->set))
+        return err_set(err, -EBADMSG, "set %d of %d over %d ranks cannot have %d members",
+                       place->set, place->sets, layout->ranks, place->members);
+    if ((place->scheme == REDSET_SINGLE) != (place->members == 1))
+        return err_set(err, -EBADMSG, "TYPE %s with %d members", type, place->members);
+    place->member = -1;
+    return 0;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+/* All ranks differ, and the lowest is the set's id. */
+static int check_members(const redset_layout *layout, char *err)
+{
+    size_t count = (size_t)layout->place.members;
+    int *sorted = malloc(count * sizeof *sorted), rc = 0;
+    if (!sorted) return err_sys(err, -ENOMEM, "%zu members", count);
+    memcpy(sorted, layout->members, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_ints);
+    for (size_t i = 1; i < count && !rc; i++)
+        if (sorted[i] == sorted[i - 1])
+            rc = err_set(err, -EBADMSG, "GROUP has rank %d twice", sorted[i]);
+    if (!rc && sorted[0] != layout->place.id)
+        rc = err_set(err, -EBADMSG, "GROUP has ID %d, but its lowest rank is %d",
+                     layout->place.id, sorted[0]);
+    free(sorted);
+    return rc;
+}
+
+static int get_members(const kvtree *ranks, redset_layout *layout, char *err)
+{
+    int count = layout->place.members;
+    for (int i = 0; i < count; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        int rc = get_int(ranks, key, 0, layout->ranks - 1, &layout->members[i], err);
+        if (rc) return err_wrap(err, rc, "GROUP RANK");
+    }
+    return check_members(layout, err);
+}
+
+int redset_layout_from_tree(const kvtree *tree, redset_layout *layout, char *err)
+{
+    redset_layout read = {0};
+    int rc = get_place(tree, &read, err);
+    if (rc) return rc;
+    const kvtree *ranks = kvtree_get(kvtree_get(tree, "GROUP"), "RANK");
+    /* before memory is taken on the word of GROUP */
+    if (kvtree_size(ranks) != read.place.members)
+        return err_set(err, -EBADMSG, "GROUP has %d members but lists %d",
+                       read.place.members, kvtree_size(ranks));
+    read.members = calloc((size_t)read.place.members, sizeof *read.members);
+    if (!read.members) return err_sys(err, -ENOMEM, "%d members", read.place.members);
+    rc = get_members(ranks, &read, err);
+    if (rc) {
+        redset_layout_done(&read);
+        return rc;
+    }
+    *layout = read;
+    return 0;
+}
+
+int redset_layout_find(redset_layout *layout, int rank)
+{
+    for (int i = 0; i < layout->place.members; i++)
+        if (layout->members[i] == rank) {
+            layout->place.member = i;
+            return 0;
+        }
+    return -ENOENT;
+}
+
+bool redset_layout_equal(const redset_layout *a, const redset_layout *b)
+{
+    const redset_place *p = &a->place, *q = &b->place;
+    return a->ranks == b->ranks && p->scheme == q->scheme && p->sets == q->sets &&
+           p->set == q->set && p->id == q->id && p->members == q->members &&
+           memcmp(a->members, b->members, (size_t)p->members * sizeof *a->members) == 0;
+}
+
+void redset_layout_done(redset_layout *layout)
+{
+    free(layout->members);
+    layout->members = NULL;
+}

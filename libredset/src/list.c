@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The files of one process as a header lists them:
+ *
+ *     RANK / <rank>
+ *     FILES / <count>
+ *     FILE / <index> / meta ..., FILE / <name>, SIZE / <bytes>, CRC / <checksum> */
+#include "src/redset_private.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const own_keys[] = {"FILE", "SIZE", "CRC"};
+
+int redset_file_check(const redset_file *file, char *err)
+{
+    int rc = beneath_check_name(file->name, err);
+    if (rc) return rc;
+    for (size_t i = 0; i < sizeof own_keys / sizeof own_keys[0]; i++)
+        if (kvtree_get(file->meta, own_keys[i]))
+            return err_set(err, -EINVAL, "meta data of %s has the reserved key %s",
+                           file->name, own_keys[i]);
+    return 0;
+}
+
+int redset_list_sum(redset_list *list, char *err)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < list->count; i++) {
+        if (list->files[i].size > (uint64_t)INT64_MAX - sum)
+            return err_set(err, -EOVERFLOW, "files of rank %d are too large together",
+                           list->rank);
+        sum += list->files[i].size;
+    }
+    list->size = sum;
+    return 0;
+}
+
+static int add_file(kvtree *files, int index, const redset_file *file)
+{
+    kvtree *entry = kvtree_set_kv_int(files, "FILE", index);
+    if (!entry) return -ENOMEM;
+    int rc = kvtree_merge(entry, file->meta);
+    if (!rc) rc = kvtree_util_set_str(entry, "FILE", file->name);
+    if (!rc) rc = kvtree_util_set_bytecount(entry, "SIZE", file->size);
+    if (!rc) rc = kvtree_util_set_crc32(entry, "CRC", file->crc);
+    return rc;
+}
+
+kvtree *redset_list_to_tree(const redset_list *list)
+{
+    kvtree *tree = kvtree_new();
+    int rc = tree ? kvtree_util_set_int(tree, "RANK", list->rank) : -ENOMEM;
+    if (!rc) rc = kvtree_util_set_int(tree, "FILES", list->count);
+    for (int i = 0; !rc && i < list->count; i++)
+        rc = add_file(tree, i, &list->files[i]);
+    if (rc) kvtree_delete(&tree);
+    return tree;
+}
+
+static int read_file_entry(const kvtree *entry, redset_file *file, char *err)
+{
+    char *name, why[ERRTEXT_SIZE];
+    unsigned long size, crc;
+    if (kvtree_util_get_str(entry, "FILE", &name) != 0)
+        return err_set(err, -EBADMSG, "no FILE");
+    if (beneath_check_name(name, why) != 0) return err_set(err, -EBADMSG, "%s", why);
+    if (kvtree_util_get_bytecount(entry, "SIZE", &size) != 0 || size > INT64_MAX)
+        return err_set(err, -EBADMSG, "no valid SIZE");
+    if (kvtree_util_get_crc32(entry, "CRC", &crc) != 0 || crc > UINT32_MAX)
+        return err_set(err, -EBADMSG, "no valid CRC");
+    *file =
+        (redset_file){.name = name, .meta = entry, .size = size, .crc = (uint32_t)crc};
+    return 0;
+}
+
+static int read_files(const kvtree *entries, redset_list *list, char *err)
+{
+    for (int i = 0; i < list->count; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        const kvtree *entry = kvtree_get(entries, key);
+        if (!entry) return err_set(err, -EBADMSG, "FILE %d is missing", i);
+        int rc = read_file_entry(entry, &list->files[i], err);
+        if (rc) return err_wrap(err, rc, "FILE %d", i);
+    }
+    return redset_list_sum(list, err) ? -EBADMSG : 0;
+}
+
+int redset_list_from_tree(const kvtree *tree, redset_list *list, char *err)
+{
+    redset_list read = {0};
+    if (kvtree_util_get_int(tree, "RANK", &read.rank) != 0 || read.rank < 0)
+        return err_set(err, -EBADMSG, "no valid RANK");
+    if (kvtree_util_get_int(tree, "FILES", &read.count) != 0 || read.count < 0)
+        return err_set(err, -EBADMSG, "no valid FILES");
+    const kvtree *entries = kvtree_get(tree, "FILE");
+    /* before memory is taken on the word of FILES */
+    if (kvtree_size(entries) != read.count)
+        return err_set(err, -EBADMSG, "FILES says %d, but there are %d", read.count,
+                       kvtree_size(entries));
+    read.files = calloc((size_t)read.count + 1, sizeof *read.files);
+    if (!read.files) return err_sys(err, -ENOMEM, "list of %d files", read.count);
+    int rc = read_files(entries, &read, err);
+    if (rc) {
+        redset_list_done(&read);
+        return rc;
+    }
+    *list = read;
+    return 0;
+}
+
+void redset_list_done(redset_list *list)
+{
+    free(list->files);
+    list->files = NULL;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The files of a process as one string of bytes, cut into chunks.
+ *
+ * At the start every file is cut at the borders of chunks into segments. A chunk then is
+ * a run of segments, and a stream walks along it, so that no position is ever searched
+ * for. Each segment keeps its own running checksum; crc32_combine joins those of a file
+ * at the end, though its segments were read in turns. Only a few files are open at a
+ * time. */
+#include "src/redset_private.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static void cut(redset_logical *l, uint64_t chunk)
+{
+    uint64_t position = 0;
+    for (int file = 0; file < l->list->count; file++) {
+        uint64_t size = l->list->files[file].size, length;
+        for (uint64_t offset = 0; offset < size; offset += length, position += length) {
+            uint64_t room = chunk - position % chunk;
+            length = size - offset < room ? size - offset : room;
+            redset_stream *stream = &l->streams[position / chunk];
+            if (stream->end == 0) stream->next = l->segment_count;
+            l->segments[l->segment_count++] = (redset_segment){
+                .file = file, .offset = offset, .length = length, .crc = 0};
+            stream->end = l->segment_count;
+        }
+    }
+}
+
+int redset_logical_open(int dir, const redset_list *list, int chunks, uint64_t chunk,
+                        redset_logical **logical, char *err)
+{
+    if (chunk < list->size / (uint64_t)chunks + (list->size % (uint64_t)chunks != 0))
+        return err_set(err, -EINVAL, "%d chunks of %llu bytes are too small for %llu",
+                       chunks, (unsigned long long)chunk, (unsigned long long)list->size);
+    redset_logical *l = calloc(1, sizeof *l);
+    if (!l) return err_sys(err, -ENOMEM, "logical file");
+    l->dir = dir;
+    l->list = list;
+    for (int i = 0; i < REDSET_OPEN_FILES; i++)
+        l->slots[i].fd = -1;
+    l->streams = calloc((size_t)chunks, sizeof *l->streams);
+    l->segments = calloc((size_t)list->count + (size_t)chunks, sizeof *l->segments);
+    if (!l->streams || !l->segments) {
+        redset_logical_free(l);
+        return err_sys(err, -ENOMEM, "logical file of %d files", list->count);
+    }
+    cut(l, chunk);
+    *logical = l;
+    return 0;
+}
+
+void redset_logical_temporary(const redset_logical *logical, int i, char name[64])
+{
+    snprintf(name, 64, ".%016llx-%d.tmp", (unsigned long long)logical->unique, i);
+}
+
+static int open_file(const redset_logical *l, int file, char *err)
+{
+    const char *name = l->list->files[file].name;
+    if (!l->writing) {
+        int opened, rc = beneath_open(l->dir, name, O_RDONLY, 0, &opened, err);
+        return rc ? rc : opened;
+    }
+    char temporary[64];
+    redset_logical_temporary(l, file, temporary);
+    int fd = openat(l->dir, temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? err_sys(err, -errno, "open temporary file of %s", name) : fd;
+}
+
+/* A descriptor of the file, or -errno. A new one takes the slot that was not used for
+ * longest. */
+static int descriptor(redset_logical *l, int file, char *err)
+{
+    redset_slot *slot = &l->slots[0];
+    for (int i = 0; i < REDSET_OPEN_FILES; i++) {
+        redset_slot *s = &l->slots[i];
+        if (s->fd >= 0 && s->file == file) {
+            s->used = ++l->clock;
+            return s->fd;
+        }
+        if (s->used < slot->used) slot = s;
+    }
+    int rc = io_close(&slot->fd);
+    slot->used = 0;
+    if (rc) return err_sys(err, rc, "close %s", l->list->files[slot->file].name);
+    int fd = open_file(l, file, err);
+    if (fd < 0) return fd;
+    *slot = (redset_slot){.file = file, .fd = fd, .used = ++l->clock};
+    return fd;
+}
+
+/* Reads or writes at most size bytes of the segment at which stream stands. */
+static ssize_t pass(redset_logical *l, redset_stream *stream, unsigned char *buf,
+                    size_t size, char *err)
+{
+    redset_segment *segment = &l->segments[stream->next];
+    const char *name = l->list->files[segment->file].name;
+    uint64_t left = segment->length - stream->done;
+    size_t n = left < size ? (size_t)left : size;
+    off_t offset = (off_t)(segment->offset + stream->done);
+    int fd = descriptor(l, segment->file, err);
+    if (fd < 0) return fd;
+    if (l->writing) {
+        int rc = io_pwrite(fd, buf, n, offset);
+        if (rc) return err_sys(err, rc, "write %s", name);
+    } else {
+        ssize_t got = io_pread(fd, buf, n, offset);
+        if (got < 0) return err_sys(err, (int)got, "read %s", name);
+        if ((size_t)got < n)
+            return err_set(err, -ESTALE, "%s became shorter than %llu bytes", name,
+                           (unsigned long long)l->list->files[segment->file].size);
+    }
+    segment->crc = (uint32_t)crc32_z(segment->crc, buf, n);
+    stream->done += n;
+    if (stream->done == segment->length) {
+        stream->next++;
+        stream->done = 0;
+    }
+    return (ssize_t)n;
+}
+
+static ssize_t pass_all(redset_logical *l, int chunk, unsigned char *buf, size_t size,
+                        char *err)
+{
+    redset_stream *stream = &l->streams[chunk];
+    size_t done = 0;
+    while (done < size && stream->next < stream->end) {
+        ssize_t n = pass(l, stream, buf + done, size - done, err);
+        if (n < 0) return n;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+int redset_logical_read(redset_logical *logical, int chunk, void *buf, size_t size,
+                        char *err)
+{
+    ssize_t done = pass_all(logical, chunk, buf, size, err);
+    if (done < 0) return (int)done;
+    memset((unsigned char *)buf + done, 0, size - (size_t)done);
+    return 0;
+}
+
+int redset_output_write(redset_logical *logical, int chunk, const void *buf, size_t size,
+                        char *err)
+{
+    ssize_t done = pass_all(logical, chunk, (unsigned char *)buf, size, err);
+    return done < 0 ? (int)done : 0;
+}
+
+void redset_logical_crcs(const redset_logical *logical, uint32_t crcs[])
+{
+    memset(crcs, 0, (size_t)logical->list->count * sizeof *crcs);
+    for (size_t i = 0; i < logical->segment_count; i++) {
+        const redset_segment *s = &logical->segments[i];
+        crcs[s->file] =
+            (uint32_t)crc32_combine(crcs[s->file], s->crc, (z_off_t)s->length);
+    }
+}
+
+int redset_logical_finish(redset_logical *logical, uint32_t crcs[], char *err)
+{
+    const redset_list *list = logical->list;
+    for (int i = 0; i < list->count; i++) {
+        struct stat st;
+        int rc = beneath_stat(logical->dir, list->files[i].name, &st, err);
+        if (rc) return rc;
+        if ((uint64_t)st.st_size != list->files[i].size)
+            return err_set(err, -ESTALE, "%s has %lld bytes, not %llu",
+                           list->files[i].name, (long long)st.st_size,
+                           (unsigned long long)list->files[i].size);
+    }
+    redset_logical_crcs(logical, crcs);
+    return 0;
+}
+
+redset_logical *redset_logical_free(redset_logical *logical)
+{
+    if (!logical) return NULL;
+    for (int i = 0; i < REDSET_OPEN_FILES; i++)
+        io_close(&logical->slots[i].fd);
+    for (int i = logical->committed; i < logical->created; i++) {
+        char temporary[64];
+        redset_logical_temporary(logical, i, temporary);
+        unlinkat(logical->dir, temporary, 0);
+    }
+    free(logical->streams);
+    free(logical->segments);
+    free(logical);
+    return NULL;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_PRIVATE_H
+#define REDSET_PRIVATE_H
+
+/* What the sources of libredset share; the MPI part uses it too (the symbols are in a
+ * private node of redset.map and may change with any version).
+ *
+ * From the ground up: a list is the files of one process, a layout is the members of its
+ * set, a header is both as they stand in a redundancy file. A logical file is the bytes
+ * of a list, cut into chunks; a store is a redundancy file that is being written. Every
+ * `char *err` is as in redset.h, and functions return 0 or -errno where nothing else is
+ * said. */
+
+#include "common/replace.h"
+#include <redset/redset.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes per message and buffer when the caller doesn't care: two buffers to send and two
+ * to receive fit into the second-level cache of today's processors. */
+#define REDSET_PIECE ((size_t)128 * 1024)
+
+/* ---- choose.c ---- */
+
+/* Number of members of one of sets sets that procs processes were dealt out to. */
+int redset_members_of(int procs, int sets, int set);
+
+/* ---- xor_kernel.c ---- */
+
+/* into ^= from */
+void redset_xor(void *restrict into, const void *restrict from, size_t size);
+
+/* ---- plan.c ---- */
+
+/* Bytes of a chunk such that members-1 chunks hold largest bytes. */
+uint64_t redset_xor_chunk_size(int members, uint64_t largest);
+
+/* The data chunk that member has at position; -1 where it keeps the parity. */
+int redset_xor_chunk_at(int member, int position);
+
+/* The position that member works on in a step (0 .. members-2) of the reduce-scatter: its
+ * partial result goes to the right neighbour, whose next step continues it. */
+int redset_xor_position(int member, int members, int step);
+
+/* What one member of a set knows of itself. */
+typedef struct redset_state {
+    int lost;         /* something is missing or damaged; the rest is 0 then */
+    uint32_t layout;  /* checksum of all that headers of a set have in common */
+    uint32_t current; /* checksum of the list of its files */
+    uint32_t partner; /* checksum of its copy of the left neighbour's list */
+} redset_state;
+
+typedef enum redset_plan_kind {
+    REDSET_PLAN_NOTHING,  /* all is there */
+    REDSET_PLAN_REBUILD,  /* rebuild .member from all others */
+    REDSET_PLAN_HOPELESS, /* more is lost than can be rebuilt */
+    REDSET_PLAN_MIXED     /* .member and one of the next two are of different encodes */
+} redset_plan_kind;
+
+typedef struct redset_plan {
+    redset_plan_kind kind;
+    int lost;   /* number of lost members */
+    int member; /* the first of them; -1 for none */
+} redset_plan;
+
+redset_plan redset_plan_make(redset_scheme scheme, int members,
+                             const redset_state states[]);
+
+/* ---- list.c: the files of one process ---- */
+
+typedef struct redset_list {
+    int rank; /* of the process */
+    int count;
+    redset_file *files;
+    uint64_t size; /* sum of their sizes, at most INT64_MAX */
+} redset_list;
+
+/* Checks name and meta of a file that somebody wants to protect: -EINVAL. */
+int redset_file_check(const redset_file *file, char *err);
+
+/* Adds up the sizes of the files into list->size; -EOVERFLOW. */
+int redset_list_sum(redset_list *list, char *err);
+
+/* The list as it stands under CURRENT and PARTNER; NULL without memory. */
+kvtree *redset_list_to_tree(const redset_list *list);
+
+/* Checks tree and fills list; names and metas (with redset's own keys among them) stay
+ * owned by tree. -EBADMSG. */
+int redset_list_from_tree(const kvtree *tree, redset_list *list, char *err);
+
+/* Frees the array only. */
+void redset_list_done(redset_list *list);
+
+/* ---- layout.c: a set ---- */
+
+typedef struct redset_layout {
+    int ranks;          /* size of the communicator */
+    redset_place place; /* member is -1 until somebody asked for one */
+    int *members;       /* rank of each of place.members members */
+} redset_layout;
+
+/* Adds TYPE, RANKS and GROUP to tree. */
+int redset_layout_to_tree(const redset_layout *layout, kvtree *tree);
+
+/* Checks them and fills layout; -EBADMSG. */
+int redset_layout_from_tree(const kvtree *tree, redset_layout *layout, char *err);
+
+/* Makes rank's place that of the layout; -ENOENT when rank is not a member. */
+int redset_layout_find(redset_layout *layout, int rank);
+
+/* Whether both describe the same set, whoever the member is. */
+bool redset_layout_equal(const redset_layout *a, const redset_layout *b);
+
+void redset_layout_done(redset_layout *layout);
+
+/* ---- header.c ---- */
+
+typedef struct redset_header {
+    kvtree *tree; /* the whole, owner of all strings in the lists */
+    redset_layout layout;
+    uint64_t chunk; /* bytes of redundancy data */
+    uint32_t crc;   /* their CRC32 */
+    redset_list current, partner;
+    uint64_t size; /* bytes of the header in its file */
+} redset_header;
+
+/* Puts a header together, always in the same order; partner is NULL in a set of one. The
+ * lists and about are copied. NULL without memory. */
+kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk,
+                            const kvtree *about, const kvtree *current,
+                            const kvtree *partner);
+
+/* Takes tree, also on failure, and checks everything in it; -EBADMSG. */
+int redset_header_parse(kvtree *tree, redset_header **header, char *err);
+
+/* Reads and checks the header of the redundancy file name below dir, its name and its
+ * length. */
+int redset_header_read(int dir, const char *name, redset_header **header, char *err);
+
+/* Checksums that tell whether headers belong together; the lost flag is 0. */
+int redset_header_state(const redset_header *header, redset_state *state);
+
+redset_header *redset_header_free(redset_header *header);
+
+/* ---- manifest.c ---- */
+
+/* A copy of what the header says, in the public form; NULL without memory. */
+redset_manifest *redset_manifest_new(const redset_header *header);
+
+/* ---- logical.c: the files of a process as one string of bytes ---- */
+
+/* Files held open at a time. */
+enum { REDSET_OPEN_FILES = 32 };
+
+/* A part of a file that lies in one chunk. */
+typedef struct redset_segment {
+    int file;
+    uint64_t offset, length;
+    uint32_t crc; /* of what went through so far */
+} redset_segment;
+
+/* How far a chunk was read or written. */
+typedef struct redset_stream {
+    size_t next, end; /* its segments */
+    uint64_t done;    /* bytes done of the next one */
+} redset_stream;
+
+typedef struct redset_slot {
+    int file, fd;  /* fd -1: free */
+    uint64_t used; /* when, to close what was not used for longest */
+} redset_slot;
+
+/* Files in their order, padded with zeros to chunks * chunk bytes. Each chunk is read
+ * (written) from its start to its end in steps, and the chunks take turns in any order;
+ * so every byte goes through once, and checksums are kept on the way. */
+typedef struct redset_logical {
+    int dir;
+    const redset_list *list;
+    size_t segment_count;
+    redset_segment *segments;
+    redset_stream *streams; /* one per chunk */
+    redset_slot slots[REDSET_OPEN_FILES];
+    uint64_t clock;
+    bool writing;    /* to temporary files in dir ... */
+    uint64_t unique; /* ... with this number in their names */
+    int created;     /* how many of them there are */
+    int committed;   /* how many have their final names */
+} redset_logical;
+
+/* Reads list's files below dir; both stay in use until the end. list->size is at most
+ * chunks * chunk. */
+int redset_logical_open(int dir, const redset_list *list, int chunks, uint64_t chunk,
+                        redset_logical **logical, char *err);
+
+/* The next size bytes of a chunk. -ESTALE when a file is shorter than its list says. */
+int redset_logical_read(redset_logical *logical, int chunk, void *buf, size_t size,
+                        char *err);
+
+/* To be called when all chunks were read: -ESTALE if a file has not the size that its
+ * list says any more; otherwise fills crcs[list->count]. */
+int redset_logical_finish(redset_logical *logical, uint32_t crcs[], char *err);
+
+/* Removes temporary files that did not get their names; NULL is fine; returns NULL. */
+redset_logical *redset_logical_free(redset_logical *logical);
+
+/* The checksum of each file, joined from its segments. */
+void redset_logical_crcs(const redset_logical *logical, uint32_t crcs[]);
+
+/* Name of the temporary file number i. */
+void redset_logical_temporary(const redset_logical *logical, int i, char name[64]);
+
+/* ---- output.c: the writing side of a logical file ---- */
+
+/* Creates an empty temporary file in dir for each file of list. */
+int redset_output_create(int dir, const redset_list *list, int chunks, uint64_t chunk,
+                         redset_logical **logical, char *err);
+
+/* The next size bytes of a chunk; what lies behind the files is ignored. */
+int redset_output_write(redset_logical *logical, int chunk, const void *buf, size_t size,
+                        char *err);
+
+/* Compares each file's checksum with its list (-EBADMSG) and syncs it. */
+int redset_output_complete(redset_logical *logical, char *err);
+
+/* Makes folders and gives the files their names. */
+int redset_output_commit(redset_logical *logical, char *err);
+
+/* ---- store.c: writing a redundancy file ---- */
+
+typedef struct redset_store {
+    bool open;
+    replacement file;
+    char name[REDSET_NAME_SIZE];
+    uint64_t header; /* bytes of the header */
+    uint64_t done;   /* bytes of redundancy data so far ... */
+    uint32_t crc;    /* ... and their checksum */
+} redset_store;
+
+/* Starts the file with a header whose checksums may still be wrong. */
+int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *store,
+                       char *err);
+
+/* Appends redundancy data. */
+int redset_store_add(redset_store *store, const void *buf, size_t size, char *err);
+
+/* Puts the checksum of the data into header, writes it over the first one, and syncs. */
+int redset_store_complete(redset_store *store, kvtree *header, char *err);
+
+/* Gives the file its name. */
+int redset_store_commit(redset_store *store, char *err);
+
+/* Removes it, if it is not committed. */
+void redset_store_abort(redset_store *store);
+
+/* ---- verify.c ---- */
+
+/* Reads all that belongs to a header: its files and the redundancy data of the file name
+ * below dir. Sizes and checksums must be the recorded ones: -EBADMSG. */
+int redset_verify(int dir, const char *name, const redset_header *header, char *err);
+
+/* As redset_logical_finish, and compares the checksums with the list: -EBADMSG. */
+int redset_logical_verify(redset_logical *logical, char *err);
+
+/* Whether an error that came up while reading says that data is lost (rather than that
+ * this process lacks memory or descriptors). */
+bool redset_is_loss(int code);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A redundancy file that is being written: header first, then the redundancy data as it
+ * is computed, then the header again with the checksums that are known by then. */
+#include "src/redset_private.h"
+
+#include "common/errtext.h"
+#include "common/io.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <zlib.h>
+
+int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *store,
+                       char *err)
+{
+    redset_store s = {.open = true};
+    snprintf(s.name, sizeof s.name, "%s", name);
+    int rc = replace_begin(dir, name, 0600, &s.file, err);
+    if (rc) return rc;
+    ssize_t size = kvtree_write_fd(s.file.fd, header, err);
+    if (size < 0) {
+        replace_abort(&s.file);
+        return err_wrap(err, (int)size, "write header of %s", name);
+    }
+    s.header = (uint64_t)size;
+    *store = s;
+    return 0;
+}
+
+int redset_store_add(redset_store *store, const void *buf, size_t size, char *err)
+{
+    off_t offset = (off_t)(store->header + store->done);
+    int rc = io_pwrite(store->file.fd, buf, size, offset);
+    if (rc) return err_sys(err, rc, "write %s", store->name);
+    store->done += size;
+    store->crc = (uint32_t)crc32_z(store->crc, buf, size);
+    return 0;
+}
+
+int redset_store_complete(redset_store *store, kvtree *header, char *err)
+{
+    int rc = kvtree_util_set_crc32(header, "CRC", store->crc);
+    if (rc) return err_sys(err, rc, "header of %s", store->name);
+    if (lseek(store->file.fd, 0, SEEK_SET) != 0)
+        return err_sys(err, -errno, "seek in %s", store->name);
+    ssize_t size = kvtree_write_fd(store->file.fd, header, err);
+    if (size < 0) return err_wrap(err, (int)size, "write header of %s", store->name);
+    if ((uint64_t)size != store->header)
+        return err_set(err, -EIO, "header of %s changed its length", store->name);
+    rc = io_fsync(store->file.fd);
+    return rc ? err_sys(err, rc, "fsync %s", store->name) : 0;
+}
+
+int redset_store_commit(redset_store *store, char *err)
+{
+    store->open = false;
+    return replace_commit(&store->file, err);
+}
+
+void redset_store_abort(redset_store *store)
+{
+    if (store->open) replace_abort(&store->file);
+    store->open = false;
+}

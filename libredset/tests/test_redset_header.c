@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Redundancy files: written by a store, read back, and refused when anything in them was
+ * altered, removed, cut off or flipped; verification of what a header promises. */
+#include "src/redset_private.h"
+
+#include "fault.h"
+#include "scratch.h"
+#include <kvtree/kvtree_util.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+/* Member 2 of the first of two sets over eight ranks. Its files have 524 bytes, and the
+ * largest of the set 525. */
+enum { CHUNK = 175, RANK = 4 };
+static const char file_name[] = "3_of_4_in_0.xor";
+static int members[] = {0, 2, 4, 6};
+static const redset_layout layout = {8, {REDSET_XOR, 2, 0, 0, 4, 2}, members};
+
+typedef struct fixture {
+    char folder[64];
+    int dir;
+    kvtree *header;
+    unsigned char parity[CHUNK];
+} fixture;
+
+static kvtree *list_tree(int rank, int count, const redset_file *files)
+{
+    redset_list list = {.rank = rank, .count = count, .files = (redset_file *)files};
+    return redset_list_to_tree(&list);
+}
+
+static kvtree *make_header(const fixture *f)
+{
+    kvtree *meta = kvtree_new(), *about = kvtree_new();
+    kvtree_util_set_str(meta, "COLOUR", "blue");
+    kvtree_util_set_int(about, "ID", 6);
+    redset_file own[] = {{.name = "one.ckpt", .meta = meta, .size = 500},
+                         {.name = "sub/two.ckpt", .size = 24},
+                         {.name = "empty", .size = 0}};
+    redset_file theirs[] = {{.name = "rank_2.ckpt", .size = 525, .crc = 77}};
+    unsigned char bytes[500];
+    for (unsigned i = 0; i < 2; i++) {
+        scratch_bytes(bytes, own[i].size, i);
+        own[i].crc = (uint32_t)crc32_z(0, bytes, own[i].size);
+    }
+    kvtree *current = list_tree(RANK, 3, own), *partner = list_tree(2, 1, theirs);
+    kvtree *header = redset_header_build(&layout, CHUNK, about, current, partner);
+    kvtree_util_set_crc32(header, "CRC", crc32_z(0, f->parity, CHUNK));
+    kvtree_delete(&meta);
+    kvtree_delete(&about);
+    kvtree_delete(&current);
+    kvtree_delete(&partner);
+    return header;
+}
+
+/* Writes header and parity under name, with the file checksum that header deserves. */
+static void put(const fixture *f, const char *name, kvtree *header)
+{
+    int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(kvtree_write_fd(fd, header, NULL) > 0);
+    assert_int_equal(write(fd, f->parity, CHUNK), CHUNK);
+    close(fd);
+}
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    scratch_make(f->folder);
+    f->dir = open(f->folder, O_RDONLY | O_DIRECTORY);
+    scratch_bytes(f->parity, CHUNK, 42);
+    scratch_write(f->folder, "one.ckpt", 500, 0);
+    scratch_write(f->folder, "sub/two.ckpt", 24, 1);
+    scratch_write(f->folder, "empty", 0, 2);
+    f->header = make_header(f);
+    put(f, file_name, f->header);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    kvtree_delete(&f->header);
+    close(f->dir);
+    scratch_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+static void test_reads_back(void **state)
+{
+    fixture *f = *state;
+    char err[REDSET_ERROR_SIZE];
+    redset_manifest *m = NULL;
+    int id;
+    assert_int_equal(redset_read_header(f->folder, file_name, &m, err), 0);
+    assert_int_equal(m->rank, RANK);
+    assert_int_equal(m->ranks, 8);
+    assert_memory_equal(&m->place, &layout.place, sizeof m->place);
+    assert_string_equal(m->file, file_name);
+    assert_int_equal(m->file_crc, crc32_z(0, f->parity, CHUNK));
+    struct stat st;
+    assert_int_equal(fstatat(f->dir, file_name, &st, 0), 0);
+    assert_int_equal(m->file_size, st.st_size);
+    assert_int_equal(kvtree_util_get_int(m->about, "ID", &id), 0);
+    assert_int_equal(id, 6);
+    assert_int_equal(m->count, 3);
+    assert_string_equal(m->files[1].name, "sub/two.ckpt");
+    assert_int_equal(m->files[0].size, 500);
+    assert_int_equal(m->files[2].size, 0);
+    /* meta data is what was given: redset's own keys are not in it */
+    assert_int_equal(kvtree_size(m->files[0].meta), 1);
+    assert_string_equal(kvtree_get_val(m->files[0].meta, "COLOUR"), "blue");
+    assert_int_equal(kvtree_size(m->files[1].meta), 0);
+    assert_null(redset_manifest_free(m));
+    assert_null(redset_manifest_free(NULL));
+}
+
+static void test_not_there(void **state)
+{
+    fixture *f = *state;
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_manifest *m = NULL;
+    assert_int_equal(redset_read_header(f->folder, "none.xor", &m, err), -ENOENT);
+    assert_int_equal(redset_read_header("/nonexistent", file_name, &m, err), -ENOENT);
+    assert_int_equal(redset_read_header(f->folder, "../x", &m, err), -EINVAL);
+    assert_int_equal(redset_read_header(f->folder, "sub", &m, err), -EINVAL);
+    assert_null(m);
+}
+
+/* Writes the altered header and expects that reading refuses it with a text. */
+static void expect_refused(const fixture *f, kvtree *altered, const char *what)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_manifest *m = NULL;
+    put(f, file_name, altered);
+    int rc = redset_read_header(f->folder, file_name, &m, err);
+    if (rc != -EBADMSG) print_error("%s: %d\n", what, rc);
+    assert_int_equal(rc, -EBADMSG);
+    assert_non_null(strstr(err, file_name));
+    assert_null(m);
+}
+
+/* A copy of the whole header, and in it the tree that has the path in the original. */
+static kvtree *copy_at(const fixture *f, int depth, const char *const path[],
+                       kvtree **inner)
+{
+    kvtree *copy = kvtree_new();
+    assert_int_equal(kvtree_merge(copy, f->header), 0);
+    *inner = copy;
+    for (int i = 0; i < depth; i++)
+        *inner = kvtree_get(*inner, path[i]);
+    return copy;
+}
+
+static void each_removed(const fixture *f, const kvtree *tree, int depth,
+                         const char *path[])
+{
+    for (kvtree_elem *e = kvtree_elem_first(tree); e; e = kvtree_elem_next(e)) {
+        kvtree *inner, *copy = copy_at(f, depth, path, &inner);
+        path[depth] = kvtree_elem_key(e);
+        /* what callers put there may be anything */
+        if (strcmp(path[depth], "COLOUR") != 0) {
+            kvtree_unset(inner, path[depth]);
+            expect_refused(f, copy, path[depth]);
+            if (strcmp(path[depth], "DSET") != 0)
+                each_removed(f, kvtree_elem_hash(e), depth + 1, path);
+        }
+        kvtree_delete(&copy);
+    }
+}
+
+static void test_every_key_removed(void **state)
+{
+    const char *path[16];
+    fixture *f = *state;
+    each_removed(f, f->header, 0, path);
+}
+
+/* Replaces the one value below the tree at path by value. */
+static void each_altered(const fixture *f, const kvtree *tree, int depth,
+                         const char *path[], const char *value)
+{
+    for (kvtree_elem *e = kvtree_elem_first(tree); e; e = kvtree_elem_next(e)) {
+        const kvtree *below = kvtree_elem_hash(e);
+        path[depth] = kvtree_elem_key(e);
+        if (!strcmp(path[depth], "DSET") || !strcmp(path[depth], "COLOUR")) continue;
+        if (!strcmp(path[depth], "FILE") && !strcmp(value, "-1")) continue; /* a name */
+        if (kvtree_size(below) == 1 &&
+            kvtree_size(kvtree_elem_hash(kvtree_elem_first(below))) == 0) {
+            kvtree *inner, *copy = copy_at(f, depth, path, &inner);
+            kvtree_util_set_str(inner, path[depth], value);
+            expect_refused(f, copy, path[depth]);
+            kvtree_delete(&copy);
+        } else {
+            each_altered(f, below, depth + 1, path, value);
+        }
+    }
+}
+
+static void test_every_value_altered(void **state)
+{
+    static const char *const values[] = {"", "-1", "../x", "/1", "1\n"};
+    const char *path[16];
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        each_altered(f, f->header, 0, path, values[i]);
+}
+
+/* Headers that are well formed and lie. */
+static void test_lies(void **state)
+{
+    static const struct {
+        const char *path[5], *value;
+    } lies[] = {
+        {{"TYPE"}, "SINGLE"},
+        {{"RANKS"}, "9"},
+        {{"RANKS"}, "10"},
+        {{"GROUP", "RANKS"}, "2147483647"},
+        {{"GROUP", "RANKS"}, "3"},
+        {{"GROUP", "ID"}, "2"},
+        {{"GROUP", "GROUPS"}, "3"},
+        {{"GROUP", "GROUPS"}, "1"},
+        {{"GROUP", "INDEX"}, "2"},
+        {{"GROUP", "RANK", "0"}, "4"}, /* twice */
+        {{"GROUP", "RANK", "1"}, "8"}, /* past RANKS */
+        {{"GROUP", "RANK", "0"}, "1"}, /* not ID */
+        {{"CHUNK"}, "174"},            /* too small for the files */
+        {{"CHUNK"}, "176"},            /* longer than the file */
+        {{"CHUNK"}, "9223372036854775808"},
+        {{"CHUNK"}, "99999999999999999999"},
+        {{"CRC"}, "0x1ffffffff"},
+        {{"CURRENT", "RANK"}, "5"}, /* not in GROUP */
+        {{"CURRENT", "RANK"}, "6"}, /* in GROUP, but the name says another */
+        {{"CURRENT", "FILES"}, "2147483647"},
+        {{"CURRENT", "FILES"}, "2"},
+        {{"CURRENT", "FILE", "0", "SIZE"}, "502"},
+        {{"CURRENT", "FILE", "0", "SIZE"}, "9223372036854775807"},
+        {{"CURRENT", "FILE", "0", "SIZE"}, "18446744073709551615"},
+        {{"CURRENT", "FILE", "1", "FILE"}, "sub/../../two.ckpt"},
+        {{"CURRENT", "FILE", "1", "FILE"}, "3_of_4_in_0.xor"},
+        {{"CURRENT", "FILE", "1", "FILE"}, "sub//two.ckpt"},
+        {{"CURRENT", "FILE", "1", "FILE"}, "two\n.ckpt"},
+        {{"PARTNER", "RANK"}, "6"}, /* the right neighbour, not the left */
+        {{"PARTNER", "FILE", "0", "SIZE"}, "526"},
+        {{"PARTNER", "FILE", "0", "FILE"}, "/etc/passwd"},
+    };
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        int depth = 0;
+        while (depth < 5 && lies[i].path[depth])
+            depth++;
+        kvtree *inner, *copy = copy_at(f, depth - 1, lies[i].path, &inner);
+        kvtree_util_set_str(inner, lies[i].path[depth - 1], lies[i].value);
+        expect_refused(f, copy, lies[i].value);
+        kvtree_delete(&copy);
+    }
+}
+
+static void test_other_name(void **state)
+{
+    fixture *f = *state;
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_manifest *m = NULL;
+    put(f, "2_of_4_in_0.xor", f->header);
+    int rc = redset_read_header(f->folder, "2_of_4_in_0.xor", &m, err);
+    assert_int_equal(rc, -EBADMSG);
+    assert_non_null(strstr(err, file_name));
+}
+
+static void test_damaged_bytes(void **state)
+{
+    fixture *f = *state;
+    char err[REDSET_ERROR_SIZE], path[1200];
+    size_t size;
+    redset_manifest *m = NULL;
+    unsigned char *bytes = scratch_read(f->folder, file_name, &size);
+    scratch_path(path, f->folder, file_name);
+    for (size_t i = 0; i < size - CHUNK; i++) {
+        bytes[i] ^= 0x10;
+        scratch_put(path, bytes, size);
+        assert_int_not_equal(redset_read_header(f->folder, file_name, &m, err), 0);
+        bytes[i] ^= 0x10;
+    }
+    for (size_t i = 0; i < size; i++) {
+        assert_int_equal(truncate(path, 0), 0);
+        scratch_put(path, bytes, i);
+        assert_int_not_equal(redset_read_header(f->folder, file_name, &m, err), 0);
+    }
+    free(bytes);
+}
+
+static void test_single(void **state)
+{
+    int self[] = {3};
+    redset_layout alone = {8, {REDSET_SINGLE, 8, 3, 3, 1, 0}, self};
+    redset_file files[] = {{.name = "x", .size = 1000000}};
+    kvtree *current = list_tree(3, 1, files);
+    char err[REDSET_ERROR_SIZE];
+    redset_header *h;
+    kvtree *tree = redset_header_build(&alone, 0, NULL, current, NULL);
+    assert_int_equal(redset_header_parse(tree, &h, err), 0);
+    assert_int_equal(h->layout.place.member, 0);
+    assert_int_equal(h->current.size, 1000000);
+    redset_header_free(h);
+    tree = redset_header_build(&alone, 1, NULL, current, NULL);
+    assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
+    tree = redset_header_build(&alone, 0, NULL, current, current);
+    assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
+    kvtree_delete(&current);
+}
+
+static void test_states(void **state)
+{
+    fixture *f = *state;
+    char err[REDSET_ERROR_SIZE];
+    const char *path[1];
+    redset_state a, b;
+    redset_header *h;
+    assert_int_equal(redset_header_read(f->dir, file_name, &h, err), 0);
+    assert_int_equal(redset_header_state(h, &a), 0);
+    redset_header_free(h);
+    kvtree *inner, *copy = copy_at(f, 0, path, &inner);
+    kvtree_util_set_int(kvtree_get(copy, "DSET"), "ID", 7);
+    assert_int_equal(redset_header_parse(copy, &h, err), 0);
+    assert_int_equal(redset_header_state(h, &b), 0);
+    redset_header_free(h);
+    assert_int_not_equal(a.layout, b.layout);
+    assert_int_equal(a.current, b.current);
+    assert_int_equal(a.partner, b.partner);
+    assert_int_not_equal(a.current, a.partner);
+}
+
+static int verify(fixture *f, char *err)
+{
+    redset_header *h;
+    int rc = redset_header_read(f->dir, file_name, &h, err);
+    if (rc) return rc;
+    rc = redset_verify(f->dir, file_name, h, err);
+    redset_header_free(h);
+    return rc;
+}
+
+static void test_verify(void **state)
+{
+    fixture *f = *state;
+    char err[REDSET_ERROR_SIZE] = "", path[1200];
+    size_t size;
+    assert_int_equal(verify(f, err), 0);
+    scratch_flip(f->folder, "one.ckpt", 499);
+    assert_int_equal(verify(f, err), -EBADMSG);
+    assert_non_null(strstr(err, "one.ckpt"));
+    scratch_write(f->folder, "one.ckpt", 500, 0);
+    scratch_write(f->folder, "empty", 1, 2);
+    assert_int_equal(verify(f, err), -ESTALE);
+    scratch_write(f->folder, "empty", 0, 2);
+    free(scratch_read(f->folder, file_name, &size));
+    scratch_flip(f->folder, file_name, size - 1);
+    assert_int_equal(verify(f, err), -EBADMSG);
+    assert_non_null(strstr(err, file_name));
+    scratch_flip(f->folder, file_name, size - 1);
+    assert_int_equal(verify(f, err), 0);
+    scratch_path(path, f->folder, "sub/two.ckpt");
+    unlink(path);
+    assert_int_equal(verify(f, err), -ENOENT);
+    scratch_write(f->folder, "sub/two.ckpt", 24, 1);
+    assert_int_equal(verify(f, err), 0);
+}
+
+static void test_losses_and_other_failures(void **state)
+{
+    assert_true(redset_is_loss(-ENOENT));
+    assert_true(redset_is_loss(-EIO));
+    assert_true(redset_is_loss(-EBADMSG));
+    assert_false(redset_is_loss(0));
+    assert_false(redset_is_loss(-ENOMEM));
+    assert_false(redset_is_loss(-EMFILE));
+}
+
+/* Writes the fixture's redundancy file anew, through a store. */
+static int store_again(fixture *f, char *err)
+{
+    redset_store store = {0};
+    kvtree_util_set_crc32(f->header, "CRC", 0);
+    int rc = redset_store_begin(f->dir, file_name, f->header, &store, err);
+    for (size_t i = 0; i < CHUNK && !rc; i += 25)
+        rc = redset_store_add(&store, f->parity + i, 25, err);
+    if (!rc) rc = redset_store_complete(&store, f->header, err);
+    if (!rc) rc = redset_store_commit(&store, err);
+    redset_store_abort(&store);
+    return rc;
+}
+
+static void test_store(void **state)
+{
+    fixture *f = *state;
+    char err[REDSET_ERROR_SIZE];
+    size_t before, after;
+    unsigned char *old = scratch_read(f->folder, file_name, &before);
+    assert_int_equal(store_again(f, err), 0);
+    unsigned char *new = scratch_read(f->folder, file_name, &after);
+    assert_int_equal(before, after);
+    assert_memory_equal(old, new, before);
+    assert_int_equal(verify(f, err), 0);
+    free(old);
+    free(new);
+}
+
+/* Whatever call fails, the file is the old one or the new one (which are equal here), and
+ * nothing else stays. */
+static void test_store_faults(void **state)
+{
+    fixture *f = *state;
+    char err[REDSET_ERROR_SIZE];
+    int entries = scratch_count(f->folder), fired = 1, total = 0;
+    for (int call = FAULT_OPEN; call < FAULT_CALLS; call++)
+        for (int n = 1; fired || n == 1; n++) {
+            fault_arm((enum fault_call)call, n, EDQUOT);
+            int rc = store_again(f, err);
+            fired = fault_disarm();
+            assert_int_equal(rc, fired ? -EDQUOT : 0);
+            assert_int_equal(scratch_count(f->folder), entries);
+            assert_int_equal(verify(f, err), 0);
+            total += fired;
+        }
+    assert_true(total >= 10);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_reads_back),
+        TEST(test_not_there),
+        TEST(test_every_key_removed),
+        TEST(test_every_value_altered),
+        TEST(test_lies),
+        TEST(test_other_name),
+        TEST(test_damaged_bytes),
+        TEST(test_single),
+        TEST(test_states),
+        TEST(test_verify),
+        TEST(test_losses_and_other_failures),
+        TEST(test_store),
+        TEST(test_store_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

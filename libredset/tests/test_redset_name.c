@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names of schemes and of redundancy files. */
+#include "src/redset_private.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_schemes(void **state)
+{
+    redset_scheme scheme = REDSET_SINGLE;
+    assert_string_equal(redset_scheme_name(REDSET_SINGLE), "SINGLE");
+    assert_string_equal(redset_scheme_name(REDSET_XOR), "XOR");
+    assert_null(redset_scheme_name((redset_scheme)0));
+    assert_null(redset_scheme_name((redset_scheme)99));
+    assert_int_equal(redset_scheme_from_name("xor", &scheme), 0);
+    assert_int_equal(scheme, REDSET_XOR);
+    assert_int_equal(redset_scheme_from_name("Single", &scheme), 0);
+    assert_int_equal(scheme, REDSET_SINGLE);
+    assert_int_equal(redset_scheme_from_name("XORR", &scheme), -EINVAL);
+    assert_int_equal(redset_scheme_from_name("", &scheme), -EINVAL);
+    assert_int_equal(redset_scheme_from_name(NULL, &scheme), -EINVAL);
+    assert_int_equal(scheme, REDSET_SINGLE);
+}
+
+static void test_file_names(void **state)
+{
+    char name[REDSET_NAME_SIZE];
+    redset_place place = {REDSET_XOR, 2, 1, 1, 4, 2};
+    assert_int_equal(redset_file_name(&place, name), 0);
+    assert_string_equal(name, "3_of_4_in_1.xor");
+    place = (redset_place){REDSET_SINGLE, 8, 5, 5, 1, 0};
+    assert_int_equal(redset_file_name(&place, name), 0);
+    assert_string_equal(name, "1_of_1_in_5.single");
+    place = (redset_place){REDSET_XOR, 1, 0, INT_MAX, INT_MAX, INT_MAX - 1};
+    assert_int_equal(redset_file_name(&place, name), 0);
+    assert_string_equal(name, "2147483647_of_2147483647_in_2147483647.xor");
+}
+
+static void test_refused(void **state)
+{
+    static const redset_place bad[] = {
+        {(redset_scheme)2, 1, 0, 0, 4, 0}, /* no such scheme */
+        {REDSET_XOR, 1, 0, -1, 4, 0},      /* id */
+        {REDSET_XOR, 1, 0, 0, 4, 4},       /* member */
+        {REDSET_XOR, 1, 0, 0, 4, -1},      {REDSET_XOR, 1, 0, 0, 0, 0},
+        {REDSET_XOR, 1, 0, 0, 1, 0}, /* XOR alone */
+        {REDSET_SINGLE, 1, 0, 0, 2, 0},
+    };
+    char name[REDSET_NAME_SIZE] = "as before";
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(redset_file_name(&bad[i], name), -EINVAL);
+    assert_string_equal(name, "as before");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_schemes),
+                                       cmocka_unit_test(test_file_names),
+                                       cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
