@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Encode: what all schemes have in common. Look at the files, tell the neighbour, let the
+ * scheme read everything once and make its redundancy data, put the checksums into the
+ * headers of two members, and give the redundancy file its name when all are well. */
+#include "src/redset_private_mpi.h"
+
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include <errno.h>
+#include <kvtree/kvtree_mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* One call of redset_encode on one process. */
+typedef struct encoding {
+    const redset *set;
+    const kvtree *about;
+    char name[REDSET_NAME_SIZE]; /* of the redundancy file */
+    int dir;
+    redset_list list; /* with a copy of the caller's array */
+    uint32_t *crcs;   /* as found while reading */
+    uint64_t chunk;   /* bytes of redundancy data */
+    kvtree *current;  /* list as a tree */
+    kvtree *partner;  /* the same of the left neighbour; NULL in a set of one */
+    redset_logical *logical;
+    redset_pieces pieces;
+    redset_store store;
+} encoding;
+
+static int inspect(const encoding *e, redset_file *file, char *text)
+{
+    struct stat st;
+    int rc = redset_file_check(file, text);
+    if (!rc && strcmp(file->name, e->name) == 0)
+        rc = err_set(text, -EINVAL, "%s is the name of the redundancy file", file->name);
+    if (!rc) rc = beneath_stat(e->dir, file->name, &st, text);
+    if (rc) return rc;
+    if (!S_ISREG(st.st_mode))
+        return err_set(text, -EINVAL, "%s is not a regular file", file->name);
+    file->size = (uint64_t)st.st_size;
+    file->crc = 0;
+    return 0;
+}
+
+/* Everything that one process can find out alone. */
+static int prepare(encoding *e, const char *folder, int count, const redset_file files[],
+                   char *text)
+{
+    if (count < 0) return err_set(text, -EINVAL, "%d files", count);
+    int rc = redset_file_name(&e->set->layout.place, e->name);
+    if (!rc) rc = beneath_open_folder(folder, &e->dir, text);
+    if (rc) return rc;
+    e->list.rank = e->set->rank;
+    e->list.files = calloc((size_t)count + 1, sizeof *e->list.files);
+    e->crcs = calloc((size_t)count + 1, sizeof *e->crcs);
+    if (!e->list.files || !e->crcs) return err_sys(text, -ENOMEM, "%d files", count);
+    e->list.count = count;
+    for (int i = 0; i < count && !rc; i++) {
+        e->list.files[i] = files[i];
+        rc = inspect(e, &e->list.files[i], text);
+    }
+    if (!rc) rc = redset_list_sum(&e->list, text);
+    if (rc) return rc;
+    e->current = redset_list_to_tree(&e->list);
+    return e->current ? 0 : err_sys(text, -ENOMEM, "list of %d files", count);
+}
+
+/* Collective: about is the same on every rank. */
+static int check_about(const encoding *e, char *text)
+{
+    size_t size = kvtree_pack_size(e->about);
+    char *packed = malloc(size);
+    int rc =
+        agree(e->set->comm, packed ? 0 : err_sys(text, -ENOMEM, "description"), text);
+    if (rc) {
+        free(packed);
+        return rc;
+    }
+    kvtree_pack(packed, e->about);
+    long long sum = (long long)crc32_z(0, (Bytef *)packed, size);
+    long long mine[4] = {sum, -sum, (long long)size, -(long long)size}, most[4];
+    free(packed);
+    MPI_Allreduce(mine, most, 4, MPI_LONG_LONG, MPI_MAX, e->set->comm);
+    if (most[0] == -most[1] && most[2] == -most[3]) return 0;
+    return err_set(text, -EINVAL, "ranks differ in the description of what they encode");
+}
+
+/* Collective over the set: each process's list goes to its right neighbour. */
+static int tell_neighbour(encoding *e, char *text)
+{
+    const redset_place *place = &e->set->layout.place;
+    if (place->members == 1) return 0;
+    kvtree_delete(&e->partner);
+    e->partner = kvtree_new();
+    int right = (place->member + 1) % place->members;
+    int left = (place->member + place->members - 1) % place->members;
+    int rc = kvtree_sendrecv(e->current, right, e->partner, left, e->set->set);
+    return rc ? err_sys(text, rc, "exchange file lists") : 0;
+}
+
+static kvtree *build_header(const encoding *e)
+{
+    return redset_header_build(&e->set->layout, e->chunk, e->about, e->current,
+                               e->partner);
+}
+
+/* All that can fail before data flows, so that nothing but I/O can fail then. */
+static int begin(encoding *e, char *text)
+{
+    int members = e->set->layout.place.members;
+    bool alone = members == 1;
+    int rc = redset_logical_open(e->dir, &e->list, alone ? 1 : members - 1,
+                                 alone ? e->list.size : e->chunk, &e->logical, text);
+    if (!rc)
+        rc =
+            redset_pieces_init(&e->pieces, e->set, alone ? e->list.size : e->chunk, text);
+    kvtree *header = rc ? NULL : build_header(e);
+    if (rc) return rc;
+    if (!header) return err_sys(text, -ENOMEM, "header");
+    rc = redset_store_begin(e->dir, e->name, header, &e->store, text);
+    kvtree_delete(&header);
+    return rc;
+}
+
+/* Without redundancy the files are only read for their checksums. */
+static int read_alone(encoding *e, char *text)
+{
+    int rc = 0;
+    size_t n;
+    for (uint64_t done = 0; !rc && done < e->list.size; done += n) {
+        n = redset_pieces_bytes(&e->pieces, e->list.size, done / e->pieces.size);
+        rc = redset_logical_read(e->logical, 0, e->pieces.out[0], n, text);
+    }
+    return rc;
+}
+
+static int stream(encoding *e, char *text)
+{
+    int rc = e->set->layout.place.members == 1
+                 ? read_alone(e, text)
+                 : redset_encode_xor(e->set, &e->pieces, e->chunk, e->logical, &e->store,
+                                     text);
+    return rc ? rc : redset_logical_finish(e->logical, e->crcs, text);
+}
+
+/* The list again, now with checksums. */
+static int relist(encoding *e, char *text)
+{
+    for (int i = 0; i < e->list.count; i++)
+        e->list.files[i].crc = e->crcs[i];
+    kvtree *tree = redset_list_to_tree(&e->list);
+    if (!tree) return err_sys(text, -ENOMEM, "list of %d files", e->list.count);
+    kvtree_delete(&e->current);
+    e->current = tree;
+    return 0;
+}
+
+static int complete(encoding *e, char *text)
+{
+    kvtree *header = build_header(e);
+    if (!header) return err_sys(text, -ENOMEM, "header");
+    int rc = redset_store_complete(&e->store, header, text);
+    kvtree_delete(&header);
+    return rc;
+}
+
+/* Collective: from agreed preparations to a redundancy file under its name. */
+static int run(encoding *e, char *text)
+{
+    const redset *set = e->set;
+    uint64_t largest;
+    int members = set->layout.place.members;
+    MPI_Allreduce(&e->list.size, &largest, 1, MPI_UINT64_T, MPI_MAX, set->set);
+    e->chunk = members == 1 ? 0 : redset_xor_chunk_size(members, largest);
+    int rc = agree(set->comm, tell_neighbour(e, text), text);
+    if (!rc) rc = agree(set->comm, begin(e, text), text);
+    if (rc) return rc;
+
+    rc = stream(e, text);
+    if (!rc) rc = relist(e, text);
+    rc = agree(set->comm, rc, text);
+    if (!rc) rc = agree(set->comm, tell_neighbour(e, text), text);
+    if (!rc) rc = agree(set->comm, complete(e, text), text);
+    if (!rc) rc = agree(set->comm, redset_store_commit(&e->store, text), text);
+    return rc;
+}
+
+/* On failure no redundancy file stays, not even one of an earlier encode: it would speak
+ * of files that may have changed since. */
+static void finish(encoding *e, bool failed)
+{
+    redset_store_abort(&e->store);
+    if (failed && e->dir >= 0 && e->name[0]) beneath_unlink(e->dir, e->name, NULL);
+    redset_logical_free(e->logical);
+    redset_pieces_done(&e->pieces);
+    kvtree_delete(&e->current);
+    kvtree_delete(&e->partner);
+    redset_list_done(&e->list);
+    free(e->crcs);
+    io_close(&e->dir);
+}
+
+int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
+                  redset_file files[], char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    encoding e = {.set = set, .about = about, .dir = -1};
+    int rc = agree(set->comm, prepare(&e, folder, count, files, text), text);
+    if (!rc) rc = check_about(&e, text);
+    if (!rc) rc = run(&e, text);
+    for (int i = 0; i < count && !rc; i++) {
+        files[i].size = e.list.files[i].size;
+        files[i].crc = e.list.files[i].crc;
+    }
+    finish(&e, rc != 0);
+    return redset_report(err, text, rc);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Making sets for a new encode: from each process's failure group to its place. */
+#include "src/redset_private_mpi.h"
+
+#include "common/agree_mpi.h"
+#include "common/errtext.h"
+#include "common/split_mpi.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Larger pieces than this need no one, and their size fits an int of MPI. */
+#define LARGEST_PIECE ((size_t)1 << 30)
+
+int redset_report(char *err, const char *text, int rc)
+{
+    if (rc && err) snprintf(err, REDSET_ERROR_SIZE, "%s", text);
+    return rc;
+}
+
+int redset_start(MPI_Comm comm, redset **set, char *text)
+{
+    redset *s = calloc(1, sizeof *s);
+    int rc = agree(comm, s ? 0 : err_sys(text, -ENOMEM, "redundancy set"), text);
+    if (rc) {
+        free(s);
+        return rc;
+    }
+    s->set = MPI_COMM_NULL;
+    s->piece = REDSET_PIECE;
+    MPI_Comm_dup(comm, &s->comm);
+    MPI_Comm_rank(s->comm, &s->rank);
+    MPI_Comm_size(s->comm, &s->layout.ranks);
+    *set = s;
+    return 0;
+}
+
+static int check_config(const redset_config *config, char *text)
+{
+    if (!redset_scheme_name(config->scheme))
+        return err_set(text, -EINVAL, "unknown redundancy scheme %d", config->scheme);
+    if (config->scheme == REDSET_XOR && config->set_size < 2)
+        return err_set(text, -EINVAL, "set size %d is less than 2", config->set_size);
+    if (config->piece > LARGEST_PIECE)
+        return err_set(text, -EINVAL, "pieces of %zu bytes are too large", config->piece);
+    if (!config->failure_group)
+        return err_set(text, -EINVAL, "no failure group was named");
+    if (strnlen(config->failure_group, SPLIT_STRING_SIZE) == SPLIT_STRING_SIZE)
+        return err_set(text, -EINVAL, "name of the failure group is longer than %d bytes",
+                       SPLIT_STRING_SIZE - 1);
+    return 0;
+}
+
+/* All ranks want the same; the result is the same on all. */
+static int check_equal(MPI_Comm comm, const redset_config *config, char *text)
+{
+    long long mine[6] = {(long long)config->scheme, config->set_size,
+                         (long long)config->piece},
+              most[6];
+    for (int i = 0; i < 3; i++)
+        mine[3 + i] = -mine[i];
+    MPI_Allreduce(mine, most, 6, MPI_LONG_LONG, MPI_MAX, comm);
+    for (int i = 0; i < 3; i++)
+        if (most[i] != -most[3 + i])
+            return err_set(text, -EINVAL,
+                           "ranks differ in redundancy scheme, set size or piece");
+    return 0;
+}
+
+/* This process's index when all failure groups are written down one after the other, in
+ * the order of their lowest ranks. */
+static int find_position(const redset *set, const char *failure_group, int *largest)
+{
+    MPI_Comm group;
+    int rank, size, before = 0;
+    split_by_string(set->comm, failure_group, &group);
+    MPI_Comm_rank(group, &rank);
+    MPI_Comm_size(group, &size);
+    MPI_Allreduce(&size, largest, 1, MPI_INT, MPI_MAX, set->comm);
+    int counted = rank == 0 ? size : 0;
+    MPI_Exscan(&counted, &before, 1, MPI_INT, MPI_SUM, set->comm);
+    if (set->rank == 0) before = 0; /* MPI leaves it undefined there */
+    MPI_Bcast(&before, 1, MPI_INT, 0, group);
+    MPI_Comm_free(&group);
+    return before + rank;
+}
+
+/* Collective: from the numbers of place to members that know each other. */
+static int gather_members(redset *set, char *text)
+{
+    redset_place *place = &set->layout.place;
+    MPI_Comm_split(set->comm, place->set, place->member, &set->set);
+    set->layout.members = calloc((size_t)place->members, sizeof *set->layout.members);
+    int rc = set->layout.members ? 0 : err_sys(text, -ENOMEM, "members of a set");
+    rc = agree(set->comm, rc, text);
+    if (rc) return rc;
+    MPI_Allgather(&set->rank, 1, MPI_INT, set->layout.members, 1, MPI_INT, set->set);
+    MPI_Allreduce(&set->rank, &place->id, 1, MPI_INT, MPI_MIN, set->set);
+    return 0;
+}
+
+static int create(redset *set, const redset_config *config, char *text)
+{
+    redset_place *place = &set->layout.place;
+    int largest, rc = check_equal(set->comm, config, text);
+    if (rc) return rc;
+    int position = find_position(set, config->failure_group, &largest);
+    int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;
+    rc = redset_choose(set->layout.ranks, largest, set_size, position, place);
+    rc = agree(set->comm, rc ? err_sys(text, rc, "choose a set") : 0, text);
+    if (rc) return rc;
+    place->scheme = place->members == 1 ? REDSET_SINGLE : config->scheme;
+    if (config->piece) set->piece = config->piece;
+    return gather_members(set, text);
+}
+
+int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    redset *s;
+    int rc = agree(comm, check_config(config, text), text);
+    if (!rc) rc = redset_start(comm, &s, text);
+    if (rc) return redset_report(err, text, rc);
+    rc = create(s, config, text);
+    if (rc) {
+        redset_free(s);
+        return redset_report(err, text, rc);
+    }
+    *set = s;
+    return 0;
+}
+
+redset *redset_free(redset *set)
+{
+    if (!set) return NULL;
+    if (set->set != MPI_COMM_NULL) MPI_Comm_free(&set->set);
+    MPI_Comm_free(&set->comm);
+    redset_layout_done(&set->layout);
+    free(set);
+    return NULL;
+}
+
+const redset_place *redset_get_place(const redset *set)
+{
+    return &set->layout.place;
+}

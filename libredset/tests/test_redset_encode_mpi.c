@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Making sets and encoding: who is with whom, that the parity is that of the definition,
+ * and that every failure on one rank is one of all and leaves nothing behind. */
+#include "fault.h"
+#include "job_mpi.h"
+#include <zlib.h>
+
+/* ---- sets ---- */
+
+/* Whether no two members of this rank's set named the same group. */
+static void check_place(const job *j, const redset_place *place, int group)
+{
+    int mine[3] = {place->set, group, place->member};
+    int *all = malloc((size_t)j->ranks * sizeof mine), members = 0, lowest = -1;
+    MPI_Allgather(mine, 3, MPI_INT, all, 3, MPI_INT, j->comm);
+    for (int i = 0; i < j->ranks; i++) {
+        if (all[3 * i] != place->set) continue;
+        if (lowest < 0) lowest = i;
+        members++;
+        if (i == j->rank) continue;
+        CHECK(all[3 * i + 1] != group);
+        CHECK(all[3 * i + 2] != place->member);
+    }
+    CHECK_INT(members, place->members);
+    CHECK_INT(lowest, place->id);
+    CHECK(place->member >= 0 && place->member < place->members);
+    CHECK_INT(place->scheme, members == 1 ? REDSET_SINGLE : REDSET_XOR);
+    free(all);
+}
+
+static void test_groups(const job *j)
+{
+    for (int kind = 0; kind < 5; kind++)
+        for (int set_size = 2; set_size <= 5; set_size++) {
+            int groups[] = {j->rank, j->rank / 2, j->rank % 2, 0, j->rank == 0};
+            char node[32], err[REDSET_ERROR_SIZE] = "";
+            redset *set = NULL;
+            snprintf(node, sizeof node, "n%d", groups[kind]);
+            redset_config config = {REDSET_XOR, set_size, node, 0};
+            CHECK_INT(redset_create(j->comm, &config, &set, err), 0);
+            if (!set) continue;
+            check_place(j, redset_get_place(set), groups[kind]);
+            if (kind == 3) CHECK_INT(redset_get_place(set)->scheme, REDSET_SINGLE);
+            CHECK(redset_free(set) == NULL);
+        }
+    CHECK(redset_free(NULL) == NULL);
+}
+
+static void expect_no_set(const job *j, const redset_config *config, const char *text)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset *set = NULL;
+    CHECK_INT(redset_create(j->comm, config, &set, err), -EINVAL);
+    CHECK_INT(redset_create(j->comm, config, &set, NULL), -EINVAL);
+    CHECK(set == NULL);
+    if (!strstr(err, text)) CHECK_STR(err, text);
+}
+
+static void test_refused_sets(const job *j)
+{
+    int last = j->rank == j->ranks - 1;
+    char longest[3000];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    const redset_config good = {REDSET_XOR, 4, "n", 0};
+    redset_config bad = good;
+    if (last) bad.scheme = (redset_scheme)0;
+    expect_no_set(j, &bad, "scheme");
+    bad = good;
+    if (last) bad.set_size = 1;
+    expect_no_set(j, &bad, "set size");
+    bad = good;
+    if (last) bad.failure_group = NULL;
+    expect_no_set(j, &bad, "failure group");
+    bad.failure_group = last ? longest : "n";
+    expect_no_set(j, &bad, "longer");
+    bad = good;
+    if (last) bad.piece = SIZE_MAX;
+    expect_no_set(j, &bad, "pieces");
+    if (j->ranks == 1) return;
+    bad = good;
+    if (last) bad.set_size = 5;
+    expect_no_set(j, &bad, "differ");
+    bad = good;
+    if (last) bad.scheme = REDSET_SINGLE;
+    expect_no_set(j, &bad, "differ");
+}
+
+/* ---- parity ---- */
+
+/* The files of a rank (which all are on this machine) in a row, padded to size. */
+static unsigned char *logical_file(const job *j, int rank, size_t size)
+{
+    job other = {.rank = rank};
+    unsigned char *all = calloc(1, size + 1);
+    size_t at = 0, got;
+    char folder[80];
+    job_describe(&other);
+    snprintf(folder, sizeof folder, "%s/%d", j->root, rank);
+    for (int i = 0; i < other.count; i++) {
+        unsigned char *bytes = scratch_read(folder, other.files[i].name, &got);
+        memcpy(all + at, bytes, got);
+        at += got;
+        free(bytes);
+    }
+    return all;
+}
+
+/* Compares the redundancy data with its definition: members' files are cut into N-1
+ * chunks, an empty one is put where the member's number is, and this member keeps the XOR
+ * over all at its own number. */
+static void check_parity(const job *j, const redset *set)
+{
+    const redset_place *place = redset_get_place(set);
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    redset_manifest *m = NULL;
+    size_t size, n = (size_t)place->members;
+    CHECK_INT(redset_read_header(j->folder, job_name(set, name), &m, err), 0);
+    unsigned char *file = scratch_read(j->folder, name, &size);
+    if (!m || !file) return;
+    kvtree *tree = kvtree_new();
+    char path[1200];
+    unsigned long chunk;
+    scratch_path(path, j->folder, name);
+    int fd = open(path, O_RDONLY);
+    ssize_t header = kvtree_read_fd(fd, tree, err);
+    close(fd);
+    CHECK_INT(kvtree_util_get_bytecount(tree, "CHUNK", &chunk), 0);
+    CHECK_INT(size, (size_t)header + chunk);
+    unsigned char *parity = calloc(1, chunk + 1);
+    for (size_t i = 0; i < n; i++) {
+        if (i == (size_t)place->member) continue;
+        int rank = atoi(kvtree_elem_key(kvtree_elem_first(
+            kvtree_get_kv_int(kvtree_get(tree, "GROUP"), "RANK", (int)i))));
+        unsigned char *data = logical_file(j, rank, (n - 1) * chunk);
+        size_t at = ((size_t)place->member < i ? (size_t)place->member
+                                               : (size_t)place->member - 1) *
+                    chunk;
+        for (size_t k = 0; k < chunk; k++)
+            parity[k] ^= data[at + k];
+        free(data);
+    }
+    CHECK(memcmp(file + header, parity, chunk) == 0);
+    CHECK_INT(m->file_crc, crc32_z(0, parity, chunk));
+    kvtree_delete(&tree);
+    redset_manifest_free(m);
+    free(parity);
+    free(file);
+}
+
+static void check_manifest(const job *j, const redset *set)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    redset_manifest *m = NULL;
+    CHECK_INT(redset_read_header(j->folder, job_name(set, name), &m, err), 0);
+    if (!m) return;
+    CHECK_INT(m->rank, j->rank);
+    CHECK_INT(m->ranks, j->ranks);
+    CHECK_INT(m->count, j->count);
+    for (int i = 0; i < m->count; i++) {
+        size_t size;
+        unsigned char *bytes = scratch_read(j->folder, j->files[i].name, &size);
+        CHECK_STR(m->files[i].name, j->files[i].name);
+        CHECK_INT(m->files[i].crc, crc32_z(0, bytes, size));
+        CHECK_INT(j->files[i].crc, m->files[i].crc);
+        CHECK_INT(j->files[i].size, size);
+        free(bytes);
+    }
+    CHECK_STR(kvtree_get_val(m->about, "NAME"), "ckpt.7");
+    redset_manifest_free(m);
+}
+
+static void test_encode(job *j)
+{
+    static const size_t pieces[] = {0, 1000, JOB_PIECE};
+    for (int set_size = 2; set_size <= j->ranks + 1; set_size += set_size > 3 ? 4 : 1)
+        for (int p = 0; p < 3; p++) {
+            char node[32], err[REDSET_ERROR_SIZE] = "";
+            redset *set = NULL;
+            snprintf(node, sizeof node, "n%d", j->rank);
+            redset_config config = {REDSET_XOR, set_size, node, pieces[p]};
+            CHECK_INT(redset_create(j->comm, &config, &set, err), 0);
+            CHECK_INT(job_encode(j, set, err), 0);
+            CHECK_STR(err, "");
+            check_manifest(j, set);
+            check_parity(j, set);
+            CHECK(job_intact(j));
+            MPI_Barrier(j->comm); /* others still look at this rank's files */
+            redset_free(set);
+            job_lose(j);
+            job_write(j, 0);
+            MPI_Barrier(j->comm);
+        }
+}
+
+static void test_single(job *j)
+{
+    char err[REDSET_ERROR_SIZE] = "", expected[64], name[REDSET_NAME_SIZE];
+    redset *set = NULL;
+    CHECK_INT(job_create(j, REDSET_SINGLE, 0, 1, &set, err), 0);
+    snprintf(expected, sizeof expected, "1_of_1_in_%d.single", j->rank);
+    CHECK_STR(job_name(set, name), expected);
+    CHECK_INT(job_encode(j, set, err), 0);
+    check_manifest(j, set);
+    redset_free(set);
+    job_lose(j);
+    job_write(j, 0);
+}
+
+/* ---- failures ---- */
+
+/* Encode fails with code everywhere, and nothing but the files is there. */
+static void expect_failure(job *j, redset *set, int code, const char *text)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    job before = *j;
+    CHECK_INT(job_encode(j, set, err), code);
+    if (!strstr(err, text)) CHECK_STR(err, text);
+    CHECK(!job_has(j, job_name(set, name)));
+    CHECK(memcmp(before.files, j->files, sizeof j->files) == 0);
+}
+
+static void test_bad_files(job *j, redset *set)
+{
+    int last = j->rank == j->ranks - 1;
+    char err[REDSET_ERROR_SIZE] = "", own[REDSET_NAME_SIZE];
+    static const struct {
+        const char *name, *text;
+        int code;
+    } bad[] = {{"missing", "missing", -ENOENT},      {"../x", "..", -EINVAL},
+               {"/etc/passwd", "relative", -EINVAL}, {"", "empty", -EINVAL},
+               {"folder", "regular", -EINVAL},       {NULL, "empty", -EINVAL}};
+    scratch_write(j->folder, "folder/x", 1, 1);
+    job all = *j;
+    j->count = last ? 1 : j->count;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (last) j->files[0] = (redset_file){.name = bad[i].name};
+        expect_failure(j, set, bad[i].code, bad[i].text);
+    }
+    if (last) j->files[0].name = job_name(set, own);
+    expect_failure(j, set, -EINVAL, "redundancy file");
+    kvtree *meta = kvtree_new();
+    kvtree_util_set_int(meta, "SIZE", 1);
+    if (last) j->files[0] = (redset_file){.name = "folder/x", .meta = meta};
+    expect_failure(j, set, -EINVAL, "SIZE");
+    kvtree_delete(&meta);
+    *j = all;
+    int count = j->count;
+    if (last) j->count = -1;
+    CHECK_INT(job_encode(j, set, err), -EINVAL);
+    j->count = count;
+    CHECK_INT(redset_encode(set, last ? "/nonexistent" : j->folder, j->about, j->count,
+                            j->files, NULL),
+              -ENOENT);
+    if (last && j->ranks > 1) {
+        kvtree_util_set_int(j->about, "MORE", 1);
+        expect_failure(j, set, -EINVAL, "differ");
+        kvtree_unset(j->about, "MORE");
+    } else if (j->ranks > 1) {
+        expect_failure(j, set, -EINVAL, "differ");
+    }
+}
+
+/* Set while a test wants this rank's largest file to change under the reader. */
+static char change_path[1200];
+static long change_size;
+
+static void change_file(void)
+{
+    if (truncate(change_path, change_size) != 0) abort();
+}
+
+static void test_changing_file(job *j, redset *set)
+{
+    for (int grow = 0; grow <= 1; grow++) {
+        scratch_path(change_path, j->folder, "rank.ckpt");
+        change_size = grow ? 200000 : 50000;
+        if (j->rank == 0) fault_arm_event(FAULT_READ, 3, change_file);
+        expect_failure(j, set, -ESTALE, "rank.ckpt");
+        if (j->rank == 0) CHECK(fault_disarm());
+        job_write(j, 0);
+    }
+}
+
+/* Every call of every kind fails once on one rank. */
+static void test_faults(job *j, redset *set, int victim)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    int entries = scratch_count(j->folder), total = 0;
+    for (int call = FAULT_OPEN; call < FAULT_CALLS; call++)
+        for (int n = 1, fired = 1; fired; n += n < 8 ? 1 : n / 2) {
+            if (j->rank == victim) fault_arm((enum fault_call)call, n, ENOSPC);
+            int rc = job_encode(j, set, err);
+            fired = job_any(j, fault_disarm());
+            CHECK_INT(rc, fired ? -ENOSPC : 0);
+            CHECK_INT(job_has(j, job_name(set, name)), !fired);
+            CHECK_INT(scratch_count(j->folder), entries + !fired);
+            CHECK(job_intact(j));
+            if (fired && j->ranks > 1) CHECK(strstr(err, "rank ") == err);
+            total += fired;
+            char path[1200];
+            scratch_path(path, j->folder, name);
+            unlink(path);
+        }
+    CHECK(total >= 10);
+}
+
+int main(int argc, char **argv)
+{
+    job j;
+    char err[REDSET_ERROR_SIZE] = "";
+    redset *set = NULL;
+    check_begin(&argc, &argv);
+    job_begin(&j, MPI_COMM_WORLD);
+    test_groups(&j);
+    test_refused_sets(&j);
+    test_encode(&j);
+    test_single(&j);
+    CHECK_INT(job_create(&j, REDSET_XOR, 3, 1, &set, err), 0);
+    test_bad_files(&j, set);
+    test_changing_file(&j, set);
+    test_faults(&j, set, 0);
+    test_faults(&j, set, j.ranks - 1);
+    CHECK_INT(job_encode(&j, set, err), 0);
+    check_manifest(&j, set);
+    redset_free(set);
+    job_end(&j);
+    return check_end();
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rebuild: each member lost in turn and in each way, more losses than can be rebuilt, a
+ * mix of encodes, and failures of single calls while rebuilding. */
+#include "fault.h"
+#include "job_mpi.h"
+
+/* What a rank had after the encode. */
+typedef struct snapshot {
+    redset *set;
+    char name[REDSET_NAME_SIZE];
+    unsigned char *file; /* the redundancy file */
+    size_t size;
+} snapshot;
+
+static void encode(job *j, snapshot *s, int set_size, int together)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    CHECK_INT(job_create(j, REDSET_XOR, set_size, together, &s->set, err), 0);
+    CHECK_INT(job_encode(j, s->set, err), 0);
+    job_name(s->set, s->name);
+    s->file = scratch_read(j->folder, s->name, &s->size);
+    CHECK(s->file != NULL);
+}
+
+static void forget(job *j, snapshot *s)
+{
+    redset_free(s->set);
+    free(s->file);
+    job_lose(j);
+    job_write(j, 0);
+    MPI_Barrier(j->comm);
+}
+
+/* Everything is as it was after the encode, byte for byte, and nothing else is there. */
+static void check_restored(const job *j, const snapshot *s, int entries)
+{
+    size_t size;
+    unsigned char *file = scratch_read(j->folder, s->name, &size);
+    CHECK(job_intact(j));
+    CHECK(file && size == s->size && memcmp(file, s->file, size) == 0);
+    CHECK_INT(scratch_count(j->folder), entries);
+    free(file);
+}
+
+static void check_manifest(const job *j, const redset_manifest *m, const snapshot *s)
+{
+    char *owner;
+    CHECK_INT(m->rank, j->rank);
+    CHECK_INT(m->ranks, j->ranks);
+    CHECK_STR(m->file, s->name);
+    CHECK_INT(m->file_size, s->size);
+    CHECK_STR(kvtree_get_val(m->about, "NAME"), "ckpt.7");
+    CHECK_INT(m->count, j->count);
+    for (int i = 0; i < m->count; i++) {
+        CHECK_STR(m->files[i].name, j->files[i].name);
+        CHECK_INT(m->files[i].size, j->files[i].size);
+        CHECK_INT(m->files[i].crc, j->files[i].crc);
+        CHECK_INT(kvtree_size(m->files[i].meta), i == 0);
+    }
+    if (m->count) {
+        CHECK_INT(kvtree_util_get_str(m->files[0].meta, "OWNER", &owner), 0);
+        CHECK_INT(atoi(owner), j->rank);
+    }
+}
+
+static void expect_rebuilt(const job *j, const snapshot *s, int lost, int entries)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_manifest *m = NULL;
+    int rebuilt = -1;
+    uint64_t before = job_fingerprint(j);
+    CHECK_INT(redset_rebuild(s->set, j->folder, &m, &rebuilt, err), 0);
+    CHECK_STR(err, "");
+    CHECK_INT(rebuilt, lost);
+    check_restored(j, s, entries);
+    if (!lost) CHECK(job_fingerprint(j) == before);
+    if (m) check_manifest(j, m, s);
+    redset_manifest_free(m);
+}
+
+static void expect_hopeless(const job *j, const snapshot *s, const char *text)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_manifest *m = NULL;
+    int rebuilt = -1;
+    uint64_t before = job_fingerprint(j);
+    CHECK_INT(redset_rebuild(s->set, j->folder, &m, &rebuilt, err), REDSET_UNRECOVERABLE);
+    if (!strstr(err, text)) CHECK_STR(err, text);
+    CHECK(m == NULL && rebuilt == -1);
+    CHECK(job_fingerprint(j) == before);
+}
+
+static void test_nothing_lost(job *j)
+{
+    snapshot s;
+    encode(j, &s, 3, 1);
+    expect_rebuilt(j, &s, 0, scratch_count(j->folder));
+    forget(j, &s);
+}
+
+/* Each rank's folder in turn is lost; with nodes of several ranks, each node's. */
+static void test_each_lost(job *j, int set_size, int together)
+{
+    snapshot s;
+    if (j->ranks < 2 * together) return;
+    encode(j, &s, set_size, together);
+    int entries = scratch_count(j->folder);
+    for (int node = 0; node < j->ranks / together; node++) {
+        int lost = j->rank / together == node;
+        if (lost) job_lose(j);
+        expect_rebuilt(j, &s, lost, entries);
+    }
+    forget(j, &s);
+}
+
+/* One member of every set at once. */
+static void test_one_of_each_set(job *j)
+{
+    snapshot s;
+    if (j->ranks < 2) return;
+    encode(j, &s, 2, 1);
+    int entries = scratch_count(j->folder);
+    const redset_place *place = redset_get_place(s.set);
+    int lost = place->member == place->set % place->members;
+    if (lost) job_lose(j);
+    expect_rebuilt(j, &s, lost, entries);
+    forget(j, &s);
+}
+
+/* Damage short of a lost folder. Rank 0 has one file, the last bytes of whose redundancy
+ * file are parity. */
+static void damage(const job *j, const snapshot *s, int kind)
+{
+    char path[1200];
+    switch (kind) {
+    case 0:
+        scratch_flip(j->folder, "rank.ckpt", 77777);
+        break;
+    case 1:
+        scratch_flip(j->folder, s->name, s->size - 1);
+        break;
+    case 2:
+        scratch_flip(j->folder, s->name, 40);
+        break;
+    case 3:
+        scratch_path(path, j->folder, s->name);
+        if (truncate(path, (off_t)s->size - 1) != 0) abort();
+        break;
+    case 4:
+        scratch_path(path, j->folder, "rank.ckpt");
+        if (truncate(path, 5) != 0) abort();
+        break;
+    case 5:
+        scratch_path(path, j->folder, "rank.ckpt");
+        unlink(path);
+        break;
+    case 6:
+        scratch_path(path, j->folder, s->name);
+        unlink(path);
+        break;
+    }
+}
+
+static void test_damage(job *j)
+{
+    snapshot s;
+    if (j->ranks < 2) return;
+    encode(j, &s, j->ranks, 1);
+    int entries = scratch_count(j->folder);
+    for (int kind = 0; kind < 7; kind++) {
+        if (j->rank == 0) damage(j, &s, kind);
+        expect_rebuilt(j, &s, j->rank == 0, entries);
+    }
+    forget(j, &s);
+}
+
+static void test_two_lost(job *j)
+{
+    char text[100];
+    snapshot s;
+    if (j->ranks < 2) return;
+    encode(j, &s, j->ranks, 1);
+    /* a lost folder, and one flipped bit elsewhere */
+    if (j->rank == 0) scratch_flip(j->folder, "rank.ckpt", 5);
+    if (j->rank == j->ranks - 1) job_lose(j);
+    snprintf(text, sizeof text, "set 0 (XOR over %d ranks) lost members 0 (rank 0), %d",
+             j->ranks, j->ranks - 1);
+    expect_hopeless(j, &s, text);
+    expect_hopeless(j, &s, "rank 0: rank.ckpt has checksum");
+    /* everything */
+    job_lose(j);
+    expect_hopeless(j, &s, "No such file");
+    forget(j, &s);
+}
+
+/* Two losses in one set; the other set lost one and must not touch it. */
+static void test_other_set_untouched(job *j)
+{
+    snapshot s;
+    if (j->ranks < 4) return;
+    encode(j, &s, j->ranks / 2, 1);
+    const redset_place *place = redset_get_place(s.set);
+    if (place->set == 0 || place->member == 1) job_lose(j);
+    MPI_Barrier(j->comm);
+    expect_hopeless(j, &s, "set 0");
+    forget(j, &s);
+}
+
+static void test_single(job *j)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    snapshot s;
+    CHECK_INT(job_create(j, REDSET_SINGLE, 0, 1, &s.set, err), 0);
+    CHECK_INT(job_encode(j, s.set, err), 0);
+    job_name(s.set, s.name);
+    s.file = scratch_read(j->folder, s.name, &s.size);
+    expect_rebuilt(j, &s, 0, scratch_count(j->folder));
+    if (j->rank == j->ranks - 1) job_lose(j);
+    expect_hopeless(j, &s, "(SINGLE over 1 ranks) lost");
+    forget(j, &s);
+}
+
+/* A rank comes back with files and redundancy file of another checkpoint: both verify,
+ * but together with the others they are nothing. */
+static void test_mixed(job *j)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    snapshot s;
+    if (j->ranks < 2) return;
+    encode(j, &s, j->ranks, 1);
+    job_write(j, 500);
+    kvtree_util_set_str(j->about, "NAME", "ckpt.8");
+    CHECK_INT(job_encode(j, s.set, err), 0);
+    kvtree_util_set_str(j->about, "NAME", "ckpt.7");
+    if (j->rank == 0) {
+        char path[1200];
+        scratch_path(path, j->folder, s.name);
+        scratch_put(path, s.file, s.size);
+        job_write(j, 0);
+    }
+    MPI_Barrier(j->comm);
+    expect_hopeless(j, &s, "different encodes");
+    if (j->ranks > 2) {
+        if (j->rank == j->ranks - 1) job_lose(j);
+        expect_hopeless(j, &s, "different encodes");
+    }
+    forget(j, &s);
+}
+
+static void test_no_folder(job *j)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_manifest *m = NULL;
+    int rebuilt;
+    snapshot s;
+    encode(j, &s, 3, 1);
+    const char *folder = j->rank == j->ranks - 1 ? "/nonexistent" : j->folder;
+    CHECK_INT(redset_rebuild(s.set, folder, &m, &rebuilt, err), -ENOENT);
+    CHECK(strstr(err, "/nonexistent") != NULL);
+    CHECK(m == NULL);
+    forget(j, &s);
+}
+
+/* Every call of every kind fails once on one rank while rank 0 is rebuilt. A failure to
+ * read a survivor's data is a second loss, found before anything is changed. */
+static void test_faults(job *j, int victim)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    int total = 0;
+    snapshot s;
+    if (j->ranks < 2) return;
+    encode(j, &s, j->ranks, 1);
+    for (int call = FAULT_OPEN; call < FAULT_CALLS; call++)
+        for (int n = 1, fired = 1; fired; n += n < 8 ? 1 : n / 2) {
+            redset_manifest *m = NULL;
+            int rebuilt = -1;
+            if (j->rank == 0) job_lose(j);
+            uint64_t before = job_fingerprint(j);
+            if (j->rank == victim) fault_arm((enum fault_call)call, n, EIO);
+            int rc = redset_rebuild(s.set, j->folder, &m, &rebuilt, err);
+            fired = job_any(j, fault_disarm());
+            CHECK(job_agreed(j, rc));
+            /* at the lost rank, only its search for the header may fail unnoticed */
+            if (rc == 0 && fired) CHECK(victim == 0 && call == FAULT_OPEN);
+            if (rc) CHECK(fired && (rc == -EIO || rc == REDSET_UNRECOVERABLE));
+            if (rc) CHECK(m == NULL && rebuilt == -1);
+            if (j->rank != 0) CHECK(job_fingerprint(j) == before);
+            if (rc && j->rank == 0 && !job_has(j, "rank.ckpt"))
+                CHECK_INT(scratch_count(j->folder), 0);
+            if (rc && job_has(j, "rank.ckpt")) CHECK(job_intact(j));
+            redset_manifest_free(m);
+            total += fired && rc;
+        }
+    CHECK(total >= (victim == 0 ? 10 : 5));
+    if (j->rank == 0) job_lose(j);
+    expect_rebuilt(j, &s, j->rank == 0, scratch_count(j->folder) + 2 * (j->rank == 0));
+    forget(j, &s);
+}
+
+/* A survivor's file changes between its verification and its use, where it only touches
+ * the lost member's parity: what was made from it is not kept. */
+static char change_path[1200];
+
+static void change_file(void)
+{
+    int fd = open(change_path, O_WRONLY);
+    if (fd < 0 || lseek(fd, 10, SEEK_SET) != 10 || write(fd, "changed", 7) != 7) abort();
+    close(fd);
+}
+
+static void test_late_change(job *j)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_manifest *m = NULL;
+    int rebuilt;
+    snapshot s;
+    if (j->ranks < 4) return;
+    encode(j, &s, j->ranks, 1);
+    if (j->rank == 0) job_lose(j);
+    if (j->rank == 2) {
+        scratch_path(change_path, j->folder, "a/b/c");
+        /* one read of all data, one of the parity, then those for the rebuild */
+        fault_arm_event(FAULT_READ, 4, change_file);
+    }
+    CHECK_INT(redset_rebuild(s.set, j->folder, &m, &rebuilt, err), -EBADMSG);
+    CHECK(strstr(err, "rank 2: a/b/c has checksum") != NULL);
+    if (j->rank == 2) CHECK(fault_disarm());
+    if (j->rank == 0) CHECK_INT(scratch_count(j->folder), 0);
+    forget(j, &s);
+}
+
+int main(int argc, char **argv)
+{
+    job j;
+    check_begin(&argc, &argv);
+    job_begin(&j, MPI_COMM_WORLD);
+    test_nothing_lost(&j);
+    test_each_lost(&j, 2, 1);
+    test_each_lost(&j, 3, 1);
+    test_each_lost(&j, j.ranks, 1);
+    test_each_lost(&j, 2, 2);
+    test_one_of_each_set(&j);
+    test_damage(&j);
+    test_two_lost(&j);
+    test_other_set_untouched(&j);
+    test_single(&j);
+    test_mixed(&j);
+    test_no_folder(&j);
+    test_faults(&j, 0);
+    test_faults(&j, j.ranks - 1);
+    test_late_change(&j);
+    job_end(&j);
+    return check_end();
+}

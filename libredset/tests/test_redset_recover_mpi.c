@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recover: the sets of an encode are found again from what survived, and whatever
+ * contradicts itself is refused everywhere. */
+#include "fault.h"
+#include "job_mpi.h"
+
+static void check_same_place(const redset *a, const redset *b)
+{
+    CHECK(memcmp(redset_get_place(a), redset_get_place(b), sizeof(redset_place)) == 0);
+}
+
+/* This rank loses all, or not. The sets are found, and the files come back. */
+static void recover_and_rebuild(const job *j, const redset *old, int lost)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    redset *set = NULL;
+    redset_manifest *m = NULL;
+    int rebuilt = -1;
+    if (lost) job_lose(j);
+    int rc =
+        redset_recover(j->comm, j->folder, lost ? NULL : job_name(old, name), &set, err);
+    CHECK_INT(rc, 0);
+    CHECK_STR(err, "");
+    if (!set) return;
+    check_same_place(set, old);
+    CHECK_INT(redset_rebuild(set, j->folder, &m, &rebuilt, err), 0);
+    CHECK_INT(rebuilt, lost);
+    CHECK(job_intact(j));
+    redset_manifest_free(m);
+    redset_free(set);
+}
+
+static void test_recover(job *j, int set_size, int together)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset *set = NULL;
+    CHECK_INT(job_create(j, REDSET_XOR, set_size, together, &set, err), 0);
+    CHECK_INT(job_encode(j, set, err), 0);
+    recover_and_rebuild(j, set, 0);
+    for (int node = 0; j->ranks >= 2 * together && node < j->ranks / together; node++)
+        recover_and_rebuild(j, set, j->rank / together == node);
+    redset_free(set);
+}
+
+static void expect_refused(const job *j, MPI_Comm comm, const char *file,
+                           const char *text)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset *set = NULL;
+    uint64_t before = job_fingerprint(j);
+    int rc = redset_recover(comm, j->folder, file, &set, err);
+    CHECK_INT(rc, REDSET_UNRECOVERABLE);
+    if (!strstr(err, text)) CHECK_STR(err, text);
+    CHECK(set == NULL);
+    CHECK(job_fingerprint(j) == before);
+}
+
+static void test_nothing_left(job *j)
+{
+    expect_refused(j, j->comm, NULL, "no survivor knows its place");
+    expect_refused(j, j->comm, "1_of_2_in_0.xor", "No such file");
+}
+
+/* A damaged or foreign redundancy file is as good as none. */
+static void test_damaged(job *j, redset *set)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE], path[1200];
+    redset *found = NULL;
+    size_t size;
+    job_name(set, name);
+    unsigned char *whole = scratch_read(j->folder, name, &size);
+    if (j->rank == 0) scratch_flip(j->folder, name, 100);
+    int rc = redset_recover(j->comm, j->folder, name, &found, err);
+    CHECK_INT(rc, j->ranks > 1 ? 0 : REDSET_UNRECOVERABLE);
+    if (found) check_same_place(found, set);
+    redset_free(found);
+    scratch_path(path, j->folder, name);
+    scratch_put(path, whole, size);
+    free(whole);
+}
+
+static void test_foreign(job *j, redset *set)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE], theirs[REDSET_NAME_SIZE];
+    char folder[100];
+    redset *found = NULL;
+    if (j->ranks < 2) return;
+    /* rank 0 names the file of rank 1 */
+    job_name(set, name);
+    strcpy(theirs, name);
+    MPI_Bcast(theirs, sizeof theirs, MPI_CHAR, 1, j->comm);
+    snprintf(folder, sizeof folder, "%s/%d", j->root, j->rank == 0 ? 1 : j->rank);
+    int rc = redset_recover(j->comm, folder, j->rank == 0 ? theirs : name, &found, err);
+    CHECK_INT(rc, 0);
+    if (found) check_same_place(found, set);
+    redset_free(found);
+}
+
+/* Half as many ranks as have encoded. */
+static void test_other_size(job *j, redset *set)
+{
+    char name[REDSET_NAME_SIZE];
+    MPI_Comm half;
+    if (j->ranks < 2) return;
+    MPI_Comm_split(j->comm, j->rank < j->ranks / 2, j->rank, &half);
+    expect_refused(j, half, job_name(set, name), "ranks, not");
+    MPI_Comm_free(&half);
+}
+
+static void test_out_of_descriptors(job *j, redset *set)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    redset *found = NULL;
+    if (j->rank == j->ranks - 1) fault_arm(FAULT_OPEN, 1, EMFILE);
+    int rc = redset_recover(j->comm, j->folder, job_name(set, name), &found, err);
+    CHECK(job_any(j, fault_disarm()));
+    CHECK_INT(rc, -EMFILE);
+    CHECK(found == NULL);
+}
+
+static void swap_members(kvtree *group)
+{
+    kvtree *ranks = kvtree_get(group, "RANK");
+    kvtree *first = kvtree_extract(ranks, "0"), *second = kvtree_extract(ranks, "1");
+    kvtree_set(ranks, "0", second);
+    kvtree_set(ranks, "1", first);
+}
+
+static void claim_set_0(kvtree *group)
+{
+    kvtree_util_set_int(group, "INDEX", 0);
+}
+
+/* Changes GROUP in the header of this rank's redundancy file, which then lies well. */
+static void rewrite(const job *j, const char *name, void (*change)(kvtree *group))
+{
+    char path[1200], err[REDSET_ERROR_SIZE];
+    size_t size;
+    unsigned char *bytes = scratch_read(j->folder, name, &size);
+    scratch_path(path, j->folder, name);
+    kvtree *tree = kvtree_new();
+    int fd = open(path, O_RDONLY);
+    ssize_t header = kvtree_read_fd(fd, tree, err);
+    close(fd);
+    change(kvtree_get(tree, "GROUP"));
+    fd = open(path, O_WRONLY | O_TRUNC);
+    CHECK(kvtree_write_fd(fd, tree, err) > 0);
+    CHECK_INT(write(fd, bytes + header, size - (size_t)header), size - (size_t)header);
+    close(fd);
+    kvtree_delete(&tree);
+    free(bytes);
+}
+
+/* A survivor's header tells, with good checksums, of another order of members, or of
+ * another set. Its own file name must fit, so rank 2 or 3 tells it. */
+static void test_contradiction(job *j)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    redset *set = NULL;
+    if (j->ranks < 4) return;
+    CHECK_INT(job_create(j, REDSET_XOR, j->ranks, 1, &set, err), 0);
+    CHECK_INT(job_encode(j, set, err), 0);
+    job_name(set, name);
+    if (j->rank == 3) rewrite(j, name, swap_members);
+    MPI_Barrier(j->comm);
+    expect_refused(j, j->comm, name, "contradict");
+    expect_refused(j, j->comm, j->rank == 0 ? NULL : name, "contradict");
+    redset_free(set);
+
+    CHECK_INT(job_create(j, REDSET_XOR, j->ranks / 2, 1, &set, err), 0);
+    CHECK_INT(job_encode(j, set, err), 0);
+    job_name(set, name);
+    if (j->rank == 3) rewrite(j, name, claim_set_0);
+    MPI_Barrier(j->comm);
+    expect_refused(j, j->comm, name, "contradict");
+    /* all of one set say so: it would be mixed with the other */
+    if (j->rank % 2 == 1 && j->rank != 3) rewrite(j, name, claim_set_0);
+    MPI_Barrier(j->comm);
+    expect_refused(j, j->comm, name, "contradict");
+    redset_free(set);
+}
+
+int main(int argc, char **argv)
+{
+    job j;
+    char err[REDSET_ERROR_SIZE] = "";
+    redset *set = NULL;
+    check_begin(&argc, &argv);
+    job_begin(&j, MPI_COMM_WORLD);
+    test_nothing_left(&j);
+    test_recover(&j, 2, 1);
+    test_recover(&j, 4, 1);
+    test_recover(&j, 2, 2);
+    CHECK_INT(job_create(&j, REDSET_XOR, 4, 1, &set, err), 0);
+    CHECK_INT(job_encode(&j, set, err), 0);
+    test_damaged(&j, set);
+    test_foreign(&j, set);
+    test_other_size(&j, set);
+    test_out_of_descriptors(&j, set);
+    redset_free(set);
+    test_contradiction(&j);
+    job_end(&j);
+    return check_end();
+}
