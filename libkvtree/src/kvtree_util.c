@@ -13,15 +13,19 @@
 
 #define CRC_MAX 0xffffffffUL
 
-/* The new value is whole before the old one goes: without memory the old one stays. */
+/* The new value is there before the old ones go: without memory they stay. */
 int kvtree_util_set_str(kvtree *tree, const char *key, const char *value)
 {
     if (!tree || !key || !value) return -EINVAL;
-    kvtree *holder = kvtree_new();
-    if (holder && kvtree_set(holder, value, NULL) && kvtree_set(tree, key, holder))
-        return 0;
-    kvtree_delete(&holder);
-    return -ENOMEM;
+    kvtree *values = kvtree_get(tree, key);
+    if (!values) return kvtree_set_kv(tree, key, value) ? 0 : -ENOMEM;
+    kvtree_elem *kept = kvtree_elem_ensure(values, value), *next;
+    if (!kept) return -ENOMEM;
+    for (kvtree_elem *e = values->first; e; e = next) {
+        next = e->next;
+        if (e != kept) kvtree_unset(values, e->key);
+    }
+    return kvtree_unset_all(kept->value);
 }
 
 int kvtree_util_get_str(const kvtree *tree, const char *key, char **value)

@@ -8,7 +8,9 @@ The encoder below was written from the byte tables of the SCR Developer Guide 1.
 """
 import ctypes
 import os
+import pathlib
 import random
+import re
 import struct
 import sys
 import tempfile
@@ -100,6 +102,12 @@ guide = {b'RANK': {b'0': {b'FILES': {b'2': {}},
                           b'FILE': {b'foo_1.txt': {b'SIZE': {b'3072': {}}, b'COMPLETE': {b'1': {}}}}}}}
 assert file_bytes({b'a': {}}) == bytes.fromhex(
     '951fc3f5 0001 0001 0000000000000022 00000001 00000001 6100 00000000 888a852b')
+
+# The example of the format's description.
+text = (pathlib.Path(__file__).parents[2] / 'docs/formats/kvtree.md').read_text()
+listed = re.findall(r'^[0-9a-f]{2}  ((?:[0-9a-f]{2} {1,2})+)', text, flags=re.MULTILINE)
+assert bytes.fromhex(''.join(listed)) == file_bytes(
+    {b'RANK': {b'0': {b'FILES': {b'2': {}}}}}), 'docs/formats/kvtree.md'
 
 rng = random.Random(1)
 with tempfile.TemporaryDirectory(prefix='scr-test-') as scratch:

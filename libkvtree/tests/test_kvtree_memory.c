@@ -179,7 +179,7 @@ static void each_allocation_may_fail(void **state)
     static const struct {
         verb *work;
         int least;
-    } verbs[] = {{do_set, 1},    {do_set_kv, 2}, {do_setf, 5}, {do_util, 2},
+    } verbs[] = {{do_set, 1},    {do_set_kv, 2}, {do_setf, 5}, {do_util, 1},
                  {do_merge, 31}, {do_sort, 1},   {do_list, 2}, {do_unpack, 20},
                  {do_write, 2},  {do_read, 4}};
     if (!OWN_MALLOC) skip();

@@ -10,15 +10,17 @@
  * a schema:
  *
  *     kvtree *tree = kvtree_new();
- *     kvtree *file = kvtree_set_kv(kvtree_set_kv_int(tree, "RANK", 0), "FILE",
- * "rank_0.ckpt"); kvtree_util_set_bytecount(file, "SIZE", 524294);
+ *     kvtree *rank = kvtree_set_kv_int(tree, "RANK", 0);
+ *     kvtree *file = kvtree_set_kv(rank, "FILE", "rank_0.ckpt");
+ *     kvtree_util_set_bytecount(file, "SIZE", 524294);
  *     kvtree_write_file("map.scr", tree);
  *     kvtree_delete(&tree);
  *
  * Not thread-safe: one thread at a time may use a tree. NULL stands for an empty tree
- * wherever a tree is read; writing to NULL does nothing. Functions returning int give
- * KVTREE_SUCCESS or -errno
- * (-ENOMEM without memory, -EBADMSG for damaged data). Vocabulary and bytes:
+ * wherever a tree is read; nothing can be written to it. Functions returning int give
+ * KVTREE_SUCCESS or -errno (-EINVAL for wrong arguments, -ENOMEM without memory, -EBADMSG
+ * for damaged data). Finding, adding and removing an element takes constant expected time
+ * at any width; no function needs stack in proportion to the depth. Bytes:
  * docs/formats/kvtree.md. */
 
 #include <stddef.h>
@@ -45,15 +47,16 @@ typedef struct kvtree_elem kvtree_elem;
 /* An empty tree, to be given to kvtree_delete or to another tree; NULL without memory. */
 kvtree *kvtree_new(void);
 
-/* Frees *tree with all below it and sets *tree to NULL. */
+/* Frees *tree with all below it and sets *tree to NULL. -EINVAL, with nothing freed, for
+ * a tree that is still the value of an element. */
 int kvtree_delete(kvtree **tree);
 
 /* Number of elements directly in tree. */
 int kvtree_size(const kvtree *tree);
 
 /* Makes value (owned by tree from now on; NULL: a new empty tree) the value of key, in
- * place of an earlier one. Returns value; NULL, with value still the caller's, if tree or
- * key is NULL or memory ran out. A tree must not be put into itself. */
+ * place of an earlier one, which is freed. Returns value; NULL, with nothing changed, if
+ * tree or key is NULL, if value has an owner already or holds tree, or without memory. */
 kvtree *kvtree_set(kvtree *tree, const char *key, kvtree *value);
 
 /* The value of key, owned by tree; NULL if there is none. */
@@ -69,12 +72,14 @@ int kvtree_unset_all(kvtree *tree);
  */
 kvtree *kvtree_extract(kvtree *tree, const char *key);
 
-/* Copies all of source into tree, recursively; what tree already has stays. */
+/* Copies all of source into tree, at all levels; what tree already has stays. -EINVAL if
+ * one lies within the other. After -ENOMEM tree holds a part of source. */
 int kvtree_merge(kvtree *tree, const kvtree *source);
 
 /* As kvtree_set and kvtree_get along a path of keys, given by a format whose words are
- * separated by single spaces: words with one of %s %d %u %ld %lu %lld %llu %zu %f %lf %x
- * %lx, or plain words. kvtree_setf(tree, value, "%s %d FILE", "RANK", 3) */
+ * separated by single spaces and may contain %s %d %u %ld %lu %lld %llu %zu %f %lf %x
+ * %lx: kvtree_setf(tree, value, "RANK %d FILE rank_%d.ckpt", 3, 3). NULL, with nothing
+ * changed, for any other format. */
 kvtree *kvtree_setf(kvtree *tree, kvtree *value, const char *format, ...);
 kvtree *kvtree_getf(const kvtree *tree, const char *format, ...);
 
@@ -98,7 +103,8 @@ char *kvtree_get_val(const kvtree *tree, const char *key);
 
 /* ---- order ---- */
 
-/* Sorts the elements of this tree (not below) by key: as strings, or as integers. */
+/* Sorts the elements of this tree (not below) by key: as strings, or as 64-bit integers
+ * (-EINVAL, with the order as it was, if a key is not one). */
 int kvtree_sort(kvtree *tree, int direction);
 int kvtree_sort_int(kvtree *tree, int direction);
 
@@ -144,9 +150,9 @@ size_t kvtree_pack(char *buf, const kvtree *tree);
 size_t kvtree_unpack(const char *buf, kvtree *tree);
 
 /* Unpacks at most len bytes of unknown origin into tree, which must be empty. Returns the
- * bytes read; -EBADMSG for bytes that are not a packed tree (cut off, a key twice, too
- * deep), -ENOMEM; tree is empty then. Never reads past len and never allocates more than
- * a small multiple of it. */
+ * bytes read; -EBADMSG for bytes that are not a packed tree (cut off, a key twice, counts
+ * that the rest cannot hold), -ENOMEM; tree is empty then. Never reads past len and never
+ * allocates more than a small multiple of it. */
 ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree);
 
 /* As kvtree_unpack_n, and says in err what is wrong and at which byte. */
@@ -155,16 +161,16 @@ ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err);
 /* ---- files ---- */
 
 /* Replaces the file by tree, with a checksum, atomically and durably: after a crash at
- * any moment it is the old one or the new one. Mode 0600 less the umask is that of a new
- * file. */
+ * any moment it is the old one or the new one. Its mode becomes 0600, less the umask. */
 int kvtree_write_file(const char *path, const kvtree *tree);
 
-/* Merges the file into tree. A missing file is -ENOENT; a damaged one -EBADMSG, tree
- * untouched. */
+/* Merges the file into tree. A missing file is -ENOENT; a damaged one -EBADMSG, with tree
+ * as it was. */
 int kvtree_read_file(const char *path, kvtree *tree);
 
 /* The same for name below the open folder dir (AT_FDCWD: any path), with a text on
- * failure. For a folder, name is relative without "..", and no link is followed. */
+ * failure. Below dir, name is relative without "..", and no link is followed; in a path
+ * the folders may be links, the file itself not. */
 int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err);
 int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err);
 
@@ -173,8 +179,8 @@ int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err);
 ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err);
 ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err);
 
-/* Prints tree to stdout (or another stream), two columns per level, the first level at
- * indent. */
+/* Prints tree to stdout, a key per line, two columns per level, the first level at
+ * indent. Control characters appear as \xNN, a backslash as two. -EIO if stdout fails. */
 int kvtree_print(const kvtree *tree, int indent);
 
 #ifdef __cplusplus

@@ -2,13 +2,17 @@
 #ifndef KVTREE_KVTREE_MPI_H
 #define KVTREE_KVTREE_MPI_H
 
-/* Trees between MPI processes. Received trees are merged into the given one. All return
- * KVTREE_SUCCESS or -errno (-ENOMEM, -EBADMSG, -EIO for an MPI error).
+/* Trees between MPI processes. Received trees are merged into the given one; received
+ * into NULL they are dropped. All return KVTREE_SUCCESS or -errno (-EINVAL, -ENOMEM,
+ * -EBADMSG, -EIO for an MPI error). Trees may be of any size. A tree that its sender
+ * could not pack arrives as the sender's error.
  *
  * Collective functions (bcast, exchange) talk over a private duplicate of comm that is
  * kept as its attribute, so messages of the application are never touched; it is made on
- * first use and freed with comm. send, recv and sendrecv use the tag KVTREE_TAG on comm
- * itself. */
+ * first use (1 MB per process and comm) and freed with comm. They give the same result on
+ * every rank, and no rank gets anything unless all succeed (but for -ENOMEM while merging
+ * into a tree that held something before). send, recv and sendrecv use the tag KVTREE_TAG
+ * on comm itself. */
 
 #include <kvtree/kvtree.h>
 #include <mpi.h>
@@ -28,15 +32,14 @@ int kvtree_recv(kvtree *tree, int rank, MPI_Comm comm);
 /* Both at once, without a deadlock; either rank may be MPI_PROC_NULL. */
 int kvtree_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_Comm comm);
 
-/* Collective. The tree of root is merged into that of all other ranks. Same result on
- * every rank when root fails. */
+/* Collective. The tree of root is merged into that of all other ranks. */
 int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm);
 
 /* Collective, sparse. send holds <rank> -> tree for each rank to be sent to; recv gets
- * <rank> -> tree from each rank that sent. No one needs to know in advance who sends.
- * Messages per rank: its own partners plus O(log P) (nonblocking consensus: Hoefler,
- * Siebert, Lumsdaine, "Scalable communication protocols for dynamic sparse data
- * exchange", PPoPP 2010). Same result on every rank. */
+ * <rank> -> tree from each rank that sent, ordered by rank. Any other key in send is
+ * -EINVAL. No one needs to know in advance who sends. Messages per rank: its own partners
+ * plus O(log P) (nonblocking consensus: Hoefler, Siebert, Lumsdaine, "Scalable
+ * communication protocols for dynamic sparse data exchange", PPoPP 2010). */
 int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm);
 
 #ifdef __cplusplus
