@@ -34,8 +34,8 @@ int scr_cached_list(const struct scr *scr, int *count, scr_cached **list)
     for (int i = 0; all && i < n; i++) {
         scr_dataset d;
         if (scr_cached_get(scr, ids[i], &d) != 0) continue;
-        all[(*count)++] =
-            (scr_cached){.id = d.id, .ckpt = d.ckpt, .foreign = d.ranks != scr->ranks};
+        int unusable = d.ranks != scr->ranks || kvtree_get_kv_int(scr->aside, "ID", d.id);
+        all[(*count)++] = (scr_cached){.id = d.id, .ckpt = d.ckpt, .foreign = unusable};
     }
     free(ids);
     *list = all;
@@ -147,6 +147,14 @@ void scr_cache_delete(struct scr *scr, int id)
             scr_print_line(err);
     }
     MPI_Barrier(scr->node);
+}
+
+void scr_cache_delete_aside(struct scr *scr)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
+    for (; e; e = kvtree_elem_next(e))
+        scr_cache_delete(scr, kvtree_elem_key_int(e));
+    kvtree_unset_all(scr->aside);
 }
 
 int scr_cache_make_room(struct scr *scr)

@@ -56,6 +56,8 @@ struct scr {
     char *control, *cache; /* <base>/<owner> */
     int control_fd, cache_fd;
 
+    kvtree *aside; /* ids of cached datasets that could not be rebuilt in this run, but
+                      may be in another one; the same on every rank */
     scr_filemap *map;
     char map_name[64];
     kvtree *flush,
@@ -115,6 +117,9 @@ int scr_cached_list(const struct scr *scr, int *count, scr_cached **list);
 
 /* The description of a cached dataset. Local; 0 or -ENOENT. */
 int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
+
+/* Removes what was set aside, as a newer checkpoint is complete now. */
+void scr_cache_delete_aside(struct scr *scr);
 
 /* Makes room for one more dataset. */
 int scr_cache_make_room(struct scr *scr);

@@ -78,9 +78,10 @@ static int begin_records(struct scr *scr)
     int rc = 0;
     scr->map = kvtree_new();
     scr->routed = kvtree_new();
+    scr->aside = kvtree_new();
     scr->flush = kvtree_new();
     scr->halt = kvtree_new();
-    if (!scr->map || !scr->routed || !scr->flush || !scr->halt)
+    if (!scr->map || !scr->routed || !scr->aside || !scr->flush || !scr->halt)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc && scr->rank == 0) {
         rc = write_nodes_file(scr, err);
@@ -182,6 +183,7 @@ int scr_start(struct scr *scr, MPI_Comm comm)
 void scr_release(struct scr *scr)
 {
     kvtree_delete(&scr->routed);
+    kvtree_delete(&scr->aside);
     redset_free(scr->redset);
     kvtree_delete(&scr->map);
     kvtree_delete(&scr->flush);

@@ -122,6 +122,24 @@ static void continue_ids(struct scr *scr, const scr_dataset *dataset)
     if (dataset->ckpt > scr->ckpt_id) scr->ckpt_id = dataset->ckpt;
 }
 
+/* A dataset that lost too much is removed. One that met an error here (a full disk, say)
+ * may still be rebuilt by another run on other nodes, so what is left of it stays. */
+static void give_up(struct scr *scr, const scr_dataset *dataset, int rc, const char *err)
+{
+    if (rc > 0) {
+        scr_say(scr, 0, "dataset %d (%s) is lost from the cache and removed: %s",
+                dataset->id, dataset->name, err);
+        scr_cache_delete(scr, dataset->id);
+        return;
+    }
+    scr_say(
+        scr, 0,
+        "warning: dataset %d (%s) could not be rebuilt; what is left stays in the cache "
+        "until a newer checkpoint is complete, and is not used in this run: %s",
+        dataset->id, dataset->name, err);
+    kvtree_set_kv_int(scr->aside, "ID", dataset->id);
+}
+
 static void rebuild_one(struct scr *scr, int id)
 {
     scr_dataset dataset;
@@ -150,9 +168,7 @@ static void rebuild_one(struct scr *scr, int id)
     rc = rc ? rc : scr_distribute(scr, &dataset, err);
     rc = rc ? rc : rebuild_files(scr, &dataset, &rebuilt, err);
     if (rc) {
-        scr_say(scr, 0, "dataset %d (%s) is lost from the cache and removed: %s", id,
-                dataset.name, err);
-        scr_cache_delete(scr, id);
+        give_up(scr, &dataset, rc, err);
         return;
     }
     tell_success(scr, &dataset, rebuilt, MPI_Wtime() - start);
