@@ -115,16 +115,22 @@ static int find_owner(struct scr *scr, char *err)
     return rc;
 }
 
+/* The paths of cached files are compared as text later, so the base is reduced first. */
 static int open_private(const char *what, const char *base, const char *name, char **path,
                         int *fd, char *err)
 {
     if (base[0] != '/')
-        return err_set(err, -EINVAL, "%s \"%s\" is not an absolute path", what, base);
-    int rc = make_path(base, 0700, err);
-    rc = rc ? rc : beneath_private_folder(base, name, fd, err);
-    if (rc) return err_wrap(err, rc, "%s=%s", what, base);
-    *path = scr_path_join(base, name);
-    return *path ? 0 : err_set(err, -ENOMEM, "no memory");
+        return err_set(err, -EINVAL, "%s=%s is not an absolute path", what, base);
+    char *reduced = scr_path_absolute("/", base);
+    if (!reduced) return err_set(err, -ENOMEM, "no memory");
+    int rc = make_path(reduced, 0700, err);
+    rc = rc ? rc : beneath_private_folder(reduced, name, fd, err);
+    if (rc)
+        err_wrap(err, rc, "%s=%s", what, base);
+    else if (!(*path = scr_path_join(reduced, name)))
+        rc = err_set(err, -ENOMEM, "no memory");
+    free(reduced);
+    return rc;
 }
 
 /* A node that only plays its part (SCR_NODE_NAME) may share the control base with others
