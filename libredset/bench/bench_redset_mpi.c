@@ -24,14 +24,12 @@ static char *path_of(const load *l, const char *name, char path[192])
     return path;
 }
 
-/* The name of this rank's redundancy file, without ("") or with its path. */
-static char *redundancy_of(const load *l, const redset *set, int with_path, char out[192])
+/* The name of this rank's redundancy file. */
+static char *redundancy_of(const load *l, const redset *set, char name[REDSET_NAME_SIZE])
 {
-    char name[REDSET_NAME_SIZE];
     int rc = redset_file_name(redset_get_place(set), name);
     bench_require(l->b, rc == 0, "a redundancy file has no name");
-    if (with_path) return path_of(l, name, out);
-    return strcpy(out, name);
+    return name;
 }
 
 static int pump(int in, int out)
@@ -60,9 +58,9 @@ static double copy(void *arg)
 
 static double encode(load *l, redset *set)
 {
-    char path[192];
+    char name[REDSET_NAME_SIZE], path[192];
     redset_file file = {.name = "data"};
-    unlink(redundancy_of(l, set, 1, path)); /* of the round before */
+    unlink(path_of(l, redundancy_of(l, set, name), path)); /* of the round before */
     double start = bench_mpi_start(l->comm);
     int rc = redset_encode(set, l->folder, NULL, 1, &file, l->err);
     double seconds = bench_mpi_slowest(l->comm, bench_now() - start);
@@ -87,10 +85,10 @@ static double rebuild(void *arg)
 {
     load *l = arg;
     int lost = l->rank == l->lost, rebuilt = 0;
-    char name[192], path[192];
+    char name[REDSET_NAME_SIZE], path[192];
     redset *set = NULL;
     redset_manifest *manifest = NULL;
-    redundancy_of(l, l->xor_set, 0, name);
+    redundancy_of(l, l->xor_set, name);
     if (lost) unlink(path_of(l, name, path));
     if (lost) unlink(path_of(l, "data", path));
     double start = bench_mpi_start(l->comm);
@@ -128,14 +126,14 @@ static void begin(load *l)
     l->xor_set = create(l, REDSET_XOR);
 }
 
-/* Bytes of redundancy data and headers per byte that is protected. */
-static double overhead(const load *l, const redset *set)
+/* KiB of this rank's redundancy file. */
+static double added(const load *l, const redset *set)
 {
-    char path[192];
+    char name[REDSET_NAME_SIZE], path[192];
     struct stat st;
-    int rc = stat(redundancy_of(l, set, 1, path), &st);
+    int rc = stat(path_of(l, redundancy_of(l, set, name), path), &st);
     bench_require(l->b, rc == 0, path);
-    return (double)st.st_size / (double)l->size;
+    return (double)st.st_size / KiB;
 }
 
 static void measure(bench *b, MPI_Comm comm, size_t size)
@@ -148,10 +146,10 @@ static void measure(bench *b, MPI_Comm comm, size_t size)
         {copy, &l}, {encode_single, &l}, {encode_xor, &l}, {rebuild, &l}};
     double t[CASES];
     begin(&l);
-    double more[CASES] = {1};
     bench_measure(b, CASES, cases, t);
-    more[SINGLE] = overhead(&l, l.single);
-    more[XOR] = more[REBUILD] = overhead(&l, l.xor_set);
+    double written[CASES] = {(double)size / KiB, added(&l, l.single),
+                             added(&l, l.xor_set),
+                             (double)size / KiB + added(&l, l.xor_set)};
     for (int i = 0; i < CASES; i++) {
         bench_number(b, l.ranks);
         bench_number(b, (double)size / MiB);
@@ -159,7 +157,7 @@ static void measure(bench *b, MPI_Comm comm, size_t size)
         bench_number(b, 1e3 * t[i]);
         bench_number(b, 1e-6 * (double)size * l.ranks / t[i]);
         bench_number(b, t[i] / t[COPY]);
-        bench_number(b, more[i]);
+        bench_number(b, written[i]);
     }
     redset_free(l.single);
     redset_free(l.xor_set);
@@ -182,7 +180,8 @@ static void measure_with(bench *b, int ranks)
 int main(int argc, char **argv)
 {
     static const char *const columns[] = {
-        "ranks", "MiB/rank", "step", "ms", "MB/s", "time/copy", "bytes added/data", NULL};
+        "ranks",     "MiB/rank",           "step", "ms", "MB/s",
+        "time/copy", "written [KiB/rank]", NULL};
     bench b;
     bench_mpi_begin(&b, &argc, &argv, columns);
     measure_with(&b, 4);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_BENCH_SIMULATE_H
+#define SCR_BENCH_SIMULATE_H
+
+/* Simulated nodes for SCR's benchmarks: two ranks on each, with a cache folder of its own
+ * in memory. */
+
+#include "bench_mpi.h"
+
+static inline void simulate_set(const char *name, const char *value)
+{
+    setenv(name, value, 1);
+}
+
+/* What SCR_Init reads: scheme, two datasets in the cache, none flushed. Nothing of an
+ * earlier call is found again. The prefix folder becomes the current one. */
+static inline void simulate_nodes(const bench *b, const char *scheme)
+{
+    int rank;
+    char node[16], path[128];
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    snprintf(node, sizeof node, "n%d", rank / 2);
+    simulate_set("SCR_NODE_NAME", node);
+    simulate_set("SCR_COPY_TYPE", scheme);
+    simulate_set("SCR_CACHE_SIZE", "2");
+    simulate_set("SCR_CACHE_PURGE", "1");
+    simulate_set("SCR_FLUSH", "0");
+    simulate_set("SCR_JOB_ID", "benchmark");
+    snprintf(path, sizeof path, "%s/%s", b->folder, node);
+    simulate_set("SCR_CACHE_BASE", path);
+    simulate_set("SCR_CNTL_BASE", path);
+    snprintf(path, sizeof path, "%s/prefix", b->folder);
+    simulate_set("SCR_PREFIX", path);
+    mkdir(path, 0700);
+    bench_require(b, chdir(path) == 0, path);
+}
+
+/* What a program without SCR does to have its file on disk. */
+static inline int simulate_sync(const char *path)
+{
+    int fd = open(path, O_WRONLY);
+    if (fd < 0) return 0;
+    int ok = fsync(fd) == 0;
+    return close(fd) == 0 && ok;
+}
+
+#endif
