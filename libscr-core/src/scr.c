@@ -3,6 +3,7 @@
  * over. */
 #include "scr_context.h"
 
+#include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -16,6 +17,19 @@ static struct scr default_scr;
 static struct scr *context(void)
 {
     return &default_scr;
+}
+
+/* Prints an error on one rank, also while there is no communicator. */
+static void complain(const struct scr *scr, const char *text)
+{
+    int up = 0, down = 0, rank = scr->rank;
+    MPI_Initialized(&up);
+    MPI_Finalized(&down);
+    if (up && !down && scr->state == SCR_STATE_UNINITIALISED)
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char line[SCR_ERR_TEXT + 16];
+    snprintf(line, sizeof line, "error: %s", text);
+    if (rank == 0) scr_print_line(line);
 }
 
 /* SCR_SUCCESS when the call may be made; otherwise says why not (on one rank). */
@@ -101,6 +115,14 @@ static const char *query(struct scr *scr, const char *name)
     return value ? strdup(value) : NULL;
 }
 
+static void refuse_param(const struct scr *scr, const char *name)
+{
+    char text[SCR_ERR_TEXT];
+    err_set(text, -EINVAL, "SCR_Config: unknown parameter \"%.200s\"; did you mean %s?",
+            name, scr_param_nearest(name));
+    complain(scr, text);
+}
+
 const char *SCR_Config(const char *config)
 {
     struct scr *scr = context();
@@ -111,9 +133,7 @@ const char *SCR_Config(const char *config)
     char *name = strndup(config, (size_t)(equals - config));
     if (!name) return NULL;
     if (!scr_param_find(name))
-        scr_fail(scr, SCR_ERR_CONFIG,
-                 "SCR_Config: unknown parameter \"%s\"; did you mean %s?", name,
-                 scr_param_nearest(name));
+        refuse_param(scr, name);
     else if (equals[1])
         scr_layer_set(scr->config.set, name, equals + 1, "SCR_Config");
     else
@@ -210,6 +230,7 @@ int SCR_Have_restart(int *flag, char *name)
     struct scr *scr = context();
     int have = 0;
     if (flag) *flag = 0;
+    if (name) name[0] = 0;
     int rc = enter(scr, SCR_CALL_HAVE_RESTART);
     rc = rc ? rc : scr_restart_have(scr, &have, name);
     if (flag) *flag = have;
@@ -219,6 +240,7 @@ int SCR_Have_restart(int *flag, char *name)
 int SCR_Start_restart(char *name)
 {
     struct scr *scr = context();
+    if (name) name[0] = 0;
     int rc = enter(scr, SCR_CALL_START_RESTART);
     return rc ? rc : scr_restart_start(scr, name);
 }
@@ -243,15 +265,27 @@ int SCR_Should_exit(int *flag)
     return rc;
 }
 
+/* There must be a name, and the same on every rank. */
+static int check_name(struct scr *scr, const char *name, char *err)
+{
+    char first[SCR_NAME_SIZE] = "";
+    int rc = name && name[0] ? 0 : err_set(err, -EINVAL, "no name given");
+    if (!rc) snprintf(first, sizeof first, "%s", name);
+    MPI_Bcast(first, sizeof first, MPI_CHAR, 0, scr->world);
+    if (!rc && strncmp(first, name, sizeof first - 1) != 0)
+        rc = err_set(err, -EINVAL, "rank 0 gave name \"%.200s\", here it is \"%.200s\"",
+                     first, name);
+    return agree(scr->world, rc, err);
+}
+
 static int by_name(scr_call call, const char *name)
 {
     struct scr *scr = context();
+    char err[SCR_ERR_TEXT] = "";
     int rc = enter(scr, call);
     if (rc) return rc;
-    int missing = !name || !name[0];
-    MPI_Allreduce(MPI_IN_PLACE, &missing, 1, MPI_INT, MPI_MAX, scr->world);
-    if (missing)
-        return scr_fail(scr, SCR_ERR_ARGUMENT, "%s: no name given", scr_call_name(call));
+    if (check_name(scr, name, err))
+        return scr_fail(scr, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call), err);
     if (call == SCR_CALL_CURRENT) return scr_manage_current(scr, name);
     return scr_manage_delete(scr, name, call == SCR_CALL_DELETE);
 }

@@ -157,6 +157,21 @@ void scr_cache_delete_aside(struct scr *scr)
     kvtree_unset_all(scr->aside);
 }
 
+/* An output that could not be flushed when it was written gets another chance. */
+static void flush_before_leaving(struct scr *scr, int id)
+{
+    scr_dataset d;
+    int output = scr_cached_get(scr, id, &d) == 0 && d.output;
+    MPI_Allreduce(MPI_IN_PLACE, &output, 1, MPI_INT, MPI_MIN, scr->world);
+    if (!output || scr_location_has(scr, id, SCR_LOCATION_PFS)) return;
+    if (scr_flush_dataset(scr, id) != SCR_SUCCESS)
+        scr_say(
+            scr, 0,
+            "warning: output %s leaves the cache, and is lost, because the cache holds "
+            "%d datasets and it cannot be flushed",
+            d.name, scr->set.cache_size);
+}
+
 int scr_cache_make_room(struct scr *scr)
 {
     for (;;) {
@@ -171,6 +186,7 @@ int scr_cache_make_room(struct scr *scr)
         /* all ranks have the same list; the reduction makes sure that they agree */
         MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MAX, scr->world);
         if (!id) return SCR_SUCCESS;
+        flush_before_leaving(scr, id);
         scr_say(scr, 2, "dataset %d leaves the cache", id);
         scr_cache_delete(scr, id);
     }

@@ -171,6 +171,10 @@ int scr_output_complete(struct scr *scr, int valid);
 int scr_route_output(struct scr *scr, const char *name, char *file);
 int scr_route_restart(struct scr *scr, const char *name, char *file);
 
+/* 1 for names below the prefix folder that SCR uses itself: with a component ".scr", and
+ * those of redundancy files. */
+int scr_name_is_reserved(const char *name);
+
 /* Protects the files of this rank (named in the map or routed) and records them. names:
  * below the dataset's folder. Collective; 0 or -errno with a text. */
 int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,

@@ -141,6 +141,24 @@ static int flush_newest(struct scr *scr)
     return scr_flush_dataset(scr, id);
 }
 
+/* Outputs whose flush failed when they were written. */
+static int flush_outputs(struct scr *scr)
+{
+    int count = 0, result = SCR_SUCCESS;
+    scr_cached *list = NULL;
+    if (scr_cached_list(scr, &count, &list) != 0) count = 0;
+    for (int i = 0; i < count; i++) {
+        scr_dataset d;
+        if (list[i].foreign || scr_cached_get(scr, list[i].id, &d) != 0 || !d.output ||
+            scr_location_has(scr, d.id, SCR_LOCATION_PFS))
+            continue;
+        int rc = scr_flush_dataset(scr, d.id);
+        result = result ? result : rc;
+    }
+    free(list);
+    return result;
+}
+
 int scr_finish(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
@@ -149,7 +167,9 @@ int scr_finish(struct scr *scr)
         rc = rc ? rc : scr_halt_write(scr->prefix_fd, scr->halt, err);
         if (rc) scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
     }
-    return scr->set.flush > 0 ? flush_newest(scr) : SCR_SUCCESS;
+    int rc = flush_outputs(scr);
+    int newest = scr->set.flush > 0 ? flush_newest(scr) : SCR_SUCCESS;
+    return rc ? rc : newest;
 }
 
 int scr_start(struct scr *scr, MPI_Comm comm)

@@ -31,8 +31,8 @@ static int check_arguments(struct scr *scr, const char *name, int flags, char *e
     mine.named = name != NULL;
     int rc = name ? beneath_check_name(name, err) : 0;
     if (!rc && name) strcpy(mine.name, name);
-    if (!rc && name && strncmp(name, ".scr", 4) == 0 && (name[4] == 0 || name[4] == '/'))
-        rc = err_set(err, -EINVAL, "\"%s\" is a folder of SCR itself", name);
+    if (!rc && name && scr_name_is_reserved(name))
+        rc = err_set(err, -EINVAL, "\"%s\" is a name of SCR itself", name);
     if (!rc && flags & ~(SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT))
         rc = err_set(err, -EINVAL, "unknown flags 0x%x", (unsigned)flags);
     first = mine;

@@ -39,14 +39,16 @@ static int below_prefix(const struct scr *scr, const char *name, char **path,
     return *below ? 0 : -EXDEV;
 }
 
-/* Names that SCR uses itself: below .scr, and those of redundancy files. */
-static int is_reserved(const char *below)
+int scr_name_is_reserved(const char *name)
 {
     int member, members, id, end = 0;
-    return strncmp(below, ".scr/", 5) == 0 || strcmp(below, ".scr") == 0 ||
-           strstr(below, "/.scr/") != NULL ||
-           (sscanf(below, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 &&
-            end > 0);
+    if (sscanf(name, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 && end > 0)
+        return 1;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, ".scr", 4) == 0 && (part[4] == '/' || part[4] == 0)) return 1;
+    }
+    return 0;
 }
 
 static int add_routed(struct scr *scr, const char *below, const char *orig,
@@ -90,7 +92,7 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     else if (rc)
         err_sys(err, rc, "\"%s\"", name);
     rc = rc ? rc : beneath_check_name(below, err);
-    if (!rc && is_reserved(below))
+    if (!rc && scr_name_is_reserved(below))
         rc = err_set(err, -EINVAL, "\"%s\" is a name of SCR itself", name);
     if (!rc && copy_path(scr, scr->open.id, below, routed) != 0)
         rc = err_set(err, -ENAMETOOLONG, "the path in the cache of \"%s\" is too long",
