@@ -119,10 +119,11 @@ int SCR_Complete_checkpoint(int valid);
 
 /* *flag becomes 1 and name (SCR_MAX_FILENAME bytes, or NULL) the newest checkpoint that
  * can be read: from the cache, otherwise fetched from the prefix folder, walking to older
- * ones. */
+ * ones. Without one, *flag becomes 0 and name empty. */
 int SCR_Have_restart(int *flag, char *name);
 
-/* Opens that checkpoint for SCR_Route_file; name (or NULL) gets its name. */
+/* Opens that checkpoint for SCR_Route_file; name (or NULL) gets its name, and becomes
+ * empty when the call fails. */
 int SCR_Start_restart(char *name);
 
 /* Closes it: valid is 1 on a rank that read what it needs. If any was not, the checkpoint
