@@ -225,7 +225,7 @@ static void test_lies(void **state)
         {{"GROUP", "GROUPS"}, "3"},
         {{"GROUP", "GROUPS"}, "1"},
         {{"GROUP", "INDEX"}, "2"},
-        {{"GROUP", "RANK", "0"}, "4"}, /* twice */
+        {{"GROUP", "RANK", "3"}, "4"}, /* twice */
         {{"GROUP", "RANK", "1"}, "8"}, /* past RANKS */
         {{"GROUP", "RANK", "0"}, "1"}, /* not ID */
         {{"CHUNK"}, "174"},            /* too small for the files */

@@ -147,6 +147,11 @@ static void test_changed_sizes(void **state)
     scratch_write(s.folder, "file1", 199, 1);
     assert_int_equal(read_all(&s, err), -ESTALE);
     assert_non_null(strstr(err, "file1"));
+    redset_logical *l;
+    unsigned char buf[600];
+    assert_int_equal(redset_logical_open(s.dir, &s.list, 1, 600, &l, err), 0);
+    assert_int_equal(redset_logical_read(l, 0, buf, 600, err), -ESTALE); /* at once */
+    redset_logical_free(l);
     scratch_write(s.folder, "file1", 201, 1);
     assert_int_equal(read_all(&s, err), -ESTALE);
     scratch_write(s.folder, "file1", 200, 1);

@@ -4,15 +4,17 @@
 
 /* Redundancy sets under MPI: make them, encode, find them again, rebuild.
  *
- *     redset_config config = {.scheme = REDSET_XOR, .set_size = 8, .failure_group =
- * node_name}; rc = redset_create(comm, &config, &set, err); redset_file files[] = {{.name
- * = "rank_3.ckpt"}}; if (rc == 0) rc = redset_encode(set, "/ssd/ckpt.7", NULL, 1, files,
- * err); redset_free(set);
+ *     redset_config config = {REDSET_XOR, 8, node_name, 0};
+ *     redset_file files[] = {{.name = "rank_3.ckpt"}};
+ *     rc = redset_create(comm, &config, &set, err);
+ *     if (rc == 0) rc = redset_encode(set, "/ssd/ckpt.7", NULL, 1, files, err);
+ *     redset_free(set);
  *
  * and after a restart on nodes of which some are new and empty:
  *
  *     rc = redset_recover(comm, "/ssd/ckpt.7", own_redundancy_file_or_null, &set, err);
- *     if (rc == 0) rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, err);
+ *     if (rc == 0)
+ *         rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, &rebuilt, err);
  *
  * Every function here is collective over the communicator that the set was made from, and
  * returns the same value on every rank: 0, -errno, or a verdict where one is listed. */
@@ -60,12 +62,12 @@ const redset_place *redset_get_place(const redset *set);
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], char *err);
 
-/* Verifies what is below folder by size and checksum, and rebuilds what members of the
- * set have lost: files and redundancy file. *manifest (the caller frees it) tells what
- * this process has then; *rebuilt is 1 on a process whose files were rebuilt. A file gets
- * its name only when its bytes have the recorded checksum. Verdict REDSET_UNRECOVERABLE
- * on all ranks, with nothing changed, when any set lost too much; err says which set
- * lacks which members and why. */
+/* Verifies what is below folder, which exists, by size and checksum, and rebuilds what
+ * members of the set have lost: files and redundancy file. *manifest (the caller frees
+ * it) tells what this process has then; *rebuilt is 1 on a process whose files were
+ * rebuilt. A file gets its name only when its bytes have the recorded checksum. Verdict
+ * REDSET_UNRECOVERABLE on all ranks, with nothing changed, when any set lost too much;
+ * err says which set lacks which members and why. */
 int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
                    int *rebuilt, char *err);
 
