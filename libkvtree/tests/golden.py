@@ -111,8 +111,8 @@ assert bytes.fromhex(''.join(listed)) == file_bytes(
 
 rng = random.Random(1)
 with tempfile.TemporaryDirectory(prefix='scr-test-') as scratch:
-    trees = [{}, {b'': {}}, guide, {b'%d' % i: {} for i in range(5000)}]
-    trees += [random_tree(rng, 3) for _ in range(50)]
+    trees = [{}, {b'': {}}, guide, {b'%d' % i: {} for i in range(2000)}]
+    trees += [random_tree(rng, 2) for _ in range(40)]
     for one in trees:
         check(one, os.fsencode(scratch))
 print(len(trees), 'trees')
