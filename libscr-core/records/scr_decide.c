@@ -6,8 +6,7 @@ int scr_decide_newest(const scr_cached *cached, int count)
 {
     int newest = -1;
     for (int i = 0; i < count; i++)
-        if (cached[i].ckpt > 0 && !cached[i].foreign &&
-            (newest < 0 || cached[i].id > cached[newest].id))
+        if (cached[i].ckpt > 0 && (newest < 0 || cached[i].id > cached[newest].id))
             newest = i;
     return newest;
 }
@@ -15,15 +14,12 @@ int scr_decide_newest(const scr_cached *cached, int count)
 int scr_decide_evict(const scr_cached *cached, int count, int capacity)
 {
     int newest = scr_decide_newest(cached, count);
-    int held = 0, oldest = -1;
-    for (int i = 0; i < count; i++) {
-        if (cached[i].foreign) continue;
-        held++;
+    int oldest = -1;
+    for (int i = 0; i < count; i++)
         if (!cached[i].flushing && i != newest &&
             (oldest < 0 || cached[i].id < cached[oldest].id))
             oldest = i;
-    }
-    if (held < capacity) return -1;
+    if (count < capacity) return -1;
     if (oldest < 0 && newest >= 0 && !cached[newest].flushing) return newest;
     return oldest;
 }

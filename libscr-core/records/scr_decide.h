@@ -10,9 +10,8 @@
 typedef struct scr_cached {
     int id;
     int ckpt;     /* checkpoint id; 0: not a checkpoint */
+    int output;   /* 1: wanted on the prefix folder */
     int flushing; /* 1: must stay, it is being copied */
-    int foreign;  /* 1: of a run with another number of ranks: left alone, and not counted
-                   */
 } scr_cached;
 
 /* Which dataset must leave so that one more fits where capacity datasets may be: the
@@ -20,7 +19,7 @@ typedef struct scr_cached {
  * another one would do; -1 if there is room, or if nothing may leave. */
 int scr_decide_evict(const scr_cached *cached, int count, int capacity);
 
-/* Index of the newest checkpoint that is not foreign, or -1. */
+/* Index of the newest checkpoint, or -1. */
 int scr_decide_newest(const scr_cached *cached, int count);
 
 /* What SCR_Need_checkpoint looks at. */

@@ -23,23 +23,44 @@ int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset)
     return scr_dataset_from_tree(tree, dataset, NULL) == 0 ? 0 : -ENOENT;
 }
 
-int scr_cached_list(const struct scr *scr, int *count, scr_cached **list)
+static int list_own(const struct scr *scr, int *count, scr_cached **list)
 {
     int n = 0, *ids = NULL;
-    *count = 0;
-    *list = NULL;
     int rc = scr_filemap_list_datasets(scr->map, &n, &ids);
-    if (rc || n == 0) return rc;
-    scr_cached *all = calloc((size_t)n, sizeof *all);
+    scr_cached *all = rc ? NULL : calloc((size_t)n + 1, sizeof *all);
     for (int i = 0; all && i < n; i++) {
         scr_dataset d;
         if (scr_cached_get(scr, ids[i], &d) != 0) continue;
         int unusable = d.ranks != scr->ranks || kvtree_get_kv_int(scr->aside, "ID", d.id);
-        all[(*count)++] = (scr_cached){.id = d.id, .ckpt = d.ckpt, .foreign = unusable};
+        if (unusable) continue;
+        all[(*count)++] = (scr_cached){.id = d.id, .ckpt = d.ckpt, .output = d.output};
     }
     free(ids);
     *list = all;
     return all ? 0 : -ENOMEM;
+}
+
+scr_cached *scr_cached_list(const struct scr *scr, int *count)
+{
+    scr_cached *list = NULL;
+    *count = 0;
+    int failed = list_own(scr, count, &list) != 0;
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    if (!failed) return list;
+    scr_say(scr, 0, "warning: no memory to list the cache; it counts as empty");
+    free(list);
+    *count = 0;
+    return NULL;
+}
+
+int scr_cached_newest(const struct scr *scr)
+{
+    int count;
+    scr_cached *list = scr_cached_list(scr, &count);
+    int newest = scr_decide_newest(list, count);
+    int id = newest < 0 ? 0 : list[newest].id;
+    free(list);
+    return id;
 }
 
 int scr_map_write(const struct scr *scr, char *err)
@@ -158,37 +179,30 @@ void scr_cache_delete_aside(struct scr *scr)
 }
 
 /* An output that could not be flushed when it was written gets another chance. */
-static void flush_before_leaving(struct scr *scr, int id)
+static void flush_before_leaving(struct scr *scr, const scr_cached *cached)
 {
-    scr_dataset d;
-    int output = scr_cached_get(scr, id, &d) == 0 && d.output;
-    MPI_Allreduce(MPI_IN_PLACE, &output, 1, MPI_INT, MPI_MIN, scr->world);
-    if (!output || scr_location_has(scr, id, SCR_LOCATION_PFS)) return;
-    if (scr_flush_dataset(scr, id) != SCR_SUCCESS)
+    if (!cached->output || scr_location_has(scr, cached->id, SCR_LOCATION_PFS)) return;
+    if (scr_flush_dataset(scr, cached->id) != SCR_SUCCESS)
         scr_say(
             scr, 0,
-            "warning: output %s leaves the cache, and is lost, because the cache holds "
-            "%d datasets and it cannot be flushed",
-            d.name, scr->set.cache_size);
+            "warning: output dataset %d leaves the cache, and is lost, because the cache "
+            "holds %d datasets and it cannot be flushed",
+            cached->id, scr->set.cache_size);
 }
 
-int scr_cache_make_room(struct scr *scr)
+void scr_cache_make_room(struct scr *scr)
 {
     for (;;) {
-        int count, id = 0, failed;
-        scr_cached *list;
-        failed = scr_cached_list(scr, &count, &list) != 0;
-        int out = failed ? -1 : scr_decide_evict(list, count, scr->set.cache_size);
-        if (out >= 0) id = list[out].id;
+        int count;
+        scr_cached *list = scr_cached_list(scr, &count);
+        int out = scr_decide_evict(list, count, scr->set.cache_size);
+        scr_cached victim = {.id = 0};
+        if (out >= 0) victim = list[out];
         free(list);
-        MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
-        if (failed) return scr_fail(scr, SCR_FAILURE, "no memory to list the cache");
-        /* all ranks have the same list; the reduction makes sure that they agree */
-        MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MAX, scr->world);
-        if (!id) return SCR_SUCCESS;
-        flush_before_leaving(scr, id);
-        scr_say(scr, 2, "dataset %d leaves the cache", id);
-        scr_cache_delete(scr, id);
+        if (!victim.id) return;
+        flush_before_leaving(scr, &victim);
+        scr_say(scr, 2, "dataset %d leaves the cache", victim.id);
+        scr_cache_delete(scr, victim.id);
     }
 }
 

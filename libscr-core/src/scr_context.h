@@ -112,8 +112,11 @@ void scr_release(struct scr *scr);
 
 /* ---- scr_cache.c: what is in the cache ---- */
 
-/* The cached datasets that this rank has files of; to be freed. Local. */
-int scr_cached_list(const struct scr *scr, int *count, scr_cached **list);
+/* The cached datasets that this run can use, the same on every rank; to be freed. */
+scr_cached *scr_cached_list(const struct scr *scr, int *count);
+
+/* Id of the newest checkpoint among them; 0: none. */
+int scr_cached_newest(const struct scr *scr);
 
 /* The description of a cached dataset. Local; 0 or -ENOENT. */
 int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
@@ -122,7 +125,7 @@ int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
 void scr_cache_delete_aside(struct scr *scr);
 
 /* Makes room for one more dataset. */
-int scr_cache_make_room(struct scr *scr);
+void scr_cache_make_room(struct scr *scr);
 
 /* Removes a dataset from the cache: files and records. A failure is said, and not fatal.
  */

@@ -142,10 +142,9 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
                 d->name, d->ranks, scr->ranks);
         return -EINVAL;
     }
-    int rc = scr_cache_make_room(scr);
-    if (rc) return -EIO;
+    scr_cache_make_room(scr);
     note(scr, d->name, scr_index_mark_fetched);
-    rc = fetch_files(scr, d, err);
+    int rc = fetch_files(scr, d, err);
     if (rc) {
         scr_cache_delete(scr, d->id);
         if (rc > 0) note(scr, d->name, scr_index_mark_failed);

@@ -129,14 +129,7 @@ static int begin_redundancy(struct scr *scr)
  * cache. */
 static int flush_newest(struct scr *scr)
 {
-    int count, id = 0;
-    scr_cached *list;
-    if (scr_cached_list(scr, &count, &list) == 0) {
-        int newest = scr_decide_newest(list, count);
-        if (newest >= 0) id = list[newest].id;
-        free(list);
-    }
-    MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MAX, scr->world);
+    int id = scr_cached_newest(scr);
     if (!id || scr_location_has(scr, id, SCR_LOCATION_PFS)) return SCR_SUCCESS;
     return scr_flush_dataset(scr, id);
 }
@@ -144,15 +137,12 @@ static int flush_newest(struct scr *scr)
 /* Outputs whose flush failed when they were written. */
 static int flush_outputs(struct scr *scr)
 {
-    int count = 0, result = SCR_SUCCESS;
-    scr_cached *list = NULL;
-    if (scr_cached_list(scr, &count, &list) != 0) count = 0;
+    int count, result = SCR_SUCCESS;
+    scr_cached *list = scr_cached_list(scr, &count);
     for (int i = 0; i < count; i++) {
-        scr_dataset d;
-        if (list[i].foreign || scr_cached_get(scr, list[i].id, &d) != 0 || !d.output ||
-            scr_location_has(scr, d.id, SCR_LOCATION_PFS))
+        if (!list[i].output || scr_location_has(scr, list[i].id, SCR_LOCATION_PFS))
             continue;
-        int rc = scr_flush_dataset(scr, d.id);
+        int rc = scr_flush_dataset(scr, list[i].id);
         result = result ? result : rc;
     }
     free(list);

@@ -19,16 +19,13 @@
 static int cached_by_name(struct scr *scr, const char *name)
 {
     int count, id = 0;
-    scr_cached *list;
-    if (scr_cached_list(scr, &count, &list) == 0) {
-        for (int i = 0; i < count; i++) {
-            scr_dataset d;
-            if (scr_cached_get(scr, list[i].id, &d) == 0 && strcmp(d.name, name) == 0)
-                id = d.id;
-        }
-        free(list);
+    scr_cached *list = scr_cached_list(scr, &count);
+    for (int i = 0; i < count; i++) {
+        scr_dataset d;
+        if (scr_cached_get(scr, list[i].id, &d) == 0 && strcmp(d.name, name) == 0)
+            id = d.id;
     }
-    MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MAX, scr->world);
+    free(list);
     return id;
 }
 
@@ -76,14 +73,14 @@ int scr_manage_current(struct scr *scr, const char *name)
     int id = cached ? cached : indexed.id;
     if (!id) return scr_fail(scr, SCR_ERR_NO_DATASET, "there is no dataset \"%s\"", name);
     int rc = indexed.id ? change_index(scr, name, scr_index_set_current) : SCR_SUCCESS;
-    int count = 0;
-    scr_cached *list = NULL;
-    if (rc || scr_cached_list(scr, &count, &list) != 0) count = 0;
+    if (rc) return rc;
+    int count;
+    scr_cached *list = scr_cached_list(scr, &count);
     for (int i = 0; i < count; i++)
-        if (list[i].id > id && !list[i].foreign) scr_cache_delete(scr, list[i].id);
+        if (list[i].id > id) scr_cache_delete(scr, list[i].id);
     free(list);
     scr->restart_offered = 0;
-    return rc;
+    return SCR_SUCCESS;
 }
 
 /* Removes this rank's files, then on rank 0 the records and, if nothing else is in it,

@@ -74,11 +74,10 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     if (check_arguments(scr, name, flags, err))
         return scr_fail(scr, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
     /* nobody removes anything before all ranks have come this far */
-    int rc = scr_cache_make_room(scr);
-    if (rc) return rc;
+    scr_cache_make_room(scr);
     scr->output_start = MPI_Wtime();
     describe(scr, name, flags);
-    rc = agree(scr->world, scr_dataset_folder_make(scr, scr->open.id, err), err);
+    int rc = agree(scr->world, scr_dataset_folder_make(scr, scr->open.id, err), err);
     if (rc) {
         scr_cache_delete(scr, scr->open.id);
         return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);

@@ -7,25 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The newest cached checkpoint; id 0: none. */
-static int newest_cached(struct scr *scr, scr_dataset *newest)
-{
-    int count, id = 0;
-    scr_cached *list;
-    if (scr_cached_list(scr, &count, &list) == 0) {
-        int i = scr_decide_newest(list, count);
-        if (i >= 0) id = list[i].id;
-        free(list);
-    }
-    MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MAX, scr->world);
-    newest->id = 0;
-    return id ? scr_cached_get(scr, id, newest) : 0;
-}
-
 int scr_restart_have(struct scr *scr, int *flag, char *name)
 {
     scr_dataset cached, candidate;
-    newest_cached(scr, &cached);
+    int newest = scr_cached_newest(scr);
+    if (!newest || scr_cached_get(scr, newest, &cached) != 0) cached.id = 0;
     int below = INT_MAX;
     /* the prefix folder may have a newer one than the cache, when the newest was lost
      * there */
