@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ranks that give the same name would overwrite each other's file. Each name is sent
+ * to a rank that its hash selects, where equal names meet: no rank sees more than its
+ * share of them. */
+#include "src/filo_private.h"
+
+#include "common/agree_mpi.h"
+#include <errno.h>
+#include <kvtree/kvtree_mpi.h>
+#include <stdio.h>
+
+/* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). */
+static uint32_t hash(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h;
+}
+
+static int address_names(filo_job *job, int count, const filo_file files[], kvtree *send)
+{
+    for (int i = 0; i < count; i++) {
+        char judge[16];
+        const char *name = files[i].name;
+        snprintf(judge, sizeof judge, "%u", hash(name) % (unsigned)job->size);
+        kvtree *names = kvtree_get(send, judge);
+        if (!names) names = kvtree_set(send, judge, NULL);
+        if (kvtree_get(names, name))
+            return err_set(job->text, -EEXIST, "file name \"%s\" is listed twice", name);
+        if (!kvtree_set(names, name, NULL))
+            return err_sys(job->text, -ENOMEM, "compare file names");
+    }
+    return 0;
+}
+
+static int find_double(filo_job *job, const kvtree *received)
+{
+    kvtree_elem *sender, *name;
+    kvtree *seen = kvtree_new(); /* name -> rank */
+    int rc = seen ? 0 : err_sys(job->text, -ENOMEM, "compare file names");
+    for (sender = kvtree_elem_first(received); sender && !rc;
+         sender = kvtree_elem_next(sender)) {
+        const char *rank = kvtree_elem_key(sender);
+        for (name = kvtree_elem_first(kvtree_elem_hash(sender)); name && !rc;
+             name = kvtree_elem_next(name)) {
+            const char *text = kvtree_elem_key(name);
+            const char *other = kvtree_elem_get_first_val(seen, text);
+            if (other)
+                rc = err_set(job->text, -EEXIST,
+                             "file name \"%s\" is listed by ranks %s and %s", text, other,
+                             rank);
+            else if (!kvtree_set_kv(seen, text, rank))
+                rc = err_sys(job->text, -ENOMEM, "compare file names");
+        }
+    }
+    kvtree_delete(&seen);
+    return rc;
+}
+
+int filo_names_compare(filo_job *job, int count, const filo_file files[])
+{
+    kvtree *send = kvtree_new(), *received = kvtree_new();
+    int addressed = send && received ? address_names(job, count, files, send)
+                                     : err_sys(job->text, -ENOMEM, "compare file names");
+    int rc = kvtree_exchange(send, received, job->comm);
+    if (rc)
+        err_sys(job->text, rc, "compare file names");
+    else
+        rc = addressed ? addressed : find_double(job, received);
+    kvtree_delete(&send);
+    kvtree_delete(&received);
+    return agree(job->comm, rc, job->text);
+}
