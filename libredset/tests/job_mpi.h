@@ -194,4 +194,34 @@ static inline int job_any(const job *j, int value)
     return most;
 }
 
+/* Two members change places, as a forged header tells it. */
+static inline void job_swap_members(kvtree *group)
+{
+    kvtree *ranks = kvtree_get(group, "RANK");
+    kvtree *first = kvtree_extract(ranks, "0"), *second = kvtree_extract(ranks, "1");
+    kvtree_set(ranks, "0", second);
+    kvtree_set(ranks, "1", first);
+}
+
+/* Changes GROUP in the header of this rank's redundancy file, which then lies well. */
+static inline void job_forge(const job *j, const char *name,
+                             void (*change)(kvtree *group))
+{
+    char path[1200], err[REDSET_ERROR_SIZE];
+    size_t size;
+    unsigned char *bytes = scratch_read(j->folder, name, &size);
+    scratch_path(path, j->folder, name);
+    kvtree *tree = kvtree_new();
+    int fd = open(path, O_RDONLY);
+    ssize_t header = kvtree_read_fd(fd, tree, err);
+    close(fd);
+    change(kvtree_get(tree, "GROUP"));
+    fd = open(path, O_WRONLY | O_TRUNC);
+    CHECK(kvtree_write_fd(fd, tree, err) > 0);
+    CHECK_INT(write(fd, bytes + header, size - (size_t)header), size - (size_t)header);
+    close(fd);
+    kvtree_delete(&tree);
+    free(bytes);
+}
+
 #endif

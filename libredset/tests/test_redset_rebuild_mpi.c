@@ -174,6 +174,18 @@ static void test_damage(job *j)
     forget(j, &s);
 }
 
+/* A well-formed header of another set under the right name is damage too. */
+static void test_forged(job *j)
+{
+    snapshot s;
+    if (j->ranks < 4) return;
+    encode(j, &s, j->ranks, 1);
+    int entries = scratch_count(j->folder);
+    if (j->rank == 3) job_forge(j, s.name, job_swap_members);
+    expect_rebuilt(j, &s, j->rank == 3, entries);
+    forget(j, &s);
+}
+
 static void test_two_lost(job *j)
 {
     char text[100];
@@ -297,18 +309,20 @@ static void test_faults(job *j, int victim)
     forget(j, &s);
 }
 
-/* A survivor's file changes between its verification and its use, where it only touches
- * the lost member's parity: what was made from it is not kept. */
+/* A survivor's file changes between its verification and its use. Data at the start of a
+ * file only touches the lost member's parity, of which nobody kept a checksum. What was
+ * made from any of it is not kept. */
 static char change_path[1200];
+static off_t change_offset;
 
 static void change_file(void)
 {
     int fd = open(change_path, O_WRONLY);
-    if (fd < 0 || lseek(fd, 10, SEEK_SET) != 10 || write(fd, "changed", 7) != 7) abort();
+    if (fd < 0 || pwrite(fd, "x", 1, change_offset) != 1) abort();
     close(fd);
 }
 
-static void test_late_change(job *j)
+static void test_late_change(job *j, int in_parity, const char *text)
 {
     char err[REDSET_ERROR_SIZE] = "";
     redset_manifest *m = NULL;
@@ -318,12 +332,13 @@ static void test_late_change(job *j)
     encode(j, &s, j->ranks, 1);
     if (j->rank == 0) job_lose(j);
     if (j->rank == 2) {
-        scratch_path(change_path, j->folder, "a/b/c");
-        /* one read of all data, one of the parity, then those for the rebuild */
+        scratch_path(change_path, j->folder, in_parity ? s.name : "a/b/c");
+        change_offset = in_parity ? (off_t)s.size - 1 : 10;
+        /* two reads of files, one of the parity, then those for the rebuild */
         fault_arm_event(FAULT_READ, 4, change_file);
     }
     CHECK_INT(redset_rebuild(s.set, j->folder, &m, &rebuilt, err), -EBADMSG);
-    CHECK(strstr(err, "rank 2: a/b/c has checksum") != NULL);
+    if (!strstr(err, text)) CHECK_STR(err, text);
     if (j->rank == 2) CHECK(fault_disarm());
     if (j->rank == 0) CHECK_INT(scratch_count(j->folder), 0);
     forget(j, &s);
@@ -341,6 +356,7 @@ int main(int argc, char **argv)
     test_each_lost(&j, 2, 2);
     test_one_of_each_set(&j);
     test_damage(&j);
+    test_forged(&j);
     test_two_lost(&j);
     test_other_set_untouched(&j);
     test_single(&j);
@@ -348,7 +364,8 @@ int main(int argc, char **argv)
     test_no_folder(&j);
     test_faults(&j, 0);
     test_faults(&j, j.ranks - 1);
-    test_late_change(&j);
+    test_late_change(&j, 0, "rank 2: a/b/c has checksum");
+    test_late_change(&j, 1, "changed while it was read");
     job_end(&j);
     return check_end();
 }

@@ -118,37 +118,9 @@ static void test_out_of_descriptors(job *j, redset *set)
     CHECK(found == NULL);
 }
 
-static void swap_members(kvtree *group)
-{
-    kvtree *ranks = kvtree_get(group, "RANK");
-    kvtree *first = kvtree_extract(ranks, "0"), *second = kvtree_extract(ranks, "1");
-    kvtree_set(ranks, "0", second);
-    kvtree_set(ranks, "1", first);
-}
-
 static void claim_set_0(kvtree *group)
 {
     kvtree_util_set_int(group, "INDEX", 0);
-}
-
-/* Changes GROUP in the header of this rank's redundancy file, which then lies well. */
-static void rewrite(const job *j, const char *name, void (*change)(kvtree *group))
-{
-    char path[1200], err[REDSET_ERROR_SIZE];
-    size_t size;
-    unsigned char *bytes = scratch_read(j->folder, name, &size);
-    scratch_path(path, j->folder, name);
-    kvtree *tree = kvtree_new();
-    int fd = open(path, O_RDONLY);
-    ssize_t header = kvtree_read_fd(fd, tree, err);
-    close(fd);
-    change(kvtree_get(tree, "GROUP"));
-    fd = open(path, O_WRONLY | O_TRUNC);
-    CHECK(kvtree_write_fd(fd, tree, err) > 0);
-    CHECK_INT(write(fd, bytes + header, size - (size_t)header), size - (size_t)header);
-    close(fd);
-    kvtree_delete(&tree);
-    free(bytes);
 }
 
 /* A survivor's header tells, with good checksums, of another order of members, or of
@@ -161,7 +133,7 @@ static void test_contradiction(job *j)
     CHECK_INT(job_create(j, REDSET_XOR, j->ranks, 1, &set, err), 0);
     CHECK_INT(job_encode(j, set, err), 0);
     job_name(set, name);
-    if (j->rank == 3) rewrite(j, name, swap_members);
+    if (j->rank == 3) job_forge(j, name, job_swap_members);
     MPI_Barrier(j->comm);
     expect_refused(j, j->comm, name, "contradict");
     expect_refused(j, j->comm, j->rank == 0 ? NULL : name, "contradict");
@@ -170,13 +142,13 @@ static void test_contradiction(job *j)
     CHECK_INT(job_create(j, REDSET_XOR, j->ranks / 2, 1, &set, err), 0);
     CHECK_INT(job_encode(j, set, err), 0);
     job_name(set, name);
-    if (j->rank == 3) rewrite(j, name, claim_set_0);
+    if (j->rank == 3) job_forge(j, name, claim_set_0);
     MPI_Barrier(j->comm);
     expect_refused(j, j->comm, name, "contradict");
     /* all of one set say so: it would be mixed with the other */
-    if (j->rank % 2 == 1 && j->rank != 3) rewrite(j, name, claim_set_0);
+    if (j->rank % 2 == 1 && j->rank != 3) job_forge(j, name, claim_set_0);
     MPI_Barrier(j->comm);
-    expect_refused(j, j->comm, name, "contradict");
+    expect_refused(j, j->comm, name, "claim a place");
     redset_free(set);
 }
 
