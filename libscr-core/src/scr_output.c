@@ -130,6 +130,8 @@ static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *fil
     int rc = beneath_stat(scr->cache_fd, path, &st, err);
     if (rc == -ENOENT) return err_set(err, rc, "file \"%s\" was not written", name);
     if (rc) return rc;
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -EINVAL, "\"%s\" is not a regular file", name);
     *bytes += (unsigned long)st.st_size;
     return 0;
 }
