@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is kept in the cache, what goes to the prefix folder and when, and under which names."""
+from job import Job, checkpoint, main, restart
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1}
+
+
+def index(job):
+    return tree.read(job.prefix / ".scr/index.scr")
+
+
+def flushed(job):
+    """Names of the datasets that the index calls complete, by id."""
+    found = {}
+    for number, entry in index(job)["DSET"].items():
+        for name, about in entry["DIR"].items():
+            if tree.only(about["COMPLETE"]) == "1":
+                found[int(number)] = name
+    return [found[number] for number in sorted(found)]
+
+
+def series(first, last, **how):
+    return [checkpoint(f"c{number}", **how) for number in range(first, last + 1)]
+
+
+# ---- what leaves the cache ----
+
+def test_sizes():
+    """The newest stay."""
+    for size in (1, 2, 3):
+        with Job(**PAIR, SCR_CACHE_SIZE=size, SCR_FLUSH=0) as job:
+            run = job.run("init", series(1, 5))
+            kept = list(range(6 - size, 6))
+            assert job.cached("n1") == job.cached("n2") == kept, job.cached()
+            run.said("SCR_CACHE_SIZE=1: the last checkpoint leaves the cache before", times=size == 1)
+            job.run("init", restart("c5"), series(6, 7))
+            assert job.cached() == [number + 2 for number in kept], job.cached()
+
+
+def test_newest_checkpoint_stays():
+    """An output that is no checkpoint never drives the last checkpoint out."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("c"), [checkpoint(f"o{i}", flags="o") for i in range(4)],
+                [checkpoint(f"n{i}", flags="0") for i in range(3)], restart("c"))
+        assert job.cached() == [1, 8], job.cached()
+        job.run("init", restart("c"))
+
+
+def test_failed_one_costs_one():
+    with Job(**PAIR, SCR_FLUSH=0, SCR_CACHE_SIZE=2) as job:
+        job.run("init", series(1, 2), [checkpoint(f"bad{i}", valid="0", code="INVALID") for i in range(3)],
+                restart("c2"))
+        assert job.cached() == [2], job.cached()
+        job.run("init", restart("c2"))
+
+
+def test_purge():
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2), SCR_FLUSH=0)
+        job.run("init", "have => 0 =", SCR_CACHE_PURGE=1, SCR_FLUSH=0)
+        assert job.cached() == [], job.cached()
+        job.run("init", series(1, 2), "finalize")
+        run = job.run("init", restart("c2"), SCR_CACHE_PURGE=1)
+        run.said("c2.* is fetched from", times=1)
+
+
+def test_not_distributed():
+    """SCR_DISTRIBUTE=0: nothing cached is used."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        job.run("init", series(1, 2))
+        job.run("init", "have => 0 =", SCR_DISTRIBUTE=0)
+
+
+# ---- what is flushed ----
+
+def test_every_third():
+    with Job(**PAIR, SCR_FLUSH=3) as job:
+        job.run("init", series(1, 7))
+        assert flushed(job) == ["c3", "c6"], flushed(job)
+        job.run("init", restart("c7"), series(8, 8), "finalize")
+        assert flushed(job) == ["c3", "c6", "c8"], flushed(job)
+        job.lose("n1", "n2")
+        job.run("init", restart("c8"), series(9, 9))  # the count goes on
+        assert flushed(job) == ["c3", "c6", "c8", "c9"], flushed(job)
+
+
+def test_never():
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        job.run("init", series(1, 3), "finalize")
+        assert not (job.prefix / ".scr/index.scr").exists()
+
+
+def test_outputs_at_once():
+    """An output is on the prefix folder when it is complete, and it is no restart."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("out", flags="o"), "have => 0", checkpoint("both", flags="co"),
+                checkpoint("plain", flags="0"), checkpoint("c"))
+        assert flushed(job) == ["out", "both"], flushed(job)
+        job.lose("n1", "n2")
+        job.run("init", restart("both"))
+
+
+def test_finalize_flushes_the_newest():
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 3), checkpoint("plain", flags="0"), "finalize")
+        assert flushed(job) == ["c3"], flushed(job)
+        before = (job.prefix / "c3/rank_0").stat()
+        run = job.run("init", restart("c3"), "finalize")
+        run.not_said("is flushed to")  # it is there already
+        assert (job.prefix / "c3/rank_0").stat().st_ino == before.st_ino
+
+
+def test_flush_on_restart():
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2), SCR_FLUSH=0)
+        job.run("init", SCR_FLUSH_ON_RESTART=1)
+        assert flushed(job) == ["c2"], flushed(job)
+
+
+def test_no_room_in_the_prefix_folder():
+    """A flush that fails is an error on every rank; the dataset stays, and the job goes on."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        (job.prefix / "c2").write_text("this is a file")
+        run = job.run("init", series(1, 1), checkpoint("c2", code="FLUSH"), restart("c2"), series(3, 3))
+        run.said(r"error: flush of dataset 2 .*c2", times=1)
+        assert flushed(job) == ["c1", "c3"], flushed(job)
+        assert (job.prefix / "c2").read_text() == "this is a file"
+
+
+# ---- names ----
+
+def test_older_pair():
+    """SCR_Start_checkpoint and SCR_Complete_checkpoint: unnamed, in folders of their own."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        for number in ("1", "2"):
+            job.run("init", f"tag:{number}", "start_checkpoint", "put:state_%r:100",
+                    "complete_checkpoint:1", f"have => 1 scr.dataset.{number}", "finalize")
+            assert (job.prefix / f"scr.dataset.{number}/state_1").stat().st_size == 113
+        again = ["have => 1 scr.dataset.2", "start_restart => scr.dataset.2", "tag:2",
+                 "get:state_%r:100", "complete_restart:1"]
+        job.run("init", again)
+        job.lose("n1", "n2")
+        job.run("init", again)
+        job.run("init", "start_checkpoint", "put:x:1", "complete_checkpoint:!1 => INVALID", again)
+
+
+def test_unnamed():
+    with Job(**PAIR) as job:
+        job.run("init", "start:%N:c", "tag:one", "put:deep/er/f_%r:50", "complete:1", "finalize")
+        assert (job.prefix / "scr.dataset.1/deep/er/f_0").exists()
+        job.lose("n2", "n1")
+        job.run("init", "have => 1 scr.dataset.1", "start_restart", "tag:one", "get:deep/er/f_%r:50",
+                "route:f_%r", "complete_restart:1")
+
+
+def test_files_elsewhere():
+    """A named dataset may have files outside of the folder of its name."""
+    with Job(**PAIR) as job:
+        files = ["a/in_%r:30", "other/out_%r:40", "top_%r:50"]
+        job.run("init", "start:a:c", [f"put:{file}" for file in files], "complete:1", "finalize")
+        assert (job.prefix / "other/out_1").stat().st_size == 53
+        assert (job.prefix / "a/in_1").exists() and (job.prefix / "top_0").exists()
+        again = ["have => 1 a", "start_restart", [f"get:{file}" for file in files], "complete_restart:1"]
+        job.lose("n2")
+        job.run("init", again)
+        job.lose("n1", "n2")
+        job.run("init", again)
+
+
+def test_name_used_twice():
+    """The newer one counts, in the cache and in the prefix folder."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("a", size=900), checkpoint("a", size=100), restart("a", size=100))
+        job.run("init", restart("a", size=100))
+        job.lose("n1", "n2")
+        job.run("init", restart("a", size=100), checkpoint("a", size=2000), restart("a", size=2000))
+        assert flushed(job) == ["a"] and index(job)["DIR"]["a"]["DSET"] == {"3": {}}, index(job)
+
+
+def test_ids_go_on():
+    """No id stands for two datasets, whatever of the first is left."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2), SCR_FLUSH=0)
+        job.run("init", series(3, 3), SCR_FLUSH=0)
+        assert job.cached() == [2, 3], job.cached()
+        job.run("init", series(4, 4), "finalize")
+        job.lose("n1", "n2")
+        job.run("init", series(5, 5), SCR_FLUSH=0)
+        assert job.cached() == [5], job.cached()
+
+
+# ---- current, delete, drop ----
+
+def test_current():
+    with Job(**PAIR, SCR_CACHE_SIZE=4, SCR_FLUSH=1) as job:
+        job.run("init", series(1, 4), "current:c2", restart("c2"))
+        assert job.cached() == [1, 2], job.cached()
+        job.lose("n1", "n2")
+        run = job.run("init", restart("c2"), "current:c3", restart("c3"))
+        run.said("is fetched", times=2)
+        job.run("init", restart("c1"), SCR_CURRENT="c1")
+        job.run("init => NO_DATASET", SCR_CURRENT="no")
+
+
+def test_current_of_the_cache():
+    with Job(**PAIR, SCR_CACHE_SIZE=4, SCR_FLUSH=0) as job:
+        job.run("init", series(1, 3), "current:c2", restart("c2"), "start:new:c", "put:new/rank_%r",
+                "complete:1")
+        job.run("init", restart("new"))
+
+
+def test_delete():
+    with Job(**PAIR, SCR_CACHE_SIZE=4, SCR_FLUSH=1) as job:
+        (job.prefix / "c2").mkdir()
+        (job.prefix / "c2/mine").write_text("not of SCR")
+        job.run("init", series(1, 3), "delete:c3", restart("c2"), "delete:c2", "delete:c2 => NO_DATASET",
+                restart("c1"))
+        assert job.cached() == [1] and flushed(job) == ["c1"], (job.cached(), index(job))
+        assert not (job.prefix / "c3").exists()
+        assert [path.name for path in (job.prefix / "c2").iterdir()] == ["mine"]
+
+
+def test_delete_only_cached():
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        job.run("init", series(1, 2), "delete:c2", restart("c1"), "delete:c1", "have => 0")
+        assert job.cached() == [], job.cached()
+
+
+def test_delete_is_no_restart():
+    """What was offered is gone."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        for call in ("delete:c2", "current:c1"):
+            job.run("init", series(1, 2), "have => 1 c2", call, "start_restart => STATE =",
+                    restart("c1"), "finalize")
+            job.lose("n1", "n2")
+
+
+def test_drop():
+    """The entry goes, the files stay."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", series(1, 2), "drop:c2")
+        assert flushed(job) == ["c1"] and (job.prefix / "c2/rank_0").exists()
+        job.lose("n1", "n2")
+        job.run("init", restart("c1"))
+
+
+# ---- a long run ----
+
+def test_200_checkpoints():
+    """Nothing grows: open files, communicators, folders in the cache."""
+    with Job(2, 2, SCR_FLUSH=50, SCR_DEBUG=0) as job:
+        measure = ["fds", "comms"]
+        run = job.run("init", series(1, 3), restart("c3"), measure, series(4, 203), "have => 1 c203",
+                      measure, restart("c203"), limit=120)
+        for name in measure:
+            first, last = [op["flag"] for op in run.ops if op["op"] == name]
+            assert first == last, (name, first, last)
+        assert min(run.first("comms")["flag"]) > 100
+        assert job.cached() == [202, 203] and flushed(job) == ["c50", "c100", "c150", "c200"]
+        assert len(list(job.control("n1").iterdir())) <= 4, list(job.control("n1").iterdir())
+
+
+if __name__ == "__main__":
+    main(globals())

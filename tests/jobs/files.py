@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files of a dataset: how many, how large, where, and what becomes of those that are missing."""
+from job import Job, checkpoint, main, restart
+import tree
+
+EVERY = ["a/one_%r:1000", "a/deep/er/and/deeper/two_%r:70000", "a/%r/same:30", "a/empty_%r:0"]
+SOME = ["@0,3:a/only:12345", "@2:a/x y 'z\" ä:5"]
+
+
+def put(files=EVERY + SOME):
+    return ["put" + (name if name[0] == "@" else ":" + name) for name in files]
+
+
+def get(files=EVERY + SOME):
+    return ["get" + (name if name[0] == "@" else ":" + name) for name in files]
+
+
+def restart_all(name="a"):
+    return [f"have => 1 {name}", f"start_restart => {name}", get(), "complete_restart:1"]
+
+
+def test_many_kinds():
+    """From the cache, rebuilt, and from the prefix folder."""
+    some = [SOME[1], "@0:a/only:12345", "@3:a/other/only:77"]
+    with Job(4, 1) as job:
+        files = EVERY + some
+        again = ["have => 1 a", "start_restart", get(files), "complete_restart:1"]
+        job.run("init", "start:a:c", put(files), "complete:1", again, "finalize")
+        assert (job.prefix / "a" / "2" / "same").stat().st_size == 30 + 13 * 2
+        assert (job.prefix / "a" / "empty_3").stat().st_size == 0
+        for node in job.nodes():
+            job.lose(node)
+            job.run("init", again)
+        job.lose(*job.nodes())
+        run = job.run("init", again)
+        run.said("is fetched", times=1)
+
+
+def test_nothing_on_some_ranks():
+    with Job(4, 1) as job:
+        files = ["@1:a/one:5000", "@1:a/two:0"]
+        again = ["have => 1 a", "start_restart", get(files), "complete_restart:1"]
+        job.run("init", "start:a:c", put(files), "complete:1", "finalize")
+        job.lose("n2")
+        job.run("init", again)
+        job.lose("n3")
+        job.run("init", again)
+        job.lose(*job.nodes())
+        job.run("init", again)
+
+
+def test_no_files_at_all():
+    with Job(2, 1) as job:
+        again = ["have => 1 a", "start_restart", "complete_restart:1"]
+        job.run("init", "start:a:c", "complete:1", again, "finalize")
+        job.lose("n2")
+        job.run("init", again)
+        job.lose("n1", "n2")
+        job.run("init", again)
+
+
+def test_ways_to_name_a_file():
+    """Absolute, relative to the current folder, through the link that SCR_PREFIX is, and bare."""
+    with Job(2, 1) as job:
+        (job.prefix / "sub").mkdir()
+        link = job.root / "link"
+        link.symlink_to(job.prefix)
+        job.parameters["SCR_PREFIX"] = link
+        run = job.run("init", "start:a:c", f"put:{job.prefix}/a/absolute_%r:10",
+                      f"put:{link}/a/linked_%r:20", "chdir:sub", "put:../a/relative_%r:30",
+                      "put:../a/./b/../simple_%r:40", "complete:1", "have => 1 a", "start_restart => a",
+                      f"get:{job.prefix}/a/absolute_%r:10", f"get:{link}/a/linked_%r:20",
+                      "get:../a/relative_%r:30", "get:../a/./b/../simple_%r:40",
+                      "route:../a/absolute_%r", "route:absolute_%r", "route:a/absolute_%r => ARGUMENT",
+                      "complete_restart:1", "finalize")
+        texts = [op["text"] for op in run.ops if op["op"].startswith("route")]
+        assert texts[0] == texts[1] != texts[2], run
+        names = sorted(path.name for path in (job.prefix / "a").iterdir())
+        assert names == [".scr"] + [f"{name}_{rank}" for name in
+                                    ("absolute", "linked", "relative", "simple") for rank in (0, 1)], names
+
+
+def test_relative_prefix():
+    """SCR_PREFIX relative to where the program starts, and a folder that is not there yet."""
+    with Job(2, 1, SCR_PREFIX="new/folder") as job:
+        job.run("init", "start:a:c", "put:new/folder/a/%r:10", "route:a/%r => ARGUMENT", "complete:1",
+                "finalize")
+        assert (job.prefix / "new/folder/a/1").stat().st_size == 23
+
+
+def test_outside_the_prefix_folder():
+    """Refused, and the rest of the dataset is none the worse."""
+    with Job(2, 1) as job:
+        run = job.run("init", "start:a:c", "route@1:/tmp/x => ARGUMENT", "route@1:../x => ARGUMENT",
+                      f"route@1:{job.root}/prefix2/x => ARGUMENT", "put:a/rank_%r:1000", "complete:1",
+                      restart("a"), "finalize")
+        run.said("rank 1: .*is not below the prefix folder", times=3)
+
+
+def test_one_file_of_two_ranks():
+    """A file belongs to one rank. In the caches of two nodes two may have it, but it is not flushed."""
+    with Job(2, 1) as job:
+        run = job.run("init", checkpoint("a", flags="co"), "start:b:co", "put:b/shared:100",
+                      "complete:1 => FLUSH")
+        run.said("flush of dataset 2 .*shared", times=1)
+        job.lose("n1", "n2")
+        job.run("init", restart("a"), "finalize")
+
+
+def test_routed_twice():
+    with Job(2, 1) as job:
+        job.run("init", "start:a:c", "route:a/rank_%r", "put:a/rank_%r:1000", "route:a/rank_%r",
+                "complete:1", restart("a"), "finalize")
+
+
+def test_file_not_written():
+    with Job(4, 1, SCR_FLUSH=0) as job:
+        run = job.run("init", checkpoint("a"), "start:b:c", "put@0,1,2:b/rank_%r:1000",
+                      "route@3:b/rank_3", "complete:1 => INVALID", checkpoint("c"))
+        run.said("dataset 2.*rank 3: .*b/rank_3.* was not written", times=1)
+        assert job.cached() == [1, 3], job.cached()
+        job.run("init", restart("c"))
+
+
+def test_file_gone_again():
+    with Job(2, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:1000", "unlink@1",
+                "complete:1 => INVALID", restart("a"))
+        assert job.cached() == [1], job.cached()
+
+
+def test_not_a_file():
+    """A folder or a link where the file should be."""
+    with Job(2, 1, SCR_FLUSH=0) as job:
+        # the folder is made for the second file, below the name of the first
+        job.run("init", checkpoint("a"), "start:b:c", "route@1:b/rank_1", "put@1:b/rank_1/deeper:10",
+                "complete:1 => INVALID", restart("a"))
+
+
+def test_not_valid():
+    """One rank is enough; the dataset is gone, what was before it stays."""
+    with Job(4, 1, SCR_FLUSH=1) as job:
+        run = job.run("init", checkpoint("a"), checkpoint("b", valid="!2", code="INVALID"),
+                      checkpoint("c", valid="0", code="INVALID"), restart("a"), checkpoint("d"),
+                      "finalize")
+        run.said(r"dataset 2 \(b\) is not complete and removed: rank 2: the application says", times=1)
+        run.said(r"dataset 3 \(c\) .* on 4 ranks, first rank 0: the application says", times=1)
+        assert job.cached() == [1, 4], job.cached()
+        assert set(tree.read(job.prefix / ".scr/index.scr")["DIR"]) == {"a", "d"}
+        assert not (job.prefix / "b").exists() and not (job.prefix / "c").exists()
+
+
+if __name__ == "__main__":
+    main(globals())

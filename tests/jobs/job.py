@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whole jobs on simulated nodes.
+
+A Job is a folder with a prefix folder and one folder per node. Its runs start tests/jobs/probe.c
+under one mpiexec, in which every rank has the node name and the cache of its node. Each operation
+of a run may say what it has to give on all ranks:
+
+    job.run("init", "start:a:c", "put:a/f_%r:1000", "complete:0 => INVALID", "have => 0")
+
+A word in capitals is the code (SUCCESS where there is none), a number the flag, any other word the
+text ("=2" is the text 2, and "=" is no text); "=> ANY" is content with everything. job.lose("n2") is
+the failure of a node. A scenario script is a set of functions test_*; main() runs them and ends as
+Meson expects it.
+"""
+import ctypes
+import inspect
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+CODES = ["SUCCESS", "FAILURE", "DISABLED", "STATE", "ARGUMENT", "CONFIG", "CACHE", "INVALID",
+         "REDUNDANCY", "FLUSH", "NO_DATASET", "PREFIX"]
+SKIP = 77
+USER, JOB = "tester", "17"
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Skip(Exception):
+    """The test cannot be made here."""
+
+
+# ---- operations ----
+
+def checkpoint(name, size=1000, flags="c", valid="1", code="SUCCESS"):
+    """A checkpoint with one file per rank."""
+    return [f"start:{name}:{flags}", f"put:{name}/rank_%r:{size}", f"complete:{valid} => {code}"]
+
+
+def restart(name, size=1000):
+    """That checkpoint is offered, and every byte of it is right."""
+    return [f"have => 1 {name}", f"start_restart => {name}", f"get:{name}/rank_%r:{size}",
+            "complete_restart:1"]
+
+
+def flat(operations):
+    for operation in operations:
+        if isinstance(operation, str):
+            yield operation
+        else:
+            yield from flat(operation)
+
+
+def complaints(wanted, got):
+    """What is wrong with the results of one operation, as a list."""
+    words = wanted.split()
+    if words == ["ANY"]:
+        return []
+    code, found = 0, []
+    for word in words:
+        if word in CODES:
+            code = CODES.index(word)
+        else:
+            part, value = ("flag", int(word)) if word.isdigit() else ("text", word.removeprefix("="))
+            if set(got.get(part, [])) != {value}:
+                found.append(f"{part} is {got.get(part)}, not {value}")
+    if any(c not in (code, None) for c in got["code"]):
+        found.append(f"code is {got['code']}, not {code} ({CODES[code]})")
+    return found
+
+
+# ---- one run ----
+
+class Run:
+    """What a run printed: ops (decoded lines of probe), out, and what SCR said in err."""
+
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+        self.ops = [json.loads(line) for line in out.splitlines() if line.endswith("}")]
+
+    def __str__(self):
+        return f"exit code {self.code}\n{self.out}{self.err}"
+
+    def check(self, operations, dies):
+        """Compares with what the operations want; dies: the run ends before its script does."""
+        for number, (operation, wanted) in enumerate(operations):
+            if number >= len(self.ops):
+                assert dies, f"nothing came of {operation}\n{self}"
+                break
+            found = complaints(wanted, self.ops[number])
+            assert not found, f"operation {number}, {operation}: {'; '.join(found)}\n{self}"
+        assert (self.code != 0) == dies, f"unexpected exit code\n{self}"
+
+    def first(self, operation):
+        """The results of the first operation that starts so."""
+        return next(op for op in self.ops if op["op"].startswith(operation))
+
+    def said(self, pattern, times=None):
+        """SCR printed lines that match, or so many."""
+        lines = [line for line in self.err.splitlines() if re.search(pattern, line)]
+        assert lines if times is None else len(lines) == times, \
+            f"{len(lines)} lines match {pattern!r}\n{self}"
+
+    def not_said(self, pattern):
+        self.said(pattern, times=0)
+
+
+def descendants():
+    """Ids of all processes that come from this one."""
+    parent = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, IndexError):
+            pass  # it ended just now
+    found, level = [], {os.getpid()}
+    while level:
+        level = {pid for pid, above in parent.items() if above in level}
+        found += level
+    return found
+
+
+def end_all():
+    """Ends what this process started, also what was started by that."""
+    while pids := descendants():
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+        time.sleep(0.01)
+
+
+# ---- a job ----
+
+class Job:
+    def __init__(self, nodes=4, per_node=2, **parameters):
+        shm = pathlib.Path("/dev/shm")
+        base = shm if os.access(shm, os.W_OK) and "TMPDIR" not in os.environ else None
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="scr-job-", dir=base))
+        self.prefix = self.root / "prefix"
+        self.prefix.mkdir()
+        self.layout = [(f"n{i + 1}", per_node) for i in range(nodes)]
+        self.parameters = parameters
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        end_all()
+        shutil.rmtree(self.root)
+
+    # -- places --
+
+    def node(self, node):
+        return self.root / "nodes" / node
+
+    def cache(self, node):
+        return self.node(node) / "cache" / USER / f"scr.{JOB}"
+
+    def control(self, node):
+        return self.node(node) / "cntl" / USER / f"scr.{JOB}" / node
+
+    def nodes(self):
+        return [node for node, _ in self.layout]
+
+    def cached(self, node="n1"):
+        """Ids of the datasets that have a folder in the node's cache."""
+        return sorted(int(folder.name.rsplit(".", 1)[1])
+                      for folder in self.cache(node).glob("scr.dataset.*"))
+
+    def lose(self, *nodes):
+        for node in nodes:
+            shutil.rmtree(self.node(node))
+
+    def replace(self, old, new):
+        """The next run has new where it had old; the same order of ranks."""
+        self.layout = [(new if node == old else node, count) for node, count in self.layout]
+
+    # -- runs --
+
+    def environment(self, parameters):
+        ours = {"SCR_PREFIX": self.prefix, "SCR_JOB_ID": JOB, "SCR_USER_NAME": USER, "SCR_DEBUG": 1,
+                **self.parameters, **parameters}
+        env = {key: value for key, value in os.environ.items()
+               if not re.match("SCR_|SLURM_|PBS_|LSB_|FLUX_", key)}
+        env.update({key: str(value) for key, value in ours.items() if value is not None})
+        return env
+
+    def command(self, operations, layout, of_node):
+        command = [os.environ["JOB_MPIEXEC"], "-genv", "LD_PRELOAD", os.environ["JOB_PRELOAD"]]
+        for number, (node, count) in enumerate(layout):
+            own = {"SCR_NODE_NAME": node, "SCR_CACHE_BASE": self.node(node) / "cache",
+                   "SCR_CNTL_BASE": self.node(node) / "cntl", **of_node.get(node, {})}
+            command += [":"] if number else []
+            command += ["-n", str(count)]
+            for key, value in own.items():
+                command += ["-env", key, str(value)]
+            command += [os.environ["JOB_PROBE"], *operations]
+        return command
+
+    def run(self, *operations, layout=None, dies=False, limit=60, of_node={}, **parameters):
+        """Runs probe and checks what it gave. parameters: SCR_... for all; of_node: per node."""
+        pairs = [operation.partition(" => ")[::2] for operation in flat(operations)]
+        command = self.command([operation for operation, _ in pairs], layout or self.layout, of_node)
+        process = subprocess.Popen(command, cwd=self.prefix, env=self.environment(parameters),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, errors="replace")
+        try:
+            out, err = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            end_all()
+            out, err = process.communicate()
+            raise AssertionError(f"not done after {limit} s\n{out}{err}") from None
+        run = Run(process.returncode, out, err)
+        run.check(pairs, dies)
+        return run
+
+
+# ---- a script ----
+
+def run_one(name, test):
+    start = time.monotonic()
+    try:
+        test()
+        result, text = "ok", ""
+    except Skip as reason:
+        result, text = "skipped", f": {reason}"
+    except Exception as error:
+        where = inspect.trace()
+        lines = [frame.lineno for frame in where if frame.function == name]
+        result, text = "FAILED", f", line {lines[-1] if lines else '?'}: {error!r:.0}{error}"
+    print(f"{name}: {result} ({time.monotonic() - start:.1f} s){text}", flush=True)
+    return result
+
+
+def stop(*_):
+    sys.exit("ended from outside")
+
+
+def main(names):
+    """Runs the functions test_* among names, or those given as arguments."""
+    signal.signal(signal.SIGTERM, stop)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    tests = {name: test for name, test in names.items() if name.startswith("test_")}
+    chosen = sys.argv[1:] or tests
+    results = [run_one(name, tests[name]) for name in chosen]
+    if "FAILED" in results or not results:
+        sys.exit(1)
+    sys.exit(SKIP if set(results) == {"skipped"} else 0)

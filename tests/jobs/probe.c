@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* probe: an MPI program that does with SCR what its arguments say, one operation each,
+ *
+ *     mpiexec -n 4 ./probe init start:a:c put:a/f_%r:1000 complete:1 finalize
+ *
+ * and prints for each a line of JSON with what every rank got:
+ *
+ *     {"op": "complete:1", "code": [0, 0, 0, 0]}
+ *
+ * An operation is VERB, VERB:ARGUMENT, or VERB@RANKS:ARGUMENT for a call that is not
+ * collective and only made on the ranks listed (1,3). In arguments %r is the rank, %L<n>
+ * stands for n letters x, %N for NULL, and "a||b" is a on rank 0 and b on the others. If
+ * the first operation is "bare", MPI is never started. Exit code 3: a collective call did
+ * not give the same on all ranks, or the script was wrong. */
+#include "probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading an operation ---- */
+
+static void expand(const char *from, int rank, char to[PROBE_TEXT])
+{
+    size_t n = 0;
+    while (*from && n < PROBE_TEXT - 16) {
+        if (strncmp(from, "%r", 2) == 0) {
+            n += (size_t)snprintf(to + n, PROBE_TEXT - n, "%d", rank);
+            from += 2;
+        } else if (strncmp(from, "%L", 2) == 0) {
+            char *end;
+            long count = strtol(from + 2, &end, 10);
+            for (; count > 0 && n < PROBE_TEXT - 16; count--)
+                to[n++] = 'x';
+            from = end;
+        } else {
+            to[n++] = *from++;
+        }
+    }
+    to[n] = 0;
+}
+
+static int is_listed(const char *list, int rank)
+{
+    while (list && *list) {
+        char *end;
+        if (strtol(list, &end, 10) == rank) return 1;
+        list = *end == ',' ? end + 1 : "";
+    }
+    return 0;
+}
+
+/* Cuts from arg, "first||second||third", what is for this rank: the last goes on. */
+static const char *choose(const char *arg, int rank, char mine[PROBE_TEXT])
+{
+    const char *end;
+    while ((end = strstr(arg, "||")) && rank-- > 0)
+        arg = end + 2;
+    snprintf(mine, PROBE_TEXT, "%.*s", end ? (int)(end - arg) : PROBE_TEXT - 1, arg);
+    return mine;
+}
+
+/* Runs one operation on this rank. NULL: there is no such verb. */
+static const struct verb *run(struct probe *p, const char *operation, struct result *r)
+{
+    char verb_name[PROBE_TEXT], mine[PROBE_TEXT], arg[PROBE_TEXT];
+    const char *colon = strchr(operation, ':');
+    expand(choose(colon ? colon + 1 : "", p->rank, mine), p->rank, arg);
+    snprintf(verb_name, sizeof verb_name, "%.*s",
+             (int)(colon ? colon - operation : PROBE_TEXT - 1), operation);
+    char *ranks = strchr(verb_name, '@');
+    if (ranks) *ranks++ = 0;
+    const struct verb *verb = probe_verb(verb_name);
+    memset(r, 0, sizeof *r);
+    if (!verb || (verb->collective && ranks)) return NULL;
+    r->here = !ranks || is_listed(ranks, p->rank);
+    if (r->here) verb->run(p, arg, r);
+    return verb;
+}
+
+/* ---- printing ---- */
+
+static void print_text(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x20 || c == '"' || c == '\\')
+            printf("\\u%04x", c);
+        else
+            putchar(c);
+    }
+    putchar('"');
+}
+
+enum part { CODE, FLAG, TEXT };
+
+static void print_part(enum part part, const struct result *r)
+{
+    if (!r->here || (part == FLAG && !r->has_flag) || (part == TEXT && !r->has_text))
+        printf("null");
+    else if (part == TEXT)
+        print_text(r->text);
+    else
+        printf("%d", part == CODE ? r->code : r->flag);
+}
+
+static void print(const char *operation, int ranks, const struct result *all)
+{
+    static const char *const names[] = {"code", "flag", "text"};
+    printf("{\"op\": ");
+    print_text(operation);
+    for (enum part part = CODE; part <= TEXT; part++) {
+        int any = part == CODE;
+        for (int i = 0; i < ranks; i++)
+            any = any || (part == FLAG ? all[i].has_flag : all[i].has_text);
+        if (!any) continue;
+        printf(", \"%s\": [", names[part]);
+        for (int i = 0; i < ranks; i++) {
+            if (i) printf(", ");
+            print_part(part, &all[i]);
+        }
+        putchar(']');
+    }
+    printf("}\n");
+    fflush(stdout);
+}
+
+static int are_same(int ranks, const struct result *all)
+{
+    for (int i = 1; i < ranks; i++)
+        if (memcmp(&all[i], &all[0], sizeof *all) != 0) return 0;
+    return 1;
+}
+
+/* ---- the script ---- */
+
+static int play(struct probe *p, int count, char **operations, int bare)
+{
+    int bad = 0;
+    struct result mine, *all = calloc((size_t)p->ranks, sizeof *all);
+    if (!all) return 3;
+    for (int i = 0; i < count; i++) {
+        const struct verb *verb = run(p, operations[i], &mine);
+        if (bare)
+            all[0] = mine;
+        else
+            MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0,
+                       MPI_COMM_WORLD);
+        if (p->rank == 0) print(operations[i], p->ranks, all);
+        int wrong =
+            !verb || (p->rank == 0 && verb->collective && !are_same(p->ranks, all));
+        if (wrong && p->rank == 0)
+            fprintf(stderr, "probe: %s: %s\n", operations[i],
+                    verb ? "not the same on all ranks" : "no such operation");
+        bad = bad || wrong;
+    }
+    free(all);
+    return bad ? 3 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct probe p = {.ranks = 1};
+    int bare = argc > 1 && strcmp(argv[1], "bare") == 0;
+    if (!bare) {
+        MPI_Init(&argc, &argv);
+        MPI_Comm_rank(MPI_COMM_WORLD, &p.rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &p.ranks);
+    }
+    int code = play(&p, argc - 1, argv + 1, bare);
+    if (!bare) MPI_Finalize();
+    return code;
+}

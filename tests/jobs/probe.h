@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBE_H
+#define PROBE_H
+
+/* What the sources of probe share; see probe.c for what it does.
+ *
+ *     probe.c         the script: reading operations, gathering and printing results
+ *     probe_verbs.c   the operations: calls of SCR, and a few of the program itself
+ *     probe_data.c    contents of files, which can be told from a name
+ *     probe_crash.c   death at the n-th change of a file system */
+
+#include <mpi.h>
+#include <stddef.h>
+
+#define PROBE_TEXT 2100
+
+struct probe {
+    int rank, ranks;
+    char tag[PROBE_TEXT];  /* contents are derived from it: the name of the dataset */
+    char file[PROBE_TEXT]; /* last one given to SCR_Route_file ... */
+    char path[PROBE_TEXT]; /* ... and the answer */
+};
+
+/* What one operation gave on one rank. Plain bytes: it is gathered as such. */
+struct result {
+    int here; /* 0: this rank was not asked */
+    int code;
+    int has_flag, flag;
+    int has_text;
+    char text[PROBE_TEXT];
+};
+
+struct verb {
+    const char *name;
+    int collective; /* all ranks must get the same */
+    void (*run)(struct probe *p, const char *arg, struct result *r);
+};
+
+/* The verb of that name, or NULL. */
+const struct verb *probe_verb(const char *name);
+
+/* Writes (compares) the contents that tag, rank and the last routed file stand for to
+ * (with) the file at p->path. A size of 0 is an empty file; any other grows by 13 bytes
+ * per rank, so that ranks differ. 0, or 1 and why in text. */
+int probe_write(const struct probe *p, long size, char text[PROBE_TEXT]);
+int probe_compare(const struct probe *p, long size, char text[PROBE_TEXT]);
+
+/* From now on the n-th fsync, rename, unlink, or mkdir of this process kills it before it
+ * is done; 0: none does. Returns how many there were since the last call. */
+int probe_crash_at(int n);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The operations of a probe's script. Outputs are filled with something impossible before
+ * each call, so that one that was left alone is seen. */
+#include "probe.h"
+
+#include <dirent.h>
+#include <scr.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define UNTOUCHED "(untouched)"
+
+static void say(struct result *r, const char *text)
+{
+    r->has_text = 1;
+    snprintf(r->text, sizeof r->text, "%s", text);
+}
+
+static void set(char to[PROBE_TEXT], const char *text)
+{
+    snprintf(to, PROBE_TEXT, "%s", text ? text : "");
+}
+
+/* "%N" is no name at all. */
+static const char *or_null(const char *arg)
+{
+    return strcmp(arg, "%N") == 0 ? NULL : arg;
+}
+
+/* What follows the last colon of arg, which is cut there; rest where there is none. */
+static const char *split(const char *arg, char first[PROBE_TEXT], const char *rest)
+{
+    set(first, arg);
+    char *colon = strrchr(first, ':');
+    if (!colon) return rest;
+    *colon = 0;
+    return arg + (colon - first) + 1;
+}
+
+/* ---- begin and end ---- */
+
+static void init(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Init();
+}
+
+/* A communicator of the application, which goes away while SCR runs; arg is the order of
+ * its ranks: 1 as in MPI_COMM_WORLD, -1 reversed. */
+static void init_comm(struct probe *p, const char *arg, struct result *r)
+{
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, p->rank * (atoi(arg) < 0 ? -1 : 1), &comm);
+    r->code = SCR_Init_comm(comm);
+    MPI_Comm_free(&comm);
+}
+
+static void finalize(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Finalize();
+}
+
+static void config(struct probe *p, const char *arg, struct result *r)
+{
+    char *value = (char *)(size_t)SCR_Config(or_null(arg));
+    r->flag = value != NULL;
+    r->has_flag = 1;
+    say(r, value ? value : "");
+    free(value);
+}
+
+/* ---- output ---- */
+
+static void need(struct probe *p, const char *arg, struct result *r)
+{
+    r->flag = -1;
+    r->has_flag = 1;
+    r->code = SCR_Need_checkpoint(or_null(arg) ? &r->flag : NULL);
+}
+
+/* NAME:FLAGS, flags being a number or any of the letters c and o. */
+static void start(struct probe *p, const char *arg, struct result *r)
+{
+    char name[PROBE_TEXT];
+    const char *flags = split(arg, name, "c");
+    int value = (int)strtol(flags, NULL, 0);
+    if (strchr(flags, 'c')) value |= SCR_FLAG_CHECKPOINT;
+    if (strchr(flags, 'o')) value |= SCR_FLAG_OUTPUT;
+    r->code = SCR_Start_output(or_null(name), value);
+    if (r->code == SCR_SUCCESS) set(p->tag, name);
+}
+
+static void start_old(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Start_checkpoint();
+}
+
+static void route(struct probe *p, const char *arg, struct result *r)
+{
+    set(p->path, UNTOUCHED);
+    r->code = SCR_Route_file(or_null(arg), p->path);
+    say(r, p->path);
+    set(p->file, arg);
+}
+
+static void write_size(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = probe_write(p, atol(arg), r->text);
+    if (r->code) r->has_text = 1;
+}
+
+/* FILE:SIZE */
+static void put(struct probe *p, const char *arg, struct result *r)
+{
+    char name[PROBE_TEXT];
+    const char *size = split(arg, name, "1000");
+    route(p, name, r);
+    if (r->code == SCR_SUCCESS) write_size(p, size, r);
+}
+
+/* 1, 0, or !RANK: 0 on that rank and 1 on all others. */
+static int valid(const struct probe *p, const char *arg)
+{
+    return arg[0] == '!' ? atoi(arg + 1) != p->rank : atoi(arg);
+}
+
+static void complete(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Complete_output(valid(p, arg));
+}
+
+static void complete_old(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Complete_checkpoint(valid(p, arg));
+}
+
+/* ---- restart ---- */
+
+static void have(struct probe *p, const char *arg, struct result *r)
+{
+    char name[SCR_MAX_FILENAME] = UNTOUCHED;
+    r->flag = -1;
+    r->has_flag = 1;
+    r->code = or_null(arg) ? SCR_Have_restart(&r->flag, name)
+                           : SCR_Have_restart(&r->flag, NULL);
+    say(r, name);
+}
+
+static void start_restart(struct probe *p, const char *arg, struct result *r)
+{
+    char name[SCR_MAX_FILENAME] = UNTOUCHED;
+    r->code = SCR_Start_restart(or_null(arg) ? name : NULL);
+    say(r, name);
+    if (r->code == SCR_SUCCESS && or_null(arg)) set(p->tag, name);
+}
+
+static void compare(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = probe_compare(p, atol(arg), r->text);
+    if (r->code) r->has_text = 1;
+}
+
+/* FILE:SIZE */
+static void get(struct probe *p, const char *arg, struct result *r)
+{
+    char name[PROBE_TEXT];
+    const char *size = split(arg, name, "1000");
+    route(p, name, r);
+    if (r->code == SCR_SUCCESS) compare(p, size, r);
+}
+
+static void complete_restart(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Complete_restart(valid(p, arg));
+}
+
+/* ---- control ---- */
+
+static void should_exit(struct probe *p, const char *arg, struct result *r)
+{
+    r->flag = -1;
+    r->has_flag = 1;
+    r->code = SCR_Should_exit(or_null(arg) ? &r->flag : NULL);
+}
+
+static void current(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Current(or_null(arg));
+}
+
+static void delete (struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Delete(or_null(arg));
+}
+
+static void drop(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Drop(or_null(arg));
+}
+
+static void version(struct probe *p, const char *arg, struct result *r)
+{
+    say(r, SCR_Get_version());
+}
+
+static void text_of(struct probe *p, const char *arg, struct result *r)
+{
+    say(r, SCR_Strerror(atoi(arg)));
+}
+
+/* ---- the program itself ---- */
+
+/* Contents of unnamed datasets have a name, too. */
+static void tag(struct probe *p, const char *arg, struct result *r)
+{
+    set(p->tag, arg);
+}
+
+static void nothing(struct probe *p, const char *arg, struct result *r)
+{
+}
+
+static void remove_file(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = unlink(p->path) != 0;
+}
+
+static void change_folder(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = chdir(arg) != 0;
+}
+
+static void kill_rank(struct probe *p, const char *arg, struct result *r)
+{
+    raise(SIGKILL);
+}
+
+static void crash(struct probe *p, const char *arg, struct result *r)
+{
+    r->has_flag = 1;
+    r->flag = probe_crash_at(atoi(arg));
+}
+
+static void open_files(struct probe *p, const char *arg, struct result *r)
+{
+    DIR *stream = opendir("/proc/self/fd");
+    r->has_flag = 1;
+    while (stream && readdir(stream))
+        r->flag++;
+    if (stream) closedir(stream);
+}
+
+/* How many communicators can still be made: a leak shows as fewer. */
+static void spare_comms(struct probe *p, const char *arg, struct result *r)
+{
+    enum { MOST = 4096 };
+    static MPI_Comm comms[MOST];
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    r->has_flag = 1;
+    while (r->flag < MOST && MPI_Comm_dup(MPI_COMM_WORLD, &comms[r->flag]) == MPI_SUCCESS)
+        r->flag++;
+    for (int i = 0; i < r->flag; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+static const struct verb verbs[] = {
+    {"init", 1, init},
+    {"init_comm", 1, init_comm},
+    {"finalize", 1, finalize},
+    {"config", 1, config},
+    {"need", 1, need},
+    {"start", 1, start},
+    {"start_checkpoint", 1, start_old},
+    {"route", 0, route},
+    {"write", 0, write_size},
+    {"put", 0, put},
+    {"complete", 1, complete},
+    {"complete_checkpoint", 1, complete_old},
+    {"have", 1, have},
+    {"start_restart", 1, start_restart},
+    {"compare", 0, compare},
+    {"get", 0, get},
+    {"complete_restart", 1, complete_restart},
+    {"exit", 1, should_exit},
+    {"current", 1, current},
+    {"delete", 1, delete},
+    {"drop", 1, drop},
+    {"version", 1, version},
+    {"strerror", 1, text_of},
+    {"bare", 0, nothing},
+    {"tag", 0, tag},
+    {"unlink", 0, remove_file},
+    {"chdir", 0, change_folder},
+    {"kill", 0, kill_rank},
+    {"crash", 0, crash},
+    {"fds", 0, open_files},
+    {"comms", 1, spare_comms},
+};
+
+const struct verb *probe_verb(const char *name)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(verbs[i].name, name) == 0) return &verbs[i];
+    return NULL;
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Restart after failures: which nodes were lost, where the ranks run now, and how many there are."""
+from job import Job, checkpoint, main, restart
+
+FOUR = ["n1", "n2", "n3", "n4"]
+
+
+def placed(nodes):
+    """A layout from the node of each rank."""
+    return [(node, 1) for node in nodes]
+
+
+def test_nothing_lost():
+    with Job() as job:
+        job.run("init", checkpoint("a"), checkpoint("b"), SCR_FLUSH=0)
+        run = job.run("init", restart("b"), "finalize", SCR_FLUSH=0)
+        run.said(r"dataset 2 \(b\) is complete in the cache", times=1)
+        run.not_said("rebuilt")
+        assert not (job.prefix / "b").exists()
+
+
+def test_each_node_lost():
+    """One after the other, with a spare in its place, and work in between."""
+    with Job(SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("c0"))
+        for number, node in enumerate(FOUR):
+            job.lose(node)
+            job.replace(node, f"spare{number}")
+            run = job.run("init", restart(f"c{number}"), checkpoint(f"c{number + 1}"))
+            run.said(rf"\(c{number}\) is complete again: files of 2 of 8 ranks were rebuilt", times=1)
+        job.run("init", restart("c4"))
+        assert not list(job.prefix.glob("c*"))
+
+
+def test_ranks_move():
+    """The same nodes in another order, and ranks dealt out in another way."""
+    with Job(SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a", size=3000))
+        for layout in ([("n3", 2), ("n1", 2), ("n4", 2), ("n2", 2)], placed(2 * FOUR),
+                       [("n4", 1), ("n1", 5), ("n2", 1), ("n3", 1)]):
+            run = job.run("init", restart("a", size=3000), layout=layout)
+            run.not_said("rebuilt")
+            for node, count in layout:
+                files = list(job.cache(node).glob("scr.dataset.1/a/rank_*"))
+                wanted = sum(ranks for other, ranks in layout if other == node)
+                assert len(files) == wanted, (node, files)
+
+
+def test_ranks_move_and_a_node_is_lost():
+    with Job(SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        job.lose("n1")
+        run = job.run("init", restart("b"), layout=placed(["n3", "n4", "n5", "n2"] * 2))
+        run.said("is complete again", times=2)
+
+
+def test_large_files():
+    """More than one piece when files travel, and more than one block when they are rebuilt."""
+    size = 3 * 1024 * 1024 + 5
+    with Job(4, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a", size))
+        job.lose("n4")
+        job.run("init", restart("a", size), layout=placed(["n3", "n5", "n1", "n2"]))
+
+
+def test_more_nodes():
+    with Job(SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        layout = placed(FOUR + ["n5", "n6", "n7", "n8"])
+        run = job.run("init", restart("a"), checkpoint("b"), layout=layout)
+        run.not_said("rebuilt")
+        job.lose("n6")
+        job.run("init", restart("b"), layout=layout)
+
+
+def test_fewer_nodes():
+    """2 nodes with 4 ranks each, then 4 with 2: the set size shows that sets changed."""
+    with Job(2, 4, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        four = [(node, 2) for node in FOUR]
+        job.run("init", restart("a"), checkpoint("b"), layout=four)
+        job.lose("n2")
+        job.run("init", restart("b"), layout=four)
+
+
+def test_two_nodes_lost():
+    """More than XOR can rebuild: the prefix folder has an older one."""
+    with Job() as job:
+        job.run("init", checkpoint("a", flags="co"), checkpoint("b"))
+        job.lose("n2", "n3")
+        run = job.run("init", restart("a"), checkpoint("c"), "finalize")
+        run.said(r"dataset 2 \(b\) is lost from the cache", times=1)
+        run.said(r"dataset 1 \(a\) is fetched from", times=1)
+        job.run("init", restart("c"), "finalize")
+
+
+def test_all_nodes_lost():
+    with Job() as job:
+        job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
+        job.lose(*FOUR)
+        run = job.run("init", restart("b"), "finalize")
+        run.said("is fetched from", times=1)
+        job.lose("n3")
+        run = job.run("init", restart("b"), "finalize")  # what was fetched is protected
+        run.said("is complete again", times=1)
+        job.lose(*FOUR)
+        run = job.run("init", "have => 0 =", "finalize", SCR_FETCH=0)
+
+
+def test_nothing_anywhere():
+    with Job(2, 1) as job:
+        run = job.run("init", "have => 0 =", "start_restart => STATE =", "finalize")
+        run.said("SCR_Have_restart is missing, or gave 0", times=1)
+        job.run("init", checkpoint("a"))
+        job.lose("n1", "n2")
+        job.run("init", "have => 0 =", checkpoint("b"), "have => 1 b", "finalize")
+
+
+def test_node_comes_back():
+    """A node that was away has old datasets, and none of the new ones."""
+    with Job(SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        away = job.root / "away"
+        job.node("n2").rename(away)
+        job.replace("n2", "n5")
+        job.run("init", restart("b"), checkpoint("c"))
+        job.lose("n5")
+        away.rename(job.node("n2"))
+        job.replace("n5", "n2")
+        job.run("init", restart("c"))
+
+
+def test_id_used_twice():
+    """A node comes back with a dataset that has the id, but is not the one."""
+    with Job(SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("old"))
+        away = job.root / "away"
+        job.node("n2").rename(away)
+        job.lose("n1", "n3", "n4")
+        job.run("init", "have => 0", checkpoint("new", size=500))
+        job.lose("n2")
+        away.rename(job.node("n2"))
+        run = job.run("init", restart("new", size=500))
+        run.said(r"dataset 1 \(new\) is complete again", times=1)
+
+
+def test_shared_base():
+    """Nodes that only play their part may share one cache and one control folder."""
+    with Job(SCR_FLUSH=0) as job:
+        base = {"SCR_CACHE_BASE": job.root / "all", "SCR_CNTL_BASE": job.root / "all"}
+        of_node = {node: base for node in FOUR}
+        job.run("init", checkpoint("a"), checkpoint("b"), of_node=of_node)
+        run = job.run("init", restart("b"), checkpoint("c"), of_node=of_node,
+                      layout=placed(["n4", "n3", "n2", "n1"] * 2))
+        run.not_said("rebuilt")
+        job.run("init", restart("c"), of_node=of_node)
+
+
+def test_defaults():
+    """No job id and no user given: the next run finds its cache, another prefix folder does not."""
+    with Job(2, 1) as job:
+        nothing = {"SCR_JOB_ID": None, "SCR_USER_NAME": None, "SCR_PREFIX": None, "SCR_FLUSH": 0}
+        job.run("init", checkpoint("a"), **nothing)
+        job.run("init", restart("a"), **nothing)
+        other = job.root / "other"
+        job.run("init", "have => 0", **{**nothing, "SCR_PREFIX": other})
+        assert (other / ".scr").is_dir()
+
+
+def test_one_node():
+    """XOR over ranks of one node protects nothing: SCR says so, and works."""
+    with Job(1, 4) as job:
+        run = job.run("init", checkpoint("a"), SCR_FLUSH=0)
+        run.said("warning: all 4 ranks are in one failure group.*using SINGLE", times=1)
+        job.run("init", restart("a"), SCR_FLUSH=0)
+    with Job(2, 1) as job:
+        run = job.run("init", checkpoint("a"), SCR_FLUSH=0, SCR_GROUP="WORLD")
+        run.said("warning: all 2 ranks are in one failure group.*using SINGLE", times=1)
+
+
+def test_single():
+    """SINGLE survives the program, and a loss is noticed."""
+    with Job(2, 1, SCR_COPY_TYPE="SINGLE", SCR_FLUSH=0) as job:
+        run = job.run("init", checkpoint("a"))
+        run.not_said("warning")
+        job.run("init", restart("a"))
+        job.lose("n2")
+        run = job.run("init", "have => 0")
+        run.said(r"dataset 1 \(a\) is lost from the cache", times=1)
+
+
+# ---- another number of ranks ----
+
+def test_fewer_ranks():
+    """Noticed, never served, and not destroyed: the right number finds it again."""
+    half = [("n1", 2), ("n2", 2)]
+    with Job(SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("eight"))
+        run = job.run("init", "have => 0 =", checkpoint("four.1"), checkpoint("four.2"),
+                      checkpoint("four.3"), layout=half)
+        run.said(r"dataset 1 \(eight\) in the cache was written by 8 ranks, and this run has 4",
+                 times=1)
+        assert job.cached() == [1, 3, 4], job.cached()
+        run = job.run("init", restart("eight"))
+        run.not_said("rebuilt")
+        run.said("in the cache was written by 4 ranks, and this run has 8", times=2)
+        job.run("init", restart("four.3"), layout=half)
+        job.run("init", "have => 0", layout=half, SCR_CACHE_PURGE=1)
+        assert job.cached() == [], job.cached()
+
+
+def test_more_ranks():
+    with Job(4, 1) as job:
+        job.run("init", checkpoint("a"), SCR_FLUSH=0)
+        twice = [(node, 2) for node in FOUR]
+        run = job.run("init", "have => 0 =", layout=twice)
+        run.said("was written by 4 ranks, and this run has 8", times=1)
+        job.lose("n3")  # after another run came in between
+        run = job.run("init", restart("a"), SCR_FLUSH=0)
+        run.said("is complete again", times=1)
+
+
+def test_other_number_in_prefix():
+    with Job() as job:
+        job.run("init", checkpoint("a"), "finalize")
+        job.lose(*FOUR)
+        run = job.run("init", "have => 0 =", "finalize", layout=[("n1", 2), ("n2", 2)])
+        run.said("a on the prefix folder was written by 8 ranks, and this run has 4", times=1)
+        job.run("init", restart("a"), "finalize")
+
+
+if __name__ == "__main__":
+    main(globals())
