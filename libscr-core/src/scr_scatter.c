@@ -82,10 +82,8 @@ static void read_maps(struct scr *scr, scr_filemap *all)
     char err[SCR_ERR_TEXT] = "";
     kvtree *master = kvtree_new();
     int rc = kvtree_file_read(scr->control_fd, MASTER, master, err);
-    if (rc && rc != -ENOENT) {
-        warn_lost(scr, err);
-        each_control_file(scr, list_if_map, master);
-    }
+    if (rc && rc != -ENOENT) warn_lost(scr, err);
+    if (rc) each_control_file(scr, list_if_map, master);
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(master, "Filemap"));
     for (; e; e = kvtree_elem_next(e)) {
         const char *name = scr_path_basename(kvtree_elem_key(e));
