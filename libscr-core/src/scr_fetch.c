@@ -4,6 +4,7 @@
 #include "scr_context.h"
 
 #include "common/agree_mpi.h"
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_index.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int scr_fetch_candidate(struct scr *scr, int below, scr_dataset *dataset)
 {
@@ -107,6 +109,28 @@ static int protect(struct scr *scr, const scr_dataset *d, int count,
     return rc;
 }
 
+/* Rank 0 compares the summary in the dataset's folder with what the index says. */
+static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
+{
+    scr_dataset found;
+    int folder;
+    if (scr->rank != 0) return 0;
+    char *path = scr_path_join(scr->prefix_real, d->name);
+    int rc = path ? beneath_open_folder(path, &folder, err)
+                  : err_set(err, -ENOMEM, "no memory");
+    free(path);
+    if (!rc) {
+        rc = scr_summary_read(folder, &found, err);
+        close(folder);
+    }
+    if (rc == -ENOENT || rc == -EBADMSG) return FILO_DAMAGED;
+    if (!rc && (found.id != d->id || found.ranks != d->ranks || !found.complete))
+        rc = err_set(err, FILO_DAMAGED,
+                     "its summary is of dataset %d (%d ranks, complete %d)", found.id,
+                     found.ranks, found.complete);
+    return rc;
+}
+
 static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
 {
     scr_place place = {.folder = NULL};
@@ -114,6 +138,7 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     filo_file *files = NULL;
     int ranks, count = 0, rc = scr_place_of(scr, d, &place);
     rc = rc ? rc : scr_dataset_folder_make(scr, d->id, err);
+    rc = rc ? rc : check_summary(scr, d, err);
     rc = agree(scr->world, rc, err);
     rc = rc ? rc
             : filo_read_map(scr->world, place.folder, place.map, &ranks, &count, &files,

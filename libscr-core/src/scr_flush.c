@@ -11,20 +11,31 @@
 #include "records/scr_index.h"
 #include "records/scr_path.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <filo/filo.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* A name that no index has that was set aside before. */
+static void set_aside_name(const struct scr *scr, char name[64])
+{
+    struct stat st;
+    int n = 1;
+    do
+        snprintf(name, 64, SCR_INDEX_NAME ".damaged.%d", n++);
+    while (fstatat(scr->prefix_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0);
+}
 
 int scr_index_load(struct scr *scr, kvtree *index, char *err)
 {
     int rc = scr_index_read(scr->prefix_fd, index, err);
     if (rc != -EBADMSG) return rc;
     char aside[64];
-    snprintf(aside, sizeof aside, ".scr/index.scr.damaged.%lld", (long long)time(NULL));
+    set_aside_name(scr, aside);
     if (renameat(scr->prefix_fd, SCR_INDEX_NAME, scr->prefix_fd, aside) != 0)
         return err_sys(err, -errno, "%s is damaged and cannot be set aside",
                        SCR_INDEX_NAME);

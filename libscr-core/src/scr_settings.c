@@ -23,7 +23,9 @@ static void read_user_file(struct scr *scr, scr_problems *problems)
     }
     const char *prefix = scr_config_get(&scr->config, "SCR_PREFIX", NULL);
     char *path = scr_path_join(prefix ? prefix : ".", "scr.yaml");
-    if (path) scr_config_file_read(path, scr->config.user, problems);
+    /* a prefix folder that cannot be used is told of later, as that */
+    if (path && access(path, F_OK) == 0)
+        scr_config_file_read(path, scr->config.user, problems);
     free(path);
 }
 
