@@ -3,10 +3,16 @@
 #include "records/scr_param.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <kvtree/kvtree.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <yaml.h>
+
+/* Lists and mappings within each other; no parameter needs more than a few. */
+#define DEPTH_MAX 16
 
 struct reader {
     const char *path;
@@ -18,14 +24,16 @@ struct reader {
 static void problem(const struct reader *r, yaml_mark_t mark, const char *text,
                     const char *name)
 {
-    scr_problems_add(r->problems, "%s:%zu:%zu: %s \"%s\"", r->path, mark.line + 1,
+    scr_problems_add(r->problems, "%s:%zu:%zu: %s \"%.100s\"", r->path, mark.line + 1,
                      mark.column + 1, text, name);
 }
 
+/* The text of a node; NULL if it is none, or one with a NUL inside, which C would cut. */
 static const char *scalar(const yaml_node_t *node)
 {
-    return node && node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value
-                                                  : NULL;
+    if (!node || node->type != YAML_SCALAR_NODE) return NULL;
+    const char *text = (const char *)node->data.scalar.value;
+    return strlen(text) == node->data.scalar.length ? text : NULL;
 }
 
 /* Length of the variable's name at text ("$VAR" or "${VAR}"), where it begins, and what
@@ -82,7 +90,7 @@ static void read_pair(const struct reader *r, const yaml_node_t *key,
         problem(r, key->start_mark, "a name was expected", "");
     } else if (!scr_param_find(name)) {
         scr_problems_add(r->problems,
-                         "%s:%zu:%zu: unknown parameter \"%s\"; did you mean %s?",
+                         "%s:%zu:%zu: unknown parameter \"%.100s\"; did you mean %s?",
                          r->path, key->start_mark.line + 1, key->start_mark.column + 1,
                          name, scr_param_nearest(name));
     } else if (kvtree_get(r->layer, name)) {
@@ -93,7 +101,9 @@ static void read_pair(const struct reader *r, const yaml_node_t *key,
         char source[512], *expanded = expand(r, value->start_mark, text);
         snprintf(source, sizeof source, "%s:%zu:%zu", r->path, value->start_mark.line + 1,
                  value->start_mark.column + 1);
-        if (expanded && scr_layer_set(r->layer, name, expanded, source) != 0)
+        if (expanded && !*expanded)
+            problem(r, value->start_mark, "no value for", name);
+        else if (expanded && scr_layer_set(r->layer, name, expanded, source) != 0)
             problem(r, key->start_mark, "no memory for", name);
         free(expanded);
     }
@@ -108,38 +118,102 @@ static void read_document(const struct reader *r)
         return;
     }
     yaml_node_pair_t *pair = top->data.mapping.pairs.start;
-    for (; pair < top->data.mapping.pairs.top; pair++)
+    yaml_node_pair_t *end = top->data.mapping.pairs.top;
+    for (; pair < end && r->problems->count <= SCR_PROBLEMS_SHOWN; pair++)
         read_pair(r, yaml_document_get_node(r->document, pair->key),
                   yaml_document_get_node(r->document, pair->value));
 }
 
-int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems)
+static int not_yaml(const struct reader *r, const yaml_parser_t *parser)
 {
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        int rc = -errno;
-        if (rc != -ENOENT) scr_problems_add(problems, "%s: %s", path, strerror(-rc));
-        return rc;
+    scr_problems_add(r->problems, "%s:%zu:%zu: %s", r->path,
+                     parser->problem_mark.line + 1, parser->problem_mark.column + 1,
+                     parser->problem ? parser->problem : "cannot be read");
+    return -EBADMSG;
+}
+
+/* +1 where lists and mappings begin, -1 where they end. */
+static int step(yaml_event_type_t type)
+{
+    if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT) return 1;
+    return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
+}
+
+/* First the whole file is parsed without keeping anything: it must be YAML, of one
+ * document, and not deeply nested, for which libyaml would need quadratic time. */
+static int scan(const struct reader *r, yaml_parser_t *parser)
+{
+    int rc = 0, depth = 0, documents = 0;
+    yaml_event_type_t type = YAML_NO_EVENT;
+    while (!rc && type != YAML_STREAM_END_EVENT) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(parser, &event)) return not_yaml(r, parser);
+        type = event.type;
+        depth += step(type);
+        documents += type == YAML_DOCUMENT_START_EVENT;
+        if (type == YAML_DOCUMENT_START_EVENT && documents == 2)
+            problem(r, event.start_mark, "there may be one document only, no", "---");
+        if (depth > DEPTH_MAX) {
+            problem(r, event.start_mark, "nested too deeply for", "NAME: value");
+            rc = -EBADMSG;
+        }
+        yaml_event_delete(&event);
     }
+    return rc;
+}
+
+static int load(const struct reader *r, yaml_parser_t *parser)
+{
+    if (!yaml_parser_load(parser, r->document)) return not_yaml(r, parser);
+    read_document(r);
+    yaml_document_delete(r->document);
+    return 0;
+}
+
+static int parse(const struct reader *r, FILE *file,
+                 int (*pass)(const struct reader *, yaml_parser_t *))
+{
     yaml_parser_t parser;
-    yaml_document_t document;
-    int rc = 0;
+    rewind(file);
     if (!yaml_parser_initialize(&parser)) {
-        fclose(file);
-        scr_problems_add(problems, "%s: no memory", path);
+        scr_problems_add(r->problems, "%s: no memory", r->path);
         return -ENOMEM;
     }
     yaml_parser_set_input_file(&parser, file);
-    if (yaml_parser_load(&parser, &document)) {
-        read_document(&(struct reader){path, &document, layer, problems});
-        yaml_document_delete(&document);
-    } else {
-        scr_problems_add(problems, "%s:%zu:%zu: %s", path, parser.problem_mark.line + 1,
-                         parser.problem_mark.column + 1,
-                         parser.problem ? parser.problem : "cannot be read");
-        rc = -EBADMSG;
-    }
+    int rc = pass(r, &parser);
     yaml_parser_delete(&parser);
+    return rc;
+}
+
+/* Opens a file of sensible size. O_NONBLOCK: a pipe without a writer is refused, not
+ * waited for. */
+static int open_file(const char *path, FILE **file, scr_problems *problems)
+{
+    struct stat st;
+    const char *fault = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) return -ENOENT;
+    int rc = fd < 0 || fstat(fd, &st) != 0 ? -errno : 0;
+    if (!rc && !S_ISREG(st.st_mode)) fault = "not a file";
+    if (!rc && !fault && st.st_size > SCR_CONFIG_FILE_MAX) fault = "too large";
+    if (fault) rc = -EINVAL;
+    *file = rc ? NULL : fdopen(fd, "r");
+    if (!rc && !*file) rc = -errno;
+    if (!rc) return 0;
+    if (fd >= 0) close(fd);
+    scr_problems_add(problems, "%s: %s", path, fault ? fault : strerror(-rc));
+    return rc;
+}
+
+int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems)
+{
+    FILE *file;
+    yaml_document_t document;
+    struct reader r = {path, &document, layer, problems};
+    int rc = open_file(path, &file, problems);
+    if (rc) return rc;
+    rc = parse(&r, file, scan);
+    rc = rc ? rc : parse(&r, file, load);
     fclose(file);
     return rc;
 }

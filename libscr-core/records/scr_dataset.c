@@ -6,6 +6,7 @@
 #include "common/errtext.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,21 +29,27 @@ int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree)
     if (!rc && dataset->output) rc = kvtree_util_set_int(tree, "OUTPUT", 1);
     if (!rc && dataset->named) rc = kvtree_util_set_int(tree, "NAMED", 1);
     if (!rc && dataset->scattered) rc = kvtree_util_set_int(tree, "SCATTERED", 1);
-    rc = rc ? rc : kvtree_util_set_int(tree, "RANKS", dataset->ranks);
+    if (!rc && dataset->ranks > 0)
+        rc = kvtree_util_set_int(tree, "RANKS", dataset->ranks);
     rc = rc ? rc : kvtree_util_set_int(tree, "FILES", dataset->files);
     rc = rc ? rc : kvtree_util_set_bytecount(tree, "SIZE", dataset->size);
     return rc ? rc : kvtree_util_set_int(tree, "COMPLETE", dataset->complete);
 }
 
 /* A field that may be missing: *value keeps its default then. */
-static int get_int(const kvtree *tree, const char *key, int low, int *value)
+static int get_int(const kvtree *tree, const char *key, int low, int high, int *value)
 {
     int v;
     int rc = kvtree_util_get_int(tree, key, &v);
     if (rc == -ENOENT) return 0;
-    if (rc || v < low) return -EBADMSG;
+    if (rc || v < low || v > high) return -EBADMSG;
     *value = v;
     return 0;
+}
+
+static int get_flag(const kvtree *tree, const char *key, int *value)
+{
+    return get_int(tree, key, 0, 1, value);
 }
 
 static int get_text(const kvtree *tree, const char *key, char *text, size_t size)
@@ -55,16 +62,25 @@ static int get_text(const kvtree *tree, const char *key, char *text, size_t size
     return 0;
 }
 
+static int check_name(const char *name, char *err)
+{
+    int rc = beneath_check_name(name, err);
+    if (!rc && strncmp(name, ".scr", 4) == 0 && (name[4] == 0 || name[4] == '/'))
+        rc = err_set(err, -EBADMSG, "\"%.200s\" is a folder of SCR itself", name);
+    return rc;
+}
+
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
 {
     scr_dataset d;
     memset(&d, 0, sizeof d);
-    int bad =
-        get_int(tree, "ID", 1, &d.id) || get_int(tree, "CKPT", 0, &d.ckpt) ||
-        get_int(tree, "OUTPUT", 0, &d.output) || get_int(tree, "NAMED", 0, &d.named) ||
-        get_int(tree, "SCATTERED", 0, &d.scattered) ||
-        get_int(tree, "RANKS", 1, &d.ranks) || get_int(tree, "FILES", 0, &d.files) ||
-        get_int(tree, "COMPLETE", 0, &d.complete);
+    int bad = get_int(tree, "ID", 1, SCR_ID_MAX, &d.id) ||
+              get_int(tree, "CKPT", 0, SCR_ID_MAX, &d.ckpt) ||
+              get_flag(tree, "OUTPUT", &d.output) || get_flag(tree, "NAMED", &d.named) ||
+              get_flag(tree, "SCATTERED", &d.scattered) ||
+              get_int(tree, "RANKS", 1, INT_MAX, &d.ranks) ||
+              get_int(tree, "FILES", 0, INT_MAX, &d.files) ||
+              get_flag(tree, "COMPLETE", &d.complete);
     if (bad || d.id == 0)
         return err_set(err, -EBADMSG,
                        "a dataset record has a missing or impossible number");
@@ -72,16 +88,16 @@ int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
     if (rc == -EINVAL)
         return err_set(err, -EBADMSG, "dataset %d has an impossible size", d.id);
     rc = kvtree_util_get_int64(tree, "CREATED", &d.created);
-    if (rc == -EINVAL)
-        return err_set(err, -EBADMSG, "dataset %d has no valid time", d.id);
+    if (rc == -EINVAL || d.created < 0)
+        return err_set(err, -EBADMSG, "dataset %d has an impossible time", d.id);
     if (get_text(tree, "NAME", d.name, sizeof d.name) ||
         get_text(tree, "USER", d.user, sizeof d.user) ||
         get_text(tree, "JOBID", d.job_id, sizeof d.job_id) ||
         get_text(tree, "JOBNAME", d.job_name, sizeof d.job_name) ||
         get_text(tree, "CLUSTER", d.cluster, sizeof d.cluster))
-        return err_set(err, -EBADMSG, "dataset %d has a text that is too long", d.id);
-    if (beneath_check_name(d.name, err))
-        return err_wrap(err, -EBADMSG, "dataset %d", d.id);
+        return err_set(err, -EBADMSG, "dataset %d has a text that is too long or not one",
+                       d.id);
+    if (check_name(d.name, err)) return err_wrap(err, -EBADMSG, "dataset %d", d.id);
     *dataset = d;
     return 0;
 }

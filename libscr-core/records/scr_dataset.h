@@ -11,6 +11,9 @@
 
 #define SCR_NAME_SIZE 1024
 
+/* Higher ids are damage: no job counts that far, and counting on must not overflow. */
+#define SCR_ID_MAX 1000000000
+
 typedef struct scr_dataset {
     int id;        /* counts all datasets of the job, from 1 */
     int ckpt;      /* counts checkpoints, from 1; 0: not a checkpoint */
@@ -18,7 +21,7 @@ typedef struct scr_dataset {
     int named;     /* 1: name was given by the application */
     int scattered; /* 1: on the prefix folder, files lie outside of the dataset's folder
                     */
-    int ranks;     /* size of the run that wrote it */
+    int ranks;     /* size of the run that wrote it; 0: not recorded */
     int files;     /* number of files on all ranks */
     int complete;  /* 1: all ranks called it valid */
     unsigned long size; /* bytes of all files */
@@ -30,8 +33,9 @@ typedef struct scr_dataset {
 /* Writes all fields into tree (which is emptied first). 0 or -ENOMEM. */
 int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
 
-/* Reads and checks: ids, counts and the name must be there and make sense, else -EBADMSG,
- * and err tells. */
+/* Reads and checks: id and name must be there, everything that is there must make sense,
+ * and the name must not lead into SCR's own folder; else -EBADMSG, and err tells. What is
+ * missing is 0 or empty. */
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err);
 
 #endif

@@ -113,15 +113,14 @@ int scr_filemap_remove_dataset(scr_filemap *map, int dset)
 int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target)
 {
     kvtree *of_rank = kvtree_get_kv_int(map, KEY_RANK, rank);
-    if (!of_rank) return 0;
-    kvtree *copy = kvtree_set_kv_int(target, KEY_RANK, rank);
-    if (!copy || kvtree_merge(copy, of_rank) != 0) return -ENOMEM;
     int count, *ids;
     int rc = kvtree_list_int(kvtree_get(of_rank, KEY_DSET), &count, &ids);
-    for (int i = 0; !rc && i < count; i++) {
+    if (rc || count == 0) return rc;
+    for (int i = 0; !rc && i < count; i++)
         if (!entry_made(target, ids[i], rank)) rc = -ENOMEM;
-        if (!rc) scr_filemap_remove_rank(map, ids[i], rank);
-    }
+    rc = rc ? rc : kvtree_merge(kvtree_get_kv_int(target, KEY_RANK, rank), of_rank);
+    for (int i = 0; !rc && i < count; i++)
+        scr_filemap_remove_rank(map, ids[i], rank);
     free(ids);
     return rc;
 }
@@ -176,8 +175,9 @@ static int check_rank(const scr_filemap *map, int rank, const char *owner,
         return err_set(err, -EBADMSG, "rank %d has a dataset id that is not a number",
                        rank);
     for (int i = 0; !rc && i < count; i++) {
-        if (ids[i] < 1)
-            rc = err_set(err, -EBADMSG, "dataset id %d", ids[i]);
+        if (ids[i] < 1 || ids[i] > SCR_ID_MAX || !entry(map, ids[i], rank))
+            rc = err_set(err, -EBADMSG, "rank %d has an impossible dataset id %d", rank,
+                         ids[i]);
         else
             rc = check_files(scr_filemap_files(map, ids[i], rank), owner, ids[i], err);
         kvtree *copy = rc ? NULL : entry_made(target, ids[i], rank);
@@ -197,8 +197,11 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
     if (!rc && scr_filemap_list_ranks(raw, &count, &ranks) != 0)
         rc = err_set(err, -EBADMSG, "%s: a rank that is not a number", name);
     for (int i = 0; !rc && i < count; i++) {
-        rc = ranks[i] < 0 ? err_set(err, -EBADMSG, "rank %d", ranks[i])
-                          : check_rank(raw, ranks[i], owner, good, err);
+        /* "+1" and "01" are numbers, too, but no ranks that SCR writes */
+        if (ranks[i] < 0 || !kvtree_get_kv_int(raw, KEY_RANK, ranks[i]))
+            rc = err_set(err, -EBADMSG, "impossible rank %d", ranks[i]);
+        else
+            rc = check_rank(raw, ranks[i], owner, good, err);
         if (rc) err_wrap(err, rc, "%s", name);
     }
     if (!rc && kvtree_merge(map, good) != 0)

@@ -25,6 +25,8 @@ int scr_flush_file_write(int prefix, const kvtree *flush, char *err)
 int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *location,
                        int on)
 {
+    /* an entry that has no location would only be noise */
+    if (!on && !scr_flush_file_has(flush, dset, location)) return 0;
     kvtree *entry = kvtree_set_kv_int(flush, KEY_DSET, dset);
     if (!entry || kvtree_util_set_str(entry, KEY_DIR, name) != 0) return -ENOMEM;
     if (!on) return kvtree_unset_kv(entry, KEY_LOCATION, location);

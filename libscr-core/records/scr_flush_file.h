@@ -3,8 +3,9 @@
 #define SCR_FLUSH_FILE_H
 
 /* Where cached datasets are: the flush file .scr/flush.scr,
- * DSET/<id>/{LOCATION/{CACHE,PFS}, DIR/<name>, FLUSHING} (SCR Developer Guide 1.2,
- * section 2.19). Scripts read it after a run to see what is still to be saved. */
+ * DSET/<id>/{DIR/<name>, LOCATION/{CACHE,PFS,FLUSHING}} (SCR Developer Guide 1.2,
+ * section 2.19; docs/formats/scr.md). Scripts read it after a run to see what is still to
+ * be saved. */
 
 #include <kvtree/kvtree.h>
 
@@ -18,7 +19,8 @@
 void scr_flush_file_read(int prefix, kvtree *flush);
 int scr_flush_file_write(int prefix, const kvtree *flush, char *err);
 
-/* Sets (on 1) or clears a location of a dataset; name is where it is flushed to. */
+/* Sets (on 1) or clears a location of a dataset; name is where it is flushed to. Clearing
+ * what is not set changes nothing. */
 int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *location,
                        int on);
 int scr_flush_file_has(const kvtree *flush, int dset, const char *location);

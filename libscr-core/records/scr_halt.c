@@ -2,6 +2,7 @@
 /* Halt conditions; see scr_halt.h. */
 #include "records/scr_halt.h"
 
+#include "common/errtext.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
@@ -14,8 +15,9 @@
 
 int scr_halt_read(int prefix, kvtree *halt, char *err)
 {
-    int rc = kvtree_file_read(prefix, SCR_HALT_NAME, halt, err);
-    return rc == -ENOENT ? 0 : rc;
+    char why[ERRTEXT_SIZE];
+    int rc = kvtree_file_read(prefix, SCR_HALT_NAME, halt, why);
+    return rc == 0 || rc == -ENOENT ? 0 : err_set(err, rc, "%s", why);
 }
 
 int scr_halt_write(int prefix, const kvtree *halt, char *err)
@@ -25,11 +27,13 @@ int scr_halt_write(int prefix, const kvtree *halt, char *err)
 
 int scr_halt_check(const kvtree *halt, int64_t now, char reason[128])
 {
-    char *text;
     int left;
     int64_t after, before, seconds = 0;
-    if (kvtree_util_get_str(halt, KEY_REASON, &text) == 0) {
+    const char *text = kvtree_elem_get_first_val(halt, KEY_REASON);
+    if (text) {
         snprintf(reason, 128, "%s", text);
+        for (char *c = reason; *c; c++)
+            if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
         return 1;
     }
     if (kvtree_util_get_int(halt, KEY_LEFT, &left) == 0 && left <= 0) {
@@ -41,13 +45,12 @@ int scr_halt_check(const kvtree *halt, int64_t now, char reason[128])
         return 1;
     }
     kvtree_util_get_int64(halt, KEY_SECONDS, &seconds);
-    if (kvtree_util_get_int64(halt, KEY_BEFORE, &before) == 0 &&
-        now >= before - seconds) {
-        snprintf(reason, 128, "%lld seconds are left until ExitBefore",
-                 (long long)(before - now));
-        return 1;
-    }
-    return 0;
+    if (kvtree_util_get_int64(halt, KEY_BEFORE, &before) != 0) return 0;
+    /* no difference of two numbers out of a file: it may overflow */
+    int64_t remain = before > now ? before - now : 0;
+    if (remain > 0 && remain > seconds) return 0;
+    snprintf(reason, 128, "%lld seconds are left until ExitBefore", (long long)remain);
+    return 1;
 }
 
 int scr_halt_set_reason(kvtree *halt, const char *reason)

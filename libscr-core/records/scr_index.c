@@ -35,9 +35,13 @@ static int check_version(const kvtree *tree, int wanted, const char *name, char 
 
 int scr_index_read(int prefix, scr_index *index, char *err)
 {
-    int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, err);
-    if (rc == -ENOENT) return 0;
-    return rc ? rc : check_version(index, INDEX_VERSION, SCR_INDEX_NAME, err);
+    char why[ERRTEXT_SIZE];
+    int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, why);
+    if (rc == -ENOENT) return kvtree_util_set_int(index, KEY_VERSION, INDEX_VERSION);
+    rc = rc ? err_set(err, rc, "%s", why)
+            : check_version(index, INDEX_VERSION, SCR_INDEX_NAME, err);
+    if (rc) kvtree_unset_all(index);
+    return rc;
 }
 
 int scr_index_write(int prefix, const scr_index *index, char *err)
@@ -86,6 +90,7 @@ int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
 {
     int id = id_of(index, dataset->name);
     if (id && id != dataset->id) scr_index_remove(index, dataset->name);
+    int rc = kvtree_util_set_int(index, KEY_VERSION, INDEX_VERSION);
     kvtree *dir = kvtree_set_kv(index, KEY_DIR, dataset->name);
     kvtree *e = kvtree_set_kv(kvtree_set_kv_int(index, KEY_DSET, dataset->id), KEY_DIR,
                               dataset->name);
@@ -94,7 +99,6 @@ int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
         kvtree_delete(&description);
         return -ENOMEM;
     }
-    int rc = kvtree_util_set_int(index, KEY_VERSION, INDEX_VERSION);
     rc = rc ? rc : kvtree_util_set_int(dir, KEY_DSET, dataset->id);
     rc = rc ? rc : scr_dataset_to_tree(dataset, description);
     rc = rc ? rc : kvtree_util_set_int(e, KEY_COMPLETE, complete);
@@ -123,22 +127,29 @@ int scr_index_mark_failed(scr_index *index, const char *name)
     return e ? stamp(e, KEY_FAILED) : -ENOENT;
 }
 
+/* 1 and the description in an entry if it is one of that very dataset. */
+static int describes(const kvtree *e, int id, const char *name, scr_dataset *dataset)
+{
+    scr_dataset d;
+    if (scr_dataset_from_tree(kvtree_get(e, KEY_DSET), &d, NULL) != 0 || d.id != id ||
+        strcmp(d.name, name) != 0)
+        return 0;
+    *dataset = d;
+    return 1;
+}
+
 int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset)
 {
-    return scr_dataset_from_tree(kvtree_get(entry(index, name), KEY_DSET), dataset,
-                                 NULL) == 0
-               ? 0
-               : -ENOENT;
+    return describes(entry(index, name), id_of(index, name), name, dataset) ? 0 : -ENOENT;
 }
 
 /* 1 and its description if the dataset is a checkpoint that a run may restart from. */
-static int can_fetch(const kvtree *e, const char *name, scr_dataset *dataset)
+static int can_fetch(const kvtree *e, int id, const char *name, scr_dataset *dataset)
 {
     int complete = 0;
     kvtree_util_get_int(e, KEY_COMPLETE, &complete);
     return complete == 1 && !kvtree_get(e, KEY_FAILED) &&
-           scr_dataset_from_tree(kvtree_get(e, KEY_DSET), dataset, NULL) == 0 &&
-           dataset->ckpt > 0 && strcmp(dataset->name, name) == 0;
+           describes(e, id, name, dataset) && dataset->ckpt > 0;
 }
 
 int scr_index_next_fetch(const scr_index *index, int below, scr_dataset *dataset)
@@ -146,7 +157,7 @@ int scr_index_next_fetch(const scr_index *index, int below, scr_dataset *dataset
     scr_dataset candidate, best = {.id = 0};
     const char *current = kvtree_get_val(index, KEY_CURRENT);
     if (below == INT_MAX && current &&
-        can_fetch(entry(index, current), current, &candidate)) {
+        can_fetch(entry(index, current), id_of(index, current), current, &candidate)) {
         *dataset = candidate;
         return 0;
     }
@@ -155,7 +166,8 @@ int scr_index_next_fetch(const scr_index *index, int below, scr_dataset *dataset
          id = kvtree_elem_next(id)) {
         const kvtree *dirs = kvtree_get(kvtree_elem_hash(id), KEY_DIR);
         for (dir = kvtree_elem_first(dirs); dir; dir = kvtree_elem_next(dir))
-            if (can_fetch(kvtree_elem_hash(dir), kvtree_elem_key(dir), &candidate) &&
+            if (can_fetch(kvtree_elem_hash(dir), kvtree_elem_key_int(id),
+                          kvtree_elem_key(dir), &candidate) &&
                 candidate.id < below && candidate.id > best.id)
                 best = candidate;
     }

@@ -19,8 +19,8 @@
 typedef struct kvtree scr_index;
 
 /* Reads the index below the open prefix folder into the empty tree index. A missing file
- * gives an empty index; a damaged one, or one of another version, -EBADMSG with a text.
- */
+ * gives an index without datasets; a damaged one, or one of another version, -EBADMSG
+ * with a text. */
 int scr_index_read(int prefix, scr_index *index, char *err);
 int scr_index_write(int prefix, const scr_index *index, char *err);
 

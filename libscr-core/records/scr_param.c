@@ -18,13 +18,13 @@ const scr_param *scr_param_find(const char *name)
     return NULL;
 }
 
-/* Levenshtein's distance, without regard to case, for names of less than 64 bytes. */
+/* Levenshtein's distance, without regard to case, of the first 64 bytes. */
 static int distance(const char *a, const char *b)
 {
-    int row[65], n = (int)strnlen(b, 64);
+    int row[65], n = (int)strnlen(b, 64), m = (int)strnlen(a, 64);
     for (int j = 0; j <= n; j++)
         row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
+    for (int i = 1; i <= m; i++) {
         int diagonal = row[0];
         row[0] = i;
         for (int j = 1; j <= n; j++) {
@@ -54,12 +54,16 @@ const char *scr_param_nearest(const char *name)
 void scr_problems_add(scr_problems *problems, const char *format, ...)
 {
     char *line = NULL, *longer = NULL;
+    int n, room = problems->count++ - SCR_PROBLEMS_SHOWN;
+    if (room > 0) return;
     va_list args;
     va_start(args, format);
-    int n = vasprintf(&line, format, args);
+    n = room < 0 ? vasprintf(&line, format, args)
+                 : asprintf(&line, "further problems are not shown");
     va_end(args);
-    problems->count++;
     if (n < 0) return;
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
     if (asprintf(&longer, "%s%s\n", problems->text ? problems->text : "", line) >= 0) {
         free(problems->text);
         problems->text = longer;
@@ -141,6 +145,14 @@ const char *scr_config_get(const scr_config *config, const char *name,
     return param ? param->value : NULL;
 }
 
+/* A number of units as a whole number; what is not zero does not become zero. */
+static int round_number(double number, double most, double *whole)
+{
+    if (number >= most || (number > 0 && number < 0.5)) return -ERANGE;
+    *whole = number + 0.5;
+    return 0;
+}
+
 /* Number and unit: the number before the first letter. */
 static int split_unit(const char *text, double *number, const char **unit)
 {
@@ -171,8 +183,9 @@ int scr_parse_bytes(const char *text, uint64_t *bytes)
     }
     if (*unit == 'b' || *unit == 'B') unit++;
     if (*unit) return -EINVAL;
-    if (number * factor >= 18446744073709551615.0) return -ERANGE;
-    *bytes = (uint64_t)(number * factor);
+    if (round_number(number * factor, 18446744073709551615.0, &number) != 0)
+        return -ERANGE;
+    *bytes = (uint64_t)number;
     return 0;
 }
 
@@ -188,8 +201,8 @@ int scr_parse_seconds(const char *text, int64_t *seconds)
     if (split_unit(text, &number, &unit) != 0) return -EINVAL;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (strcasecmp(unit, units[i].unit) != 0) continue;
-        if (number * units[i].factor > 1e15) return -ERANGE;
-        *seconds = (int64_t)(number * units[i].factor);
+        if (round_number(number * units[i].factor, 1e15, &number) != 0) return -ERANGE;
+        *seconds = (int64_t)number;
         return 0;
     }
     return -EINVAL;
@@ -198,7 +211,7 @@ int scr_parse_seconds(const char *text, int64_t *seconds)
 static void bad_value(scr_problems *problems, const char *name, const char *value,
                       const char *source, const char *wanted)
 {
-    scr_problems_add(problems, "%s=\"%s\" (%s): %s", name, value, source, wanted);
+    scr_problems_add(problems, "%s=\"%.100s\" (%s): %s", name, value, source, wanted);
 }
 
 void scr_config_int(const scr_config *config, const char *name, int *value,

@@ -48,16 +48,23 @@ const char *scr_param_nearest(const char *name);
 
 /* ---- problems ---- */
 
+/* Problems beyond this number are counted, but have no line. */
+#define SCR_PROBLEMS_SHOWN 100
+
 typedef struct scr_problems {
     int count;
     char *text; /* one line each, each ended by a newline; NULL when count is 0 */
 } scr_problems;
 
+/* Adds a line. Control characters, which may come out of a file, are replaced by '?'. */
 void scr_problems_add(scr_problems *problems, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void scr_problems_done(scr_problems *problems);
 
 /* ---- layers ---- */
+
+/* Bytes that a configuration file may have. */
+#define SCR_CONFIG_FILE_MAX (1 << 20)
 
 /* A layer is a kvtree <name>/{VALUE/<value>, SOURCE/<where it stands>}. */
 typedef struct scr_config {
@@ -76,8 +83,10 @@ int scr_layer_set(kvtree *layer, const char *name, const char *value, const char
 /* Fills the layer env from this process's environment. */
 int scr_config_capture_env(scr_config *config);
 
-/* Reads a YAML file of NAME: value lines into layer. A missing file is -ENOENT and no
- * problem; all else that is wrong goes to problems. */
+/* Reads a YAML file of NAME: value lines into layer, which is empty. A missing file is
+ * -ENOENT and no problem; all else that is wrong goes to problems, and what is not wrong
+ * to layer. A file that is not YAML, or is no file of at most SCR_CONFIG_FILE_MAX bytes,
+ * gives a negative error, too. */
 int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems);
 
 /* The value in force, not to be freed, and where it comes from; NULL if there is none. An
@@ -94,8 +103,9 @@ void scr_config_seconds(const scr_config *config, const char *name, int64_t *val
 void scr_config_double(const scr_config *config, const char *name, double *value,
                        scr_problems *problems);
 
-/* Text with a unit: bytes ("10GB", "512kb", "1MiB"), seconds ("90", "30min"). 0, -EINVAL
- * or -ERANGE. */
+/* Text with a unit: bytes ("10GB", "512kb", "1MiB"), seconds ("90", "30min"). Parts of a
+ * byte or second are rounded; what is not zero does not become zero. 0, -EINVAL or
+ * -ERANGE. */
 int scr_parse_bytes(const char *text, uint64_t *bytes);
 int scr_parse_seconds(const char *text, int64_t *seconds);
 

@@ -16,11 +16,11 @@ static size_t parent_length(const char *out, size_t length)
 
 char *scr_path_absolute(const char *cwd, const char *path)
 {
-    char *full = path[0] == '/' ? strdup(path) : scr_path_join(cwd, path);
-    if (!full) return NULL;
+    char *full = NULL;
+    if (asprintf(&full, "/%s/%s", path[0] == '/' ? "" : cwd, path) < 0) return NULL;
     size_t length = 0;
-    /* the reduced path is never longer than what was read of it, so it is built in place
-     */
+    /* each component has a slash before it, so the reduced path is never longer than what
+     * was read of it, and is built in place */
     for (const char *part = full; *part;) {
         part += strspn(part, "/");
         size_t n = strcspn(part, "/");
