@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Decisions, beside plain statements of their rules. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "records/scr_decide.h"
+#include <cmocka.h>
+#include <stdio.h>
+
+/* ---- what leaves the cache, and which checkpoint is the newest ---- */
+
+/* 1 if a is the newest checkpoint: nothing newer of that kind is there. */
+static int is_newest(const scr_cached *c, int count, int a)
+{
+    if (c[a].ckpt <= 0) return 0;
+    for (int i = 0; i < count; i++)
+        if (c[i].ckpt > 0 && c[i].id > c[a].id) return 0;
+    return 1;
+}
+
+/* 1 if the rule would rather see a leave than b: the newest checkpoint last of all, else
+ * the older one first. */
+static int leaves_before(const scr_cached *c, int count, int a, int b)
+{
+    int keep_a = is_newest(c, count, a), keep_b = is_newest(c, count, b);
+    return keep_a != keep_b ? keep_b : c[a].id < c[b].id;
+}
+
+static int expected_evict(const scr_cached *c, int count, int capacity)
+{
+    if (count + 1 <= capacity) return -1;
+    for (int a = 0; a < count; a++) {
+        int first = !c[a].flushing;
+        for (int b = 0; b < count; b++)
+            if (b != a && !c[b].flushing && !leaves_before(c, count, a, b)) first = 0;
+        if (first) return a;
+    }
+    return -1;
+}
+
+static int expected_newest(const scr_cached *c, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (is_newest(c, count, i)) return i;
+    return -1;
+}
+
+static void check_cache(const scr_cached *c, int count)
+{
+    assert_int_equal(scr_decide_newest(c, count), expected_newest(c, count));
+    for (int capacity = 0; capacity <= count + 1; capacity++) {
+        int out = scr_decide_evict(c, count, capacity);
+        if (out == expected_evict(c, count, capacity)) continue;
+        for (int i = 0; i < count; i++)
+            printf("id %d ckpt %d flushing %d output %d\n", c[i].id, c[i].ckpt,
+                   c[i].flushing, c[i].output);
+        fail_msg("capacity %d: %d leaves, not %d", capacity, out,
+                 expected_evict(c, count, capacity));
+    }
+}
+
+/* All orders of ids, with all flags for each dataset: each position takes an id that is
+ * not yet used. */
+static int every_cache(scr_cached *c, int count, int at, unsigned used)
+{
+    int checked = 0;
+    if (at == count) {
+        check_cache(c, count);
+        return 1;
+    }
+    for (int id = 1; id <= count; id++) {
+        if (used & 1u << id) continue;
+        for (int flags = 0; flags < 8; flags++) {
+            c[at] = (scr_cached){.id = id * 3,
+                                 .ckpt = flags & 1 ? id * 2 : 0,
+                                 .flushing = flags >> 1 & 1,
+                                 .output = flags >> 2};
+            checked += every_cache(c, count, at + 1, used | 1u << id);
+        }
+    }
+    return checked;
+}
+
+static void every_small_cache(void **state)
+{
+    static const int orders[] = {1, 1, 2, 6, 24};
+    scr_cached cached[4];
+    for (int count = 0, flags = 1; count <= 4; count++, flags *= 8)
+        assert_int_equal(every_cache(cached, count, 0, 0), orders[count] * flags);
+}
+
+/* Making room ends with room, or with nothing that may leave; and the newest checkpoint
+ * is among what is left whenever the cache can hold two. */
+static void making_room_ends(void **state)
+{
+    scr_cached c[6];
+    for (int i = 0; i < 6; i++)
+        c[i] = (scr_cached){.id = i + 1, .ckpt = i < 5 ? i + 1 : 0};
+    for (int capacity = 1; capacity <= 6; capacity++) {
+        scr_cached left[6];
+        int count = 6, out;
+        for (int i = 0; i < 6; i++)
+            left[i] = c[i];
+        while ((out = scr_decide_evict(left, count, capacity)) >= 0) {
+            for (count--; out < count; out++)
+                left[out] = left[out + 1];
+        }
+        assert_int_equal(count, capacity - 1);
+        int newest = scr_decide_newest(left, count);
+        if (capacity >= 2) assert_int_equal(left[newest].ckpt, 5);
+    }
+}
+
+/* ---- when to checkpoint ---- */
+
+static void nothing_configured_asks_for_nothing(void **state)
+{
+    scr_advice a = {.calls = 1000, .since_last = 1e9, .cost = 1};
+    assert_int_equal(scr_decide_checkpoint(&a), 0);
+}
+
+static void halt_asks(void **state)
+{
+    scr_advice a = {.halt = 1};
+    assert_int_equal(scr_decide_checkpoint(&a), 1);
+}
+
+static void interval_asks_every_nth_call(void **state)
+{
+    for (int interval = 1; interval < 5; interval++)
+        for (int calls = 0; calls < 10; calls++) {
+            scr_advice a = {.calls = calls, .interval = interval};
+            assert_int_equal(scr_decide_checkpoint(&a), calls >= interval);
+        }
+}
+
+static void seconds_ask_when_they_are_over(void **state)
+{
+    scr_advice a = {.seconds = 60, .calls = 1000};
+    static const double times[] = {0, 1, 59.999, 60, 60.001, 1e6};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        a.since_last = times[i];
+        assert_int_equal(scr_decide_checkpoint(&a), times[i] >= 60);
+    }
+}
+
+static void overhead_asks_when_it_is_low_enough(void **state)
+{
+    /* 5 s of every 100 s: due once 95 s have passed */
+    scr_advice a = {.overhead = 5, .cost = 5, .calls = 1000};
+    a.since_last = 94.9;
+    assert_int_equal(scr_decide_checkpoint(&a), 0);
+    a.since_last = 95.1;
+    assert_int_equal(scr_decide_checkpoint(&a), 1);
+    a = (scr_advice){.overhead = 5}; /* nothing measured yet */
+    assert_int_equal(scr_decide_checkpoint(&a), 1);
+    a = (scr_advice){.overhead = 100, .cost = 1e6};
+    assert_int_equal(scr_decide_checkpoint(&a), 1);
+}
+
+/* Each rule can ask on its own; none can forbid what another one asks for. */
+static void any_rule_is_enough(void **state)
+{
+    for (int rules = 0; rules < 16; rules++) {
+        scr_advice a = {.halt = rules & 1,
+                        .calls = rules & 2 ? 3 : 2,
+                        .interval = 3,
+                        .since_last = rules & 4 ? 60 : 59,
+                        .seconds = 60,
+                        .cost = rules & 8 ? 0.1 : 100,
+                        .overhead = 1};
+        assert_int_equal(scr_decide_checkpoint(&a), rules != 0);
+    }
+}
+
+/* ---- what to flush ---- */
+
+static void flush_every_nth(void **state)
+{
+    for (int n = 1; n <= 20; n++) {
+        assert_int_equal(scr_decide_flush(n, 0), 0);
+        assert_int_equal(scr_decide_flush(n, -1), 0);
+        assert_int_equal(scr_decide_flush(n, 1), 1);
+        assert_int_equal(scr_decide_flush(n, 3),
+                         n == 3 || n == 6 || n == 9 || n == 12 || n == 15 || n == 18);
+        assert_int_equal(scr_decide_flush(n, 1000), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_small_cache),
+        cmocka_unit_test(making_room_ends),
+        cmocka_unit_test(nothing_configured_asks_for_nothing),
+        cmocka_unit_test(halt_asks),
+        cmocka_unit_test(interval_asks_every_nth_call),
+        cmocka_unit_test(seconds_ask_when_they_are_over),
+        cmocka_unit_test(overhead_asks_when_it_is_low_enough),
+        cmocka_unit_test(any_rule_is_enough),
+        cmocka_unit_test(flush_every_nth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

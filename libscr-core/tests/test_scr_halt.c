@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Halt conditions, one by one and together, and the halt file. */
+#include "records.h"
+#include "records/scr_halt.h"
+#include <errno.h>
+
+#define NOW 1298944000
+
+/* Whether text, as a halt file, halts a run at NOW. */
+static int halts(const char *text, char reason[128])
+{
+    kvtree *halt = text_tree(text);
+    memset(reason, '#', 128);
+    int now = scr_halt_check(halt, NOW, reason);
+    kvtree_delete(&halt);
+    if (now)
+        assert_true(reason[0] && memchr(reason, 0, 128));
+    else
+        assert_int_equal(reason[0], '#');
+    return now;
+}
+
+static void each_condition(void **state)
+{
+    static const struct {
+        const char *text, *reason; /* NULL: goes on */
+    } cases[] = {
+        {"", NULL},
+        {"ExitReason\n  SCR_FINALIZE_CALLED\n", "SCR_FINALIZE_CALLED"},
+        {"ExitReason\n  because I say so\n", "because I say so"},
+        {"ExitReason\n", NULL},
+        {"ExitReason\n  one\n  two\n", "one"},
+        {"ExitReason\n  a\tb\033[2J\n", "a?b?[2J"},
+        {"CheckpointsLeft\n  7\n", NULL},
+        {"CheckpointsLeft\n  1\n", NULL},
+        {"CheckpointsLeft\n  0\n", "the number of checkpoints"},
+        {"CheckpointsLeft\n  -1\n", "the number of checkpoints"},
+        {"ExitAfter\n  1298944001\n", NULL},
+        {"ExitAfter\n  1298944000\n", "ExitAfter"},
+        {"ExitAfter\n  1298943999\n", "ExitAfter"},
+        {"ExitAfter\n  0\n", "ExitAfter"},
+        {"ExitBefore\n  1298944001\n", NULL},
+        {"ExitBefore\n  1298944000\n", "0 seconds are left until ExitBefore"},
+        {"ExitBefore\n  1298000000\n", "0 seconds are left until ExitBefore"},
+        {"HaltSeconds\n  1200\n", NULL},
+        {"ExitBefore\n  1298945201\nHaltSeconds\n  1200\n", NULL},
+        {"ExitBefore\n  1298945200\nHaltSeconds\n  1200\n", "1200 seconds are left"},
+        {"ExitBefore\n  1298944100\nHaltSeconds\n  1200\n", "100 seconds are left"},
+        {"ExitBefore\n  1298944001\nHaltSeconds\n  -5\n", NULL},
+        {"ExitBefore\n  1298944000\nHaltSeconds\n  -5\n", "0 seconds are left"},
+        /* text that is no number is no condition; numbers at the edge do not overflow */
+        {"CheckpointsLeft\n  none\nExitAfter\n  soon\nExitBefore\n  now\n", NULL},
+        {"ExitAfter\n  9223372036854775807\n", NULL},
+        {"ExitAfter\n  9223372036854775808\n", NULL},
+        {"ExitBefore\n  9223372036854775807\nHaltSeconds\n  1\n", NULL},
+        {"ExitBefore\n  9223372036854775807\nHaltSeconds\n  -9223372036854775808\n",
+         NULL},
+        {"ExitBefore\n  -9223372036854775808\nHaltSeconds\n  9223372036854775807\n",
+         "0 seconds are left"},
+        {"ExitBefore\n  9223372036854775807\nHaltSeconds\n  9223372036854775807\n",
+         "seconds are left"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char reason[128];
+        int now = halts(cases[i].text, reason);
+        if (now != (cases[i].reason != NULL)) fail_msg("%s: %d", cases[i].text, now);
+        if (now) assert_says(reason, cases[i].reason);
+    }
+}
+
+/* Any one of the conditions is enough. */
+static void all_together(void **state)
+{
+    static const char *const texts[][2] = {
+        {"CheckpointsLeft\n  7\n", "CheckpointsLeft\n  0\n"},
+        {"ExitAfter\n  1298944800\n", "ExitAfter\n  1298937600\n"},
+        {"ExitBefore\n  1298946000\n", "ExitBefore\n  1298944800\n"},
+        {"", "ExitReason\n  SCR_FINALIZE_CALLED\n"}};
+    for (int set = 0; set < 16; set++) {
+        char text[256] = "HaltSeconds\n  1200\n", reason[128];
+        for (int i = 0; i < 4; i++)
+            strcat(text, texts[i][set >> i & 1]);
+        assert_int_equal(halts(text, reason), set != 0);
+    }
+}
+
+static void long_reason_is_cut(void **state)
+{
+    char reason[128], text[1024] = "ExitReason\n  ";
+    memset(text + strlen(text), 'r', 1000);
+    text[1013] = 0;
+    assert_int_equal(halts(text, reason), 1);
+    assert_int_equal(strlen(reason), 127);
+}
+
+static void no_file_at_all(void **state)
+{
+    char reason[128];
+    assert_int_equal(scr_halt_check(NULL, NOW, reason), 0);
+    assert_int_equal(scr_halt_count_checkpoint(NULL), 0);
+}
+
+static void reason_is_set_and_removed(void **state)
+{
+    char reason[128];
+    kvtree *halt = text_tree("CheckpointsLeft\n  7\n");
+    assert_int_equal(scr_halt_set_reason(halt, "first"), 0);
+    assert_int_equal(scr_halt_set_reason(halt, SCR_HALT_FINALIZED), 0);
+    assert_tree(halt, "CheckpointsLeft\n  7\nExitReason\n  SCR_FINALIZE_CALLED\n");
+    assert_int_equal(scr_halt_check(halt, NOW, reason), 1);
+    assert_int_equal(scr_halt_set_reason(halt, NULL), 0);
+    assert_int_equal(scr_halt_set_reason(halt, NULL), 0);
+    assert_tree(halt, "CheckpointsLeft\n  7\n");
+    kvtree_delete(&halt);
+    assert_true(scr_halt_set_reason(NULL, "x") < 0);
+}
+
+static void checkpoints_are_counted(void **state)
+{
+    char reason[128];
+    kvtree *halt = text_tree("CheckpointsLeft\n  3\nHaltSeconds\n  5\n");
+    for (int left = 2; left >= 0; left--) {
+        int is;
+        assert_int_equal(scr_halt_check(halt, NOW, reason), 0);
+        assert_int_equal(scr_halt_count_checkpoint(halt), 1);
+        assert_int_equal(kvtree_util_get_int(halt, "CheckpointsLeft", &is), 0);
+        assert_int_equal(is, left);
+    }
+    assert_int_equal(scr_halt_check(halt, NOW, reason), 1);
+    assert_int_equal(scr_halt_count_checkpoint(halt), 0); /* does not go below 0 */
+    kvtree_util_set_str(halt, "CheckpointsLeft", "many");
+    assert_int_equal(scr_halt_count_checkpoint(halt), 0);
+    assert_tree(halt, "CheckpointsLeft\n  many\nHaltSeconds\n  5\n");
+    kvtree_delete(&halt);
+}
+
+static void file(void **state)
+{
+    struct scratch *s = *state;
+    const char *text = "CheckpointsLeft\n  7\nExitAfter\n  1298937600\nExitBefore\n"
+                       "  1298944800\nHaltSeconds\n  1200\n";
+    kvtree *halt = text_tree(text), *read = kvtree_new();
+    assert_int_equal(scr_halt_read(s->dir, read, s->err), 0); /* missing: empty */
+    assert_int_equal(kvtree_size(read), 0);
+    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    assert_int_equal(faccessat(s->dir, ".scr/halt.scr", R_OK, 0), 0);
+    assert_int_equal(scr_halt_read(s->dir, read, s->err), 0);
+    assert_tree(read, text);
+    assert_string_equal(s->err, "");
+    kvtree_delete(&halt);
+    kvtree_delete(&read);
+}
+
+static void unusable_file(void **state)
+{
+    struct scratch *s = *state;
+    kvtree *halt = text_tree("HaltSeconds\n  5\n"), *read = kvtree_new();
+    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    scratch_flip(s, SCR_HALT_NAME, 25);
+    assert_int_equal(scr_halt_read(s->dir, read, s->err), -EBADMSG);
+    assert_says(s->err, SCR_HALT_NAME);
+    assert_int_equal(kvtree_size(read), 0);
+    assert_int_equal(unlinkat(s->dir, SCR_HALT_NAME, 0), 0);
+    assert_int_equal(unlinkat(s->dir, ".scr", AT_REMOVEDIR), 0);
+    assert_int_equal(scr_halt_write(s->dir, halt, s->err), -ENOENT);
+    kvtree_delete(&halt);
+    kvtree_delete(&read);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_condition),
+        cmocka_unit_test(all_together),
+        cmocka_unit_test(long_reason_is_cut),
+        cmocka_unit_test(no_file_at_all),
+        cmocka_unit_test(reason_is_set_and_removed),
+        cmocka_unit_test(checkpoints_are_counted),
+        scratch_test(file),
+        scratch_test(unusable_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every call in every state. */
+#include "records.h"
+#include "records/scr_state.h"
+#include <errno.h>
+
+/* Per call: the call that is missing in the states uninitialised, idle, output, restart;
+ * NULL where it is legal. Written from the documentation of the calls, not from the
+ * code. */
+static const struct {
+    scr_call call;
+    const char *name;
+    const char *missing[4];
+} table[] = {
+    {SCR_CALL_INIT,
+     "SCR_Init",
+     {NULL, "SCR_Finalize", "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_FINALIZE,
+     "SCR_Finalize",
+     {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_CONFIG_SET,
+     "SCR_Config",
+     {NULL, "SCR_Finalize", "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_NEED_CHECKPOINT,
+     "SCR_Need_checkpoint",
+     {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_START_OUTPUT,
+     "SCR_Start_output",
+     {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_ROUTE_FILE, "SCR_Route_file", {"SCR_Init", NULL, NULL, NULL}},
+    {SCR_CALL_COMPLETE_OUTPUT,
+     "SCR_Complete_output",
+     {"SCR_Init", "SCR_Start_output", NULL, "SCR_Complete_restart"}},
+    {SCR_CALL_HAVE_RESTART,
+     "SCR_Have_restart",
+     {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_START_RESTART,
+     "SCR_Start_restart",
+     {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_COMPLETE_RESTART,
+     "SCR_Complete_restart",
+     {"SCR_Init", "SCR_Start_restart", "SCR_Complete_output", NULL}},
+    {SCR_CALL_SHOULD_EXIT,
+     "SCR_Should_exit",
+     {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_CURRENT,
+     "SCR_Current",
+     {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_DELETE,
+     "SCR_Delete",
+     {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
+    {SCR_CALL_DROP,
+     "SCR_Drop",
+     {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
+};
+
+#define ROWS (sizeof table / sizeof *table)
+
+static void table_is_whole(void **state)
+{
+    assert_int_equal(ROWS, SCR_CALLS);
+    for (size_t i = 0; i < ROWS; i++) {
+        assert_int_equal(table[i].call, i);
+        assert_string_equal(scr_call_name(table[i].call), table[i].name);
+    }
+}
+
+static void one(scr_state in, size_t row)
+{
+    char err[ERRTEXT_SIZE] = "as before", start[64], end[64];
+    const char *missing = table[row].missing[in];
+    int rc = scr_state_check(in, table[row].call, err);
+    if (!missing) {
+        assert_int_equal(rc, 0);
+        assert_string_equal(err, "as before");
+        return;
+    }
+    assert_int_equal(rc, -EPERM);
+    assert_int_equal(scr_state_check(in, table[row].call, NULL), -EPERM);
+    snprintf(start, sizeof start, "%s: ", table[row].name);
+    snprintf(end, sizeof end, "; %s is missing", missing);
+    assert_int_equal(strncmp(err, start, strlen(start)), 0);
+    assert_says(err, end);
+}
+
+static void every_call_in_every_state(void **state)
+{
+    static const scr_state states[] = {SCR_STATE_UNINITIALISED, SCR_STATE_IDLE,
+                                       SCR_STATE_OUTPUT, SCR_STATE_RESTART};
+    for (size_t s = 0; s < 4; s++)
+        for (size_t row = 0; row < ROWS; row++)
+            one(states[s], row);
+}
+
+/* Following the advice of the messages leads to the call that was wanted. */
+static void advice_leads_on(void **state)
+{
+    /* the state that a call leads to from a state where it is legal; -1: the same */
+    static const int leads_to[SCR_CALLS] = {
+        [SCR_CALL_INIT] = SCR_STATE_IDLE,
+        [SCR_CALL_FINALIZE] = SCR_STATE_UNINITIALISED,
+        [SCR_CALL_START_OUTPUT] = SCR_STATE_OUTPUT,
+        [SCR_CALL_COMPLETE_OUTPUT] = SCR_STATE_IDLE,
+        [SCR_CALL_START_RESTART] = SCR_STATE_RESTART,
+        [SCR_CALL_COMPLETE_RESTART] = SCR_STATE_IDLE,
+    };
+    for (size_t row = 0; row < ROWS; row++)
+        for (int from = 0; from < 4; from++) {
+            int in = from, steps = 0;
+            while (table[row].missing[in]) {
+                size_t next = 0;
+                while (strcmp(table[next].name, table[row].missing[in]) != 0)
+                    next++;
+                assert_int_equal(scr_state_check((scr_state)in, table[next].call, NULL),
+                                 0);
+                in = leads_to[next];
+                assert_true(++steps <= 3);
+            }
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(table_is_whole),
+                                       cmocka_unit_test(every_call_in_every_state),
+                                       cmocka_unit_test(advice_leads_on)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
