@@ -269,8 +269,11 @@ int SCR_Should_exit(int *flag)
 static int check_name(struct scr *scr, const char *name, char *err)
 {
     char first[SCR_NAME_SIZE] = "";
-    int rc = name && name[0] ? 0 : err_set(err, -EINVAL, "no name given");
-    if (!rc) snprintf(first, sizeof first, "%s", name);
+    int rc = 0;
+    if (name && name[0])
+        snprintf(first, sizeof first, "%s", name);
+    else
+        rc = err_set(err, -EINVAL, "no name given");
     MPI_Bcast(first, sizeof first, MPI_CHAR, 0, scr->world);
     if (!rc && strncmp(first, name, sizeof first - 1) != 0)
         rc = err_set(err, -EINVAL, "rank 0 gave name \"%.200s\", here it is \"%.200s\"",
