@@ -69,10 +69,16 @@ static void load_scheme(struct scr *scr, scr_problems *problems)
                          source);
 }
 
-static void check_range(const char *name, int value, int least, scr_problems *problems)
+static void load_int(const scr_config *config, const char *name, int least, int *value,
+                     scr_problems *problems)
 {
-    if (value < least)
-        scr_problems_add(problems, "%s=%d: must be at least %d", name, value, least);
+    const char *source;
+    int before = problems->count;
+    scr_config_int(config, name, value, problems);
+    if (problems->count > before || *value >= least) return;
+    scr_config_get(config, name, &source);
+    scr_problems_add(problems, "%s=%d (%s): must be at least %d", name, *value, source,
+                     least);
 }
 
 static void load_values(struct scr *scr, scr_problems *problems)
@@ -81,18 +87,15 @@ static void load_values(struct scr *scr, scr_problems *problems)
     const scr_config *c = &scr->config;
     scr_config_int(c, "SCR_ENABLE", &s->enable, problems);
     scr_config_int(c, "SCR_DEBUG", &s->debug, problems);
-    scr_config_int(c, "SCR_CACHE_SIZE", &s->cache_size, problems);
-    check_range("SCR_CACHE_SIZE", s->cache_size, 1, problems);
+    load_int(c, "SCR_CACHE_SIZE", 1, &s->cache_size, problems);
     scr_config_int(c, "SCR_CACHE_PURGE", &s->cache_purge, problems);
-    scr_config_int(c, "SCR_SET_SIZE", &s->set_size, problems);
-    check_range("SCR_SET_SIZE", s->set_size, 2, problems);
+    load_int(c, "SCR_SET_SIZE", 2, &s->set_size, problems);
     scr_config_int(c, "SCR_DISTRIBUTE", &s->distribute, problems);
     scr_config_int(c, "SCR_FETCH", &s->fetch, problems);
-    scr_config_int(c, "SCR_FLUSH", &s->flush, problems);
-    check_range("SCR_FLUSH", s->flush, 0, problems);
+    load_int(c, "SCR_FLUSH", 0, &s->flush, problems);
     scr_config_int(c, "SCR_FLUSH_ON_RESTART", &s->flush_on_restart, problems);
     scr_config_int(c, "SCR_CRC_ON_FLUSH", &s->crc_on_flush, problems);
-    scr_config_int(c, "SCR_CHECKPOINT_INTERVAL", &s->interval, problems);
+    load_int(c, "SCR_CHECKPOINT_INTERVAL", 0, &s->interval, problems);
     scr_config_seconds(c, "SCR_CHECKPOINT_SECONDS", &s->seconds, problems);
     scr_config_seconds(c, "SCR_HALT_SECONDS", &s->halt_seconds, problems);
     scr_config_double(c, "SCR_CHECKPOINT_OVERHEAD", &s->overhead, problems);
