@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs SCR from its build folder into a scratch folder, and builds and runs programs against
-# what was installed: with the flags that pkg-config gives, once shared, once static.
+# what was installed: with the flags that pkg-config gives, once shared, once static; and plainly, with
+# the library's name and the place of libraries, where it has to find those that it uses itself.
 #
 # Arguments: build folder, install prefix, library folder below it, compiler command;
 # then LIBRARY=PROGRAM.c=RANKS each. RANKS 0: no MPI. Otherwise the program is built with $MPICC, as
@@ -50,6 +51,8 @@ for argument; do
     [ "$ranks" = 0 ] || cc=("$MPICC")
     "${cc[@]}" -o "$scratch/shared" "$source" "${cflags[@]}" "${shared[@]}"
     "${cc[@]}" -o "$scratch/static" "$source" "${cflags[@]}" "${static[@]}"
+    "${cc[@]}" -o "$scratch/plain" "$source" -I"$installed/include" -L"$installed/$libdir" \
+        -l"$library" -Wl,-rpath,"$installed/$libdir"
     if readelf -d "$scratch/static" | grep 'NEEDED.*libscr'; then
         echo "the static program still needs a shared library of ours"
         exit 1
@@ -58,4 +61,6 @@ for argument; do
         rm -rf "$scratch/work" && mkdir "$scratch/work"
         LD_LIBRARY_PATH=$installed/$libdir run "$scratch/$program" "$ranks"
     done
+    rm -rf "$scratch/work" && mkdir "$scratch/work"
+    LD_LIBRARY_PATH='' run "$scratch/plain" "$ranks"
 done
