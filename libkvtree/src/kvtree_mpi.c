@@ -166,7 +166,7 @@ static int target_of(const kvtree_elem *elem, int ranks, int *rank)
 /* Starts to send every tree of send, or, on a failure, none. */
 static int post_all(struct outbox *box, const struct channel *ch, const kvtree *send)
 {
-    int rc = 0, ranks, rank;
+    int rc = 0, ranks, rank = 0;
     size_t size = 0, pieces = 0;
     kvtree_elem *e;
     MPI_Comm_size(ch->comm, &ranks);
