@@ -106,10 +106,9 @@ static void measure(bench *b, const char *name, int files, size_t size)
 
 int main(int argc, char **argv)
 {
-    static const char *const columns[] = {"files",       "cp -r [MB/s]",
-                                          "axl",         "axl with checksum",
-                                          "time axl/cp", "time axl with checksum/cp",
-                                          NULL};
+    static const char *const columns[] = {
+        "files",   "cp -r [MB/s]",      "axl [MB/s]", "axl, checksum [MB/s]",
+        "time/cp", "time/cp, checksum", NULL};
     bench b;
     bench_begin(&b, argc, argv, columns);
     measure(&b, "1 x 256 MiB", 1, 256 * (size_t)MiB);

@@ -157,9 +157,9 @@ static void measure(bench *b, int ranks)
 int main(int argc, char **argv)
 {
     static const char *const columns[] = {
-        "ranks",       "elements",      "B/elem", "packed B/elem", "build [ns/elem]",
-        "look up",     "pack",          "memcpy", "unpack",        "delete",
-        "pack/memcpy", "unpack/memcpy", NULL};
+        "ranks",        "elements",      "memory [B]",  "packed [B]",  "build [ns]",
+        "look up [ns]", "pack [ns]",     "memcpy [ns]", "unpack [ns]", "delete [ns]",
+        "pack/memcpy",  "unpack/memcpy", NULL};
     bench b;
     bench_begin(&b, argc, argv, columns);
     measure(&b, 1000);

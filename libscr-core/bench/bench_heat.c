@@ -76,8 +76,8 @@ int main(int argc, char **argv)
     static const char *const columns[] = {"points per side",
                                           "KiB/rank",
                                           "time step [ms]",
-                                          "state without SCR",
-                                          "checkpoint with SCR",
+                                          "state without SCR [ms]",
+                                          "checkpoint with SCR [ms]",
                                           "with/without",
                                           NULL};
     bench b;

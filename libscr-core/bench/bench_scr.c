@@ -2,32 +2,21 @@
 /* What a checkpoint costs with SCR: SCR_Start_output to SCR_Complete_output of one file
  * per rank, eight ranks on four simulated nodes, two checkpoints kept, beside the same
  * program that writes and syncs its files, and removes the last but one, without SCR. */
+#include "count.h"
 #include "simulate.h"
 
 #include <scr.h>
-#include <sys/syscall.h>
+
+enum { WITHOUT, WITH, BEYOND, COLLECTIVE, CASES };
 
 typedef struct load {
     const bench *b;
     int rank, turn; /* turn: number of the next checkpoint */
     size_t size;
     char *data;
-    double beyond;  /* seconds of the last checkpoint besides the program's own writing */
-    unsigned syncs; /* of the last checkpoint, on this rank */
+    double beyond; /* seconds of the last checkpoint besides the program's own writing */
+    counts done;   /* by the last checkpoint on this rank */
 } load;
-
-/* Counts the calls of fsync in this process. */
-static unsigned *sync_count(void)
-{
-    static unsigned count;
-    return &count;
-}
-
-int fsync(int fd)
-{
-    ++*sync_count();
-    return (int)syscall(SYS_fsync, fd);
-}
 
 static int write_data(const load *l, const char *path, int sync)
 {
@@ -63,8 +52,8 @@ static double with_scr(void *arg)
     char dataset[64], name[96], path[SCR_MAX_FILENAME];
     snprintf(dataset, sizeof dataset, "%zu.%d", l->size, l->turn++);
     snprintf(name, sizeof name, "%s/rank_%d", dataset, l->rank);
-    unsigned syncs = *sync_count();
     double start = bench_mpi_start(MPI_COMM_WORLD);
+    counts before = *count_now();
     int rc = SCR_Start_output(dataset, SCR_FLAG_CHECKPOINT);
     if (rc == SCR_SUCCESS) rc = SCR_Route_file(name, path);
     double writing = bench_now();
@@ -72,7 +61,9 @@ static double with_scr(void *arg)
     writing = bench_now() - writing;
     rc = SCR_Complete_output(ok);
     double seconds = bench_now() - start;
-    l->syncs = *sync_count() - syncs;
+    counts after = *count_now();
+    l->done =
+        (counts){after.syncs - before.syncs, after.collectives - before.collectives};
     bench_require(l->b, rc == SCR_SUCCESS, SCR_Strerror(rc));
     seconds = bench_mpi_slowest(MPI_COMM_WORLD, seconds);
     l->beyond = seconds - bench_mpi_slowest(MPI_COMM_WORLD, writing);
@@ -85,23 +76,35 @@ static double beyond(void *arg)
     return l->beyond;
 }
 
-static void add_row(bench *b, const char *scheme, const load *l, const double t[3])
+/* What an agreement of all ranks costs here, of which a checkpoint has several. */
+static double collective(void *arg)
 {
-    unsigned syncs = l->syncs;
-    MPI_Allreduce(MPI_IN_PLACE, &syncs, 1, MPI_UNSIGNED, MPI_MAX, MPI_COMM_WORLD);
+    int one = 1, sum;
+    (void)arg;
+    double start = bench_mpi_start(MPI_COMM_WORLD);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return bench_mpi_slowest(MPI_COMM_WORLD, bench_now() - start);
+}
+
+static void add_row(bench *b, const char *scheme, const load *l, const double t[])
+{
+    int most[2] = {l->done.syncs, l->done.collectives};
+    MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     bench_text(b, scheme);
     bench_number(b, (double)l->size / KiB);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < CASES; i++)
         bench_number(b, 1e3 * t[i]);
-    bench_number(b, t[1] / t[0]);
-    bench_number(b, syncs);
+    bench_number(b, t[WITH] / t[WITHOUT]);
+    bench_number(b, most[0]);
+    bench_number(b, most[1]);
 }
 
 static void measure(bench *b, const char *scheme, size_t size)
 {
     load l = {.b = b, .size = size, .data = malloc(size)};
-    const bench_case cases[] = {{without_scr, &l}, {with_scr, &l}, {beyond, &l}};
-    double t[3];
+    const bench_case cases[] = {
+        {without_scr, &l}, {with_scr, &l}, {beyond, &l}, {collective, NULL}};
+    double t[CASES];
     bench_require(b, l.data != NULL, "no memory");
     bench_fill(l.data, size);
     MPI_Comm_rank(MPI_COMM_WORLD, &l.rank);
@@ -111,7 +114,7 @@ static void measure(bench *b, const char *scheme, size_t size)
         without_scr(&l);
         with_scr(&l);
     }
-    bench_measure(b, 3, cases, t);
+    bench_measure(b, CASES, cases, t);
     add_row(b, scheme, &l, t);
     SCR_Finalize();
     free(l.data);
@@ -119,9 +122,16 @@ static void measure(bench *b, const char *scheme, size_t size)
 
 int main(int argc, char **argv)
 {
-    static const char *const columns[] = {
-        "scheme",        "KiB/rank",     "without SCR [ms]", "with SCR",
-        "beyond writes", "with/without", "fsync/rank",       NULL};
+    static const char *const columns[] = {"scheme",
+                                          "KiB/rank",
+                                          "without SCR [ms]",
+                                          "with SCR [ms]",
+                                          "beyond writes [ms]",
+                                          "one Allreduce [ms]",
+                                          "with/without",
+                                          "fsync/rank",
+                                          "collectives/rank",
+                                          NULL};
     bench b;
     bench_mpi_begin(&b, &argc, &argv, columns);
     measure(&b, "SINGLE", KiB);
