@@ -8,7 +8,8 @@
  *     {"op": "complete:1", "code": [0, 0, 0, 0]}
  *
  * An operation is VERB, VERB:ARGUMENT, or VERB@RANKS:ARGUMENT for a call that is not
- * collective and only made on the ranks listed (1,3). In arguments %r is the rank, %L<n>
+ * collective and only made on the ranks listed (1,3). In arguments %r is the rank, %T
+ * the dataset, %L<n>
  * stands for n letters x, %N for NULL, and "a||b" is a on rank 0 and b on the others. If
  * the first operation is "bare", MPI is never started. Exit code 3: a collective call did
  * not give the same on all ranks, or the script was wrong. */
@@ -20,12 +21,15 @@
 
 /* ---- reading an operation ---- */
 
-static void expand(const char *from, int rank, char to[PROBE_TEXT])
+static void expand(const char *from, const struct probe *p, char to[PROBE_TEXT])
 {
     size_t n = 0;
     while (*from && n < PROBE_TEXT - 16) {
         if (strncmp(from, "%r", 2) == 0) {
-            n += (size_t)snprintf(to + n, PROBE_TEXT - n, "%d", rank);
+            n += (size_t)snprintf(to + n, PROBE_TEXT - n, "%d", p->rank);
+            from += 2;
+        } else if (strncmp(from, "%T", 2) == 0) {
+            n += (size_t)snprintf(to + n, PROBE_TEXT - n, "%.200s", p->tag);
             from += 2;
         } else if (strncmp(from, "%L", 2) == 0) {
             char *end;
@@ -65,7 +69,7 @@ static const struct verb *run(struct probe *p, const char *operation, struct res
 {
     char verb_name[PROBE_TEXT], mine[PROBE_TEXT], arg[PROBE_TEXT];
     const char *colon = strchr(operation, ':');
-    expand(choose(colon ? colon + 1 : "", p->rank, mine), p->rank, arg);
+    expand(choose(colon ? colon + 1 : "", p->rank, mine), p, arg);
     snprintf(verb_name, sizeof verb_name, "%.*s",
              (int)(colon ? colon - operation : PROBE_TEXT - 1), operation);
     char *ranks = strchr(verb_name, '@');

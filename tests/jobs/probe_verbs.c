@@ -4,6 +4,7 @@
 #include "probe.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <scr.h>
 #include <signal.h>
 #include <stdio.h>
@@ -232,6 +233,11 @@ static void change_folder(struct probe *p, const char *arg, struct result *r)
     r->code = chdir(arg) != 0;
 }
 
+static void milliseconds(struct probe *p, const char *arg, struct result *r)
+{
+    poll(NULL, 0, atoi(arg));
+}
+
 static void kill_rank(struct probe *p, const char *arg, struct result *r)
 {
     raise(SIGKILL);
@@ -293,6 +299,7 @@ static const struct verb verbs[] = {
     {"tag", 0, tag},
     {"unlink", 0, remove_file},
     {"chdir", 0, change_folder},
+    {"sleep", 0, milliseconds},
     {"kill", 0, kill_rank},
     {"crash", 0, crash},
     {"fds", 0, open_files},

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Damage on the nodes: records, cached files and redundancy files, and folders of somebody else. The
+bytes that a restart gets are right, or it says that there is none."""
+import os
+import shutil
+import subprocess
+
+from job import Job, checkpoint, main, restart, Skip
+import damage
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0}
+
+
+def protected(job, node):
+    """What a restart made good can be rebuilt from again."""
+    job.lose(node)
+    job.run("init", restart("a"))
+
+
+# ---- records ----
+
+def test_filemap():
+    """A filemap that is damaged counts as lost; redundancy brings the files back."""
+    with Job(2, 2, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        for hurt in damage.EVERY:
+            hurt(job.control("n2") / "filemap_1.scriinfo")
+            run = job.run("init", restart("a"))
+            run.said("warning: node n2: a control file .*counts as lost", times=hurt != damage.remove)
+        protected(job, "n1")
+
+
+def test_all_filemaps_of_a_node():
+    with Job(2, 2, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        for hurt in (damage.garbage, damage.remove):
+            for path in job.control("n1").iterdir():
+                hurt(path)
+            job.run("init", restart("a"))
+        protected(job, "n2")
+
+
+def test_all_filemaps():
+    """Without any record the cache is of no use, and what is in it is removed."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"), SCR_FLUSH=1)
+        for node in job.nodes():
+            for path in job.control(node).iterdir():
+                damage.garbage(path)
+        run = job.run("init", restart("a"))
+        run.said("a.* is fetched from", times=1)
+
+
+def test_master_filemap():
+    """It only names the filemaps; without it they are found by their names."""
+    with Job(2, 2, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        for hurt in damage.EVERY:
+            for node in job.nodes():
+                hurt(job.control(node) / "filemap.scriinfo")
+            run = job.run("init", restart("a"))
+            run.not_said("rebuilt|complete again")
+
+
+def hostile(change):
+    """A job whose filemap of n2 was changed by somebody who knows the format, and who knows of a
+    file that is none of its business."""
+    with Job(**PAIR) as job:
+        victim = job.root / "victim"
+        victim.write_text("do not touch")
+        job.run("init", checkpoint("a"))
+        path = job.control("n2") / "filemap_0.scriinfo"
+        map_ = tree.read(path)
+        change(map_["RANK"]["1"]["DSET"], victim, job)
+        tree.write(path, map_)
+        run = job.run("init", restart("a"))
+        protected(job, "n1")
+        assert victim.read_text() == "do not touch"
+        return run
+
+
+def rename_file(sets, to):
+    files = sets["1"]["FILE"]
+    name = next(name for name in files if name.endswith("rank_1"))
+    files[to] = files.pop(name)
+
+
+def test_hostile_path():
+    for way in ("{victim}", "{cache}/scr.dataset.1/../../../../../../victim", "a/rank_1",
+                "{cache}/scr.dataset.1/", "{cache}/scr.dataset.1/a/" + 2000 * "x",
+                "{cache}/scr.dataset.2/a/rank_1"):
+        def change(sets, victim, job):
+            rename_file(sets, way.format(victim=victim, cache=job.cache("n2")))
+        hostile(change).said("warning: node n2.*counts as lost", times=1)
+
+
+def test_hostile_numbers():
+    def negative_id(sets, victim, job):
+        sets["-1"] = sets.pop("1")
+
+    def no_number(sets, victim, job):
+        sets["one"] = sets.pop("1")
+
+    def huge_size(sets, victim, job):
+        for about in sets["1"]["FILE"].values():
+            about["SIZE"] = {str(2 ** 63 - 1): {}}
+
+    def no_size(sets, victim, job):
+        for about in sets["1"]["FILE"].values():
+            about["SIZE"] = {"much": {}}
+
+    def many_files(sets, victim, job):
+        sets["1"]["FILES"] = {"2000000000": {}}
+
+    def other_ranks(sets, victim, job):
+        sets["1"]["DATADESC"]["RANKS"] = {"2000000000": {}}
+
+    def bad_name(sets, victim, job):
+        sets["1"]["DATADESC"]["NAME"] = {"../victim": {}}
+
+    for change in (negative_id, no_number, huge_size, no_size, many_files, other_ranks, bad_name):
+        hostile(change)
+
+
+def test_hostile_master():
+    """It cannot make SCR read a filemap elsewhere."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        other = job.root / "filemap_0.scriinfo"
+        shutil.copy(job.control("n2") / "filemap_0.scriinfo", other)
+        (job.control("n2") / "filemap_0.scriinfo").unlink()
+        for name in (str(other), "../" * 6 + other.name, "../" * 30 + "etc/passwd", "", "/", ".."):
+            tree.write(job.control("n2") / "filemap.scriinfo", {"Filemap": {name: {}}})
+            job.run("init", restart("a"))
+
+
+# ---- files ----
+
+def of_rank(job, node, pattern):
+    found = sorted(job.cache(node).glob(f"scr.dataset.1/{pattern}"))
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_data():
+    with Job(2, 2, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        for hurt in damage.EVERY:
+            hurt(of_rank(job, "n2", "a/rank_2"))
+            run = job.run("init", restart("a"))
+            run.said("is complete again: files of 1 of 4 ranks", times=1)
+
+
+def test_redundancy_file():
+    """Damaged today, needed tomorrow."""
+    with Job(3, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        for hurt in damage.EVERY:
+            hurt(of_rank(job, "n2", "*.xor"))
+            run = job.run("init", restart("a"))
+            run.said("is complete again: files of 1 of 3 ranks", times=1)
+        job.lose("n1")
+        job.run("init", restart("a"))
+
+
+def test_one_file_of_each():
+    """All members of a set have lost something: more than can be rebuilt."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a", flags="co"), checkpoint("b"))
+        for node, rank in (("n1", 0), ("n2", 1)):
+            damage.flip(job.cache(node) / f"scr.dataset.2/b/rank_{rank}")
+        run = job.run("init", restart("a"))
+        run.said(r"dataset 2 \(b\) is lost from the cache", times=1)
+
+
+def test_damaged_and_lost():
+    with Job(4, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        job.lose("n1")
+        damage.flip(of_rank(job, "n3", "a/rank_2"))
+        run = job.run("init", "have => 0 =")
+        run.said(r"dataset 1 \(a\) is lost from the cache", times=1)
+
+
+def test_link_instead_of_a_file():
+    """What a link points to is neither read nor written."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        path = of_rank(job, "n2", "a/rank_1")
+        victim = job.root / "victim"
+        shutil.copy(path, victim)
+        damage.flip(victim)
+        before = victim.read_bytes()
+        path.unlink()
+        path.symlink_to(victim)
+        job.run("init", restart("a"))
+        assert victim.read_bytes() == before and not path.is_symlink()
+
+
+def test_leftovers():
+    """Folders that no record knows are removed, all else is left alone."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        for name in ("scr.dataset.9", "scr.dataset.x", "mine"):
+            (job.cache("n2") / name / "deep").mkdir(parents=True)
+            (job.cache("n2") / name / "deep/file").write_text("x")
+        (job.cache("n2") / "scr.dataset.9/link").symlink_to(job.root)
+        run = job.run("init", restart("a"))
+        run.said("left of dataset 9", times=1)
+        assert sorted(path.name for path in job.cache("n2").iterdir()) == \
+            ["mine", "scr.dataset.1", "scr.dataset.x"]
+
+
+# ---- folders ----
+
+def refused(job, path, reason=""):
+    """SCR_Init fails on all ranks, says where, and leaves the other node as it was."""
+    run = job.run("init => CACHE", "have => STATE 0 =", "route:x => STATE x")
+    run.said(f"error: .*node n2: .*{path}.*{reason}", times=1)
+
+
+def folders(job):
+    """Above the cache and the control folder of n2."""
+    return [job.node("n2") / which / "tester" for which in ("cache", "cntl")]
+
+
+def test_folder_of_somebody_else():
+    if os.geteuid() != 0:
+        raise Skip("only root can give folders away")
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        for folder in folders(job) + [job.cache("n2"), job.control("n2")]:
+            os.chown(folder, 12345, -1)
+            refused(job, folder.name, "12345")
+            os.chown(folder, 0, -1)
+            job.run("init", restart("a"))
+
+
+def test_folder_that_others_may_write_to():
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        for folder in folders(job):
+            folder.chmod(0o777)
+            refused(job, folder.name)
+            folder.chmod(0o700)
+            job.run("init", restart("a"))
+
+
+def test_link_to_another_folder():
+    """Planted where SCR would make its folder."""
+    for number in (0, 1):
+        with Job(**PAIR) as job:
+            elsewhere, folder = job.root / "elsewhere", folders(job)[number]
+            elsewhere.mkdir(mode=0o700)
+            folder.parent.mkdir(parents=True)
+            folder.symlink_to(elsewhere)
+            refused(job, folder.name)
+            assert not list(elsewhere.iterdir())
+
+
+def test_no_folder():
+    """A base below a regular file, and one that is not absolute."""
+    with Job(**PAIR) as job:
+        (job.root / "file").write_text("")
+        for name in ("SCR_CACHE_BASE", "SCR_CNTL_BASE"):
+            for base in (job.root / "file/base", "relative"):
+                run = job.run("init => CACHE", of_node={"n2": {name: base}})
+                run.said(f"error: .*node n2: .*{name}.*{base}", times=1)
+
+
+def test_private():
+    """Nobody else can look into what SCR makes."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        for folder in folders(job) + [job.cache("n2"), job.control("n2")]:
+            assert folder.stat().st_mode & 0o777 == 0o700, folder
+        for path in job.node("n2").rglob("*.scriinfo"):
+            assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_full_cache():
+    """No room for the redundancy data on one node: the dataset fails, the job goes on."""
+    with Job(4, 1, SCR_FLUSH=0) as job:
+        base = job.node("n2") / "cache"
+        base.mkdir(parents=True)
+        mount = ["mount", "-t", "tmpfs", "-o", "size=300k,mode=0700", "tmpfs", base]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+            raise Skip("no file system could be mounted")
+        try:
+            run = job.run("init", checkpoint("a", size=10000),
+                          checkpoint("b", size=250000, code="REDUNDANCY"),
+                          checkpoint("c", size=10000), restart("c", size=10000))
+            run.said(r"dataset 2 \(b\).*No space left on device", times=1)
+            run = job.run("init", restart("c", size=10000))
+        finally:
+            subprocess.run(["umount", base], check=True)
+
+
+if __name__ == "__main__":
+    main(globals())

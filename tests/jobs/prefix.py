@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The prefix folder: what is damaged there is noticed, said, and kept; the next older checkpoint is
+offered."""
+import time
+
+from job import Job, checkpoint, main, restart
+import damage
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
+
+
+def entry(job, name):
+    index = tree.read(job.prefix / ".scr/index.scr")
+    number = tree.only(index["DIR"][name]["DSET"])
+    return index["DSET"][number]["DIR"][name]
+
+
+def lose_all(job):
+    job.lose(*job.nodes())
+
+
+def two_flushed(job):
+    """c1 and c2 on the prefix folder, and nothing in the cache."""
+    job.run("init", checkpoint("c1"), checkpoint("c2"))
+    lose_all(job)
+
+
+# ---- the index ----
+
+def test_damaged_index():
+    """Set aside, byte for byte, and said; a new one begins with the next flush."""
+    for hurt in damage.CONTENTS:
+        with Job(**PAIR) as job:
+            index = job.prefix / ".scr/index.scr"
+            two_flushed(job)
+            hurt(index)
+            bytes_ = index.read_bytes()
+            run = job.run("init", "have => 0 =", checkpoint("c3"), "finalize")
+            run.said("warning: .*index.scr.*is set aside as", times=1)
+            aside = list(index.parent.glob("index.scr.damaged*"))
+            assert [path.read_bytes() for path in aside] == [bytes_], aside
+            lose_all(job)
+            job.run("init", restart("c3"))
+
+
+def test_damaged_again():
+    """What was set aside before stays."""
+    with Job(**PAIR) as job:
+        index = job.prefix / ".scr/index.scr"
+        texts = {"not an index", "nor is this", "and this is no index"}
+        for text in texts:
+            index.parent.mkdir(exist_ok=True)
+            index.write_text(text)
+            job.run("init", "have => 0 =")
+        assert {path.read_text() for path in index.parent.glob("index.scr.damaged*")} == texts
+
+
+def test_damaged_index_and_cache():
+    """The cache does not need it."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"))
+        damage.garbage(job.prefix / ".scr/index.scr")
+        run = job.run("init", restart("c2"), checkpoint("c3"), restart("c3"))
+        run.said("is set aside as", times=1)
+
+
+def test_index_damaged_during_the_run():
+    with Job(**PAIR) as job:
+        hurt = ["route@0:.scr/index.scr", "write@0:70"]  # outside of a phase names stay as they are
+        run = job.run("init", checkpoint("c1"), hurt, checkpoint("c2"), hurt, "delete:c2", "finalize")
+        run.said("is set aside as", times=2)
+        lose_all(job)
+        run = job.run("init", "have => 0 =")
+
+
+def test_index_of_the_future():
+    """Of a version that this program does not know: nothing is guessed, nothing is lost."""
+    with Job(**PAIR) as job:
+        index = job.prefix / ".scr/index.scr"
+        two_flushed(job)
+        tree.write(index, {**tree.read(index), "VERSION": {"99": {}}})
+        bytes_ = index.read_bytes()
+        run = job.run("init", "have => 0 =")
+        run.said("version 99", times=1)
+        assert bytes_ in [path.read_bytes() for path in index.parent.glob("index.scr*")]
+
+
+def test_hostile_index():
+    """Names that lead out of the prefix folder, and numbers that cannot be."""
+    def changed(job, change):
+        index = job.prefix / ".scr/index.scr"
+        content = tree.read(index)
+        change(content)
+        tree.write(index, content)
+        run = job.run("init", "have", "finalize")
+        # the checkpoint that was not touched can be had, unless the whole index was refused
+        assert run.first("have")["text"][0] in ("c1", ""), run
+
+    def rename(content):
+        content["DIR"]["../c2"] = content["DIR"].pop("c2")
+        dirs = content["DSET"]["2"]["DIR"]
+        dirs["../c2"] = dirs.pop("c2")
+        dirs["../c2"]["DSET"]["NAME"] = {"../c2": {}}
+        content["CURRENT"] = {"../c2": {}}
+
+    def big_number(content):
+        content["DSET"]["2"]["DIR"]["c2"]["DSET"]["ID"] = {"99999999999": {}}
+
+    def many_ranks(content):
+        content["DSET"]["2"]["DIR"]["c2"]["DSET"]["RANKS"] = {"2147483647": {}}
+
+    def no_dataset(content):
+        del content["DSET"]["2"]["DIR"]["c2"]["DSET"]
+
+    def wrong_current(content):
+        content["CURRENT"] = {"no such": {}}
+        content["DSET"]["2"]["DIR"]["c2"]["FAILED"] = {"now": {}}
+
+    for change in (rename, big_number, many_ranks, no_dataset, wrong_current):
+        with Job(**PAIR) as job:
+            two_flushed(job)
+            changed(job, change)
+
+
+# ---- what belongs to one dataset ----
+
+def falls_back(job, hurt, name):
+    """c2 is damaged: it is said and marked, and c1 is offered, also by the next run."""
+    two_flushed(job)
+    path = job.prefix / "c2" / name
+    hurt(path)
+    run = job.run("init", restart("c1"))
+    run.said("c2 could not be fetched .*marked as failed", times=1)
+    assert "FAILED" in entry(job, "c2"), entry(job, "c2")
+    assert (job.prefix / "c2").is_dir()
+    lose_all(job)
+    run = job.run("init", restart("c1"), checkpoint("c2"))  # the name may be used again
+    run.not_said("c2 could not be fetched")
+    lose_all(job)
+    job.run("init", restart("c2"))
+
+
+def test_damaged_data():
+    for hurt in damage.CONTENTS + [damage.remove]:
+        with Job(**PAIR) as job:
+            falls_back(job, hurt, "rank_1")
+
+
+def test_damaged_map():
+    for hurt in damage.CONTENTS + [damage.remove]:
+        with Job(**PAIR) as job:
+            falls_back(job, hurt, ".scr/rank2file.scr")
+
+
+def test_damaged_lower_map():
+    for hurt in (damage.flip, damage.empty, damage.remove):
+        with Job(**PAIR) as job:
+            falls_back(job, hurt, ".scr/rank2file.0.0.scr")
+
+
+def test_damaged_summary():
+    for hurt in (damage.flip, damage.empty, damage.remove):
+        with Job(**PAIR) as job:
+            falls_back(job, hurt, ".scr/summary.scr")
+
+
+def test_nothing_is_good():
+    with Job(**PAIR) as job:
+        two_flushed(job)
+        for name in ("c1", "c2"):
+            damage.flip(job.prefix / name / "rank_0")
+        run = job.run("init", "have => 0 =", checkpoint("c3"), restart("c3"))
+        run.said("marked as failed", times=2)
+        assert not job.cached() == [], job.cached()
+
+
+def test_folder_gone():
+    with Job(**PAIR) as job:
+        two_flushed(job)
+        (job.prefix / "c2").rename(job.prefix / "elsewhere")
+        job.run("init", restart("c1"))
+
+
+def test_prefix_folder_moves():
+    """All names are relative to it."""
+    with Job(**PAIR) as job:
+        two_flushed(job)
+        moved = job.root / "moved"
+        job.prefix.rename(moved)
+        job.prefix = moved
+        job.run("init", restart("c2"))
+
+
+def test_unused_files_stay():
+    """Files of the application beside those of SCR."""
+    with Job(**PAIR) as job:
+        (job.prefix / "c1/.scr").mkdir(parents=True)
+        (job.prefix / "c1/.scr/mine").write_text("x")
+        (job.prefix / "c1/mine").write_text("x")
+        job.run("init", checkpoint("c1"), "finalize")
+        lose_all(job)
+        job.run("init", restart("c1"))
+        assert (job.prefix / "c1/mine").read_text() == "x"
+
+
+# ---- what the application says of a restart ----
+
+def test_not_restarted_from_the_cache():
+    with Job(**{**PAIR, "SCR_FLUSH": 0}) as job:
+        run = job.run("init", checkpoint("c1"), checkpoint("c2"),
+                      "have => 1 c2", "start_restart", "complete_restart:0 => INVALID",
+                      "start_restart => STATE =",
+                      "have => 1 c1", "start_restart", "complete_restart:!1 => INVALID",
+                      "have => 0 =", "finalize")
+        run.said("could not restart from dataset 2 .*marked as failed", times=1)
+        run.said("could not restart from dataset 1 .*marked as failed", times=1)
+        assert job.cached() == [], job.cached()
+
+
+def test_not_restarted_at_all():
+    """From the newest to the oldest, in the cache and on the prefix folder, and then there is none."""
+    with Job(**PAIR) as job:
+        refuse = [["have => 1 c%d" % number, "start_restart => c%d" % number, "get:c%d/rank_%%r" % number,
+                   "complete_restart:!0 => INVALID"] for number in (4, 3, 2, 1)]
+        job.run("init", [checkpoint(f"c{number}") for number in (1, 2, 3, 4)], refuse, "have => 0 =",
+                "finalize")
+        assert all("FAILED" in entry(job, f"c{number}") for number in (1, 2, 3, 4))
+        run = job.run("init", "have => 0 =", checkpoint("c5"), "finalize")
+        run.not_said("fetched")
+        lose_all(job)
+        job.run("init", restart("c5"))
+
+
+def test_failed_is_not_tried_again():
+    with Job(**PAIR) as job:
+        two_flushed(job)
+        job.run("init", "have => 1 c2", "start_restart", "complete_restart:0 => INVALID", restart("c1"))
+        lose_all(job)
+        job.run("init", restart("c1"))
+
+
+# ---- other files of SCR ----
+
+def test_damaged_flush_file():
+    """It can be made again."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        for hurt in damage.CONTENTS + [damage.remove]:
+            hurt(job.prefix / ".scr/flush.scr")
+            job.run("init", restart("c1"), "finalize")
+
+
+def test_halt():
+    """Conditions that scripts write into the halt file."""
+    for content in ({"ExitReason": {"TIME_LIMIT": {}}}, {"CheckpointsLeft": {"0": {}}},
+                    {"ExitAfter": {str(int(time.time()) - 5): {}}},
+                    {"ExitBefore": {str(int(time.time()) + 50): {}}, "HaltSeconds": {"100": {}}}):
+        with Job(**PAIR) as job:
+            (job.prefix / ".scr").mkdir()
+            tree.write(job.prefix / ".scr/halt.scr", content)
+            run = job.run("init", "need => 1", "exit => 1", "finalize")
+            run.said("the run should end", times=2)
+
+
+def test_halt_after_checkpoints():
+    with Job(**PAIR) as job:
+        (job.prefix / ".scr").mkdir()
+        tree.write(job.prefix / ".scr/halt.scr", {"CheckpointsLeft": {"2": {}}})
+        job.run("init", "exit => 0", checkpoint("c1"), "exit => 0", checkpoint("bad", valid="0", code="INVALID"),
+                "need => 0", checkpoint("c2"), "exit => 1", "need => 1", "finalize")
+
+
+def test_finalize_is_no_halt():
+    """That a run came to its end is on record, and does not keep the next from running."""
+    with Job(**PAIR) as job:
+        job.run("init", "exit => 0", "finalize")
+        halt = tree.read(job.prefix / ".scr/halt.scr")
+        assert halt["ExitReason"] == {"SCR_FINALIZE_CALLED": {}}, halt
+        job.run("init", "exit => 0", "need => 0")
+
+
+def test_no_prefix_folder():
+    """It cannot be made, or cannot hold the records."""
+    with Job(**PAIR) as job:
+        (job.root / "file").write_text("")
+        run = job.run("init => PREFIX", "have => STATE 0", SCR_PREFIX=job.root / "file" / "prefix")
+        run.said("error: .*file/prefix", times=1)
+        (job.prefix / ".scr").write_text("")
+        run = job.run("init => PREFIX")
+        run.said(r"error: .*\.scr", times=1)
+
+
+if __name__ == "__main__":
+    main(globals())
