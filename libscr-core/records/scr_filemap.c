@@ -146,9 +146,10 @@ const char *scr_filemap_name_of(const char *path, const char *owner, int dset)
     char folder[BENEATH_NAME_MAX];
     int n = snprintf(folder, sizeof folder, "/%s/scr.dataset.%d/", owner, dset);
     if (path[0] != '/' || n >= (int)sizeof folder) return NULL;
+    /* the whole path is checked, and so is the name at its end */
+    if (beneath_check_name(path + 1, NULL) != 0) return NULL;
     const char *at = strstr(path, folder);
-    if (!at || beneath_check_name(path + 1, NULL) != 0) return NULL;
-    return beneath_check_name(at + n, NULL) == 0 ? at + n : NULL;
+    return at ? at + n : NULL;
 }
 
 static int check_files(const kvtree *files, const char *owner, int dset, char *err)

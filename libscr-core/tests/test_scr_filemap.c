@@ -201,6 +201,7 @@ static void name_below_the_dataset(void **state)
         {"/c/user2/scr.7/scr.dataset.5/f", NULL},
         {"/c/xuser1/scr.7/scr.dataset.5/f", NULL},
         {"c/user1/scr.7/scr.dataset.5/f", NULL},
+        {"cache/user1/scr.7/scr.dataset.5/f", NULL},
         {"user1/scr.7/scr.dataset.5/f", NULL},
         {"/c/user1/scr.7/scr.dataset.5/..", NULL},
         {"/c/user1/scr.7/scr.dataset.5/../f", NULL},
