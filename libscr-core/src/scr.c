@@ -19,13 +19,20 @@ static struct scr *context(void)
     return &default_scr;
 }
 
+/* 1 between MPI_Init and MPI_Finalize. */
+static int mpi_is_up(void)
+{
+    int up = 0, down = 0;
+    MPI_Initialized(&up);
+    MPI_Finalized(&down);
+    return up && !down;
+}
+
 /* Prints an error on one rank, also while there is no communicator. */
 static void complain(const struct scr *scr, const char *text)
 {
-    int up = 0, down = 0, rank = scr->rank;
-    MPI_Initialized(&up);
-    MPI_Finalized(&down);
-    if (up && !down && scr->state == SCR_STATE_UNINITIALISED)
+    int rank = scr->rank;
+    if (mpi_is_up() && scr->state == SCR_STATE_UNINITIALISED)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char line[SCR_ERR_TEXT + 16];
     snprintf(line, sizeof line, "error: %s", text);
@@ -37,15 +44,12 @@ static int enter(struct scr *scr, scr_call call)
 {
     char err[SCR_ERR_TEXT];
     if (scr->disabled) return SCR_ERR_DISABLED;
-    if (scr_state_check(scr->state, call, err) == 0) return SCR_SUCCESS;
-    int up = 0, down = 0, rank = scr->rank;
-    MPI_Initialized(&up);
-    MPI_Finalized(&down);
-    if (up && !down && scr->state == SCR_STATE_UNINITIALISED)
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    char line[SCR_ERR_TEXT + 16];
-    snprintf(line, sizeof line, "error: %s", err);
-    if (rank == 0 && scr->init_failed < 2) scr_print_line(line);
+    int rc = scr_state_check(scr->state, call, err);
+    if (!rc && scr->state != SCR_STATE_UNINITIALISED && !mpi_is_up())
+        rc = err_set(err, -EPERM, "%s: MPI is finalised; SCR_Finalize was missing before",
+                     scr_call_name(call));
+    if (!rc) return SCR_SUCCESS;
+    if (scr->init_failed < 2) complain(scr, err);
     if (scr->init_failed) scr->init_failed = 2;
     return SCR_ERR_STATE;
 }
@@ -77,11 +81,17 @@ int SCR_Init_comm(MPI_Comm comm)
     int rc = enter(scr, SCR_CALL_INIT);
     if (rc) return rc;
     scr->init_failed = 0;
-    int up = 0;
-    MPI_Initialized(&up);
-    if (!up) {
-        scr_print_line("error: SCR_Init: MPI is not initialised; MPI_Init is missing");
+    if (!mpi_is_up()) {
+        int ended = 0;
+        MPI_Finalized(&ended);
+        scr_print_line(ended ? "error: SCR_Init: MPI is finalised already"
+                             : "error: SCR_Init: MPI is not initialised; MPI_Init is "
+                               "missing");
         return SCR_ERR_STATE;
+    }
+    if (comm == MPI_COMM_NULL) {
+        complain(scr, "SCR_Init_comm: the communicator is MPI_COMM_NULL");
+        return SCR_ERR_ARGUMENT;
     }
     if (ready_config(scr) != 0) return SCR_FAILURE;
     rc = scr_start(scr, comm);
