@@ -100,8 +100,8 @@ int SCR_Start_output(const char *name, int flags);
 /* Local, not collective. In output: registers the file (path relative to the current
  * folder or absolute, below the prefix folder) and gives the path to write it to. In
  * restart: gives the path to read it from, and fails if that is not readable; a bare file
- * name is looked up in the dataset. Outside: copies name. file has SCR_MAX_FILENAME
- * bytes. */
+ * name is looked up in the dataset. Outside of both, also before SCR_Init: copies name.
+ * file has SCR_MAX_FILENAME bytes and holds name after a failure, too, if that fits. */
 int SCR_Route_file(const char *name, char *file);
 
 /* Closes the dataset: valid is 1 on a rank that wrote all its files. Success means that

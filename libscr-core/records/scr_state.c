@@ -20,7 +20,9 @@ static const struct {
     [SCR_CALL_CONFIG_SET] = {"SCR_Config", UNINITIALISED, SCR_STATE_UNINITIALISED},
     [SCR_CALL_NEED_CHECKPOINT] = {"SCR_Need_checkpoint", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_OUTPUT] = {"SCR_Start_output", IDLE, SCR_STATE_IDLE},
-    [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", IDLE | OUTPUT | RESTART, SCR_STATE_IDLE},
+    /* outside of a phase it copies the name, whether SCR is initialised or not */
+    [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", UNINITIALISED | IDLE | OUTPUT | RESTART,
+                             SCR_STATE_IDLE},
     [SCR_CALL_COMPLETE_OUTPUT] = {"SCR_Complete_output", OUTPUT, SCR_STATE_OUTPUT},
     [SCR_CALL_HAVE_RESTART] = {"SCR_Have_restart", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_RESTART] = {"SCR_Start_restart", IDLE, SCR_STATE_IDLE},

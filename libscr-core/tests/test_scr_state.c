@@ -27,7 +27,7 @@ static const struct {
     {SCR_CALL_START_OUTPUT,
      "SCR_Start_output",
      {"SCR_Init", NULL, "SCR_Complete_output", "SCR_Complete_restart"}},
-    {SCR_CALL_ROUTE_FILE, "SCR_Route_file", {"SCR_Init", NULL, NULL, NULL}},
+    {SCR_CALL_ROUTE_FILE, "SCR_Route_file", {NULL, NULL, NULL, NULL}},
     {SCR_CALL_COMPLETE_OUTPUT,
      "SCR_Complete_output",
      {"SCR_Init", "SCR_Start_output", NULL, "SCR_Complete_restart"}},

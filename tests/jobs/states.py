@@ -28,12 +28,11 @@ def expect_refusals(run, missing, calls):
 def test_outside():
     """Before SCR_Init and after SCR_Finalize."""
     calls = others("init")
-    wrong = refused("STATE", *calls) + ["route:x => STATE x"]
+    wrong = refused("STATE", *calls) + ["route:x => x"]
     for ranks, layout in LAYOUTS.items():
         with Job() as job:
             run = job.run(wrong, "init", "finalize", wrong, layout=layout)
-            # SCR_Route_file is local: each rank speaks for itself, but only one does here
-            expect_refusals(run, "SCR_Init", 2 * (calls + ["route"]))
+            expect_refusals(run, "SCR_Init", 2 * calls)
 
 
 def test_idle():
@@ -80,7 +79,7 @@ def test_disabled():
 
 def test_without_mpi():
     with Job() as job:
-        run = job.run("bare", refused("STATE", *REFUSED), "route:x => STATE x",
+        run = job.run("bare", refused("STATE", *REFUSED), "route:x => x",
                       "config:SCR_JOB_NAME=a", "config:SCR_JOB_NAME => 1 a", layout=[("n1", 1)])
         run.said("SCR_Init: MPI is not initialised; MPI_Init is missing", times=1)
 
@@ -89,7 +88,7 @@ def test_failed_init():
     """After a failed SCR_Init all is as before it, and it may be called again."""
     with Job(2, 1) as job:
         run = job.run("config:SCR_CACHE_SIZE=0", "init => CONFIG",
-                      refused("STATE", *others("init")), "route:x => STATE x",
+                      refused("STATE", *others("init")), "route:x => x",
                       "config:SCR_CACHE_SIZE=2", "init", checkpoint("a"), "finalize")
         run.said(r"SCR_CACHE_SIZE=0 \(SCR_Config\): must be at least 1", times=1)
         # the error of SCR_Init was seen; that all other calls fail, too, is said once
