@@ -69,6 +69,7 @@ struct scr {
     scr_dataset open; /* the dataset of an output or a restart */
     kvtree *routed; /* files of an output: <name below the prefix folder>/{ORIG, PATH} */
     int restart_offered; /* id of the dataset that SCR_Have_restart offered; 0: none */
+    int fetch_below;     /* only checkpoints with lower ids are fetched; INT_MAX: all */
 
     int need_calls;      /* of SCR_Need_checkpoint since the last checkpoint */
     double last_ckpt;    /* MPI_Wtime when the last checkpoint was complete */

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <filo/filo.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,15 @@ static int list_files(struct scr *scr, const scr_dataset *d, const scr_place *pl
     return 0;
 }
 
+/* 1 when the index has a newer checkpoint that is still wanted: one that is flushed late
+ * does not take its place. */
+static int is_overtaken(const struct scr *scr, const kvtree *index, const scr_dataset *d)
+{
+    scr_dataset next;
+    return scr_index_next_fetch(index, INT_MAX, &next) == 0 && next.id > d->id &&
+           next.id < scr->fetch_below;
+}
+
 /* Rank 0 enters the dataset into the index. */
 static int enter(struct scr *scr, const scr_dataset *d, int complete, char *err)
 {
@@ -120,7 +130,9 @@ static int enter(struct scr *scr, const scr_dataset *d, int complete, char *err)
     int rc = scr_index_load(scr, index, err);
     if (!rc && scr_index_add(index, d, complete) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
-    if (!rc && complete && d->ckpt) rc = scr_index_set_current(index, d->name);
+    if (!rc && complete && d->ckpt && !is_overtaken(scr, index, d) &&
+        scr_index_set_current(index, d->name) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
     rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
     kvtree_delete(&index);
     return rc;
@@ -179,6 +191,8 @@ int scr_flush_dataset(struct scr *scr, int id)
         rc = rc ? rc : copy_files(scr, &d, err);
         rc = rc ? rc : agree(scr->world, finish(scr, &d, err), err);
         if (!rc) scr_location(scr, &d, SCR_LOCATION_PFS, 1);
+        /* it is what the index names now, and what was passed over is older */
+        if (!rc && d.ckpt && d.id >= scr->fetch_below) scr->fetch_below = INT_MAX;
         scr_location(scr, &d, SCR_LOCATION_FLUSHING, 0);
     }
     if (rc)

@@ -10,6 +10,7 @@
 #include "records/scr_index.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,7 @@ int scr_start(struct scr *scr, MPI_Comm comm)
 {
     scr->prefix_fd = scr->control_fd = scr->cache_fd = -1;
     scr->node = MPI_COMM_NULL;
+    scr->fetch_below = INT_MAX;
     scr->set = (struct scr_settings){.enable = 1};
     if (MPI_Comm_dup(comm, &scr->world) != MPI_SUCCESS) return SCR_FAILURE;
     MPI_Comm_rank(scr->world, &scr->rank);

@@ -80,6 +80,8 @@ int scr_manage_current(struct scr *scr, const char *name)
         if (list[i].id > id) scr_cache_delete(scr, list[i].id);
     free(list);
     scr->restart_offered = 0;
+    /* where only the cache has it, the index may go on naming a newer one */
+    scr->fetch_below = indexed.id ? INT_MAX : id + 1;
     return SCR_SUCCESS;
 }
 

@@ -3,7 +3,6 @@
 #include "scr_context.h"
 
 #include "records/scr_index.h"
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr_dataset cached, candidate;
     int newest = scr_cached_newest(scr);
     if (!newest || scr_cached_get(scr, newest, &cached) != 0) cached.id = 0;
-    int below = INT_MAX;
+    int below = scr->fetch_below;
     /* the prefix folder may have a newer one than the cache, when the newest was lost
      * there */
     while (scr->set.fetch && scr_fetch_candidate(scr, below, &candidate) == 0 &&
@@ -55,6 +54,8 @@ int scr_restart_complete(struct scr *scr, int valid)
     scr->state = SCR_STATE_IDLE;
     scr->restart_offered = 0;
     if (all) return SCR_SUCCESS;
+    /* also when the index has a newer one, or cannot be changed */
+    scr->fetch_below = scr->open.id;
     scr_fail(scr, SCR_ERR_INVALID,
              "the application could not restart from dataset %d (%s); it is marked "
              "as failed, and an older one is tried next",

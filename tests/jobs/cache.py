@@ -211,6 +211,36 @@ def test_current_of_the_cache():
         job.run("init", restart("new"))
 
 
+def test_current_of_the_cache_but_not_of_the_index():
+    """It stays so, although the index has a newer one."""
+    with Job(**PAIR, SCR_FLUSH=2) as job:
+        run = job.run("init", series(1, 2), "current:c1", restart("c1"), "finalize")
+        run.not_said("is fetched")
+        job.lose("n1", "n2")
+        job.run("init", restart("c1"))
+
+
+def test_current_that_fails():
+    """An older one is next, not a newer one that was passed over."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", series(1, 3), "current:c2", "have => 1 c2", "start_restart",
+                "complete_restart:0 => INVALID", restart("c1"), series(4, 4))
+        job.lose("n1", "n2")
+        job.run("init", restart("c4"))
+
+
+def test_flushed_late():
+    """An older checkpoint that reaches the prefix folder after a newer one is not the one to restart
+    from."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        (job.prefix / "c1").write_text("this is a file")
+        job.run("init", checkpoint("c1", flags="co", code="FLUSH"), checkpoint("c2", flags="co"),
+                "route@0:c1", "unlink@0", "finalize")
+        assert flushed(job) == ["c1", "c2"] and index(job)["CURRENT"] == {"c2": {}}, index(job)
+        job.lose("n1", "n2")
+        job.run("init", restart("c2"))
+
+
 def test_delete():
     with Job(**PAIR, SCR_CACHE_SIZE=4, SCR_FLUSH=1) as job:
         (job.prefix / "c2").mkdir()
