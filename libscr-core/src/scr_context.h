@@ -220,6 +220,11 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too);
 
 /* ---- scr_halt_check.c ---- */
 
+/* Rank 0 reads the halt file again: scripts change it while the program runs, and nothing
+ * of that is to be overwritten. One that cannot be read leaves what was known before in
+ * force. Local. */
+void scr_halt_refresh(struct scr *scr);
+
 /* Rank 0 reads the halt file; *halt is 1 everywhere when a condition holds. */
 int scr_halt_now(struct scr *scr, int *halt);
 

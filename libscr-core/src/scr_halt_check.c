@@ -5,20 +5,25 @@
 #include "records/scr_halt.h"
 #include <time.h>
 
+void scr_halt_refresh(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    kvtree *fresh = kvtree_new();
+    if (fresh && scr_halt_read(scr->prefix_fd, fresh, err) == 0) {
+        kvtree_delete(&scr->halt);
+        scr->halt = fresh;
+        return;
+    }
+    scr_say(scr, 0, "warning: the halt file is not usable: %s", err);
+    kvtree_delete(&fresh);
+}
+
 int scr_halt_now(struct scr *scr, int *halt)
 {
-    char err[SCR_ERR_TEXT] = "", reason[128] = "";
+    char reason[128] = "";
     int now = 0;
     if (scr->rank == 0) {
-        kvtree *fresh = kvtree_new();
-        /* a file that cannot be read leaves what was known before in force */
-        if (scr_halt_read(scr->prefix_fd, fresh, err) == 0) {
-            kvtree_delete(&scr->halt);
-            scr->halt = fresh;
-        } else {
-            scr_say(scr, 0, "warning: the halt file is not usable: %s", err);
-            kvtree_delete(&fresh);
-        }
+        scr_halt_refresh(scr);
         now = scr_halt_check(scr->halt, (int64_t)time(NULL), reason);
         if (now) scr_say(scr, 1, "the run should end: %s", reason);
     }

@@ -44,13 +44,16 @@ static int write_nodes_file(struct scr *scr, char *err)
 }
 
 /* That the last run came to its end does not keep a new one from running; other reasons
- * to halt do. */
+ * to halt do. A damaged file is replaced: nobody can tell what it asked for. */
 static int begin_halt(struct scr *scr, char *err)
 {
     char *reason;
     int rc = scr_halt_read(scr->prefix_fd, scr->halt, err);
-    if (rc) return rc;
-    int changed = 0;
+    int changed = rc == -EBADMSG;
+    if (changed)
+        scr_say(scr, 0, "warning: %s; what it asked for is forgotten", err);
+    else if (rc)
+        return rc;
     if (kvtree_util_get_str(scr->halt, "ExitReason", &reason) == 0 &&
         strcmp(reason, SCR_HALT_FINALIZED) == 0) {
         scr_halt_set_reason(scr->halt, NULL);
@@ -154,6 +157,7 @@ int scr_finish(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     if (scr->rank == 0) {
+        scr_halt_refresh(scr);
         int rc = scr_halt_set_reason(scr->halt, SCR_HALT_FINALIZED);
         rc = rc ? rc : scr_halt_write(scr->prefix_fd, scr->halt, err);
         if (rc) scr_say(scr, 0, "warning: the halt file could not be written: %s", err);

@@ -213,7 +213,9 @@ static void count_checkpoint(struct scr *scr, double now)
     double cost = now - scr->output_start;
     scr->ckpt_cost = (scr->ckpt_cost * scr->ckpt_count + cost) / (scr->ckpt_count + 1);
     scr->ckpt_count++;
-    if (scr->rank == 0 && scr_halt_count_checkpoint(scr->halt) &&
+    if (scr->rank != 0) return;
+    scr_halt_refresh(scr);
+    if (scr_halt_count_checkpoint(scr->halt) &&
         scr_halt_write(scr->prefix_fd, scr->halt, err) != 0)
         scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The prefix folder: what is damaged there is noticed, said, and kept; the next older checkpoint is
 offered."""
+import threading
 import time
 
 from job import Job, checkpoint, main, restart
@@ -270,6 +271,28 @@ def test_halt_after_checkpoints():
         tree.write(job.prefix / ".scr/halt.scr", {"CheckpointsLeft": {"2": {}}})
         job.run("init", "exit => 0", checkpoint("c1"), "exit => 0", checkpoint("bad", valid="0", code="INVALID"),
                 "need => 0", checkpoint("c2"), "exit => 1", "need => 1", "finalize")
+
+
+def test_damaged_halt_file():
+    """Nobody can tell what it asked for; it does not keep SCR from working."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        for hurt in damage.CONTENTS + [damage.remove]:
+            hurt(job.prefix / ".scr/halt.scr")
+            job.run("init", "exit => 0", restart("c1"), "finalize")
+            tree.read(job.prefix / ".scr/halt.scr")
+
+
+def test_halt_written_while_it_runs():
+    """SCR adds to what a script wrote since it last looked."""
+    wish = {"ExitBefore": {"4000000000": {}}, "CheckpointsLeft": {"2": {}}}
+    with Job(**PAIR) as job:
+        writer = threading.Timer(0.7, lambda: tree.write(job.prefix / ".scr/halt.scr", wish))
+        writer.start()
+        job.run("init", "exit => 0", "sleep:1500", checkpoint("c1"), "finalize")
+        halt = tree.read(job.prefix / ".scr/halt.scr")
+        assert halt == {"ExitBefore": {"4000000000": {}}, "CheckpointsLeft": {"1": {}},
+                        "ExitReason": {"SCR_FINALIZE_CALLED": {}}}, halt
 
 
 def test_finalize_is_no_halt():
