@@ -190,11 +190,11 @@ int scr_scatter_maps(struct scr *scr)
         rc = rc ? rc : scr_map_write(scr, err);
         rc = agree(scr->world, rc, err);
     }
-    if (!rc && scr->node_rank == 0) {
-        rc = write_master(scr, 0, err);
-        if (!rc) each_control_file(scr, remove_if_old, NULL);
+    if (!rc) {
+        if (scr->node_rank == 0) rc = write_master(scr, 0, err);
+        if (!rc && scr->node_rank == 0) each_control_file(scr, remove_if_old, NULL);
+        rc = agree(scr->world, rc, err);
     }
-    rc = agree(scr->world, rc, err);
     kvtree_delete(&send);
     kvtree_delete(&recv);
     return rc ? scr_fail(scr, SCR_ERR_CACHE, "%s", err) : SCR_SUCCESS;
