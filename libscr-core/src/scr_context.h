@@ -187,8 +187,8 @@ int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
 /* ---- scr_flush.c, scr_fetch.c ---- */
 int scr_flush_dataset(struct scr *scr, int id);
 
-/* The checkpoint on the prefix folder to restart from next (see scr_index_next_fetch); 0
- * or -ENOENT. */
+/* The checkpoint on the prefix folder to restart from next (see scr_index_next_fetch); 0,
+ * -ENOENT, or, when the index cannot be read, another -errno: that is said. */
 int scr_fetch_candidate(struct scr *scr, int below, scr_dataset *dataset);
 
 /* Brings it into the cache. 0; a positive verdict when it is damaged (it is marked as
@@ -198,6 +198,12 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
 /* Rank 0 reads the index into the empty tree index; a damaged one is set aside first, and
  * said. Local. */
 int scr_index_load(struct scr *scr, kvtree *index, char *err);
+
+/* Rank 0 reads the index, lets change alter the entry of dataset id, which is there under
+ * name, and writes it. Local; 0, -ENOENT when there is no such entry, or another -errno.
+ */
+int scr_index_change(struct scr *scr, const char *name, int id,
+                     int (*change)(kvtree *, const char *), char *err);
 
 /* Where a flushed dataset lies: its folder (absolute, to be freed), the map in it, and
  * the prefix that the names of its files have in the cache ("" or "<name>/"). Local; 0 or

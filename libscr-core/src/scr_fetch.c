@@ -11,7 +11,6 @@
 #include "records/scr_path.h"
 #include <errno.h>
 #include <filo/filo.h>
-#include <kvtree/kvtree_mpi.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,35 +20,28 @@
 int scr_fetch_candidate(struct scr *scr, int below, scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
-    kvtree *index = kvtree_new(), *tree = kvtree_new();
-    int rc = index && tree ? 0 : -ENOMEM;
-    if (!rc && scr->rank == 0) {
+    int rc = 0;
+    if (scr->rank == 0) {
+        kvtree *index = kvtree_new();
         rc = scr_index_load(scr, index, err);
         if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
         rc = rc ? rc : scr_index_next_fetch(index, below, dataset);
-        rc = rc ? rc : scr_dataset_to_tree(dataset, tree);
+        kvtree_delete(&index);
     }
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
-    rc = rc ? rc : kvtree_bcast(tree, 0, scr->world);
-    rc = rc ? rc : scr_dataset_from_tree(tree, dataset, NULL);
-    kvtree_delete(&index);
-    kvtree_delete(&tree);
+    /* all ranks run the same program, so the struct has the same layout */
+    if (!rc) MPI_Bcast(dataset, sizeof *dataset, MPI_BYTE, 0, scr->world);
     return rc;
 }
 
 /* Rank 0 changes the index entry of name: before the attempt, after success, after a
  * failure. */
-static void note(struct scr *scr, const char *name,
+static void note(struct scr *scr, const scr_dataset *d,
                  int (*change)(scr_index *, const char *))
 {
     char err[SCR_ERR_TEXT] = "";
-    if (scr->rank != 0) return;
-    kvtree *index = kvtree_new();
-    int rc = scr_index_load(scr, index, err);
-    rc = rc ? rc : change(index, name);
-    if (rc || scr_index_write(scr->prefix_fd, index, err) != 0)
+    if (scr->rank == 0 && scr_index_change(scr, d->name, d->id, change, err) != 0)
         scr_say(scr, 0, "warning: the index could not be changed: %s", err);
-    kvtree_delete(&index);
 }
 
 /* Where each file goes in the cache. */
@@ -137,6 +129,7 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     filo_options options = {.checksum = 1};
     filo_file *files = NULL;
     int ranks, count = 0, rc = scr_place_of(scr, d, &place);
+    if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : scr_dataset_folder_make(scr, d->id, err);
     rc = rc ? rc : check_summary(scr, d, err);
     rc = agree(scr->world, rc, err);
@@ -168,16 +161,16 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
         return -EINVAL;
     }
     scr_cache_make_room(scr);
-    note(scr, d->name, scr_index_mark_fetched);
+    note(scr, d, scr_index_mark_fetched);
     int rc = fetch_files(scr, d, err);
     if (rc) {
         scr_cache_delete(scr, d->id);
-        if (rc > 0) note(scr, d->name, scr_index_mark_failed);
+        if (rc > 0) note(scr, d, scr_index_mark_failed);
         scr_say(scr, 0, "%s could not be fetched from %s%s: %s", d->name, scr->prefix,
                 rc > 0 ? " and is marked as failed" : "", err);
         return rc;
     }
-    note(scr, d->name, scr_index_set_current);
+    note(scr, d, scr_index_set_current);
     if (d->id > scr->dataset_id) scr->dataset_id = d->id;
     if (d->ckpt > scr->ckpt_id) scr->ckpt_id = d->ckpt;
     scr_location(scr, d, SCR_LOCATION_CACHE, 1);

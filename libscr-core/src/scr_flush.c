@@ -48,6 +48,21 @@ int scr_index_load(struct scr *scr, kvtree *index, char *err)
     return 0;
 }
 
+int scr_index_change(struct scr *scr, const char *name, int id,
+                     int (*change)(kvtree *, const char *), char *err)
+{
+    scr_dataset found;
+    kvtree *index = kvtree_new();
+    int rc = scr_index_load(scr, index, err);
+    if (!rc && (scr_index_get(index, name, &found) != 0 || found.id != id))
+        rc = err_set(err, -ENOENT, "dataset %d is not in the index as %.200s", id, name);
+    if (!rc && (rc = change(index, name)) != 0)
+        err_sys(err, rc, "change %.200s in the index", name);
+    rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
+    kvtree_delete(&index);
+    return rc;
+}
+
 int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place)
 {
     int in_folder = !dataset->scattered;
@@ -152,7 +167,8 @@ static int finish(struct scr *scr, const scr_dataset *d, char *err)
     if (scr->rank != 0) return 0;
     int folder;
     char *path = scr_path_join(scr->prefix_real, d->name);
-    int rc = path ? beneath_open_folder(path, &folder, err) : -ENOMEM;
+    int rc = path ? beneath_open_folder(path, &folder, err)
+                  : err_set(err, -ENOMEM, "no memory");
     free(path);
     if (rc) return rc;
     rc = scr_summary_write(folder, d, err);
@@ -166,6 +182,7 @@ static int copy_files(struct scr *scr, const scr_dataset *d, char *err)
     filo_options options = {.checksum = scr->set.crc_on_flush};
     filo_file *files = NULL;
     int count = 0, rc = scr_place_of(scr, d, &place);
+    if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : list_files(scr, d, &place, &count, &files, err);
     rc = agree(scr->world, rc, err);
     rc =

@@ -49,31 +49,24 @@ static int indexed_by_name(struct scr *scr, const char *name, scr_dataset *datas
     return rc;
 }
 
-static int change_index(struct scr *scr, const char *name,
-                        int (*change)(scr_index *, const char *))
+/* Collective, agreed; 0 or -errno with a text. */
+static int change_index(struct scr *scr, const scr_dataset *d,
+                        int (*change)(scr_index *, const char *), char *err)
 {
-    char err[SCR_ERR_TEXT] = "";
-    int rc = 0;
-    if (scr->rank == 0) {
-        kvtree *index = kvtree_new();
-        rc = scr_index_load(scr, index, err);
-        if (!rc && (rc = change(index, name)) != 0) err_sys(err, rc, "dataset %s", name);
-        rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
-        kvtree_delete(&index);
-    }
-    rc = agree(scr->world, rc, err);
-    return rc ? scr_fail(scr, SCR_ERR_PREFIX, "%s", err) : SCR_SUCCESS;
+    int rc = scr->rank ? 0 : scr_index_change(scr, d->name, d->id, change, err);
+    return agree(scr->world, rc, err);
 }
 
 int scr_manage_current(struct scr *scr, const char *name)
 {
+    char err[SCR_ERR_TEXT] = "";
     scr_dataset indexed;
     if (indexed_by_name(scr, name, &indexed)) return SCR_ERR_PREFIX;
     int cached = cached_by_name(scr, name);
     int id = cached ? cached : indexed.id;
     if (!id) return scr_fail(scr, SCR_ERR_NO_DATASET, "there is no dataset \"%s\"", name);
-    int rc = indexed.id ? change_index(scr, name, scr_index_set_current) : SCR_SUCCESS;
-    if (rc) return rc;
+    if (indexed.id && change_index(scr, &indexed, scr_index_set_current, err) != 0)
+        return scr_fail(scr, SCR_ERR_PREFIX, "SCR_Current: %s", err);
     int count;
     scr_cached *list = scr_cached_list(scr, &count);
     for (int i = 0; i < count; i++)
@@ -85,32 +78,74 @@ int scr_manage_current(struct scr *scr, const char *name)
     return SCR_SUCCESS;
 }
 
-/* Removes this rank's files, then on rank 0 the records and, if nothing else is in it,
- * the folder. */
+/* ---- delete and drop ---- */
+
+static int mark_incomplete(scr_index *index, const char *name)
+{
+    scr_dataset d;
+    int rc = scr_index_get(index, name, &d);
+    return rc ? rc : scr_index_add(index, &d, 0);
+}
+
+/* The files of this rank, as the dataset's map tells. Collective, agreed. */
+static int list_flushed(struct scr *scr, const scr_dataset *d, const scr_place *place,
+                        int *count, filo_file **files, char *err)
+{
+    int ranks = 0;
+    int rc = filo_read_map(scr->world, place->folder, place->map, &ranks, count, files,
+                           NULL, err);
+    if (rc == -ENOENT) {
+        scr_say(scr, 0,
+                "warning: %s has no map on the prefix folder; if its flush did not end, "
+                "files of it may stay there",
+                d->name);
+        return 0;
+    }
+    if (!rc && ranks > scr->ranks)
+        rc = err_set(err, -EINVAL,
+                     "it was written by %d ranks, and this run, which has %d, would "
+                     "leave files of the others behind",
+                     ranks, scr->ranks);
+    return rc;
+}
+
+static int unlink_files(const char *path, int count, const filo_file *files, char *err)
+{
+    int folder;
+    if (count == 0) return 0;
+    int rc = beneath_open_folder(path, &folder, err);
+    if (rc) return rc;
+    for (int i = 0; i < count && !rc; i++)
+        rc = beneath_unlink(folder, files[i].name, err);
+    close(folder);
+    return rc;
+}
+
+/* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
+ * folder. */
+static int remove_records(struct scr *scr, const scr_dataset *d, char *err)
+{
+    char hidden[SCR_NAME_SIZE + 8];
+    if (scr->rank != 0) return 0;
+    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
+    int rc = beneath_remove_tree(scr->prefix_fd, hidden, err);
+    if (!rc) beneath_rmdir(scr->prefix_fd, d->name, NULL);
+    return rc;
+}
+
+/* The index stops offering the dataset before its first file goes, but names it until
+ * the last is gone, so that nothing is left that nobody knows. Collective, agreed. */
 static int remove_flushed(struct scr *scr, const scr_dataset *d, char *err)
 {
     scr_place place = {.folder = NULL};
     filo_file *files = NULL;
-    int ranks, count = 0, folder = -1, rc = scr_place_of(scr, d, &place);
+    int count = 0, rc = scr_place_of(scr, d, &place);
     if (rc) err_set(err, rc, "no memory");
     rc = agree(scr->world, rc, err);
-    rc = rc ? rc
-            : filo_read_map(scr->world, place.folder, place.map, &ranks, &count, &files,
-                            NULL, err);
-    if (!rc) {
-        rc = beneath_open_folder(place.folder, &folder, err);
-        for (int i = 0; i < count && !rc; i++)
-            rc = beneath_unlink(folder, files[i].name, err);
-        if (folder >= 0) close(folder);
-        rc = agree(scr->world, rc, err);
-    }
-    if (!rc && scr->rank == 0) {
-        char hidden[SCR_NAME_SIZE + 8];
-        snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-        rc = beneath_remove_tree(scr->prefix_fd, hidden, err);
-        if (!rc) beneath_rmdir(scr->prefix_fd, d->name, NULL);
-    }
-    rc = agree(scr->world, rc, err);
+    rc = rc ? rc : list_flushed(scr, d, &place, &count, &files, err);
+    rc = rc ? rc : change_index(scr, d, mark_incomplete, err);
+    if (!rc) rc = agree(scr->world, unlink_files(place.folder, count, files, err), err);
+    if (!rc) rc = agree(scr->world, remove_records(scr, d, err), err);
     filo_files_free(count, files);
     free(place.folder);
     return rc;
@@ -127,11 +162,8 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     scr->restart_offered = 0;
     if (cached) scr_cache_delete(scr, cached);
     if (!indexed.id) return SCR_SUCCESS;
-    /* the entry first: what the index names is there */
-    int rc = change_index(scr, name, scr_index_remove);
-    if (rc || !files_too) return rc;
-    rc = remove_flushed(scr, &indexed, err);
-    return rc ? scr_fail(scr, SCR_ERR_PREFIX, "files of %s could not be removed: %s",
-                         name, err)
+    int rc = files_too ? remove_flushed(scr, &indexed, err) : 0;
+    rc = rc ? rc : change_index(scr, &indexed, scr_index_remove, err);
+    return rc ? scr_fail(scr, SCR_ERR_PREFIX, "%s could not be removed: %s", name, err)
               : SCR_SUCCESS;
 }

@@ -3,6 +3,7 @@
 #include "scr_context.h"
 
 #include "records/scr_index.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +12,10 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr_dataset cached, candidate;
     int newest = scr_cached_newest(scr);
     if (!newest || scr_cached_get(scr, newest, &cached) != 0) cached.id = 0;
-    int below = scr->fetch_below;
+    int below = scr->fetch_below, rc = 0;
     /* the prefix folder may have a newer one than the cache, when the newest was lost
      * there */
-    while (scr->set.fetch && scr_fetch_candidate(scr, below, &candidate) == 0 &&
+    while (scr->set.fetch && (rc = scr_fetch_candidate(scr, below, &candidate)) == 0 &&
            candidate.id > cached.id) {
         below = candidate.id;
         if (scr_fetch_dataset(scr, &candidate) == 0) cached = candidate;
@@ -22,7 +23,8 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr->restart_offered = cached.id;
     *flag = cached.id != 0;
     if (*flag && name) strcpy(name, cached.name);
-    return SCR_SUCCESS;
+    /* an index that cannot be read does not mean that there is nothing to restart from */
+    return *flag || rc == 0 || rc == -ENOENT ? SCR_SUCCESS : SCR_ERR_PREFIX;
 }
 
 int scr_restart_start(struct scr *scr, char *name)
@@ -37,14 +39,13 @@ int scr_restart_start(struct scr *scr, char *name)
     return SCR_SUCCESS;
 }
 
-static void mark_failed(struct scr *scr, const char *name)
+/* On rank 0. Only the cache may have it, and then there is no entry. */
+static void mark_failed(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
-    kvtree *index = kvtree_new();
-    if (scr_index_load(scr, index, err) == 0 && scr_index_mark_failed(index, name) == 0 &&
-        scr_index_write(scr->prefix_fd, index, err) != 0)
+    int rc = scr_index_change(scr, d->name, d->id, scr_index_mark_failed, err);
+    if (rc && rc != -ENOENT)
         scr_say(scr, 0, "warning: the index could not be changed: %s", err);
-    kvtree_delete(&index);
 }
 
 int scr_restart_complete(struct scr *scr, int valid)
@@ -60,7 +61,7 @@ int scr_restart_complete(struct scr *scr, int valid)
              "the application could not restart from dataset %d (%s); it is marked "
              "as failed, and an older one is tried next",
              scr->open.id, scr->open.name);
-    if (scr->rank == 0) mark_failed(scr, scr->open.name);
+    if (scr->rank == 0) mark_failed(scr, &scr->open);
     scr_cache_delete(scr, scr->open.id);
     return SCR_ERR_INVALID;
 }

@@ -252,6 +252,31 @@ def test_delete():
         assert [path.name for path in (job.prefix / "c2").iterdir()] == ["mine"]
 
 
+def test_delete_by_fewer_ranks():
+    """They could not remove all of it, so they remove nothing."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", series(1, 1), "finalize")
+        run = job.run("init", "delete:c1 => PREFIX", "finalize", layout=[("n1", 1)])
+        run.said("c1 could not be removed: it was written by 2 ranks", times=1)
+        assert flushed(job) == ["c1"] and (job.prefix / "c1/rank_0").exists()
+        job.run("init", restart("c1"), "delete:c1", "finalize")
+        assert "DIR" not in index(job) and not (job.prefix / "c1").exists()
+
+
+def test_delete_of_what_is_not_whole():
+    """A flush that did not end, a folder that is gone, and a map that is damaged."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", series(1, 3), "start:c4:c", "put:c4/shared:100", "complete:1 => FLUSH", "delete:c4")
+        assert "c4" not in index(job)["DIR"] and not (job.prefix / "c4").exists()
+        (job.prefix / "c3").rename(job.prefix / "elsewhere")
+        (job.prefix / "c2/.scr/rank2file.scr").write_text("this is no map")
+        job.run("init", "delete:c3", "delete:c2 => PREFIX", "finalize")
+        assert set(index(job)["DIR"]) == {"c1", "c2"}, index(job)
+        assert (job.prefix / "c2/rank_0").exists()
+        job.run("init", "drop:c2", "finalize")
+        assert set(index(job)["DIR"]) == {"c1"}, index(job)
+
+
 def test_delete_only_cached():
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", series(1, 2), "delete:c2", restart("c1"), "delete:c1", "have => 0")
