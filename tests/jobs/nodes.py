@@ -217,7 +217,7 @@ def test_leftovers():
 
 def refused(job, path, reason=""):
     """SCR_Init fails on all ranks, says where, and leaves the other node as it was."""
-    run = job.run("init => CACHE", "have => STATE 0 =", "route:x => STATE x")
+    run = job.run("init => CACHE", "have => STATE 0 =", "route:x => x")
     run.said(f"error: .*node n2: .*{path}.*{reason}", times=1)
 
 
