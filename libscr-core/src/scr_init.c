@@ -91,7 +91,8 @@ static int begin_records(struct scr *scr)
         rc = write_nodes_file(scr, err);
         rc = rc ? rc : begin_halt(scr, err);
         rc = rc ? rc : begin_index(scr, err);
-        scr_flush_file_read(scr->prefix_fd, scr->flush);
+        /* what no index lists is not found again, so nothing counts as flushed then */
+        if (scr->dataset_id > 0) scr_flush_file_read(scr->prefix_fd, scr->flush);
     }
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
     int ids[2] = {scr->dataset_id, scr->ckpt_id};

@@ -67,6 +67,17 @@ def test_damaged_index_and_cache():
         run.said("is set aside as", times=1)
 
 
+def test_lost_index_is_filled_again():
+    """What the cache still has is flushed once more: without an entry nobody finds it."""
+    for hurt in (damage.flip, damage.remove):
+        with Job(**PAIR) as job:
+            job.run("init", checkpoint("c1"), "finalize")
+            hurt(job.prefix / ".scr/index.scr")
+            job.run("init", "finalize")
+            lose_all(job)
+            job.run("init", restart("c1"))
+
+
 def test_index_damaged_during_the_run():
     with Job(**PAIR) as job:
         hurt = ["route@0:.scr/index.scr", "write@0:70"]  # outside of a phase names stay as they are
