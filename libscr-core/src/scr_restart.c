@@ -7,18 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Id 0: none. */
+static void newest_cached(struct scr *scr, scr_dataset *cached)
+{
+    int id = scr_cached_newest(scr);
+    if (!id || scr_cached_get(scr, id, cached) != 0) cached->id = 0;
+}
+
 int scr_restart_have(struct scr *scr, int *flag, char *name)
 {
     scr_dataset cached, candidate;
-    int newest = scr_cached_newest(scr);
-    if (!newest || scr_cached_get(scr, newest, &cached) != 0) cached.id = 0;
+    newest_cached(scr, &cached);
     int below = scr->fetch_below, rc = 0;
     /* the prefix folder may have a newer one than the cache, when the newest was lost
      * there */
     while (scr->set.fetch && (rc = scr_fetch_candidate(scr, below, &candidate)) == 0 &&
            candidate.id > cached.id) {
         below = candidate.id;
-        if (scr_fetch_dataset(scr, &candidate) == 0) cached = candidate;
+        if (scr_fetch_dataset(scr, &candidate) == 0)
+            cached = candidate;
+        else
+            newest_cached(scr, &cached); /* what left the cache to make room is gone */
     }
     scr->restart_offered = cached.id;
     *flag = cached.id != 0;

@@ -178,6 +178,19 @@ def test_damaged_summary():
             falls_back(job, hurt, ".scr/summary.scr")
 
 
+def test_damaged_and_no_room():
+    """What left the cache to make room for it is not offered, but fetched."""
+    with Job(**PAIR) as job:
+        two_flushed(job)
+        job.run("init", "current:c1", restart("c1"))
+        index = tree.read(job.prefix / ".scr/index.scr")
+        del index["CURRENT"]
+        tree.write(job.prefix / ".scr/index.scr", index)
+        damage.flip(job.prefix / "c2/rank_0")
+        run = job.run("init", restart("c1"), SCR_CACHE_SIZE=1)
+        run.said("c2 could not be fetched", times=1)
+
+
 def test_nothing_is_good():
     with Job(**PAIR) as job:
         two_flushed(job)
