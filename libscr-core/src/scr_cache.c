@@ -31,8 +31,10 @@ static int list_own(const struct scr *scr, int *count, scr_cached **list)
     for (int i = 0; all && i < n; i++) {
         scr_dataset d;
         if (scr_cached_get(scr, ids[i], &d) != 0) continue;
-        int unusable = d.ranks != scr->ranks || kvtree_get_kv_int(scr->aside, "ID", d.id);
-        if (unusable) continue;
+        /* an entry of our own rank may be a leftover of an earlier dataset of that id */
+        if (d.ranks != scr->ranks || kvtree_get_kv_int(scr->aside, "ID", d.id) ||
+            kvtree_get_kv_int(scr->aside, "OTHER", d.id))
+            continue;
         all[(*count)++] = (scr_cached){.id = d.id, .ckpt = d.ckpt, .output = d.output};
     }
     free(ids);
@@ -170,12 +172,16 @@ void scr_cache_delete(struct scr *scr, int id)
     MPI_Barrier(scr->node);
 }
 
-void scr_cache_delete_aside(struct scr *scr)
+void scr_cache_delete_aside(struct scr *scr, int above)
 {
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
-    for (; e; e = kvtree_elem_next(e))
-        scr_cache_delete(scr, kvtree_elem_key_int(e));
-    kvtree_unset_all(scr->aside);
+    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
+    for (; e; e = next) {
+        int id = kvtree_elem_key_int(e);
+        next = kvtree_elem_next(e);
+        if (id <= above) continue;
+        scr_cache_delete(scr, id);
+        kvtree_unset_kv_int(scr->aside, "ID", id);
+    }
 }
 
 /* An output that could not be flushed when it was written gets another chance. */

@@ -56,8 +56,9 @@ struct scr {
     char *control, *cache; /* <base>/<owner> */
     int control_fd, cache_fd;
 
-    kvtree *aside; /* ids of cached datasets that could not be rebuilt in this run, but
-                      may be in another one; the same on every rank */
+    kvtree *aside; /* cached datasets that this run cannot use, the same on every rank:
+                      ID/<id> could not be rebuilt here, but may be in another run;
+                      OTHER/<id> was written by another number of ranks */
     scr_filemap *map;
     char map_name[64];
     kvtree *flush,
@@ -122,8 +123,8 @@ int scr_cached_newest(const struct scr *scr);
 /* The description of a cached dataset. Local; 0 or -ENOENT. */
 int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
 
-/* Removes what was set aside, as a newer checkpoint is complete now. */
-void scr_cache_delete_aside(struct scr *scr);
+/* Removes what could not be rebuilt and has an id above this one. */
+void scr_cache_delete_aside(struct scr *scr, int above);
 
 /* Makes room for one more dataset. */
 void scr_cache_make_room(struct scr *scr);

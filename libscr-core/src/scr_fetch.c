@@ -162,6 +162,11 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     }
     scr_cache_make_room(scr);
     note(scr, d, scr_index_mark_fetched);
+    if (kvtree_get_kv_int(scr->aside, "ID", d->id)) {
+        /* remains that could not be rebuilt make way for the whole */
+        scr_cache_delete(scr, d->id);
+        kvtree_unset_kv_int(scr->aside, "ID", d->id);
+    }
     int rc = fetch_files(scr, d, err);
     if (rc) {
         scr_cache_delete(scr, d->id);

@@ -72,6 +72,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     for (int i = 0; i < count; i++)
         if (list[i].id > id) scr_cache_delete(scr, list[i].id);
     free(list);
+    scr_cache_delete_aside(scr, id); /* another run might rebuild a newer one */
     scr->restart_offered = 0;
     /* where only the cache has it, the index may go on naming a newer one */
     scr->fetch_below = indexed.id ? INT_MAX : id + 1;

@@ -243,7 +243,7 @@ int scr_output_complete(struct scr *scr, int valid)
             d->id, d->name, d->files, d->size, seconds,
             seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
     scr_location(scr, d, SCR_LOCATION_CACHE, 1);
-    if (d->ckpt) scr_cache_delete_aside(scr);
+    if (d->ckpt) scr_cache_delete_aside(scr, 0); /* a newer one is complete */
     count_checkpoint(scr, now);
     if (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush)))
         rc = scr_flush_dataset(scr, d->id);

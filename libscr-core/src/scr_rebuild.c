@@ -161,6 +161,7 @@ static void rebuild_one(struct scr *scr, int id)
                 "SCR_CACHE_PURGE=1 to "
                 "give it up",
                 id, dataset.name, dataset.ranks, scr->ranks, dataset.ranks);
+        kvtree_set_kv_int(scr->aside, "OTHER", id);
         return;
     }
     int rc = scr_dataset_folder_make(scr, id, err);

@@ -145,6 +145,20 @@ def test_id_used_twice():
         run.said(r"dataset 1 \(new\) is complete again", times=1)
 
 
+def test_id_used_twice_by_other_numbers_of_ranks():
+    """What a node that comes back has of its own rank is no more usable than the rest."""
+    with Job(2, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("old"))
+        away = job.root / "away"
+        job.node("n2").rename(away)
+        job.lose("n1")
+        job.run("init", "have => 0", checkpoint("new"), layout=[("n1", 2), ("n3", 2)])
+        away.rename(job.node("n2"))
+        run = job.run("init", "have => 0 =", checkpoint("next"), restart("next"))
+        run.said(r"dataset 1 \(new\) in the cache was written by 4 ranks, and this run has 2", times=1)
+        job.run("init", restart("next"))
+
+
 def test_shared_base():
     """Nodes that only play their part may share one cache and one control folder."""
     with Job(SCR_FLUSH=0) as job:
