@@ -128,10 +128,10 @@ static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *fil
     if (!file->meta) return err_set(err, -ENOMEM, "no memory");
     snprintf(path, sizeof path, "scr.dataset.%d/%s", scr->open.id, name);
     int rc = beneath_stat(scr->cache_fd, path, &st, err);
-    if (rc == -ENOENT) return err_set(err, rc, "file \"%s\" was not written", name);
+    if (rc == -ENOENT) return err_set(err, rc, "file \"%.200s\" was not written", name);
     if (rc) return rc;
     if (!S_ISREG(st.st_mode))
-        return err_set(err, -EINVAL, "\"%s\" is not a regular file", name);
+        return err_set(err, -EINVAL, "\"%.200s\" is not a regular file", name);
     *bytes += (unsigned long)st.st_size;
     return 0;
 }

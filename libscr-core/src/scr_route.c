@@ -58,7 +58,9 @@ static int add_routed(struct scr *scr, const char *below, const char *orig,
     kvtree *file = kvtree_set(scr->routed, below, NULL);
     if (!file) return -ENOMEM;
     int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
-    return rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
+    rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
+    if (rc) kvtree_unset(scr->routed, below);
+    return rc;
 }
 
 /* Makes the folder of a file of the open dataset. */
@@ -90,13 +92,13 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
         err_set(err, rc, "\"%.150s\" (%.150s) is not below the prefix folder %.150s",
                 name, path, scr->prefix);
     else if (rc)
-        err_sys(err, rc, "\"%s\"", name);
+        err_sys(err, rc, "\"%.200s\"", name);
     rc = rc ? rc : beneath_check_name(below, err);
     if (!rc && scr_name_is_reserved(below))
-        rc = err_set(err, -EINVAL, "\"%s\" is a name of SCR itself", name);
+        rc = err_set(err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
     if (!rc && copy_path(scr, scr->open.id, below, routed) != 0)
-        rc = err_set(err, -ENAMETOOLONG, "the path in the cache of \"%s\" is too long",
-                     name);
+        rc = err_set(err, -ENAMETOOLONG,
+                     "the path in the cache of \"%.200s\" is too long", name);
     rc = rc ? rc : make_parent(scr, below, err);
     if (!rc && add_routed(scr, below, name, path) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
@@ -138,9 +140,11 @@ int scr_route_restart(struct scr *scr, const char *name, char *file)
                  scr->open.name, name);
         return refuse(scr, SCR_ERR_ARGUMENT, text);
     }
-    if (copy_path(scr, scr->open.id, found, path) != 0 || access(path, R_OK) != 0) {
+    int rc = copy_path(scr, scr->open.id, found, path);
+    if (!rc && access(path, R_OK) != 0) rc = -errno;
+    if (rc) {
         snprintf(text, sizeof text, "\"%.200s\" in the cache cannot be read: %s", found,
-                 strerror(errno));
+                 strerror(-rc));
         return refuse(scr, SCR_FAILURE, text);
     }
     strcpy(file, path);
