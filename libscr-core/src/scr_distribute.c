@@ -98,7 +98,8 @@ static int make_plan(struct scr *scr, const int *ranks, int count, struct plan *
     kvtree *offer = kvtree_new(), *offers = kvtree_new(), *answer = kvtree_new(),
            *answers = kvtree_new(), *round = kvtree_new(), *rounds = kvtree_new();
     const kvtree_elem *e;
-    int rc = 0;
+    /* what is received into no tree is dropped: an answer would be missed */
+    int rc = offer && offers && answer && answers && round && rounds ? 0 : -ENOMEM;
     for (int i = 0; !rc && i < count; i++)
         rc = put(offer, ranks[i], "OFFER", 1);
     int failed = kvtree_exchange(offer, offers, scr->world);

@@ -178,7 +178,10 @@ static int describe_files(struct scr *scr, int id, int rank, kvtree *tree)
     const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, rank));
     int rc = 0;
     for (; f && !rc; f = kvtree_elem_next(f)) {
-        kvtree *copy = kvtree_set_kv(tree, "FILE", name_of(scr, id, f));
+        const char *name = name_of(scr, id, f);
+        /* both sides must walk through the same list */
+        if (kvtree_get_kv(tree, "FILE", name)) return -EBADMSG;
+        kvtree *copy = kvtree_set_kv(tree, "FILE", name);
         rc = copy ? kvtree_merge(copy, kvtree_elem_hash(f)) : -ENOMEM;
     }
     return rc;
@@ -222,19 +225,30 @@ static void meet(struct scr *scr, const scr_dataset *dataset, struct round *r)
     kvtree *mine = kvtree_new(), *theirs = kvtree_new();
     int rc = describe_folder(scr, mine);
     if (!rc && r->to != MPI_PROC_NULL) rc = describe_files(scr, dataset->id, r->to, mine);
+    /* a sender that cannot tell all sends nothing, and the receiver must know */
+    if (rc) kvtree_unset_all(mine);
     int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, scr->world);
     r->rc = rc ? rc : shared;
     if (!r->rc && r->from != MPI_PROC_NULL) {
         const char *a = kvtree_get_val(mine, "FOLDER"),
                    *b = kvtree_get_val(theirs, "FOLDER");
         r->here = a && b && strcmp(a, b) == 0;
-        r->rc = accept_files(scr, dataset, theirs, r->err);
+        r->rc = b ? accept_files(scr, dataset, theirs, r->err) : -EIO;
         r->receive = !r->rc && !r->here;
     }
     r->send = swap(scr, r->receive, r->from, r->to);
     r->there = swap(scr, r->here, r->from, r->to);
     kvtree_delete(&mine);
     kvtree_delete(&theirs);
+}
+
+static void tell(const struct scr *scr, int id, int rc, const char *err)
+{
+    char line[SCR_ERR_TEXT + 100];
+    snprintf(line, sizeof line,
+             "warning: rank %d: files of dataset %d could not be moved: %s", scr->rank,
+             id, err[0] ? err : strerror(-rc));
+    scr_print_line(line);
 }
 
 /* The receiver puts the files on record, or forgets them; the sender then lets go, or
@@ -250,7 +264,7 @@ static void settle(struct scr *scr, int id, struct round *r, int sent_well, int 
     int taken = r->from != MPI_PROC_NULL && !r->rc;
     int let_go = swap(scr, taken, r->from, r->to);
     if (r->to != MPI_PROC_NULL && let_go) scr_drop_files(scr, id, r->to, !r->there);
-    if (r->rc && r->err[0]) scr_print_line(r->err);
+    if (r->rc) tell(scr, id, r->rc, r->err);
 }
 
 void scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from)
@@ -265,7 +279,7 @@ void scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int fro
                  id, O_WRONLY | O_CREAT | O_TRUNC);
     int pumped = pump(scr, &r, &out, &in);
     if (in.rc) memcpy(r.err, in.err, sizeof r.err);
-    if (out.rc) scr_print_line(out.err);
+    if (out.rc) tell(scr, id, out.rc, out.err);
     settle(scr, id, &r, !out.rc && !pumped, in.rc ? in.rc : pumped);
     io_close(&out.fd);
     io_close(&in.fd);
