@@ -112,12 +112,14 @@ static int share_layers(struct scr *scr)
     scr_config *c = &scr->config;
     kvtree *all = kvtree_new(), **layers[] = {&c->env, &c->user, &c->set, &c->system};
     static const char *const names[] = {"env", "user", "set", "system"};
-    if (!all) return SCR_FAILURE;
+    int failed = !all;
     for (int i = 0; i < 4; i++)
-        if (kvtree_set(all, names[i], *layers[i])) *layers[i] = NULL;
-    int rc = 0;
+        if (kvtree_set(all, names[i], *layers[i]))
+            *layers[i] = NULL;
+        else
+            failed = 1;
     if (scr->rank != 0) kvtree_unset_all(all);
-    rc = kvtree_bcast(all, 0, scr->world);
+    if (kvtree_bcast(all, 0, scr->world) != 0) failed = 1;
     for (int i = 0; i < 4; i++) {
         kvtree *layer = kvtree_extract(all, names[i]);
         kvtree_delete(layers[i]);
@@ -125,15 +127,17 @@ static int share_layers(struct scr *scr)
     }
     c->have_env = 1;
     kvtree_delete(&all);
-    return rc ? scr_fail(scr, SCR_FAILURE, "parameters could not be shared")
-              : SCR_SUCCESS;
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    return failed ? scr_fail(scr, SCR_FAILURE, "parameters could not be shared")
+                  : SCR_SUCCESS;
 }
 
 int scr_settings_load(struct scr *scr)
 {
     scr_problems problems = {0, NULL};
     if (scr->rank == 0) {
-        scr_config_capture_env(&scr->config);
+        if (scr_config_capture_env(&scr->config) != 0)
+            scr_problems_add(&problems, "no memory for the environment");
         scr_config_file_read(SCR_SYSTEM_FILE, scr->config.system, &problems);
         read_user_file(scr, &problems);
     }
