@@ -72,9 +72,9 @@ static int find_job_id(struct scr *scr, char *err)
     static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID",
                                             "LSB_JOBID", "FLUX_JOB_ID"};
     const char *id = scr_config_get(&scr->config, "SCR_JOB_ID", NULL);
-    for (size_t i = 0; !id && i < sizeof variables / sizeof *variables; i++)
+    for (size_t i = 0; !(id && *id) && i < sizeof variables / sizeof *variables; i++)
         id = getenv(variables[i]);
-    if (id) return copy_name(scr->job_id, sizeof scr->job_id, id, "job id", err);
+    if (id && *id) return copy_name(scr->job_id, sizeof scr->job_id, id, "job id", err);
     const char *prefix = scr->prefix_real;
     unsigned long crc = crc32(0, (const unsigned char *)prefix, (unsigned)strlen(prefix));
     snprintf(scr->job_id, sizeof scr->job_id, "prefix-%08lx", crc);
@@ -139,6 +139,8 @@ static int open_control(struct scr *scr, char *err)
 {
     char name[700];
     const char *simulated = scr_config_get(&scr->config, "SCR_NODE_NAME", NULL);
+    if (simulated && strlen(simulated) >= sizeof scr->node_name)
+        return err_set(err, -EINVAL, "SCR_NODE_NAME=%.60s... is too long", simulated);
     if (simulated && strchr(simulated, '/'))
         return err_set(err, -EINVAL, "SCR_NODE_NAME=%s has a slash", simulated);
     snprintf(name, sizeof name, "%s%s%s", scr->owner, simulated ? "/" : "",
