@@ -196,14 +196,15 @@ static void flush_before_leaving(struct scr *scr, const scr_cached *cached)
             cached->id, scr->set.cache_size);
 }
 
-void scr_cache_make_room(struct scr *scr)
+void scr_cache_make_room(struct scr *scr, int capacity, int spare_newest)
 {
     for (;;) {
         int count;
         scr_cached *list = scr_cached_list(scr, &count);
-        int out = scr_decide_evict(list, count, scr->set.cache_size);
+        int out = scr_decide_evict(list, count, capacity);
         scr_cached victim = {.id = 0};
-        if (out >= 0) victim = list[out];
+        if (out >= 0 && !(spare_newest && out == scr_decide_newest(list, count)))
+            victim = list[out];
         free(list);
         if (!victim.id) return;
         flush_before_leaving(scr, &victim);

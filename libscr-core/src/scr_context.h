@@ -126,8 +126,9 @@ int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
 /* Removes what could not be rebuilt and has an id above this one. */
 void scr_cache_delete_aside(struct scr *scr, int above);
 
-/* Makes room for one more dataset. */
-void scr_cache_make_room(struct scr *scr);
+/* Removes the oldest datasets until there are less than capacity; with spare_newest, the
+ * newest checkpoint stays even if that makes one too many. */
+void scr_cache_make_room(struct scr *scr, int capacity, int spare_newest);
 
 /* Removes a dataset from the cache: files and records. A failure is said, and not fatal.
  */

@@ -160,7 +160,8 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
                 d->name, d->ranks, scr->ranks);
         return -EINVAL;
     }
-    scr_cache_make_room(scr);
+    /* should the fetch fail, the newest cached checkpoint is what is left */
+    scr_cache_make_room(scr, scr->set.cache_size, 1);
     note(scr, d, scr_index_mark_fetched);
     if (kvtree_get_kv_int(scr->aside, "ID", d->id)) {
         /* remains that could not be rebuilt make way for the whole */
@@ -180,6 +181,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     if (d->ckpt > scr->ckpt_id) scr->ckpt_id = d->ckpt;
     scr_location(scr, d, SCR_LOCATION_CACHE, 1);
     scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    scr_cache_make_room(scr, scr->set.cache_size + 1, 1);
     double seconds = MPI_Wtime() - start;
     scr_say(scr, 0, "dataset %d (%s) is fetched from %s: %lu bytes, %.3f s, %.1f MB/s",
             d->id, d->name, scr->prefix, d->size, seconds,

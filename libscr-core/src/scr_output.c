@@ -74,7 +74,7 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     if (check_arguments(scr, name, flags, err))
         return scr_fail(scr, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
     /* nobody removes anything before all ranks have come this far */
-    scr_cache_make_room(scr);
+    scr_cache_make_room(scr, scr->set.cache_size, 0);
     scr->output_start = MPI_Wtime();
     describe(scr, name, flags);
     int rc = agree(scr->world, scr_dataset_folder_make(scr, scr->open.id, err), err);
