@@ -20,6 +20,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/support"))
+import leftovers  # noqa: E402
+
 RANKS_PER_NODE = 2
 EVERY = 20        # steps per checkpoint
 FLUSH = 8         # every 8th checkpoint goes to the prefix folder
@@ -52,7 +55,8 @@ class Job:
 
     def __init__(self, demo, nodes, folder, result=None, environment=None):
         env = dict(os.environ, SCR_PREFIX=folder, SCR_JOB_ID="demo", SCR_DEBUG="1",
-                   SCR_FLUSH=str(FLUSH), HWLOC_COMPONENTS="-pci", **(environment or {}))
+                   SCR_FLUSH=str(FLUSH), HWLOC_COMPONENTS="-pci",
+                   UCX_POSIX_DIR=demo.shared + "/", **(environment or {}))
         command = ["mpiexec", "-launcher", "fork"]
         if os.path.exists(demo.shim):
             command += ["-genv", "LD_PRELOAD", demo.shim]
@@ -153,6 +157,7 @@ class Demo:
         self.shim = os.path.join(self.build, "tests/support/mpishim.so")
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.caches = tempfile.mkdtemp(prefix="scr-demo-", dir=memory)
+        self.shared = tempfile.mkdtemp(prefix="scr-demo-", dir=memory)  # of MPI, between ranks
         self.work = tempfile.mkdtemp(prefix="scr-demo-")
         self.jobs = []
 
@@ -167,8 +172,9 @@ class Demo:
         for job in self.jobs:
             if job.process.poll() is None:
                 job.kill()
-        shutil.rmtree(self.caches, ignore_errors=True)
-        shutil.rmtree(self.work, ignore_errors=True)
+        for folder in (self.caches, self.shared, self.work):
+            shutil.rmtree(folder, ignore_errors=True)
+        leftovers.remove()
 
 
 def say(text):

@@ -25,6 +25,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import leftovers  # noqa: E402
+
 CODES = ["SUCCESS", "FAILURE", "DISABLED", "STATE", "ARGUMENT", "CONFIG", "CACHE", "INVALID",
          "REDUNDANCY", "FLUSH", "NO_DATASET", "PREFIX"]
 SKIP = 77
@@ -207,6 +210,7 @@ class Job:
         env = {key: value for key, value in os.environ.items()
                if not re.match("SCR_|SLURM_|PBS_|LSB_|FLUX_", key)}
         env.update({key: str(value) for key, value in ours.items() if value is not None})
+        env["UCX_POSIX_DIR"] = f"{self.root}/"  # killed ranks leave files there
         return env
 
     def command(self, operations, layout, of_node):
@@ -267,6 +271,7 @@ def main(names):
     tests = {name: test for name, test in names.items() if name.startswith("test_")}
     chosen = sys.argv[1:] or tests
     results = [run_one(name, tests[name]) for name in chosen]
+    leftovers.remove()
     if "FAILED" in results or not results:
         sys.exit(1)
     sys.exit(SKIP if set(results) == {"skipped"} else 0)
