@@ -198,7 +198,8 @@ static void flush_before_leaving(struct scr *scr, const scr_cached *cached)
 
 void scr_cache_make_room(struct scr *scr, int capacity, int spare_newest)
 {
-    for (;;) {
+    /* a victim that is still listed could not be removed, for lack of memory */
+    for (int last = 0;;) {
         int count;
         scr_cached *list = scr_cached_list(scr, &count);
         int out = scr_decide_evict(list, count, capacity);
@@ -206,7 +207,8 @@ void scr_cache_make_room(struct scr *scr, int capacity, int spare_newest)
         if (out >= 0 && !(spare_newest && out == scr_decide_newest(list, count)))
             victim = list[out];
         free(list);
-        if (!victim.id) return;
+        if (!victim.id || victim.id == last) return;
+        last = victim.id;
         flush_before_leaving(scr, &victim);
         scr_say(scr, 2, "dataset %d leaves the cache", victim.id);
         scr_cache_delete(scr, victim.id);
