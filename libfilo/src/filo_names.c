@@ -72,3 +72,15 @@ int filo_names_compare(filo_job *job, int count, const filo_file files[])
     kvtree_delete(&received);
     return agree(job->comm, rc, job->text);
 }
+
+int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err)
+{
+    filo_job job = {.comm = comm, .dir = -1};
+    MPI_Comm_rank(comm, &job.rank);
+    MPI_Comm_size(comm, &job.size);
+    int rc = 0;
+    for (int i = 0; i < count && !rc; i++)
+        rc = beneath_check_name(files[i].name, job.text);
+    rc = agree(comm, rc, job.text);
+    return filo_job_end(&job, rc ? rc : filo_names_compare(&job, count, files), err);
+}

@@ -367,6 +367,21 @@ static void test_fetch_refuses_arguments(void)
     list_unlink(&l);
 }
 
+static void test_check_names(void)
+{
+    char own[32], shared[] = "a/shared", bad[] = "a/../b";
+    filo_file file = {.name = own};
+    snprintf(own, sizeof own, "a/rank_%d", check_rank);
+    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 1, &file, err), 0);
+    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 0, NULL, err), 0);
+    if (check_rank == check_ranks - 1) file.name = bad;
+    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 1, &file, err), -EINVAL);
+    file.name = shared;
+    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 1, &file, err),
+              check_ranks == 1 ? 0 : -EEXIST);
+    if (check_ranks > 1) list_expect_text(err, "\"a/shared\"");
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv);
@@ -386,6 +401,7 @@ int main(int argc, char **argv)
     test_fetch_refuses_harmed_files();
     test_fetch_cannot_store();
     test_fetch_refuses_arguments();
+    test_check_names();
     CHECK(filo_files_free(0, NULL) == NULL);
     check_remove(folder);
     return check_end();

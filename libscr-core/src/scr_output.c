@@ -9,6 +9,7 @@
 #include "records/scr_halt.h"
 #include "records/scr_path.h"
 #include <errno.h>
+#include <filo/filo.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,6 +183,19 @@ int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
     return rc;
 }
 
+/* A file belongs to one rank: two that wrote the same one would each count the other's
+ * bytes as their own. */
+static int check_owners(struct scr *scr, int count, const redset_file *files, char *err)
+{
+    filo_file *names = calloc((size_t)count + 1, sizeof *names);
+    int rc = agree(scr->world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    for (int i = 0; names && i < count; i++)
+        names[i].name = (char *)(uintptr_t)files[i].name;
+    rc = rc ? rc : filo_check_names(scr->world, count, names, err);
+    free(names);
+    return rc;
+}
+
 /* Everything up to the point where the dataset is complete in the cache. */
 static int complete_in_cache(struct scr *scr, int valid, char *err)
 {
@@ -193,6 +207,7 @@ static int complete_in_cache(struct scr *scr, int valid, char *err)
     if (!rc && !valid)
         rc = err_set(err, -EINVAL, "the application says that its files are not valid");
     rc = agree(scr->world, rc, err);
+    rc = rc ? rc : check_owners(scr, count, files, err);
     if (!rc) {
         sums[1] = (unsigned long)count;
         MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->world);

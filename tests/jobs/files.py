@@ -99,13 +99,12 @@ def test_outside_the_prefix_folder():
 
 
 def test_one_file_of_two_ranks():
-    """A file belongs to one rank. In the caches of two nodes two may have it, but it is not flushed."""
-    with Job(2, 1) as job:
-        run = job.run("init", checkpoint("a", flags="co"), "start:b:co", "put:b/shared:100",
-                      "complete:1 => FLUSH")
-        run.said("flush of dataset 2 .*shared", times=1)
-        job.lose("n1", "n2")
-        job.run("init", restart("a"), "finalize")
+    """A file belongs to one rank, on one node or on two."""
+    for layout in ([("n1", 2)], [("n1", 1), ("n2", 1)]):
+        with Job(2, 1) as job:
+            run = job.run("init", checkpoint("a"), "start:b:c", "put:b/shared:100",
+                          "complete:1 => INVALID", restart("a"), "finalize", layout=layout)
+            run.said("dataset 2 .*b/shared.* ranks 0 and 1", times=1)
 
 
 def test_routed_twice():

@@ -65,6 +65,11 @@ typedef struct filo_options {
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
                filo_file files[], const filo_options *options, char *err);
 
+/* What filo_flush demands of names, to be known before there is anything to flush: of
+ * each file only name is looked at. -EINVAL for a name that is not allowed, -EEXIST when
+ * two files of any ranks have the same one; err names the ranks. */
+int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err);
+
 /* Reads the map below folder. *files (freed with filo_files_free) are the *count files of
  * this rank, local being NULL; *ranks is the number of ranks that wrote them, which may
  * differ from comm's: entries of ranks that comm does not have are checked, but given to
