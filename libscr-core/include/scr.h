@@ -11,8 +11,12 @@
  *
  *     SCR_Init();                                    after MPI_Init
  *     SCR_Have_restart(&have, name);
- *     if (have) { SCR_Start_restart(name); ... SCR_Route_file(), read ...
- * SCR_Complete_restart(ok); } while (work) {
+ *     if (have) {
+ *         SCR_Start_restart(name);
+ *         SCR_Route_file("ckpt.7/rank_3", path);     open path, read, close
+ *         SCR_Complete_restart(ok);
+ *     }
+ *     while (work) {
  *         ...
  *         SCR_Need_checkpoint(&need);
  *         if (need) {
