@@ -266,8 +266,11 @@ def test_delete_by_fewer_ranks():
 def test_delete_of_what_is_not_whole():
     """A flush that did not end, a folder that is gone, and a map that is damaged."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
-        job.run("init", series(1, 3), "start:c4:c", "put:c4/shared:100", "complete:1 => FLUSH", "delete:c4")
-        assert "c4" not in index(job)["DIR"] and not (job.prefix / "c4").exists()
+        (job.prefix / "c4/rank_1").mkdir(parents=True)  # where a file should go
+        run = job.run("init", series(1, 3), "start:c4:c", "put:c4/rank_%r:100", "complete:1 => FLUSH",
+                      "delete:c4")
+        run.said("flush of dataset 4 .*rank_1", times=1)
+        assert "c4" not in index(job)["DIR"] and not (job.prefix / "c4/.scr").exists()
         (job.prefix / "c3").rename(job.prefix / "elsewhere")
         (job.prefix / "c2/.scr/rank2file.scr").write_text("this is no map")
         job.run("init", "delete:c3", "delete:c2 => PREFIX", "finalize")
