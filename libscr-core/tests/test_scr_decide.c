@@ -86,7 +86,7 @@ static int every_cache(scr_cached *c, int count, int at, unsigned used)
 static void every_small_cache(void **state)
 {
     static const int orders[] = {1, 1, 2, 6, 24};
-    scr_cached cached[4];
+    scr_cached cached[4] = {{.id = 0}};
     for (int count = 0, flags = 1; count <= 4; count++, flags *= 8)
         assert_int_equal(every_cache(cached, count, 0, 0), orders[count] * flags);
 }

@@ -4,6 +4,14 @@
 #include "check.h"
 #include "scr.h"
 
+/* The communicators of an application that forgets SCR_Finalize, for the leak sanitizer.
+ */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libmpich\n";
+}
+
 static void use_folder(const char *folder)
 {
     setenv("SCR_PREFIX", folder, 1);
