@@ -53,6 +53,18 @@ int filo_job_open(filo_job *job)
     return folder_make(job->folder, 0, &job->dir, job->text);
 }
 
+int filo_list_check(filo_job *job, int count, const filo_file files[],
+                    int (*check)(filo_job *, const filo_file *))
+{
+    if (count < 0 || (count > 0 && !files))
+        return err_set(job->text, -EINVAL, "no list of %d files", count);
+    for (int i = 0; i < count; i++) {
+        int rc = check(job, &files[i]);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
 int filo_job_end(filo_job *job, int rc, char *err)
 {
     io_close(&job->dir);

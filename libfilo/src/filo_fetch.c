@@ -36,18 +36,6 @@ static int check_file(filo_job *job, const filo_file *file)
                : damaged_size(job, file, (uint64_t)st.st_size);
 }
 
-/* A file that is missing is found before others were copied for nothing. */
-static int check_list(filo_job *job, int count, const filo_file files[])
-{
-    if (count < 0 || (count > 0 && !files))
-        return err_set(job->text, -EINVAL, "no list of %d files", count);
-    for (int i = 0; i < count; i++) {
-        int rc = check_file(job, &files[i]);
-        if (rc) return rc;
-    }
-    return 0;
-}
-
 static int compare(filo_job *job, const filo_file *known, const filo_file *moved)
 {
     if (moved->size != known->size) return damaged_size(job, known, moved->size);
@@ -82,7 +70,7 @@ int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
     filo_job job;
     int rc = filo_job_begin(&job, comm, folder, NULL, options);
     if (rc == 0) rc = filo_job_open(&job);
-    if (rc == 0) rc = check_list(&job, count, files);
+    if (rc == 0) rc = filo_list_check(&job, count, files, check_file);
     rc = agree(comm, rc, job.text);
     if (rc == 0) {
         rc = agree(comm, copy_files(&job, count, files), job.text);

@@ -35,17 +35,6 @@ static int check_file(filo_job *job, const filo_file *file)
     return 0;
 }
 
-static int check_list(filo_job *job, int count, const filo_file files[])
-{
-    if (count < 0 || (count > 0 && !files))
-        return err_set(job->text, -EINVAL, "no list of %d files", count);
-    for (int i = 0; i < count; i++) {
-        int rc = check_file(job, &files[i]);
-        if (rc) return rc;
-    }
-    return 0;
-}
-
 /* ---- the folder ---- */
 
 /* Opens the folder of the map; it and all above it are made where missing. */
@@ -119,7 +108,7 @@ int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
     filo_job job;
     filo_file *moved = NULL;
     int rc = filo_job_begin(&job, comm, folder, map, options);
-    if (rc == 0) rc = check_list(&job, count, files);
+    if (rc == 0) rc = filo_list_check(&job, count, files, check_file);
     if (rc == 0 && !(moved = calloc((size_t)count + 1, sizeof *moved)))
         rc = err_sys(job.text, -ENOMEM, "flush %d files", count);
     rc = agree(comm, rc, job.text);

@@ -42,6 +42,10 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 /* Opens the folder. */
 int filo_job_open(filo_job *job);
 
+/* Checks each file before any of them is copied: what is wrong is not found halfway. */
+int filo_list_check(filo_job *job, int count, const filo_file files[],
+                    int (*check)(filo_job *, const filo_file *));
+
 /* Closes the folder; passes on rc and, if that is not 0, the text. */
 int filo_job_end(filo_job *job, int rc, char *err);
 

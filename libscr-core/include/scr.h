@@ -108,10 +108,11 @@ int SCR_Start_output(const char *name, int flags);
  * file has SCR_MAX_FILENAME bytes and holds name after a failure, too, if that fits. */
 int SCR_Route_file(const char *name, char *file);
 
-/* Closes the dataset: valid is 1 on a rank that wrote all its files. Success means that
- * every rank was valid, every file is there, and the files are protected; otherwise the
- * dataset is removed. Also flushes it when its turn has come; if that fails,
- * SCR_ERR_FLUSH, and the dataset stays in the cache. */
+/* Closes the dataset: valid is 1 on a rank that wrote all its files. A file belongs to
+ * the one rank that routed it. Success means that every rank was valid, every file is
+ * there, and the files are protected; otherwise the dataset is removed. Also flushes it
+ * when its turn has come; if that fails, SCR_ERR_FLUSH, and the dataset stays in the
+ * cache. */
 int SCR_Complete_output(int valid);
 
 /* An unnamed checkpoint: SCR_Start_output(NULL, SCR_FLAG_CHECKPOINT),

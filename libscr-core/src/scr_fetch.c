@@ -155,8 +155,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     if (d->ranks != scr->ranks) {
         scr_say(scr, 0,
                 "warning: %s on the prefix folder was written by %d ranks, and this run "
-                "has %d; "
-                "it is not used",
+                "has %d; it is not used",
                 d->name, d->ranks, scr->ranks);
         return -EINVAL;
     }

@@ -156,10 +156,8 @@ static void rebuild_one(struct scr *scr, int id)
     if (dataset.ranks != scr->ranks) {
         scr_say(scr, 0,
                 "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
-                "run has %d; "
-                "it stays there unused. Start with %d ranks to use it, or with "
-                "SCR_CACHE_PURGE=1 to "
-                "give it up",
+                "run has %d; it stays there unused. Start with %d ranks to use it, or "
+                "with SCR_CACHE_PURGE=1 to give it up",
                 id, dataset.name, dataset.ranks, scr->ranks, dataset.ranks);
         kvtree_set_kv_int(scr->aside, "OTHER", id);
         return;
