@@ -99,6 +99,11 @@ int scr_settings_load(struct scr *scr);
 int scr_folders_open(struct scr *scr);
 void scr_folders_close(struct scr *scr);
 
+/* Name of a cached file below scr->cache_fd: "scr.dataset.<id>/<name>". Cut if name is
+ * longer than a file's name may be, and then refused by beneath.h. */
+#define SCR_CACHED_NAME_SIZE (SCR_NAME_SIZE + 64)
+void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE]);
+
 /* Path of a dataset's folder in the cache; the caller frees it. */
 char *scr_dataset_folder(const struct scr *scr, int id);
 

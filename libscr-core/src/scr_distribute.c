@@ -37,10 +37,10 @@ static int is_whole(struct scr *scr, int id, int rank)
     const kvtree_elem *f;
     if (scr_filemap_expected(scr->map, id, rank) != kvtree_size(files)) return 0;
     for (f = kvtree_elem_first(files); f; f = kvtree_elem_next(f)) {
-        char path[BENEATH_NAME_MAX + 32];
+        char path[SCR_CACHED_NAME_SIZE];
         struct stat st;
         unsigned long size;
-        snprintf(path, sizeof path, "scr.dataset.%d/%s", id, name_of(scr, id, f));
+        scr_cached_name(id, name_of(scr, id, f), path);
         if (kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size) != 0 ||
             beneath_stat(scr->cache_fd, path, &st, NULL) != 0 || !S_ISREG(st.st_mode) ||
             (unsigned long)st.st_size != size)
@@ -53,8 +53,8 @@ void scr_drop_files(struct scr *scr, int id, int rank, int delete)
 {
     const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, rank));
     for (; delete &&f; f = kvtree_elem_next(f)) {
-        char path[BENEATH_NAME_MAX + 32];
-        snprintf(path, sizeof path, "scr.dataset.%d/%s", id, name_of(scr, id, f));
+        char path[SCR_CACHED_NAME_SIZE];
+        scr_cached_name(id, name_of(scr, id, f), path);
         beneath_unlink(scr->cache_fd, path, NULL);
     }
     scr_filemap_remove_rank(scr->map, id, rank);

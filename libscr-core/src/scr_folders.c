@@ -181,6 +181,11 @@ static void folder_name(char name[64], int id)
     snprintf(name, 64, "scr.dataset.%d", id);
 }
 
+void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE])
+{
+    snprintf(path, SCR_CACHED_NAME_SIZE, "scr.dataset.%d/%s", id, name);
+}
+
 char *scr_dataset_folder(const struct scr *scr, int id)
 {
     char name[64];

@@ -51,8 +51,8 @@ static const char *name_of(const struct scr *scr, int id, const kvtree_elem *fil
 static int open_named(struct scr *scr, int id, const char *name, int flags, int *fd,
                       char *err)
 {
-    char path[BENEATH_NAME_MAX + 32];
-    snprintf(path, sizeof path, "scr.dataset.%d/%s", id, name);
+    char path[SCR_CACHED_NAME_SIZE];
+    scr_cached_name(id, name, path);
     if (flags & O_CREAT) {
         int parent;
         const char *last;

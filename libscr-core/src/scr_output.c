@@ -122,12 +122,12 @@ static void free_files(int count, redset_file *files)
 static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *file,
                     unsigned long *bytes, char *err)
 {
-    char path[BENEATH_NAME_MAX + 64];
+    char path[SCR_CACHED_NAME_SIZE];
     struct stat st;
     const char *name = kvtree_elem_key(routed);
     *file = (redset_file){.name = name, .meta = file_meta(kvtree_elem_hash(routed))};
     if (!file->meta) return err_set(err, -ENOMEM, "no memory");
-    snprintf(path, sizeof path, "scr.dataset.%d/%s", scr->open.id, name);
+    scr_cached_name(scr->open.id, name, path);
     int rc = beneath_stat(scr->cache_fd, path, &st, err);
     if (rc == -ENOENT) return err_set(err, rc, "file \"%.200s\" was not written", name);
     if (rc) return rc;
@@ -162,7 +162,7 @@ int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
 {
     redset_manifest manifest = {
         .count = count, .files = files, .place = *redset_get_place(scr->redset)};
-    char *folder = scr_dataset_folder(scr, dataset->id), path[128];
+    char *folder = scr_dataset_folder(scr, dataset->id), path[SCR_CACHED_NAME_SIZE];
     kvtree *about = kvtree_new();
     int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
     if (rc) err_set(err, rc, "no memory");
@@ -171,7 +171,7 @@ int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
     if (!rc) {
         struct stat st;
         rc = redset_file_name(&manifest.place, manifest.file);
-        snprintf(path, sizeof path, "scr.dataset.%d/%s", dataset->id, manifest.file);
+        scr_cached_name(dataset->id, manifest.file, path);
         rc = rc ? rc : beneath_stat(scr->cache_fd, path, &st, err);
         manifest.file_size = rc ? 0 : (uint64_t)st.st_size;
         rc = rc ? rc : scr_map_record(scr, dataset, &manifest, err);

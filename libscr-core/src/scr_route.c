@@ -66,10 +66,10 @@ static int add_routed(struct scr *scr, const char *below, const char *orig,
 /* Makes the folder of a file of the open dataset. */
 static int make_parent(struct scr *scr, const char *below, char *err)
 {
-    char name[BENEATH_NAME_MAX + 64];
+    char name[SCR_CACHED_NAME_SIZE];
     int parent;
     const char *last;
-    snprintf(name, sizeof name, "scr.dataset.%d/%s", scr->open.id, below);
+    scr_cached_name(scr->open.id, below, name);
     int rc = beneath_open_parent(scr->cache_fd, name, 0700, &parent, &last, err);
     if (!rc) io_close(&parent);
     return rc;
