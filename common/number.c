@@ -48,3 +48,21 @@ int number_double(const char *text, double *value)
     if (!rc) *value = v;
     return rc;
 }
+
+const char *number_text_uint64(char buffer[NUMBER_TEXT_SIZE], uint64_t value)
+{
+    char *at = buffer + NUMBER_TEXT_SIZE - 1;
+    *at = 0;
+    do
+        *--at = (char)('0' + value % 10);
+    while (value /= 10);
+    return at;
+}
+
+const char *number_text_int64(char buffer[NUMBER_TEXT_SIZE], int64_t value)
+{
+    uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    char *at = (char *)number_text_uint64(buffer, size);
+    if (value < 0) *--at = '-';
+    return at;
+}

@@ -27,33 +27,47 @@ _Static_assert(KVTREE_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
 #define HEADER_SIZE 20
 #define CRC_SIZE 4
 #define EMPTY_TREE_SIZE 4
+#define PIECE_SIZE 65536
 
 /* ---- writing ---- */
 
-static int encode(const kvtree *tree, char **bytes, size_t *size, char *err)
+static size_t put_header(char *p, uint64_t size)
 {
-    size_t packed = kvtree_pack_size(tree);
-    *size = HEADER_SIZE + packed + CRC_SIZE;
-    *bytes = malloc(*size);
-    if (!*bytes) return err_sys(err, -ENOMEM, "pack a tree of %zu bytes", packed);
-    char *p = kvtree_put32(*bytes, MAGIC);
+    char *start = p;
+    p = kvtree_put32(p, MAGIC);
     p = kvtree_put32(p, TYPE << 16 | VERSION);
-    p = kvtree_put32(p, (uint32_t)((uint64_t)*size >> 32));
-    p = kvtree_put32(p, (uint32_t)*size);
+    p = kvtree_put32(p, (uint32_t)(size >> 32));
+    p = kvtree_put32(p, (uint32_t)size);
     p = kvtree_put32(p, FLAG_CRC32);
-    p += kvtree_pack(p, tree);
-    kvtree_put32(p, (uint32_t)crc32_z(0, (const Bytef *)*bytes, *size - CRC_SIZE));
-    return 0;
+    return (size_t)(p - start);
+}
+
+/* Packs, sums up and writes piece after piece, so that no memory is needed. */
+static int write_pieces(int fd, const kvtree *tree, uint64_t size)
+{
+    char piece[PIECE_SIZE + CRC_SIZE];
+    struct kvtree_packer packer = {.tree = tree};
+    size_t used = put_header(piece, size);
+    uLong crc = 0;
+    int rc = 0;
+    while (!rc && !packer.end) {
+        used += kvtree_packer_next(&packer, piece + used, PIECE_SIZE - used);
+        crc = crc32_z(crc, (const Bytef *)piece, used);
+        if (packer.end)
+            used = (size_t)(kvtree_put32(piece + used, (uint32_t)crc) - piece);
+        rc = io_write(fd, piece, used);
+        used = 0;
+    }
+    return rc;
 }
 
 ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err)
 {
-    char *bytes;
-    size_t size;
-    int rc = encode(tree, &bytes, &size, err);
-    if (rc) return rc;
-    rc = io_write(fd, bytes, size);
-    free(bytes);
+    size_t depth, size = HEADER_SIZE + kvtree_measure(tree, &depth) + CRC_SIZE;
+    if (depth > KVTREE_DEPTH_MAX) /* nobody could read it */
+        return err_set(err, -EOVERFLOW, "write a tree of %zu levels: more than %d", depth,
+                       KVTREE_DEPTH_MAX);
+    int rc = write_pieces(fd, tree, size);
     return rc ? err_sys(err, rc, "write a tree of %zu bytes", size) : (ssize_t)size;
 }
 

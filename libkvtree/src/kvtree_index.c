@@ -18,7 +18,6 @@ struct slot {
 
 struct kvtree_index {
     size_t mask; /* number of slots less one */
-    size_t used;
     uint64_t secret[2];
     struct slot slots[];
 };
@@ -53,8 +52,9 @@ static void sip_word(struct sip *v, uint64_t word)
     v->a ^= word;
 }
 
-static uint64_t hash_of(const uint64_t secret[2], const char *key)
+uint64_t kvtree_index_hash(const struct kvtree_index *index, const char *key)
 {
+    const uint64_t *secret = index->secret;
     size_t len = strlen(key), done = 0;
     struct sip v = {secret[0] ^ 0x736f6d6570736575, secret[1] ^ 0x646f72616e646f6d,
                     secret[0] ^ 0x6c7967656e657261, secret[1] ^ 0x7465646279746573};
@@ -78,7 +78,6 @@ static void place(struct kvtree_index *index, struct slot entry)
     while (index->slots[at].elem)
         at = (at + 1) & index->mask;
     index->slots[at] = entry;
-    index->used++;
 }
 
 static struct kvtree_index *index_new(size_t slots)
@@ -92,23 +91,37 @@ static struct kvtree_index *index_new(size_t slots)
     return index;
 }
 
-static struct kvtree_index *index_widened(const kvtree *tree)
+/* An index of so many slots with all elements of tree. */
+static struct kvtree_index *index_of(const kvtree *tree, size_t slots)
 {
     const struct kvtree_index *old = tree->index;
-    struct kvtree_index *index = index_new(old ? 2 * (old->mask + 1) : 4 * KVTREE_NARROW);
+    struct kvtree_index *index = index_new(slots);
     if (!index) return NULL;
     if (!old)
         for (kvtree_elem *e = tree->first; e; e = e->next)
-            place(index, (struct slot){e, hash_of(index->secret, e->key)});
+            place(index, (struct slot){e, kvtree_index_hash(index, e->key)});
     else
         for (size_t i = 0; i <= old->mask; i++)
             if (old->slots[i].elem) place(index, old->slots[i]);
     return index;
 }
 
-kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key)
+int kvtree_index_reserve(kvtree *tree, size_t count)
 {
-    uint64_t hash = hash_of(index->secret, key);
+    size_t slots = tree->index ? tree->index->mask + 1 : 4 * KVTREE_NARROW;
+    if (tree->index && count <= slots / 4 * 3) return 0;
+    while (count > slots / 4 * 3)
+        slots *= 2;
+    struct kvtree_index *index = index_of(tree, slots);
+    if (!index) return -ENOMEM;
+    free(tree->index);
+    tree->index = index;
+    return 0;
+}
+
+kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key,
+                               uint64_t hash)
+{
     for (size_t at = hash & index->mask;; at = (at + 1) & index->mask) {
         const struct slot *s = &index->slots[at];
         if (!s->elem) return NULL;
@@ -116,22 +129,18 @@ kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key
     }
 }
 
-int kvtree_index_add(kvtree *tree, kvtree_elem *elem)
+int kvtree_index_add(kvtree *tree, kvtree_elem *elem, uint64_t hash)
 {
-    struct kvtree_index *index = tree->index;
-    if (!index || (index->used + 1) * 4 > (index->mask + 1) * 3) {
-        index = index_widened(tree);
-        if (!index) return -ENOMEM;
-        free(tree->index);
-        tree->index = index;
-    }
-    place(index, (struct slot){elem, hash_of(index->secret, elem->key)});
+    int fresh = !tree->index;
+    if (kvtree_index_reserve(tree, (size_t)tree->count + 1) != 0) return -ENOMEM;
+    if (fresh) hash = kvtree_index_hash(tree->index, elem->key);
+    place(tree->index, (struct slot){elem, hash});
     return 0;
 }
 
 void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem)
 {
-    size_t mask = index->mask, hole = hash_of(index->secret, elem->key) & mask;
+    size_t mask = index->mask, hole = kvtree_index_hash(index, elem->key) & mask;
     while (index->slots[hole].elem != elem)
         hole = (hole + 1) & mask;
     /* Close the hole with later entries of the same run, each of which may only move to a
@@ -143,5 +152,4 @@ void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem)
         hole = at;
     }
     index->slots[hole].elem = NULL;
-    index->used--;
 }

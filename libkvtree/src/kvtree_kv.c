@@ -2,28 +2,22 @@
 /* Two keys as key and value, such as RANK / 3. */
 #include "src/kvtree_private.h"
 
-#include <stdio.h>
-
-const char *kvtree_int_text(char text[KVTREE_INT_SIZE], int value)
-{
-    snprintf(text, KVTREE_INT_SIZE, "%d", value);
-    return text;
-}
+#include "common/number.h"
 
 kvtree *kvtree_set_kv(kvtree *tree, const char *key, const char *val)
 {
     if (!tree || !key || !val) return NULL;
-    kvtree_elem *known = kvtree_elem_get(tree, key);
-    kvtree_elem *outer = known ? known : kvtree_elem_append(tree, key);
+    unsigned before = tree->count;
+    kvtree_elem *outer = kvtree_elem_ensure(tree, key);
     kvtree_elem *inner = outer ? kvtree_elem_ensure(outer->value, val) : NULL;
-    if (!inner && outer && !known) kvtree_unset(tree, key);
+    if (!inner && tree->count > before) kvtree_unset(tree, key);
     return kvtree_elem_hash(inner);
 }
 
 kvtree *kvtree_set_kv_int(kvtree *tree, const char *key, int val)
 {
-    char text[KVTREE_INT_SIZE];
-    return kvtree_set_kv(tree, key, kvtree_int_text(text, val));
+    char text[NUMBER_TEXT_SIZE];
+    return kvtree_set_kv(tree, key, number_text_int64(text, val));
 }
 
 kvtree *kvtree_get_kv(const kvtree *tree, const char *key, const char *val)
@@ -33,8 +27,8 @@ kvtree *kvtree_get_kv(const kvtree *tree, const char *key, const char *val)
 
 kvtree *kvtree_get_kv_int(const kvtree *tree, const char *key, int val)
 {
-    char text[KVTREE_INT_SIZE];
-    return kvtree_get_kv(tree, key, kvtree_int_text(text, val));
+    char text[NUMBER_TEXT_SIZE];
+    return kvtree_get_kv(tree, key, number_text_int64(text, val));
 }
 
 int kvtree_unset_kv(kvtree *tree, const char *key, const char *val)
@@ -47,8 +41,8 @@ int kvtree_unset_kv(kvtree *tree, const char *key, const char *val)
 
 int kvtree_unset_kv_int(kvtree *tree, const char *key, int val)
 {
-    char text[KVTREE_INT_SIZE];
-    return kvtree_unset_kv(tree, key, kvtree_int_text(text, val));
+    char text[NUMBER_TEXT_SIZE];
+    return kvtree_unset_kv(tree, key, number_text_int64(text, val));
 }
 
 char *kvtree_elem_get_first_val(const kvtree *tree, const char *key)

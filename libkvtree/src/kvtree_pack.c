@@ -7,11 +7,23 @@
 #include "common/errtext.h"
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT_SIZE 4
 /* The shortest element: an empty key's NUL, and the count of an empty tree. */
 #define ELEM_SIZE_MIN (1 + COUNT_SIZE)
+
+size_t kvtree_measure(const kvtree *tree, size_t *depth)
+{
+    size_t size = COUNT_SIZE, level = 0;
+    *depth = 0;
+    for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, &level));) {
+        size += strlen(e->key) + 1 + COUNT_SIZE;
+        if (level >= *depth) *depth = level + 1;
+    }
+    return size;
+}
 
 size_t kvtree_pack_size(const kvtree *tree)
 {
@@ -24,20 +36,86 @@ size_t kvtree_pack_size(const kvtree *tree)
 size_t kvtree_pack(char *buf, const kvtree *tree)
 {
     char *p = kvtree_put32(buf, (uint32_t)kvtree_size(tree));
-    for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, NULL));) {
-        size_t size = strlen(e->key) + 1;
-        memcpy(p, e->key, size);
-        p = kvtree_put32(p + size, e->value->count);
-    }
+    for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, NULL));)
+        p = kvtree_put32(stpcpy(p, e->key) + 1, e->value->count);
     return (size_t)(p - buf);
 }
+
+/* ---- in pieces ---- */
+
+/* Copies what is left of size bytes at from, of which p->done are out. */
+static size_t hand_out(struct kvtree_packer *p, char *buf, size_t room, const char *from,
+                       size_t size)
+{
+    size_t n = size - p->done < room ? size - p->done : room;
+    memcpy(buf, from + p->done, n);
+    p->done += n;
+    return n;
+}
+
+static void next_elem(struct kvtree_packer *p)
+{
+    p->elem = kvtree_walk(p->tree, p->elem, NULL);
+    p->done = 0;
+    p->end = !p->elem;
+}
+
+/* The rest of one element, or a part of it: first the key, then the count. */
+static size_t pack_rest(struct kvtree_packer *p, char *buf, size_t room)
+{
+    char count[COUNT_SIZE];
+    size_t n = 0, key = p->elem ? strlen(p->elem->key) + 1 : 0;
+    kvtree_put32(count, (uint32_t)kvtree_size(p->elem ? p->elem->value : p->tree));
+    if (p->done < key) n = hand_out(p, buf, room, p->elem->key, key);
+    if (p->done < key) return n;
+    p->done -= key;
+    n += hand_out(p, buf + n, room - n, count, sizeof count);
+    p->done += key;
+    if (p->done == key + sizeof count) next_elem(p);
+    return n;
+}
+
+size_t kvtree_packer_next(struct kvtree_packer *p, char *buf, size_t size)
+{
+    size_t used = 0;
+    while (!p->end && used < size)
+        used += pack_rest(p, buf + used, size - used);
+    return used;
+}
+
+/* ---- unpacking ---- */
 
 struct reader {
     const char *buf;
     size_t len, pos;
     size_t owed; /* elements that all counts so far promise, and that did not come yet */
+    uint32_t *pending; /* how many of them are this tree's, for each level */
+    size_t depth, depth_room, depth_max;
+    struct kvtree_blocks blocks;
     char *err;
 };
+
+static int no_memory(const struct reader *r)
+{
+    return err_sys(r->err, -ENOMEM, "unpack a tree of %zu bytes", r->len);
+}
+
+/* Opens a level of count elements; the room for levels grows with what was read. */
+static int open_level(struct reader *r, uint32_t count)
+{
+    if (r->depth == r->depth_max)
+        return err_set(r->err, -EBADMSG, "packed tree: more than %zu levels at byte %zu",
+                       r->depth_max, r->pos);
+    if (r->depth == r->depth_room) {
+        size_t room = 2 * r->depth_room + 32;
+        uint32_t *pending = realloc(r->pending, room * sizeof *pending);
+        if (!pending) return no_memory(r);
+        r->pending = pending;
+        r->depth_room = room;
+    }
+    r->pending[r->depth++] = count;
+    return 0;
+}
 
 static int read_count(struct reader *r, kvtree *tree)
 {
@@ -48,69 +126,90 @@ static int read_count(struct reader *r, kvtree *tree)
     uint32_t count = kvtree_get32(r->buf + r->pos);
     left -= COUNT_SIZE;
     /* Promises beyond the input are refused before anything is allocated for them. */
-    if (count > INT_MAX || count > left / ELEM_SIZE_MIN - r->owed)
+    size_t promised = r->owed + count;
+    if (count > INT_MAX || (count > 0 && promised > left / ELEM_SIZE_MIN))
         return err_set(
             r->err, -EBADMSG,
             "packed tree: count %lu at byte %zu is more than %zu bytes can hold",
             (unsigned long)count, r->pos, left);
-    tree->pending = count & INT_MAX;
-    r->owed += count;
+    r->owed = promised;
     r->pos += COUNT_SIZE;
-    return 0;
+    if (count > KVTREE_NARROW && kvtree_index_reserve(tree, count) != 0)
+        return no_memory(r);
+    return count ? open_level(r, count) : 0;
 }
 
 static int read_key(struct reader *r, kvtree *tree, kvtree_elem **elem)
 {
+    uint64_t hash = 0;
     const char *key = r->buf + r->pos;
     const char *end = memchr(key, 0, r->len - r->pos);
     if (!end)
         return err_set(r->err, -EBADMSG, "packed tree: key at byte %zu has no end",
                        r->pos);
-    if (kvtree_elem_get(tree, key))
+    if (kvtree_elem_find(tree, key, &hash))
         return err_set(r->err, -EBADMSG,
                        "packed tree: key at byte %zu is there for the second time",
                        r->pos);
-    *elem = kvtree_elem_append(tree, key);
-    if (!*elem) return err_sys(r->err, -ENOMEM, "unpack a tree of %zu bytes", r->len);
-    r->pos += (size_t)(end - key) + 1;
+    size_t size = (size_t)(end - key) + 1;
+    r->pos += size;
+    kvtree_elem *fresh = kvtree_blocks_elem(&r->blocks, size, r->len - r->pos);
+    if (!fresh) return no_memory(r);
+    if (kvtree_elem_append(tree, fresh, key, size, hash) != 0) {
+        kvtree_elem_free(fresh);
+        return no_memory(r);
+    }
+    *elem = fresh;
     return 0;
 }
 
-static int read_element(struct reader *r, kvtree *tree, kvtree **value)
+/* The tree to which the next element belongs; NULL when all are read. */
+static kvtree *climb(struct reader *r, kvtree *tree)
 {
-    kvtree_elem *elem;
-    tree->pending--;
-    r->owed--;
-    int rc = read_key(r, tree, &elem);
-    if (rc) return rc;
-    *value = elem->value;
-    return read_count(r, elem->value);
+    while (r->pending[r->depth - 1] == 0) {
+        if (--r->depth == 0) return NULL;
+        tree = tree->owner->tree;
+    }
+    return tree;
 }
 
 static int read_tree(struct reader *r, kvtree *root)
 {
-    kvtree *tree = root;
+    kvtree_elem *elem = NULL;
     int rc = read_count(r, root);
-    while (!rc) {
-        for (; tree->pending == 0; tree = tree->owner->tree)
-            if (tree == root) return 0;
-        rc = read_element(r, tree, &tree);
+    kvtree *tree = r->depth ? root : NULL;
+    while (!rc && tree) {
+        size_t depth = r->depth;
+        r->pending[depth - 1]--;
+        r->owed--;
+        rc = read_key(r, tree, &elem);
+        if (!rc) rc = read_count(r, elem->value);
+        if (!rc) tree = climb(r, r->depth > depth ? elem->value : tree);
     }
     return rc;
 }
 
-ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err)
+ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t depth_max,
+                             char *err)
 {
     if (!buf || !tree || tree->count)
         return err_set(err, -EINVAL, "unpack: %s",
                        !buf    ? "no bytes"
                        : !tree ? "no tree"
                                : "the tree is not empty");
-    struct reader r = {.buf = buf, .len = len < SSIZE_MAX ? len : SSIZE_MAX, .err = err};
+    struct reader r = {.buf = buf, .depth_max = depth_max, .err = err};
+    r.len = len < SSIZE_MAX ? len : SSIZE_MAX;
     int rc = read_tree(&r, tree);
+    kvtree_blocks_close(&r.blocks);
+    free(r.pending);
     if (!rc) return (ssize_t)r.pos;
     kvtree_unset_all(tree);
     return rc;
+}
+
+ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err)
+{
+    return kvtree_unpack_within(buf, len, tree, KVTREE_DEPTH_MAX, err);
 }
 
 ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree)

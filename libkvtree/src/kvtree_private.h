@@ -4,10 +4,10 @@
 
 /* How a tree lies in memory, for the sources of libkvtree.
  *
- * One allocation per element: it holds its key and, in `own`, its value. Only a value
- * that came in through kvtree_set lies elsewhere, because callers keep the address they
- * gave. The owner and tree pointers lead from any value back up, so that no walk needs a
- * stack or recursion, however deep the tree is. */
+ * An element is one piece of memory: it holds its key and, in `own`, its value. Only a
+ * value that came in through kvtree_set lies elsewhere, because callers keep the address
+ * they gave. The owner and tree pointers lead from any value back up, so that no walk
+ * needs a stack or recursion, however deep the tree is. */
 
 #include <kvtree/kvtree.h>
 #include <stdint.h>
@@ -23,8 +23,8 @@ struct kvtree {
     struct kvtree_index *index; /* NULL while the tree is narrow */
     kvtree_elem *owner;         /* the element whose value this is; NULL: the caller's */
     unsigned count;
-    unsigned pending : 31; /* while unpacking: elements that are still to come */
-    unsigned inside : 1;   /* this is the `own` of an element, and freed with it */
+    unsigned place : 31; /* of an `own`: where in its block the element lies; 0: alone */
+    unsigned inside : 1; /* this is the `own` of an element, and freed with it */
 };
 
 struct kvtree_elem {
@@ -40,28 +40,93 @@ struct kvtree_elem {
 /* The element of key, appended if missing; NULL without memory. */
 kvtree_elem *kvtree_elem_ensure(kvtree *tree, const char *key);
 
-/* Appends an element whose key is known to be missing. NULL without memory. */
-kvtree_elem *kvtree_elem_append(kvtree *tree, const char *key);
+/* As kvtree_elem_get; *hash is that of key where tree has an index. */
+kvtree_elem *kvtree_elem_find(const kvtree *tree, const char *key, uint64_t *hash);
+
+/* Appends elem, new memory for a key of size bytes with its NUL that is known to be
+ * missing, with the hash that kvtree_elem_find gave. -ENOMEM: elem is still the caller's.
+ */
+int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char *key, size_t size,
+                       uint64_t hash);
 
 /* The element after elem in preorder below root (NULL: the first one), NULL after the
  * last. *depth, where given, starts at 0 and follows the level. */
-kvtree_elem *kvtree_walk(const kvtree *root, const kvtree_elem *elem, size_t *depth);
+static inline kvtree_elem *kvtree_walk(const kvtree *root, const kvtree_elem *elem,
+                                       size_t *depth)
+{
+    if (!elem) return kvtree_elem_first(root);
+    if (elem->value->first) {
+        if (depth) ++*depth;
+        return elem->value->first;
+    }
+    while (!elem->next) {
+        if (elem->tree == root) return NULL;
+        elem = elem->tree->owner;
+        if (depth) --*depth;
+    }
+    return elem->next;
+}
+
+/* ---- kvtree_block.c: memory of elements ---- */
+
+#define KVTREE_PLACE_MAX 0x7fffffff
+
+struct kvtree_block;
+
+/* The block that is being filled; starts as zeros. */
+struct kvtree_blocks {
+    struct kvtree_block *block;
+    size_t used, size;
+};
+
+/* Memory for an element with a key of so many bytes, of which nothing but own.place is
+ * set; NULL without memory. */
+kvtree_elem *kvtree_elem_new(size_t key_size);
+
+/* The same in a block; packed_rest bytes of input are still to be unpacked. */
+kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks, size_t key_size,
+                                size_t packed_rest);
+
+/* No more elements; those there are live on. */
+void kvtree_blocks_close(struct kvtree_blocks *blocks);
+
+/* Frees the memory of an element, wherever it is. */
+void kvtree_elem_free(kvtree_elem *elem);
 
 /* ---- kvtree_index.c: finding an element of a wide tree ---- */
 
-kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key);
+uint64_t kvtree_index_hash(const struct kvtree_index *index, const char *key);
+kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key,
+                               uint64_t hash);
 
-/* Enters elem, which its tree does not hold yet; makes or widens the index. */
-int kvtree_index_add(kvtree *tree, kvtree_elem *elem);
+/* Makes room for count elements in all, making or widening the index. */
+int kvtree_index_reserve(kvtree *tree, size_t count);
+
+/* Enters elem, which its tree does not hold yet; hash is that of its key if there is an
+ * index already. */
+int kvtree_index_add(kvtree *tree, kvtree_elem *elem, uint64_t hash);
 
 void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem);
 
-/* ---- kvtree_kv.c ---- */
+/* ---- kvtree_pack.c ---- */
 
-/* Sign, ten digits, NUL. */
-#define KVTREE_INT_SIZE 12
+/* Hands out the packed bytes of a tree in pieces of any size. */
+struct kvtree_packer {
+    const kvtree *tree;
+    const kvtree_elem *elem; /* whose bytes come next; NULL: the count of tree */
+    size_t done;             /* bytes of it that are out already */
+    int end;
+};
 
-const char *kvtree_int_text(char text[KVTREE_INT_SIZE], int value);
+/* Fills buf with the next bytes, size of them but at the end. */
+size_t kvtree_packer_next(struct kvtree_packer *p, char *buf, size_t size);
+
+/* kvtree_pack_size; *depth becomes the number of levels. */
+size_t kvtree_measure(const kvtree *tree, size_t *depth);
+
+/* kvtree_unpack_err with another limit than KVTREE_DEPTH_MAX, for tests. */
+ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t depth_max,
+                             char *err);
 
 /* ---- kvtree_format.c ---- */
 

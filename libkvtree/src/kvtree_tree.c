@@ -25,7 +25,7 @@ static void tree_free(kvtree *tree)
 {
     free(tree->index);
     if (tree->inside)
-        free(home_of(tree));
+        kvtree_elem_free(home_of(tree));
     else
         free(tree);
 }
@@ -37,7 +37,7 @@ static void elem_free(kvtree_elem *elem)
         tree_free(elem->value);
     else
         free(elem->own.index);
-    free(elem);
+    kvtree_elem_free(elem);
 }
 
 /* Empties root from the leaves upwards. The index of a tree goes as a whole, so elements
@@ -60,7 +60,6 @@ static void tree_clear(kvtree *root)
     free(root->index);
     root->index = NULL;
     root->count = 0;
-    root->pending = 0;
 }
 
 int kvtree_delete(kvtree **tree)
@@ -80,29 +79,35 @@ int kvtree_size(const kvtree *tree)
 
 /* ---- elements of one tree ---- */
 
-kvtree_elem *kvtree_elem_get(const kvtree *tree, const char *key)
+kvtree_elem *kvtree_elem_find(const kvtree *tree, const char *key, uint64_t *hash)
 {
-    if (!tree || !key) return NULL;
-    if (tree->index) return kvtree_index_find(tree->index, key);
+    if (tree->index) {
+        *hash = kvtree_index_hash(tree->index, key);
+        return kvtree_index_find(tree->index, key, *hash);
+    }
     kvtree_elem *elem = tree->first;
     while (elem && strcmp(elem->key, key) != 0)
         elem = elem->next;
     return elem;
 }
 
-kvtree_elem *kvtree_elem_append(kvtree *tree, const char *key)
+kvtree_elem *kvtree_elem_get(const kvtree *tree, const char *key)
 {
-    if (tree->count == INT_MAX) return NULL;
-    size_t size = strlen(key) + 1;
-    kvtree_elem *elem = malloc(sizeof *elem + size);
-    if (!elem) return NULL;
-    *elem = (kvtree_elem){.tree = tree, .own = {.owner = elem, .inside = 1}};
+    uint64_t hash;
+    return tree && key ? kvtree_elem_find(tree, key, &hash) : NULL;
+}
+
+int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char *key, size_t size,
+                       uint64_t hash)
+{
+    unsigned place = elem->own.place & KVTREE_PLACE_MAX;
+    if (tree->count == INT_MAX) return -ENOMEM;
+    *elem =
+        (kvtree_elem){.tree = tree, .own = {.owner = elem, .place = place, .inside = 1}};
     elem->value = &elem->own;
     memcpy(elem->key, key, size);
-    if (tree->count >= KVTREE_NARROW && kvtree_index_add(tree, elem) != 0) {
-        free(elem);
-        return NULL;
-    }
+    int wide = tree->index || tree->count >= KVTREE_NARROW;
+    if (wide && kvtree_index_add(tree, elem, hash) != 0) return -ENOMEM;
     if (tree->first) {
         elem->prev = tree->first->prev;
         elem->prev->next = elem;
@@ -111,13 +116,19 @@ kvtree_elem *kvtree_elem_append(kvtree *tree, const char *key)
     }
     tree->first->prev = elem;
     tree->count++;
-    return elem;
+    return 0;
 }
 
 kvtree_elem *kvtree_elem_ensure(kvtree *tree, const char *key)
 {
-    kvtree_elem *elem = kvtree_elem_get(tree, key);
-    return elem ? elem : kvtree_elem_append(tree, key);
+    uint64_t hash = 0;
+    kvtree_elem *known = kvtree_elem_find(tree, key, &hash);
+    if (known) return known;
+    size_t size = strlen(key) + 1;
+    kvtree_elem *elem = kvtree_elem_new(size);
+    if (!elem || kvtree_elem_append(tree, elem, key, size, hash) == 0) return elem;
+    kvtree_elem_free(elem);
+    return NULL;
 }
 
 kvtree_elem *kvtree_elem_extract(kvtree *tree, const char *key)
@@ -212,10 +223,9 @@ static void elem_adopt(kvtree_elem *elem, kvtree *value)
 kvtree *kvtree_set(kvtree *tree, const char *key, kvtree *value)
 {
     if (!tree || !key) return NULL;
-    kvtree_elem *elem = kvtree_elem_get(tree, key);
-    if (elem && elem->value == value) return value;
+    if (value && value->owner && value->owner == kvtree_elem_get(tree, key)) return value;
     if (value && !may_become_value(tree, value)) return NULL;
-    if (!elem) elem = kvtree_elem_append(tree, key);
+    kvtree_elem *elem = kvtree_elem_ensure(tree, key);
     if (!elem) return NULL;
     tree_clear(elem->value);
     if (value) elem_adopt(elem, value);
@@ -241,26 +251,11 @@ kvtree *kvtree_extract(kvtree *tree, const char *key)
     kvtree *value = elem->value;
     value->owner = NULL;
     /* A value inside its element keeps the element's memory; both go with the value. */
-    if (value != &elem->own) free(elem);
+    if (value != &elem->own) kvtree_elem_free(elem);
     return value;
 }
 
 /* ---- whole trees ---- */
-
-kvtree_elem *kvtree_walk(const kvtree *root, const kvtree_elem *elem, size_t *depth)
-{
-    if (!elem) return kvtree_elem_first(root);
-    if (elem->value->first) {
-        if (depth) ++*depth;
-        return elem->value->first;
-    }
-    while (!elem->next) {
-        if (elem->tree == root) return NULL;
-        elem = elem->tree->owner;
-        if (depth) --*depth;
-    }
-    return elem->next;
-}
 
 static int lies_below(const kvtree *tree, const kvtree *above)
 {

@@ -52,9 +52,8 @@ static int get_unsigned(const kvtree *tree, const char *key, int hex, unsigned l
 
 int kvtree_util_set_unsigned_long(kvtree *tree, const char *key, unsigned long value)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%lu", value);
-    return kvtree_util_set_str(tree, key, text);
+    char text[NUMBER_TEXT_SIZE];
+    return kvtree_util_set_str(tree, key, number_text_uint64(text, value));
 }
 
 int kvtree_util_get_unsigned_long(const kvtree *tree, const char *key,
@@ -88,9 +87,8 @@ int kvtree_util_get_crc32(const kvtree *tree, const char *key, unsigned long *cr
 
 int kvtree_util_set_int64(kvtree *tree, const char *key, int64_t value)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    return kvtree_util_set_str(tree, key, text);
+    char text[NUMBER_TEXT_SIZE];
+    return kvtree_util_set_str(tree, key, number_text_int64(text, value));
 }
 
 int kvtree_util_get_int64(const kvtree *tree, const char *key, int64_t *value)

@@ -180,8 +180,8 @@ static void each_allocation_may_fail(void **state)
         verb *work;
         int least;
     } verbs[] = {{do_set, 1},    {do_set_kv, 2}, {do_setf, 5}, {do_util, 1},
-                 {do_merge, 31}, {do_sort, 1},   {do_list, 2}, {do_unpack, 20},
-                 {do_write, 2},  {do_read, 4}};
+                 {do_merge, 31}, {do_sort, 1},   {do_list, 2}, {do_unpack, 4},
+                 {do_write, 1},  {do_read, 4}};
     if (!OWN_MALLOC) skip();
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         assert_true(failures_until_it_works(verbs[i].work) >= verbs[i].least);

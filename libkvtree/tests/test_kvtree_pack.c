@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "build_tree.h"
+#include "src/kvtree_private.h"
 #include <cmocka.h>
 #include <errno.h>
 
@@ -190,6 +191,85 @@ static void changed_bytes_do_no_harm(void **state)
     kvtree_delete(&tree);
 }
 
+/* Levels have a bound, which a lower one stands for here, on the way in ... */
+static void too_many_levels_are_refused(void **state)
+{
+    size_t size;
+    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree *tree = deep_tree(100), *back = kvtree_new();
+    char *bytes = packed(tree, &size);
+    assert_int_equal(kvtree_unpack_within(bytes, size, back, 99, err), -EBADMSG);
+    assert_non_null(strstr(err, "more than 99 levels at byte 598"));
+    assert_int_equal(kvtree_size(back), 0);
+    assert_int_equal(kvtree_unpack_within(bytes, size, back, 100, err), size);
+    assert_true(same_tree(tree, back));
+    free(bytes);
+    kvtree_delete(&tree);
+    kvtree_delete(&back);
+}
+
+/* ... and on the way out: what nobody could read is not written. */
+static void too_many_levels_are_not_written(void **state)
+{
+    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree *tree = deep_tree(KVTREE_DEPTH_MAX + 1);
+    assert_int_equal(kvtree_write_fd(-1, tree, err), -EOVERFLOW);
+    assert_non_null(strstr(err, "4194305 levels"));
+    kvtree_delete(&tree);
+}
+
+/* Pieces of any size make up the same bytes. */
+static void pieces_make_up_the_bytes(void **state)
+{
+    size_t size;
+    kvtree *tree = sample_tree();
+    char *bytes = packed(tree, &size), *copy = malloc(size + 1);
+    for (size_t piece = 1; piece <= size + 1; piece++) {
+        struct kvtree_packer packer = {.tree = tree};
+        size_t used = 0, n;
+        while (
+            (n = kvtree_packer_next(&packer, copy + used,
+                                    piece < size + 1 - used ? piece : size + 1 - used)))
+            used += n;
+        assert_true(packer.end);
+        assert_int_equal(used, size);
+        assert_memory_equal(copy, bytes, size);
+    }
+    free(bytes);
+    free(copy);
+    kvtree_delete(&tree);
+}
+
+/* Unpacked elements share memory, and outlive each other in any order. */
+static void unpacked_elements_go_one_by_one(void **state)
+{
+    size_t size;
+    char key[32], *big = malloc(40000);
+    kvtree *tree = wide_tree(5000), *back = kvtree_new(), *kept[50];
+    memset(big, 'k', 40000);
+    big[39999] = 0;
+    assert_non_null(kvtree_set_kv(tree, "key 7", big));
+    char *bytes = packed(tree, &size);
+    assert_int_equal(kvtree_unpack_n(bytes, size, back), size);
+    assert_true(same_tree(tree, back));
+    for (int i = 0; i < 5000; i++) {
+        snprintf(key, sizeof key, "key %d", i * 7 % 5000);
+        if (i % 100 == 0)
+            assert_non_null(kept[i / 100] = kvtree_extract(back, key));
+        else
+            assert_int_equal(kvtree_unset(back, key), 0);
+    }
+    assert_int_equal(kvtree_size(back), 0);
+    kvtree_delete(&back);
+    for (int i = 0; i < 50; i++) {
+        assert_non_null(kvtree_set_kv(kept[i], "still", "here"));
+        kvtree_delete(&kept[i]);
+    }
+    free(bytes);
+    free(big);
+    kvtree_delete(&tree);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +279,10 @@ int main(void)
         cmocka_unit_test(each_damage_has_its_text),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(changed_bytes_do_no_harm),
+        cmocka_unit_test(too_many_levels_are_refused),
+        cmocka_unit_test(too_many_levels_are_not_written),
+        cmocka_unit_test(pieces_make_up_the_bytes),
+        cmocka_unit_test(unpacked_elements_go_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,6 +229,24 @@ static void wide_trees_find_their_elements(void **state)
     kvtree_delete(&tree);
 }
 
+/* A tree that was wide and has become narrow finds what is added then. */
+static void narrow_again(void **state)
+{
+    char key[32];
+    kvtree *tree = wide_tree(20);
+    for (int i = 3; i < 20; i++) {
+        snprintf(key, sizeof key, "key %d", i);
+        assert_int_equal(kvtree_unset(tree, key), 0);
+    }
+    assert_non_null(kvtree_set(tree, "new", NULL));
+    assert_non_null(kvtree_get(tree, "new"));
+    assert_non_null(kvtree_set(tree, "new", NULL));
+    check_keys(tree, "key 0 key 1 key 2 new ");
+    assert_int_equal(kvtree_unset(tree, "new"), 0);
+    check_keys(tree, "key 0 key 1 key 2 ");
+    kvtree_delete(&tree);
+}
+
 static void a_hundred_thousand_children(void **state)
 {
     enum { WIDTH = 100000 };
@@ -326,6 +344,7 @@ int main(void)
         cmocka_unit_test(keys_as_numbers),
         cmocka_unit_test(removing_others_during_a_walk),
         cmocka_unit_test(wide_trees_find_their_elements),
+        cmocka_unit_test(narrow_again),
         cmocka_unit_test(a_hundred_thousand_children),
         cmocka_unit_test(a_million_levels),
         cmocka_unit_test(merge_adds_and_keeps),

@@ -136,6 +136,9 @@ char *kvtree_elem_get_first_val(const kvtree *tree, const char *key);
 kvtree_elem *kvtree_elem_extract(kvtree *tree, const char *key);
 int kvtree_elem_delete(kvtree_elem **elem);
 
+/* Most levels of elements in packed bytes and files. Trees in memory may be deeper. */
+#define KVTREE_DEPTH_MAX 4194304
+
 /* ---- packed bytes (big-endian: count, then key NUL tree ...) ---- */
 
 /* Bytes that kvtree_pack writes for tree. */
@@ -151,7 +154,7 @@ size_t kvtree_unpack(const char *buf, kvtree *tree);
 
 /* Unpacks at most len bytes of unknown origin into tree, which must be empty. Returns the
  * bytes read; -EBADMSG for bytes that are not a packed tree (cut off, a key twice, counts
- * that the rest cannot hold), -ENOMEM; tree is empty then. Never reads past len and never
+ * that the rest cannot hold, too many levels), -ENOMEM; tree is empty then. Never reads past len and never
  * allocates more than a small multiple of it. */
 ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree);
 
@@ -161,7 +164,8 @@ ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err);
 /* ---- files ---- */
 
 /* Replaces the file by tree, with a checksum, atomically and durably: after a crash at
- * any moment it is the old one or the new one. Its mode becomes 0600, less the umask. */
+ * any moment it is the old one or the new one. Its mode becomes 0600, less the umask.
+ * -EOVERFLOW for more than KVTREE_DEPTH_MAX levels. */
 int kvtree_write_file(const char *path, const kvtree *tree);
 
 /* Merges the file into tree. A missing file is -ENOENT; a damaged one -EBADMSG, with tree

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where elements lie. One that is added has an allocation of its own. Those that are
+ * unpacked stand side by side in blocks, thousands in one allocation, which is given back
+ * when the last of them has gone: half of the time to unpack went to malloc and free. */
+#include "src/kvtree_private.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define BLOCK_SIZE_MAX (2 << 20)
+#define UNIT _Alignof(kvtree_elem)
+
+/* A packed element takes at least five bytes, about eleven in the trees of a job, and its
+ * memory with a key of that length 72: a guess at what the rest of the input needs. */
+#define BYTES_PER_PACKED_BYTE 8
+
+/* The elements stand behind it. */
+struct kvtree_block {
+    size_t live; /* elements in it, and one as long as it is being filled */
+};
+
+kvtree_elem *kvtree_elem_new(size_t key_size)
+{
+    kvtree_elem *elem = malloc(sizeof *elem + key_size);
+    if (elem) elem->own.place = 0;
+    return elem;
+}
+
+static void block_leave(struct kvtree_block *block)
+{
+    if (--block->live == 0) free(block);
+}
+
+void kvtree_elem_free(kvtree_elem *elem)
+{
+    size_t place = elem->own.place;
+    if (place)
+        block_leave((void *)((char *)elem - place * UNIT));
+    else
+        free(elem);
+}
+
+/* Blocks of the largest size are huge pages where the system has them: fetching and
+ * clearing ordinary pages one by one would take longer than the rest of unpacking. */
+static struct kvtree_block *block_new(size_t size)
+{
+    if (size < BLOCK_SIZE_MAX) return malloc(size);
+    void *block = aligned_alloc(BLOCK_SIZE_MAX, size);
+    if (block) madvise(block, size, MADV_HUGEPAGE);
+    return block;
+}
+
+static int block_open(struct kvtree_blocks *blocks, size_t least, size_t packed_rest)
+{
+    size_t size = sizeof(struct kvtree_block) + least;
+    if (packed_rest > (BLOCK_SIZE_MAX - size) / BYTES_PER_PACKED_BYTE)
+        size = BLOCK_SIZE_MAX;
+    else
+        size += packed_rest * BYTES_PER_PACKED_BYTE;
+    struct kvtree_block *block = block_new(size);
+    if (!block) return 0;
+    kvtree_blocks_close(blocks);
+    block->live = 1;
+    *blocks = (struct kvtree_blocks){block, sizeof *block, size};
+    return 1;
+}
+
+kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks, size_t key_size,
+                                size_t packed_rest)
+{
+    size_t size = (sizeof(kvtree_elem) + key_size + UNIT - 1) / UNIT * UNIT;
+    /* one that would fill a block is not worth one */
+    if (size > BLOCK_SIZE_MAX / 4) return kvtree_elem_new(key_size);
+    if (size > blocks->size - blocks->used && !block_open(blocks, size, packed_rest))
+        return NULL;
+    kvtree_elem *elem = (void *)((char *)blocks->block + blocks->used);
+    elem->own.place = (unsigned)(blocks->used / UNIT) & KVTREE_PLACE_MAX;
+    blocks->used += size;
+    blocks->block->live++;
+    return elem;
+}
+
+void kvtree_blocks_close(struct kvtree_blocks *blocks)
+{
+    if (blocks->block) block_leave(blocks->block);
+    *blocks = (struct kvtree_blocks){NULL, 0, 0};
+}
