@@ -39,6 +39,7 @@ struct path {
 
 static int path_append(struct path *path, const char *text, size_t len)
 {
+    if (len == 0) return 0;
     if (path->used + len > path->size) {
         size_t size = 2 * path->size + len + 64;
         char *keys = realloc(path->keys, size);

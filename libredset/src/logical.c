@@ -160,7 +160,8 @@ int redset_output_write(redset_logical *logical, int chunk, const void *buf, siz
 
 void redset_logical_crcs(const redset_logical *logical, uint32_t crcs[])
 {
-    memset(crcs, 0, (size_t)logical->list->count * sizeof *crcs);
+    for (int i = 0; i < logical->list->count; i++)
+        crcs[i] = 0;
     for (size_t i = 0; i < logical->segment_count; i++) {
         const redset_segment *s = &logical->segments[i];
         crcs[s->file] =
