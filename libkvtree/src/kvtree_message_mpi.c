@@ -113,9 +113,10 @@ int outbox_post(struct outbox *box, const struct channel *ch, const kvtree *tree
                 int rank, int synchronous)
 {
     int rc = 0;
-    size_t packed = kvtree_pack_size(tree), size = MESSAGE_HEADER + packed;
     char *bytes = box->bytes + box->used;
-    kvtree_pack(message_put_header(bytes, (int64_t)packed), tree);
+    size_t packed = kvtree_pack(bytes + MESSAGE_HEADER, tree);
+    size_t size = MESSAGE_HEADER + packed;
+    message_put_header(bytes, (int64_t)packed);
     for (size_t done = 0; done < size;) {
         int n = piece_size(size - done, ch->limit);
         MPI_Request *request = &box->requests[box->posted++];

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trees between MPI processes: the functions of kvtree_mpi.h. */
 #include "src/kvtree_mpi_private.h"
+#include "src/kvtree_private.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Most bytes of the first piece of a broadcast. */
+#define FIRST_PIECE 4096
 
 /* ---- between two processes, on the communicator of the application ---- */
 
@@ -83,46 +87,55 @@ static int conclude(const struct channel *ch, int rc, kvtree *tree, kvtree *arri
     return worst[0];
 }
 
-/* Everyone but root makes room; without memory the pieces pass through scratch. */
-static int bcast_pieces(const struct channel *ch, char *bytes, size_t size, int root)
+/* The first broadcast has the same size on all ranks, who do not know yet that of the
+ * tree: header and a beginning, which is all of a small tree. */
+static int first_size(const struct channel *ch)
 {
-    int rc = 0;
-    for (size_t done = 0; done < size;) {
-        size_t left = size - done;
-        int n = left < (size_t)ch->limit ? (int)left : ch->limit;
-        char *piece = bytes ? bytes + done : ch->scratch;
-        if (MPI_Bcast(piece, n, MPI_BYTE, root, ch->comm) != MPI_SUCCESS) rc = -EIO;
-        done += (size_t)n;
+    int least = ch->limit > MESSAGE_HEADER ? ch->limit : MESSAGE_HEADER;
+    return least < FIRST_PIECE ? least : FIRST_PIECE;
+}
+
+static int bcast_piece(const struct channel *ch, char *piece, size_t size, int root)
+{
+    return MPI_Bcast(piece, (int)size, MPI_BYTE, root, ch->comm) == MPI_SUCCESS ? 0
+                                                                                : -EIO;
+}
+
+/* Packs piece by piece into scratch, so root needs no memory. */
+static int bcast_as_root(const struct channel *ch, const kvtree *tree, int root)
+{
+    struct kvtree_packer packer = {.tree = tree};
+    size_t first = (size_t)first_size(ch), room = first - MESSAGE_HEADER;
+    char *body = message_put_header(ch->scratch, (int64_t)kvtree_pack_size(tree));
+    size_t n = kvtree_packer_next(&packer, body, room);
+    memset(body + n, 0, room - n);
+    int rc = bcast_piece(ch, ch->scratch, first, root);
+    while (!packer.end) {
+        n = kvtree_packer_next(&packer, ch->scratch, (size_t)ch->limit);
+        int sent = bcast_piece(ch, ch->scratch, n, root);
+        rc = rc ? rc : sent;
     }
     return rc;
 }
 
-static int bcast_as_root(const struct channel *ch, const kvtree *tree, int root)
-{
-    char header[MESSAGE_HEADER];
-    size_t size = kvtree_pack_size(tree);
-    char *bytes = malloc(size);
-    message_put_header(header, bytes ? (int64_t)size : -ENOMEM);
-    int rc = MPI_Bcast(header, MESSAGE_HEADER, MPI_BYTE, root, ch->comm) == MPI_SUCCESS
-                 ? 0
-                 : -EIO;
-    if (!bytes) return -ENOMEM;
-    kvtree_pack(bytes, tree);
-    if (!rc) rc = bcast_pieces(ch, bytes, size, root);
-    free(bytes);
-    return rc;
-}
-
+/* Without memory the pieces pass through scratch. */
 static int bcast_as_other(const struct channel *ch, kvtree *tree, int root)
 {
-    char header[MESSAGE_HEADER];
-    if (MPI_Bcast(header, MESSAGE_HEADER, MPI_BYTE, root, ch->comm) != MPI_SUCCESS)
-        return -EIO;
-    int64_t number = message_get_header(header);
-    if (number < 0) return (int)number;
-    size_t size = (size_t)number;
+    size_t first = (size_t)first_size(ch), done = first - MESSAGE_HEADER;
+    int rc = bcast_piece(ch, ch->scratch, first, root);
+    if (rc) return rc;
+    size_t size = (size_t)message_get_header(ch->scratch);
+    const char *body = ch->scratch + MESSAGE_HEADER;
+    if (done >= size) return message_deliver(body, size, tree);
     char *bytes = malloc(size);
-    int rc = bcast_pieces(ch, bytes, size, root);
+    if (bytes) memcpy(bytes, body, done);
+    while (done < size) {
+        size_t left = size - done;
+        size_t n = left < (size_t)ch->limit ? left : (size_t)ch->limit;
+        int got = bcast_piece(ch, bytes ? bytes + done : ch->scratch, n, root);
+        rc = rc ? rc : got;
+        done += n;
+    }
     if (!rc) rc = bytes ? message_deliver(bytes, size, tree) : -ENOMEM;
     free(bytes);
     return rc;
@@ -163,27 +176,53 @@ static int target_of(const kvtree_elem *elem, int ranks, int *rank)
     return 0;
 }
 
-/* Starts to send every tree of send, or, on a failure, none. */
-static int post_all(struct outbox *box, const struct channel *ch, const kvtree *send)
+static int check_targets(const struct channel *ch, const kvtree *send)
 {
-    int rc = 0, ranks, rank = 0;
-    size_t size = 0, pieces = 0;
-    kvtree_elem *e;
+    int rc = 0, ranks, rank;
     MPI_Comm_size(ch->comm, &ranks);
-    for (e = kvtree_elem_first(send); e && !rc; e = kvtree_elem_next(e)) {
+    for (kvtree_elem *e = kvtree_elem_first(send); e && !rc; e = kvtree_elem_next(e))
+        rc = target_of(e, ranks, &rank);
+    return rc;
+}
+
+/* What is to be sent. */
+struct queue {
+    const kvtree_elem *next; /* that is not under way yet */
+    int one_by_one;          /* a tree is packed when the one before it has arrived */
+    struct outbox box;
+};
+
+/* Starts to send the next tree, or all; without memory, none. */
+static int post_next(struct queue *q, const struct channel *ch)
+{
+    size_t size = 0, pieces = 0;
+    const kvtree_elem *first = q->next, *e;
+    const kvtree_elem *end = q->one_by_one ? kvtree_elem_next(first) : NULL;
+    for (e = first; e != end; e = kvtree_elem_next(e)) {
         size_t one = message_size(kvtree_elem_hash(e));
         size += one;
         pieces += message_pieces(one, ch->limit);
-        rc = target_of(e, ranks, &rank);
     }
-    int opened = outbox_open(box, rc ? 0 : size, pieces);
-    if (rc || opened) return rc ? rc : opened;
-    for (e = kvtree_elem_first(send); e; e = kvtree_elem_next(e)) {
-        target_of(e, ranks, &rank);
-        int posted = outbox_post(box, ch, kvtree_elem_hash(e), rank, 1);
+    q->next = NULL;
+    int rc = outbox_open(&q->box, size, pieces);
+    if (rc) return rc;
+    q->next = end;
+    for (e = first; e != end; e = kvtree_elem_next(e)) {
+        int posted =
+            outbox_post(&q->box, ch, kvtree_elem_hash(e), kvtree_elem_key_int(e), 1);
         rc = rc ? rc : posted;
     }
     return rc;
+}
+
+/* Goes on with sending; *sent tells whether all is sent. */
+static int serve_queue(struct queue *q, const struct channel *ch, int *sent)
+{
+    int rc = outbox_test(&q->box, sent);
+    if (!*sent || !q->next) return rc;
+    int closed = outbox_close(&q->box), posted = post_next(q, ch);
+    *sent = 0;
+    return rc ? rc : closed ? closed : posted;
 }
 
 static int receive_from_any(const struct channel *ch, kvtree *recv, int *received)
@@ -207,8 +246,7 @@ static int receive_from_any(const struct channel *ch, kvtree *recv, int *receive
  * enters the barrier when all its sends are done, so when the barrier is through, every
  * message has been matched, and no one needs to be told how many to expect. Failures do
  * not leave the loop: the others rely on this rank until the barrier is through. */
-static int serve_until_all_done(const struct channel *ch, struct outbox *box,
-                                kvtree *recv)
+static int serve_until_all_done(const struct channel *ch, struct queue *q, kvtree *recv)
 {
     MPI_Request barrier = MPI_REQUEST_NULL;
     int rc = 0, in_barrier = 0, done = 0;
@@ -221,7 +259,7 @@ static int serve_until_all_done(const struct channel *ch, struct outbox *box,
             if (MPI_Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return -EIO;
             continue;
         }
-        got = outbox_test(box, &sent);
+        got = serve_queue(q, ch, &sent);
         rc = rc ? rc : got;
         if (!sent) continue;
         in_barrier = 1;
@@ -234,24 +272,47 @@ static int serve_until_all_done(const struct channel *ch, struct outbox *box,
  * completes nowhere before all ranks have entered it, that is, left the loop above; so no
  * one still probes for the messages of this exchange when a faster neighbour sends those
  * of the next. */
-int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int limit)
+static int exchange(const struct channel *ch, struct queue *q, const kvtree *send,
+                    kvtree *recv)
+{
+    kvtree *arrived = apart(recv);
+    int rc = arrived ? check_targets(ch, send) : -ENOMEM;
+    outbox_open(&q->box, 0, 0);
+    q->next = rc ? NULL : kvtree_elem_first(send);
+    if (q->next) rc = post_next(q, ch);
+    int served = serve_until_all_done(ch, q, arrived);
+    int closed = outbox_close(&q->box);
+    rc = rc ? rc : served ? served : closed;
+    if (!rc) rc = kvtree_sort_int(arrived, KVTREE_SORT_ASCENDING);
+    return conclude(ch, rc, recv, arrived);
+}
+
+int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int limit,
+                        int one_by_one)
 {
     const struct channel *kept;
     int rc = channel_of(comm, &kept);
     if (rc) return rc;
     struct channel ch = *kept;
     ch.limit = limit;
-    struct outbox box;
-    kvtree *arrived = apart(recv);
-    int posted = arrived ? post_all(&box, &ch, send) : outbox_open(&box, 0, 0);
-    int served = serve_until_all_done(&ch, &box, arrived);
-    int closed = outbox_close(&box);
-    rc = !arrived ? -ENOMEM : posted ? posted : served ? served : closed;
-    if (!rc) rc = kvtree_sort_int(arrived, KVTREE_SORT_ASCENDING);
-    return conclude(&ch, rc, recv, arrived);
+    struct queue q = {.one_by_one = one_by_one};
+    return exchange(&ch, &q, send, recv);
 }
 
 int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm)
 {
-    return kvtree_mpi_exchange(send, recv, comm, LIMIT_COLLECTIVE);
+    return kvtree_mpi_exchange(send, recv, comm, LIMIT_COLLECTIVE, 0);
+}
+
+int kvtree_exchange_sendq(const kvtree *send, kvtree *recv, MPI_Comm comm)
+{
+    return kvtree_mpi_exchange(send, recv, comm, LIMIT_COLLECTIVE, 1);
+}
+
+int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
+                              int direction)
+{
+    if (direction != KVTREE_EXCHANGE_RIGHT && direction != KVTREE_EXCHANGE_LEFT)
+        return -EINVAL;
+    return kvtree_exchange(send, recv, comm);
 }

@@ -42,6 +42,26 @@ static void empty_null_large_and_merged(void)
     kvtree_delete(&got);
 }
 
+/* Trees that just fit, and just do not fit, into the piece that carries the header. */
+static void around_the_first_piece(void)
+{
+    enum { FIRST = 4096, ALONE = 4 + 1 + 4 }; /* bytes of a tree with one empty key */
+    char key[FIRST];
+    for (int more = -2; more <= 2; more++) {
+        size_t len = (size_t)(FIRST - MESSAGE_HEADER - ALONE + more);
+        memset(key, 'k', len);
+        key[len] = 0;
+        kvtree *tree = kvtree_new(), *expected = kvtree_new();
+        kvtree_set(expected, key, NULL);
+        CHECK_INT(kvtree_pack_size(expected), FIRST - MESSAGE_HEADER + more);
+        if (check_rank == 0) kvtree_merge(tree, expected);
+        CHECK_INT(kvtree_bcast(tree, 0, MPI_COMM_WORLD), 0);
+        CHECK(same_tree(tree, expected));
+        kvtree_delete(&tree);
+        kvtree_delete(&expected);
+    }
+}
+
 static void refused_roots(void)
 {
     kvtree *tree = kvtree_new();
@@ -54,7 +74,7 @@ static void refused_roots(void)
 static void without_memory(void)
 {
     if (!CAN_FAIL_MALLOC) return;
-    for (int who = 0; who < check_ranks; who++) {
+    for (int who = 1; who < check_ranks; who++) { /* root needs none */
         kvtree *wide = wide_tree(20000), *got = check_rank ? kvtree_new() : wide;
         size_t size = kvtree_pack_size(wide);
         if (check_rank == who) fail_sizes(size, size);
@@ -111,6 +131,7 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv);
     from_each_root();
     empty_null_large_and_merged();
+    around_the_first_piece();
     refused_roots();
     without_memory();
     without_a_channel();

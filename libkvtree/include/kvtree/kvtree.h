@@ -154,8 +154,8 @@ size_t kvtree_unpack(const char *buf, kvtree *tree);
 
 /* Unpacks at most len bytes of unknown origin into tree, which must be empty. Returns the
  * bytes read; -EBADMSG for bytes that are not a packed tree (cut off, a key twice, counts
- * that the rest cannot hold, too many levels), -ENOMEM; tree is empty then. Never reads past len and never
- * allocates more than a small multiple of it. */
+ * that the rest cannot hold, too many levels), -ENOMEM; tree is empty then. Never reads
+ * past len and never allocates more than a small multiple of it. */
 ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree);
 
 /* As kvtree_unpack_n, and says in err what is wrong and at which byte. */

@@ -7,7 +7,7 @@
  * -EBADMSG, -EIO for an MPI error). Trees may be of any size. A tree that its sender
  * could not pack arrives as the sender's error.
  *
- * Collective functions (bcast, exchange) talk over a private duplicate of comm that is
+ * Collective functions talk over a private duplicate of comm that is
  * kept as its attribute, so messages of the application are never touched; it is made on
  * first use (1 MB per process and comm) and freed with comm. They give the same result on
  * every rank, and no rank gets anything unless all succeed (but for -ENOMEM while merging
@@ -41,6 +41,17 @@ int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm);
  * plus O(log P) (nonblocking consensus: Hoefler, Siebert, Lumsdaine, "Scalable
  * communication protocols for dynamic sparse data exchange", PPoPP 2010). */
 int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm);
+
+/* The same with less memory: packs a tree of send when the one before it has arrived, not
+ * all at once. For few large trees. */
+int kvtree_exchange_sendq(const kvtree *send, kvtree *recv, MPI_Comm comm);
+
+/* kvtree_exchange for callers who tell whether most trees go to higher (RIGHT) or lower
+ * (LEFT) ranks. They go straight in either case; any other direction is -EINVAL. */
+#define KVTREE_EXCHANGE_RIGHT 0
+#define KVTREE_EXCHANGE_LEFT 1
+int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
+                              int direction);
 
 #ifdef __cplusplus
 }
