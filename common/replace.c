@@ -40,7 +40,23 @@ int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *
     return 0;
 }
 
-int replace_commit(replacement *r, char *err)
+static int rename_over(const replacement *r)
+{
+    return renameat(r->parent, r->temporary, r->parent, r->final) ? -errno : 0;
+}
+
+/* Not every file system knows the flag (NFS does not); a link does not replace either. */
+static int rename_new(const replacement *r)
+{
+    if (renameat2(r->parent, r->temporary, r->parent, r->final, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -errno;
+    if (linkat(r->parent, r->temporary, r->parent, r->final, 0) != 0) return -errno;
+    unlinkat(r->parent, r->temporary, 0);
+    return 0;
+}
+
+static int commit(replacement *r, int (*put)(const replacement *), char *err)
 {
     int rc = io_fsync(r->fd);
     if (rc) {
@@ -52,8 +68,8 @@ int replace_commit(replacement *r, char *err)
         replace_abort(r);
         return err_sys(err, rc, "close %s", r->final);
     }
-    if (renameat(r->parent, r->temporary, r->parent, r->final) != 0) {
-        rc = -errno;
+    rc = put(r);
+    if (rc) {
         replace_abort(r);
         return err_sys(err, rc, "rename to %s", r->final);
     }
@@ -62,6 +78,16 @@ int replace_commit(replacement *r, char *err)
     return rc ? err_sys(err, rc, "fsync of the folder of %s (the file is in place)",
                         r->final)
               : 0;
+}
+
+int replace_commit(replacement *r, char *err)
+{
+    return commit(r, rename_over, err);
+}
+
+int replace_commit_new(replacement *r, char *err)
+{
+    return commit(r, rename_new, err);
 }
 
 void replace_abort(replacement *r)

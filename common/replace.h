@@ -20,6 +20,7 @@
 
 #define replace_begin COMMON(replace_begin)
 #define replace_commit COMMON(replace_commit)
+#define replace_commit_new COMMON(replace_commit_new)
 #define replace_abort COMMON(replace_abort)
 #define replace_bytes COMMON(replace_bytes)
 
@@ -38,6 +39,11 @@ int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *
  * one is removed, unless only the folder's fsync failed: then the new file has its name
  * but may not survive a power loss, and the error says so. */
 int replace_commit(replacement *r, char *err);
+
+/* The same where there must be no file yet: -EEXIST if there is one, which stays. On a
+ * file system that can only link, not rename, without replacing, the temporary name may
+ * be left as a second name of the file if it cannot be removed. */
+int replace_commit_new(replacement *r, char *err);
 
 /* Removes the new file; the old one stays. */
 void replace_abort(replacement *r);

@@ -7,7 +7,6 @@
 
 #include "common/errtext.h"
 #include "common/io.h"
-#include "common/replace.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -71,8 +70,7 @@ ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err)
     return rc ? err_sys(err, rc, "write a tree of %zu bytes", size) : (ssize_t)size;
 }
 
-/* Opens the folder of path, which may be reached by links; *last points into path. */
-static int open_folder_of(const char *path, int *folder, const char **last, char *err)
+int kvtree_open_folder_of(const char *path, int *folder, const char **last, char *err)
 {
     const char *slash = strrchr(path, '/');
     size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
@@ -87,7 +85,8 @@ static int open_folder_of(const char *path, int *folder, const char **last, char
     return 0;
 }
 
-static int write_below(int dir, const char *name, const kvtree *tree, char *err)
+int kvtree_write_below(int dir, const char *name, const kvtree *tree,
+                       int (*commit)(replacement *r, char *err), char *err)
 {
     replacement r;
     int rc = replace_begin(dir, name, 0600, &r, err);
@@ -97,7 +96,7 @@ static int write_below(int dir, const char *name, const kvtree *tree, char *err)
         replace_abort(&r);
         return (int)size;
     }
-    return replace_commit(&r, err);
+    return commit(&r, err);
 }
 
 int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err)
@@ -105,9 +104,9 @@ int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err)
     int folder = dir;
     const char *last = name;
     if (!name) return err_set(err, -EINVAL, "write a tree: no file name");
-    int rc = dir == AT_FDCWD ? open_folder_of(name, &folder, &last, err) : 0;
+    int rc = dir == AT_FDCWD ? kvtree_open_folder_of(name, &folder, &last, err) : 0;
     if (!rc) {
-        rc = write_below(folder, last, tree, err);
+        rc = kvtree_write_below(folder, last, tree, replace_commit, err);
         if (dir == AT_FDCWD) io_close(&folder);
     }
     return rc ? err_wrap(err, rc, "write %s", name) : KVTREE_SUCCESS;
@@ -233,17 +232,22 @@ ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err)
     return read_tree(fd, st.st_size > at ? (uint64_t)(st.st_size - at) : 0, 0, tree, err);
 }
 
+int kvtree_read_whole(int fd, kvtree *tree, char *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat");
+    ssize_t size = read_tree(fd, (uint64_t)st.st_size, 1, tree, err);
+    return size < 0 ? (int)size : 0;
+}
+
 static int read_below(int dir, const char *name, kvtree *tree, char *err)
 {
     int fd;
-    struct stat st;
     int rc = beneath_open(dir, name, O_RDONLY, 0, &fd, err);
     if (rc) return rc;
-    ssize_t size = fstat(fd, &st) != 0
-                       ? err_sys(err, -errno, "stat")
-                       : read_tree(fd, (uint64_t)st.st_size, 1, tree, err);
+    rc = kvtree_read_whole(fd, tree, err);
     io_close(&fd);
-    return size < 0 ? (int)size : 0;
+    return rc;
 }
 
 int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err)
@@ -252,7 +256,7 @@ int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err)
     const char *last = name;
     if (!name || !tree)
         return err_set(err, -EINVAL, "read a tree: no %s", name ? "tree" : "file name");
-    int rc = dir == AT_FDCWD ? open_folder_of(name, &folder, &last, err) : 0;
+    int rc = dir == AT_FDCWD ? kvtree_open_folder_of(name, &folder, &last, err) : 0;
     if (!rc) {
         rc = read_below(folder, last, tree, err);
         if (dir == AT_FDCWD) io_close(&folder);

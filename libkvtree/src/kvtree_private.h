@@ -9,6 +9,7 @@
  * they gave. The owner and tree pointers lead from any value back up, so that no walk
  * needs a stack or recursion, however deep the tree is. */
 
+#include "common/replace.h"
 #include <kvtree/kvtree.h>
 #include <stdint.h>
 
@@ -127,6 +128,19 @@ size_t kvtree_measure(const kvtree *tree, size_t *depth);
 /* kvtree_unpack_err with another limit than KVTREE_DEPTH_MAX, for tests. */
 ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t depth_max,
                              char *err);
+
+/* ---- kvtree_file.c ---- */
+
+/* Opens the folder of path, which may be reached by links; *last points into path. */
+int kvtree_open_folder_of(const char *path, int *folder, const char **last, char *err);
+
+/* Writes the file name below the open folder dir; commit puts it in place
+ * (replace_commit, replace_commit_new). */
+int kvtree_write_below(int dir, const char *name, const kvtree *tree,
+                       int (*commit)(replacement *r, char *err), char *err);
+
+/* Reads a file that was just opened, from its first byte to its last. */
+int kvtree_read_whole(int fd, kvtree *tree, char *err);
 
 /* ---- kvtree_format.c ---- */
 

@@ -183,6 +183,54 @@ int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err);
 ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err);
 ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err);
 
+/* ---- files that several processes change ----
+ *
+ * Who reads, changes and writes such a file holds its lock meanwhile, so that no change
+ * is lost:
+ *
+ *     int fd;
+ *     if (kvtree_lock_open_read("state.kvt", &fd, tree) == KVTREE_SUCCESS) {
+ *         kvtree_util_set_int(tree, "RUNS", runs + 1);
+ *         kvtree_write_close_unlock("state.kvt", &fd, tree);
+ *     }
+ *
+ * The lock is on the file itself, and no other file stays beside it. It excludes other
+ * processes and other threads that use these functions, on all nodes if the file system
+ * says so, and ends with its descriptor: who is killed blocks nobody. All functions wait
+ * for as long as others hold the lock. A file system without locks is -ENOLCK, -ENOTSUP,
+ * -ENOSYS or -EINVAL, as it says. Readers without the lock see the old file or the new
+ * one; writers without it (kvtree_write_file) may lose a change of those who hold it. */
+
+/* As kvtree_read_file, when nobody holds the lock to change the file. Needs no permission
+ * to write; a missing file is -ENOENT. */
+int kvtree_read_with_lock(const char *path, kvtree *tree);
+
+/* As kvtree_write_file, when nobody else holds the lock. A link is refused. */
+int kvtree_write_with_lock(const char *path, const kvtree *tree);
+
+/* Locks the file, for nobody else to read or change, and merges it into tree. A missing
+ * file is made, with an empty tree. *fd belongs to the caller, who gives it to
+ * kvtree_write_close_unlock, or to close() to leave the file as it is. It is closed by
+ * exec; a process made by fork shares the lock until it closes its copy. On failure
+ * there is no lock, and *fd stays as it was. */
+int kvtree_lock_open_read(const char *path, int *fd, kvtree *tree);
+
+/* Replaces the locked file by tree, as kvtree_write_file does, and gives up the lock. On
+ * failure too, *fd is closed and becomes -1. -ESTALE, with nothing written, if path no
+ * longer leads to the locked file: somebody replaced or removed it without the lock. */
+int kvtree_write_close_unlock(const char *path, int *fd, const kvtree *tree);
+
+/* The same for name below the open folder dir (AT_FDCWD: any path), with a text on
+ * failure; see kvtree_file_write. */
+int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree, char *err);
+int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree, char *err);
+int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
+                               char *err);
+int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,
+                                   char *err);
+
+/* ---- printing ---- */
+
 /* Prints tree to stdout, a key per line, two columns per level, the first level at
  * indent. Control characters appear as \xNN, a backslash as two. -EIO if stdout fails. */
 int kvtree_print(const kvtree *tree, int indent);
