@@ -122,7 +122,19 @@ int kvtree_write_file(const char *path, const kvtree *tree)
 struct header {
     uint64_t size;
     size_t trailer; /* bytes of the checksum */
+    uint32_t crc;   /* of a file that has one */
 };
+
+/* Where a tree is read from. */
+struct input {
+    int fd;
+    int sized;      /* a regular file; the size of a pipe shows only at its end */
+    uint64_t there; /* bytes from here to the end of a regular file */
+    int whole;      /* no bytes may follow the tree */
+};
+
+/* Of a pipe no more than this is allocated before bytes come. */
+#define PIPE_FIRST ((size_t)1 << 20)
 
 static int parse_header(const char bytes[HEADER_SIZE], struct header *h, char *err)
 {
@@ -146,33 +158,36 @@ static int parse_header(const char bytes[HEADER_SIZE], struct header *h, char *e
 
 /* Compares the size that the header tells with the bytes that are really there, before
  * anything is allocated for them. */
-static int check_size(const struct header *h, uint64_t there, int whole, char *err)
+static int check_size(const struct header *h, const struct input *in, char *err)
 {
-    unsigned long long told = h->size, real = there;
+    unsigned long long told = h->size, real = in->there;
     if (h->size < HEADER_SIZE + EMPTY_TREE_SIZE + h->trailer)
         return err_set(err, -EBADMSG, "size field %llu is too small for a tree", told);
-    if (h->size > there || h->size > SSIZE_MAX)
+    if (in->sized && h->size > in->there)
         return err_set(err, -EBADMSG, "cut off: size field %llu, but only %llu bytes",
                        told, real);
-    if (whole && h->size < there)
+    if (h->size > SSIZE_MAX)
+        return err_set(err, -EBADMSG, "size field %llu is too large for a file", told);
+    if (in->sized && in->whole && h->size < in->there)
         return err_set(err, -EBADMSG, "trailing bytes: size field %llu, but %llu bytes",
                        told, real);
     return 0;
 }
 
-static int check_crc(const char *bytes, size_t size, char *err)
+static int check_crc(const char *bytes, size_t size, uint32_t *crc, char *err)
 {
     uint32_t told = kvtree_get32(bytes + size - CRC_SIZE);
     uint32_t real = (uint32_t)crc32_z(0, (const Bytef *)bytes, size - CRC_SIZE);
+    *crc = real;
     if (told == real) return 0;
     return err_set(err, -EBADMSG, "damaged: checksum 0x%08x, but the bytes have 0x%08x",
                    told, real);
 }
 
-static int decode(const char *bytes, const struct header *h, kvtree *tree, char *err)
+static int decode(const char *bytes, struct header *h, kvtree *tree, char *err)
 {
     size_t size = (size_t)h->size, packed = size - HEADER_SIZE - h->trailer;
-    int rc = h->trailer ? check_crc(bytes, size, err) : 0;
+    int rc = h->trailer ? check_crc(bytes, size, &h->crc, err) : 0;
     if (rc) return rc;
     /* Unpacked on its own first: bytes behind the tree must not cost the caller's tree.
      */
@@ -193,51 +208,101 @@ static int decode(const char *bytes, const struct header *h, kvtree *tree, char 
     return rc;
 }
 
-/* Reads exactly size bytes of a file that was large enough a moment ago. */
-static int read_all(int fd, char *bytes, size_t size, char *err)
+/* Reads exactly size bytes, to follow `before` others. */
+static int read_all(int fd, char *bytes, size_t size, size_t before, char *err)
 {
     ssize_t n = io_read(fd, bytes, size);
     if (n < 0) return err_sys(err, (int)n, "read");
     if ((size_t)n < size)
-        return err_set(err, -EBADMSG, "cut off: %zd bytes where %zu were expected", n,
-                       size);
+        return err_set(err, -EBADMSG, "cut off: %zu bytes where %zu were expected",
+                       before + (size_t)n, before + size);
     return 0;
 }
 
-static ssize_t read_tree(int fd, uint64_t there, int whole, kvtree *tree, char *err)
+/* Reads what follows the header, which *bytes begins with. */
+static int read_rest(const struct input *in, char **bytes, size_t size, char *err)
 {
-    char head[HEADER_SIZE];
-    struct header h = {0};
-    int rc = read_all(fd, head, sizeof head, err);
-    if (!rc) rc = parse_header(head, &h, err);
-    if (!rc) rc = check_size(&h, there, whole, err);
-    if (rc) return rc;
-    char *bytes = malloc((size_t)h.size);
-    if (!bytes)
-        return err_sys(err, -ENOMEM, "read a tree of %llu bytes",
-                       (unsigned long long)h.size);
-    memcpy(bytes, head, sizeof head);
-    rc = read_all(fd, bytes + HEADER_SIZE, (size_t)h.size - HEADER_SIZE, err);
-    if (!rc) rc = decode(bytes, &h, tree, err);
+    size_t used = HEADER_SIZE, room = !in->sized && size > PIPE_FIRST ? PIPE_FIRST : size;
+    while (used < size) {
+        char *larger = realloc(*bytes, room);
+        if (!larger) return err_sys(err, -ENOMEM, "read a tree of %zu bytes", size);
+        *bytes = larger;
+        int rc = read_all(in->fd, larger + used, room - used, used, err);
+        if (rc) return rc;
+        used = room;
+        room = room < size / 2 ? 2 * room : size;
+    }
+    return 0;
+}
+
+static int check_end(const struct input *in, char *err)
+{
+    char more;
+    ssize_t n = in->whole && !in->sized ? io_read(in->fd, &more, 1) : 0;
+    if (n < 0) return err_sys(err, (int)n, "read");
+    return n == 0 ? 0 : err_set(err, -EBADMSG, "trailing bytes behind the tree");
+}
+
+static int read_tree(const struct input *in, kvtree *tree, struct header *h, char *err)
+{
+    char *bytes = malloc(HEADER_SIZE);
+    if (!bytes) return err_sys(err, -ENOMEM, "read a tree");
+    int rc = read_all(in->fd, bytes, HEADER_SIZE, 0, err);
+    if (!rc) rc = parse_header(bytes, h, err);
+    if (!rc) rc = check_size(h, in, err);
+    if (!rc) rc = read_rest(in, &bytes, (size_t)h->size, err);
+    if (!rc) rc = check_end(in, err);
+    if (!rc) rc = decode(bytes, h, tree, err);
     free(bytes);
-    return rc ? rc : (ssize_t)h.size;
+    return rc;
+}
+
+static int look_at(int fd, struct input *in, char *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat");
+    in->fd = fd;
+    in->sized = S_ISREG(st.st_mode);
+    if (!in->sized) return 0;
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    if (at < 0) return err_sys(err, -errno, "find the offset");
+    in->there = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
+    return 0;
 }
 
 ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err)
 {
-    struct stat st;
+    struct input in = {0};
+    struct header h = {0};
     if (!tree) return err_set(err, -EINVAL, "read a tree: no tree to read into");
-    off_t at = lseek(fd, 0, SEEK_CUR);
-    if (at < 0 || fstat(fd, &st) != 0) return err_sys(err, -errno, "read a tree");
-    return read_tree(fd, st.st_size > at ? (uint64_t)(st.st_size - at) : 0, 0, tree, err);
+    int rc = look_at(fd, &in, err);
+    if (!rc) rc = read_tree(&in, tree, &h, err);
+    return rc ? rc : (ssize_t)h.size;
+}
+
+static int read_whole(int fd, kvtree *tree, struct header *h, char *err)
+{
+    struct input in = {.whole = 1};
+    int rc = look_at(fd, &in, err);
+    return rc ? rc : read_tree(&in, tree, h, err);
 }
 
 int kvtree_read_whole(int fd, kvtree *tree, char *err)
 {
-    struct stat st;
-    if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat");
-    ssize_t size = read_tree(fd, (uint64_t)st.st_size, 1, tree, err);
-    return size < 0 ? (int)size : 0;
+    struct header h = {0};
+    return read_whole(fd, tree, &h, err);
+}
+
+int kvtree_read_facts(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err)
+{
+    struct header h = {0};
+    int rc = read_whole(fd, tree, &h, err);
+    if (rc) return rc;
+    *facts = (struct kvtree_file_facts){
+        .size = h.size, .has_crc = h.trailer != 0, .crc = h.crc};
+    for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, NULL));)
+        facts->elements++;
+    return 0;
 }
 
 static int read_below(int dir, const char *name, kvtree *tree, char *err)

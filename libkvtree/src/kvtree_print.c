@@ -1,33 +1,307 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A tree as indented text, for people. */
+/* A tree as text (docs/formats/kvtree.md, "As text"): indented, with pairs, with guide
+ * lines, or as JSON.
+ *
+ * Keys may come out of a file that somebody else wrote. So nothing in them reaches the
+ * reader's terminal that could move its cursor, hide, or look like another line; and in
+ * the TREE form two trees never have the same text. */
 #include "src/kvtree_private.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
-/* Keys may come out of a file that somebody else wrote: control characters would reach
- * the reader's terminal, so they appear as \xNN, and a backslash as two. */
-static void print_key(FILE *out, const char *key)
+/* Lines below this level are not indented further, so that the text of a deep tree grows
+ * with the number of its elements and not with the square of it. */
+#define DEEPEST 64
+#define LEVEL_TEXT "(level "
+
+struct printer {
+    FILE *out;
+    int form;
+    size_t indent;
+    uint64_t more; /* bit i: the current path has later siblings at level i */
+    int rc;
+};
+
+_Static_assert(DEEPEST <= 64, "a bit per level");
+
+/* ---- writing ---- */
+
+static void put(struct printer *p, const char *text, size_t size)
 {
-    for (; *key; key++) {
-        unsigned char c = (unsigned char)*key;
-        if (c == '\\')
-            fputs("\\\\", out);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(out, "\\x%02x", c);
-        else
-            putc(c, out);
+    if (p->rc || size == 0) return;
+    errno = 0;
+    if (fwrite(text, 1, size, p->out) != size) p->rc = errno ? -errno : -EIO;
+}
+
+static void put_text(struct printer *p, const char *text)
+{
+    put(p, text, strlen(text));
+}
+
+static void put_blanks(struct printer *p, size_t count)
+{
+    static const char blanks[] = "                                ";
+    for (; count >= sizeof blanks && !p->rc; count -= sizeof blanks - 1)
+        put(p, blanks, sizeof blanks - 1);
+    put(p, blanks, count);
+}
+
+static int finish(struct printer *p)
+{
+    errno = 0;
+    if (!p->rc && fflush(p->out) != 0) p->rc = errno ? -errno : -EIO;
+    if (!p->rc && ferror(p->out)) p->rc = -EIO;
+    return p->rc;
+}
+
+/* ---- keys ---- */
+
+/* Length of the UTF-8 character at text, and the character; 0 if there is none: cut off,
+ * longer than needed, a surrogate, or beyond U+10FFFF. */
+static size_t utf8_length(const char *text, uint32_t *character)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = (const unsigned char *)text;
+    size_t length = s[0] < 0x80         ? 1
+                    : s[0] >> 5 == 0x6  ? 2
+                    : s[0] >> 4 == 0xe  ? 3
+                    : s[0] >> 3 == 0x1e ? 4
+                                        : 0;
+    if (length == 0) return 0;
+    uint32_t c = length == 1 ? s[0] : s[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if (s[i] >> 6 != 2) return 0;
+        c = c << 6 | (s[i] & 0x3fu);
     }
+    if (c < least[length] || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff) return 0;
+    *character = c;
+    return length;
+}
+
+/* Controls, blanks but the space, characters without width, and those that turn the
+ * direction of writing: what a reader would not see, or take for something else. */
+static int is_hidden(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+    } hidden[] = {{0x1, 0x1f},       {0x7f, 0xa0},     {0xad, 0xad},     {0x61c, 0x61c},
+                  {0x1680, 0x1680},  {0x180e, 0x180e}, {0x2000, 0x200f}, {0x2028, 0x202f},
+                  {0x205f, 0x206f},  {0x3000, 0x3000}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb},
+                  {0xe0000, 0xe007f}};
+    if (c >= 0x20 && c < 0x7f) return 0;
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (c >= hidden[i].first && c <= hidden[i].last) return 1;
+    return 0;
+}
+
+/* Would the character at `at` look like something that is not of the key: indentation, a
+ * blank at the end of the line, a level, or the sign between key and value? */
+static int is_mark(const struct printer *p, const char *key, const char *at)
+{
+    int first = at == key, last = at[1] == '\0';
+    switch (*at) {
+    case ' ':
+        return first || last;
+    case '(':
+        return first && strncmp(key, LEVEL_TEXT, strlen(LEVEL_TEXT)) == 0;
+    case '=':
+        return p->form != KVTREE_FORM_TREE && (first || at[-1] == ' ') &&
+               (last || at[1] == ' ');
+    default:
+        return 0;
+    }
+}
+
+/* Longest escape: "\xNN" for each of four bytes, NUL. */
+#define ESCAPE_SIZE 17
+
+static void escape_json(char escape[ESCAPE_SIZE], uint32_t c)
+{
+    if (c == '"' || c == '\\')
+        snprintf(escape, ESCAPE_SIZE, "\\%c", (char)c);
+    else if (c < 0x10000)
+        snprintf(escape, ESCAPE_SIZE, "\\u%04x", (unsigned)c);
+    else
+        snprintf(escape, ESCAPE_SIZE, "\\u%04x\\u%04x",
+                 (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
+                 (unsigned)(0xdc00 + (c & 0x3ff)));
+}
+
+/* Length of what is to be written in one piece at `at`; escape gets what is written in
+ * its place, or "". */
+static size_t next_piece(const struct printer *p, const char *key, const char *at,
+                         char escape[ESCAPE_SIZE])
+{
+    uint32_t c = (unsigned char)*at;
+    size_t valid = utf8_length(at, &c), length = valid ? valid : 1;
+    int json = p->form == KVTREE_FORM_JSON, strange = !valid || is_hidden(c);
+    escape[0] = '\0';
+    if (json && (strange || c == '"' || c == '\\'))
+        escape_json(escape, c);
+    else if (!json && c == '\\')
+        strcpy(escape, "\\\\");
+    else if (!json && (strange || is_mark(p, key, at)))
+        for (size_t i = 0; i < length; i++)
+            snprintf(escape + 4 * i, 5, "\\x%02x", (unsigned char)at[i]);
+    return length;
+}
+
+static void put_escaped(struct printer *p, const char *key)
+{
+    char escape[ESCAPE_SIZE];
+    const char *plain = key, *at = key;
+    while (*at) {
+        size_t length = next_piece(p, key, at, escape);
+        if (escape[0]) {
+            put(p, plain, (size_t)(at - plain));
+            put_text(p, escape);
+            plain = at + length;
+        }
+        at += length;
+    }
+    put(p, plain, (size_t)(at - plain));
+}
+
+static void put_key(struct printer *p, const char *key)
+{
+    if (p->form == KVTREE_FORM_JSON) {
+        put(p, "\"", 1);
+        put_escaped(p, key);
+        put(p, "\"", 1);
+    } else if (*key) {
+        put_escaped(p, key);
+    } else {
+        put_text(p, "\\0");
+    }
+}
+
+int kvtree_fprint_key(FILE *out, const char *key)
+{
+    struct printer p = {.out = out, .form = KVTREE_FORM_TREE};
+    put_key(&p, key);
+    return p.rc;
+}
+
+/* ---- trees ---- */
+
+/* The only child of elem, if that one has no children: the value of a pair. */
+static kvtree_elem *value_of(const kvtree_elem *elem)
+{
+    const kvtree *below = kvtree_elem_hash(elem);
+    kvtree_elem *value = kvtree_size(below) == 1 ? kvtree_elem_first(below) : NULL;
+    return value && kvtree_size(kvtree_elem_hash(value)) == 0 ? value : NULL;
+}
+
+static void put_guides(struct printer *p, size_t levels)
+{
+    size_t blanks = 0;
+    for (size_t i = 0; i < levels; i++) {
+        blanks += p->indent;
+        if (!(p->more >> i & 1)) continue;
+        put_blanks(p, blanks - p->indent);
+        put(p, "|", 1);
+        blanks = p->indent - 1;
+    }
+    put_blanks(p, blanks);
+}
+
+/* The line of elem, and of its value if that is given. */
+static void put_line(struct printer *p, const kvtree_elem *elem, const kvtree_elem *value,
+                     size_t depth)
+{
+    size_t levels = depth < DEEPEST ? depth : DEEPEST;
+    if (p->form == KVTREE_FORM_LINES)
+        put_guides(p, levels);
+    else
+        put_blanks(p, levels * p->indent);
+    if (depth > DEEPEST) {
+        char text[40];
+        snprintf(text, sizeof text, LEVEL_TEXT "%zu) ", depth);
+        put_text(p, text);
+    }
+    if (p->form == KVTREE_FORM_LINES) put_text(p, "+- ");
+    put_key(p, kvtree_elem_key(elem));
+    if (value) {
+        put_text(p, " = ");
+        put_key(p, kvtree_elem_key(value));
+    }
+    put(p, "\n", 1);
+}
+
+static void print_text(struct printer *p, const kvtree *tree)
+{
+    size_t depth = 0;
+    for (kvtree_elem *e = NULL; !p->rc && (e = kvtree_walk(tree, e, &depth));) {
+        kvtree_elem *value = p->form == KVTREE_FORM_TREE ? NULL : value_of(e);
+        if (depth < DEEPEST) {
+            p->more &= ~(UINT64_C(1) << depth);
+            p->more |= (uint64_t)(kvtree_elem_next(e) != NULL) << depth;
+        }
+        put_line(p, e, value, depth);
+        if (!value) continue;
+        e = value;
+        depth++;
+    }
+}
+
+/* Ends the line in front of something at this depth. */
+static void json_line(struct printer *p, size_t depth)
+{
+    put(p, "\n", 1);
+    put_blanks(p, (depth < DEEPEST ? depth : DEEPEST) * p->indent);
+}
+
+/* Closes objects until only `open` are left. */
+static void json_close(struct printer *p, size_t *depth, size_t open)
+{
+    for (; *depth > open && !p->rc; --*depth) {
+        json_line(p, *depth - 1);
+        put(p, "}", 1);
+    }
+}
+
+static void print_json(struct printer *p, const kvtree *tree)
+{
+    size_t depth = 0, open = 1; /* open: objects, of which the tree itself is one */
+    int first = 1;              /* in its object */
+    put(p, "{", 1);
+    for (kvtree_elem *e = NULL; !p->rc && (e = kvtree_walk(tree, e, &depth));) {
+        kvtree_elem *value = value_of(e);
+        int empty = kvtree_size(kvtree_elem_hash(e)) == 0;
+        json_close(p, &open, depth + 1);
+        if (!first) put(p, ",", 1);
+        json_line(p, open);
+        put_key(p, kvtree_elem_key(e));
+        put_text(p, value ? ": " : empty ? ": {}" : ": {");
+        first = !value && !empty;
+        open += (size_t)first;
+        if (!value) continue;
+        put_key(p, kvtree_elem_key(value));
+        e = value;
+        depth++;
+    }
+    if (kvtree_size(tree) == 0)
+        put(p, "}", 1);
+    else
+        json_close(p, &open, 0);
+    put(p, "\n", 1);
+}
+
+int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent)
+{
+    struct printer p = {.out = out, .form = form, .indent = 2};
+    if (indent > 0) p.indent = (size_t)indent;
+    if (!out || form < KVTREE_FORM_TREE || form > KVTREE_FORM_JSON) return -EINVAL;
+    if (form == KVTREE_FORM_JSON)
+        print_json(&p, tree);
+    else
+        print_text(&p, tree);
+    return finish(&p);
 }
 
 int kvtree_print(const kvtree *tree, int indent)
 {
-    size_t depth = 0, margin = indent > 0 ? (size_t)indent : 0;
-    for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, &depth));) {
-        for (size_t column = 0; column < margin + 2 * depth; column++)
-            putc(' ', stdout);
-        print_key(stdout, e->key);
-        if (putc('\n', stdout) == EOF) return -EIO;
-    }
-    return ferror(stdout) ? -EIO : KVTREE_SUCCESS;
+    return kvtree_fprint(stdout, tree, KVTREE_FORM_TREE, indent);
 }

@@ -142,6 +142,17 @@ int kvtree_write_below(int dir, const char *name, const kvtree *tree,
 /* Reads a file that was just opened, from its first byte to its last. */
 int kvtree_read_whole(int fd, kvtree *tree, char *err);
 
+struct kvtree_file_facts {
+    uint64_t size;     /* bytes of the file */
+    uint64_t elements; /* of the tree, at all levels */
+    int has_crc;
+    uint32_t crc; /* of a file that has one */
+};
+
+/* The same into an empty tree, from any offset, and also from a pipe, with what the
+ * commands tell about the file. */
+int kvtree_read_facts(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err);
+
 /* ---- kvtree_format.c ---- */
 
 /* Longest "%f": a sign, 309 digits, a point, six digits, NUL. */
@@ -150,6 +161,11 @@ int kvtree_read_whole(int fd, kvtree *tree, char *err);
 /* "%f" and its inverse, with a decimal point whatever the locale of the program is. */
 void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], double value);
 int kvtree_text_double(const char *text, double *value);
+
+/* ---- kvtree_print.c: for the commands ---- */
+
+/* A key (or another name from outside) as in the form KVTREE_FORM_TREE. */
+int kvtree_fprint_key(FILE *out, const char *key);
 
 /* ---- big-endian numbers ---- */
 

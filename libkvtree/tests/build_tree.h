@@ -10,7 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the map of two ranks looks like (SCR Developer Guide 1.2, section 2.3.1). */
+/* The example of SCR Developer Guide 1.2, section 2.3.1. */
+static inline kvtree *guide_tree(void)
+{
+    static const struct {
+        int rank, files;
+        const char *name;
+        unsigned long size;
+    } files[] = {
+        {0, 2, "foo_0.txt", 1024}, {0, 2, "bar_0.txt", 2048}, {1, 1, "foo_1.txt", 3072}};
+    kvtree *tree = kvtree_new();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        kvtree *rank = kvtree_set_kv_int(tree, "RANK", files[i].rank);
+        if (!kvtree_get(rank, "FILES"))
+            kvtree_util_set_int(rank, "FILES", files[i].files);
+        kvtree *file = kvtree_set_kv(rank, "FILE", files[i].name);
+        kvtree_util_set_bytecount(file, "SIZE", files[i].size);
+        kvtree_util_set_int(file, "COMPLETE", 1);
+    }
+    return tree;
+}
+
+/* A smaller one of that kind. */
 static inline kvtree *sample_tree(void)
 {
     kvtree *tree = kvtree_new();

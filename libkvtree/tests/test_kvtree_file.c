@@ -365,6 +365,29 @@ static void inside_a_larger_file(void **state)
     kvtree_delete(&back);
 }
 
+static void through_a_pipe(void **state)
+{
+    char err[KVTREE_ERROR_SIZE] = "";
+    int ends[2];
+    kvtree *trees[] = {sample_tree(), kvtree_new()}, *back = kvtree_new();
+    assert_int_equal(pipe(ends), 0);
+    for (int i = 0; i < 2; i++)
+        assert_true(kvtree_write_fd(ends[1], trees[i], err) > 0);
+    assert_int_equal(write(ends[1], "end", 3), 3);
+    close(ends[1]);
+    for (int i = 0; i < 2; i++) {
+        kvtree_unset_all(back);
+        assert_int_equal(kvtree_read_fd(ends[0], back, err),
+                         24 + kvtree_pack_size(trees[i]));
+        assert_true(same_tree(back, trees[i]));
+        kvtree_delete(&trees[i]);
+    }
+    assert_int_equal(kvtree_read_fd(ends[0], back, err), -EBADMSG);
+    assert_string_equal(err, "cut off: 3 bytes where 20 were expected");
+    close(ends[0]);
+    kvtree_delete(&back);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
@@ -381,6 +404,7 @@ int main(void)
         TEST(a_link_is_replaced),
         TEST(the_old_file_outlives_a_failed_write),
         TEST(inside_a_larger_file),
+        TEST(through_a_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

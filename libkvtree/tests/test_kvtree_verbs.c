@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Formats, order, typed values and printing. */
+/* Formats, order and typed values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,6 @@
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
-#include <pthread.h>
-#include <unistd.h>
 
 /* ---- formats ---- */
 
@@ -274,84 +272,6 @@ static void numbers_do_not_depend_on_the_locale(void **state)
     kvtree_delete(&tree);
 }
 
-/* ---- printing ---- */
-
-/* Runs work(argument) on a thread with a small stack, and returns what it printed. */
-struct printed {
-    const kvtree *tree;
-    int indent, rc;
-};
-
-static void *print_on_small_stack(void *argument)
-{
-    struct printed *p = argument;
-    p->rc = kvtree_print(p->tree, p->indent);
-    return NULL;
-}
-
-static char *output_of(const kvtree *tree, int indent, size_t *size)
-{
-    struct printed p = {tree, indent, -1};
-    pthread_t thread;
-    pthread_attr_t small;
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    fflush(stdout);
-    int saved = dup(1);
-    dup2(fileno(file), 1);
-    pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, 128 * 1024);
-    int started = pthread_create(&thread, &small, print_on_small_stack, &p);
-    if (started == 0) pthread_join(thread, NULL);
-    pthread_attr_destroy(&small);
-    fflush(stdout);
-    dup2(saved, 1);
-    close(saved);
-    assert_int_equal(started, 0);
-    assert_int_equal(p.rc, 0);
-    *size = (size_t)lseek(fileno(file), 0, SEEK_END);
-    char *text = calloc(1, *size + 1);
-    rewind(file);
-    assert_int_equal(fread(text, 1, *size, file), *size);
-    fclose(file);
-    return text;
-}
-
-static void prints_the_tree_of_the_guide(void **state)
-{
-    size_t size;
-    kvtree *tree = sample_tree();
-    kvtree_unset_kv_int(tree, "RANK", 1);
-    kvtree_set(tree, "evil\n\x1b[2J\\", NULL);
-    char *text = output_of(tree, 1, &size);
-    assert_string_equal(text, " RANK\n"
-                              "   0\n"
-                              "     FILES\n"
-                              "       1\n"
-                              "     FILE\n"
-                              "       foo_0.txt\n"
-                              "         SIZE\n"
-                              "           1024\n"
-                              "         COMPLETE\n"
-                              "           1\n"
-                              " evil\\x0a\\x1b[2J\\\\\n");
-    free(text);
-    free(output_of(NULL, -3, &size));
-    assert_int_equal(size, 0);
-    kvtree_delete(&tree);
-}
-
-/* A frame per level would need more than the stack of the thread has. */
-static void prints_without_recursion(void **state)
-{
-    enum { DEPTH = 4000 };
-    size_t size;
-    kvtree *tree = deep_tree(DEPTH);
-    free(output_of(tree, 0, &size));
-    assert_int_equal(size, 2 * DEPTH + (size_t)DEPTH * (DEPTH - 1));
-    kvtree_delete(&tree);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,8 +285,6 @@ int main(void)
         cmocka_unit_test(getters_refuse_junk),
         cmocka_unit_test(one_value_or_none),
         cmocka_unit_test(numbers_do_not_depend_on_the_locale),
-        cmocka_unit_test(prints_the_tree_of_the_guide),
-        cmocka_unit_test(prints_without_recursion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@
  * docs/formats/kvtree.md. */
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #ifdef __cplusplus
@@ -178,8 +179,9 @@ int kvtree_read_file(const char *path, kvtree *tree);
 int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err);
 int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err);
 
-/* Writes (reads) a tree in file format at the current offset of fd, inside a larger file.
- * Returns the bytes written (read), or -errno; reading stops after the tree. */
+/* Writes (reads) a tree in file format at the current offset of fd, inside a larger file
+ * or through a pipe. Returns the bytes written (read), or -errno; reading stops after the
+ * tree. */
 ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err);
 ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err);
 
@@ -229,10 +231,22 @@ int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
 int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,
                                    char *err);
 
-/* ---- printing ---- */
+/* ---- text for people, and JSON (docs/formats/kvtree.md) ---- */
 
-/* Prints tree to stdout, a key per line, two columns per level, the first level at
- * indent. Control characters appear as \xNN, a backslash as two. -EIO if stdout fails. */
+/* KVTREE_FORM_TREE: a key per line, indented by its level; two different trees never have
+ * the same text. PAIRS: the same, but a key whose only child has no children is one line,
+ * KEY = VALUE. LINES: as PAIRS, with guide lines. JSON: an object. */
+#define KVTREE_FORM_TREE 0
+#define KVTREE_FORM_PAIRS 1
+#define KVTREE_FORM_LINES 2
+#define KVTREE_FORM_JSON 3
+
+/* Prints tree to out, indented by `indent` columns per level (0 or less: 2). Nothing in a
+ * key reaches a terminal as a control character. All is written when this returns 0;
+ * -EINVAL for an unknown form, -errno or -EIO if out fails. */
+int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent);
+
+/* kvtree_fprint to stdout, in the form KVTREE_FORM_TREE. */
 int kvtree_print(const kvtree *tree, int indent);
 
 #ifdef __cplusplus
