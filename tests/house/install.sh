@@ -41,6 +41,22 @@ run() { # PROGRAM RANKS
     fi
 }
 
+# A tree file of 24 bytes: header, and the count 0.
+empty_tree() {
+    printf '\225\037\303\365\0\001\0\001\0\0\0\0\0\0\0\030\0\0\0\0\0\0\0\0'
+}
+
+echo "== commands"
+for command in kvtree_print scr_print_hash_file; do
+    told=$(empty_tree | LD_LIBRARY_PATH='' "$installed/bin/$command" --verify -)
+    if [ "$told" != '-: good, 24 bytes, 0 elements, without checksum' ]; then
+        echo "$command says: $told"
+        exit 1
+    fi
+done
+page=$installed/share/man/man1/kvtree_print.1
+[ -f "$page" ] || { echo "$page is not installed" && exit 1; }
+
 for argument; do
     IFS== read -r library source ranks <<<"$argument"
     echo "== $library: $source"

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kvtree_print: shows what is in tree files, or checks them. Also installed under the
+ * name scr_print_hash_file (SCR Developer Guide 1.2, section 2.3.3). Reads only. */
+#include "src/kvtree_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GOOD = 0, BAD = 1, WRONG_USAGE = 2 };
+
+#define INDENT_MAX 64
+
+struct request {
+    int form, indent;
+    int verify;   /* check only */
+    int headings; /* name each file */
+};
+
+static const char *self(void)
+{
+    return program_invocation_short_name;
+}
+
+/* ---- files ---- */
+
+static int complain(const char *file, const char *text)
+{
+    fprintf(stderr, "%s: read ", self());
+    kvtree_fprint_key(stderr, file);
+    fprintf(stderr, ": %s\n", text);
+    return BAD;
+}
+
+/* People have links to files, so here, unlike in kvtree_read_file, one is followed. */
+static int read_one(const char *file, kvtree *tree, struct kvtree_file_facts *facts)
+{
+    char err[KVTREE_ERROR_SIZE] = "";
+    int is_input = strcmp(file, "-") == 0;
+    int fd = is_input ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return complain(file, strerror(errno));
+    int rc = kvtree_read_facts(fd, tree, facts, err);
+    if (!is_input) close(fd);
+    return rc ? complain(file, err) : GOOD;
+}
+
+/* ---- output ---- */
+
+static int write_failed(int error)
+{
+    fprintf(stderr, "%s: write: %s\n", self(), strerror(error));
+    return BAD;
+}
+
+static int flush_output(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return GOOD;
+    return write_failed(errno ? errno : EIO);
+}
+
+static int print_facts(const char *file, const struct kvtree_file_facts *facts)
+{
+    kvtree_fprint_key(stdout, file);
+    printf(": good, %" PRIu64 " bytes, %" PRIu64 " elements, ", facts->size,
+           facts->elements);
+    if (facts->has_crc)
+        printf("checksum 0x%08" PRIx32 "\n", facts->crc);
+    else
+        printf("without checksum\n");
+    return flush_output();
+}
+
+static int print_tree(const char *file, const kvtree *tree, const struct request *request)
+{
+    if (request->headings) {
+        kvtree_fprint_key(stdout, file);
+        printf(":\n");
+    }
+    int rc = kvtree_fprint(stdout, tree, request->form, request->indent);
+    return rc ? write_failed(-rc) : GOOD;
+}
+
+static int show(const char *file, const struct request *request)
+{
+    struct kvtree_file_facts facts;
+    kvtree *tree = kvtree_new();
+    if (!tree) return complain(file, strerror(ENOMEM));
+    int rc = read_one(file, tree, &facts);
+    if (rc == GOOD)
+        rc =
+            request->verify ? print_facts(file, &facts) : print_tree(file, tree, request);
+    kvtree_delete(&tree);
+    return rc;
+}
+
+static int show_all(char **files, const struct request *request)
+{
+    int worst = GOOD;
+    for (; *files && !ferror(stdout); files++)
+        if (show(*files, request) != GOOD) worst = BAD;
+    return worst;
+}
+
+/* ---- arguments ---- */
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: %s [OPTION]... FILE...\n", self());
+}
+
+static int wrong_usage(void)
+{
+    usage(stderr);
+    fprintf(stderr, "Try '%s --help'.\n", self());
+    return WRONG_USAGE;
+}
+
+static int help(void)
+{
+    usage(stdout);
+    printf(
+        "Shows the trees of strings that SCR keeps in files. FILE may be - for standard\n"
+        "input.\n"
+        "\n"
+        "  -t, --tree       a key per line, indented by its level (the default)\n"
+        "  -k, --key-value  the same, with KEY = VALUE on one line\n"
+        "  -l, --lines      as --key-value, with guide lines\n"
+        "  -j, --json       one JSON object per file\n"
+        "  -i, --indent N   columns per level, 1 to %d (default: 2)\n"
+        "  -v, --verify     check each file, and tell its size and checksum instead\n"
+        "  -h, --help       print this text\n"
+        "  -V, --version    print the version\n"
+        "\n"
+        "Exit code: 0 all files are good, 1 a file cannot be read or is damaged, or the\n"
+        "output failed, 2 wrong usage.\n",
+        INDENT_MAX);
+    return flush_output();
+}
+
+static int version(void)
+{
+    printf("%s %s\n", self(), PROJECT_VERSION);
+    return flush_output();
+}
+
+static int parse_indent(const char *text, int *indent)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno || *end || end == text || value < 1 || value > INDENT_MAX) {
+        fprintf(stderr, "%s: --indent takes a number from 1 to %d\n", self(), INDENT_MAX);
+        return WRONG_USAGE;
+    }
+    *indent = (int)value;
+    return GOOD;
+}
+
+int main(int argc, char **argv)
+{
+    static const char forms[] = "tklj"; /* in the order of KVTREE_FORM_* */
+    static const struct option options[] = {{"tree", no_argument, NULL, 't'},
+                                            {"key-value", no_argument, NULL, 'k'},
+                                            {"lines", no_argument, NULL, 'l'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"indent", required_argument, NULL, 'i'},
+                                            {"verify", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {NULL, 0, NULL, 0}};
+    struct request request = {.form = KVTREE_FORM_TREE};
+    for (int c; (c = getopt_long(argc, argv, "tklji:vhV", options, NULL)) != -1;) {
+        const char *form = strchr(forms, c);
+        if (form)
+            request.form = (int)(form - forms);
+        else if (c == 'v')
+            request.verify = 1;
+        else if (c == 'h')
+            return help();
+        else if (c == 'V')
+            return version();
+        else if (c != 'i' || parse_indent(optarg, &request.indent) != GOOD)
+            return wrong_usage();
+    }
+    if (optind == argc) return wrong_usage();
+    request.headings = argc - optind > 1 && request.form != KVTREE_FORM_JSON;
+    return show_all(argv + optind, &request);
+}

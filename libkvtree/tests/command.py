@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command kvtree_print.
+
+usage: command.py kvtree_print kvtree_print.1
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+COMMAND, MAN_PAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+GUIDE = {'RANK': {'0': {'FILES': {'2': {}}, 'NOTE': {'a = b\x1b': {}}}}}
+TREE = 'RANK\n  0\n    FILES\n      2\n    NOTE\n      a = b\\x1b\n'
+SMALL = {'RANK': {'0': {'FILES': {'2': {}}}}}
+
+
+def packed(tree):
+    return struct.pack('>I', len(tree)) + b''.join(
+        key.encode() + b'\0' + packed(value) for key, value in tree.items())
+
+
+def image(tree, crc=True):
+    data = packed(tree)
+    head = struct.pack('>IHHQI', 0x951fc3f5, 1, 1, 20 + len(data) + 4 * crc, crc)
+    return head + data + (struct.pack('>I', zlib.crc32(head + data)) if crc else b'')
+
+
+def run(*arguments, command=COMMAND, **how):
+    how = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'stdin': subprocess.DEVNULL, **how}
+    if 'input' in how:
+        del how['stdin']
+    return subprocess.run([command, *arguments], timeout=60, env={**os.environ, 'LC_ALL': 'C'}, **how)
+
+
+def expect(done, code, out='', err=()):
+    """The exit code, the output word for word, and what the errors say."""
+    told = done.stderr.decode()
+    assert done.returncode == code, (done.args, done.returncode, done.stdout, told)
+    assert done.stdout.decode() == out, (done.args, done.stdout, out)
+    for text in err:
+        assert text in told, (done.args, told, text)
+    assert err or not told, (done.args, told)
+
+
+def test_forms():
+    pathlib.Path('f').write_bytes(image(GUIDE))
+    pairs = 'RANK\n  0\n    FILES = 2\n    NOTE = a \\x3d b\\x1b\n'
+    lines = '+- RANK\n  +- 0\n    +- FILES = 2\n    +- NOTE = a \\x3d b\\x1b\n'
+    for options in ([], ['--tree'], ['-t'], ['--json', '--tree']):
+        expect(run(*options, 'f'), 0, TREE)
+    for options in (['--key-value'], ['-k'], ['--tree', '-k']):
+        expect(run(*options, 'f'), 0, pairs)
+    for options in (['--lines'], ['-l']):
+        expect(run(*options, 'f'), 0, lines)
+    expect(run('f', '-i', '1'), 0, TREE.replace('  ', ' '))
+    expect(run('--indent=3', 'f'), 0, TREE.replace('  ', '   '))
+    for options, indent in ((['--json'], 2), (['-j', '-i5'], 5)):
+        objects = {'RANK': {'0': {'FILES': '2', 'NOTE': 'a = b\x1b'}}}
+        expect(run(*options, 'f'), 0, json.dumps(objects, indent=indent) + '\n')
+    assert pathlib.Path('f').read_bytes() == image(GUIDE)
+
+
+def test_verify():
+    pathlib.Path('with').write_bytes(image(SMALL))
+    pathlib.Path('without').write_bytes(image(SMALL, crc=False))
+    pathlib.Path('empty tree').write_bytes(image({}))
+    crc = zlib.crc32(image({})[:-4])
+    expect(run('--verify', 'with', 'without', 'empty tree'), 0,
+           'with: good, 59 bytes, 4 elements, checksum 0xb234eb30\n'
+           'without: good, 55 bytes, 4 elements, without checksum\n'
+           f'empty tree: good, 28 bytes, 0 elements, checksum 0x{crc:08x}\n')
+    expect(run('-v', '--json', 'with'), 0, 'with: good, 59 bytes, 4 elements, checksum 0xb234eb30\n')
+    expect(run('--verify', '-', input=image(SMALL)), 0,
+           '-: good, 59 bytes, 4 elements, checksum 0xb234eb30\n')
+
+
+def refused(data, *reasons, verify=True):
+    """The same file by its name, through standard input, and through a pipe."""
+    pathlib.Path('bad').write_bytes(data)
+    options = ['--verify'] if verify else []
+    expect(run(*options, 'bad'), 1, '', ['kvtree_print: read bad: ', *reasons])
+    with open('bad', 'rb') as file:
+        expect(run(*options, '-', stdin=file), 1, '', ['kvtree_print: read -: ', *reasons])
+    expect(run(*options, '-', input=data), 1, '', ['kvtree_print: read -: ', *reasons])
+    assert pathlib.Path('bad').read_bytes() == data
+
+
+def test_damage():
+    good = image(SMALL)
+    for length in range(len(good)):
+        refused(good[:length], 'cut off', verify=length % 2)
+    for at in range(len(good)):
+        refused(good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1:])
+    for more in (b'\0', good):
+        refused(good + more, 'trailing bytes')
+        expect(run('-', input=good + more), 1, '', ['trailing bytes'])
+    refused(b'not a tree at all, but some text', 'not a tree file: magic number')
+    refused(b'\0' * 3000000, 'magic number')
+    huge = good[:8] + struct.pack('>Q', 1 << 60) + good[16:]
+    refused(huge, 'cut off')
+    refused(good[:8] + b'\xff' * 8 + good[16:], 'size field 18446744073709551615')
+
+
+def test_things_that_are_no_files():
+    os.mkdir('folder')
+    expect(run('folder'), 1, '', ['kvtree_print: read folder: ', 'Is a directory'])
+    expect(run('missing'), 1, '', ['kvtree_print: read missing: No such file or directory'])
+    expect(run('mis\x1b\nsing'), 1, '', ['read mis\\x1b\\x0asing: No such'])
+    expect(run('/dev/zero'), 1, '', ['read /dev/zero: not a tree file'])
+    expect(run(''), 1, '', ['read \\0: No such file'])
+    expect(run('-', stdin=None, preexec_fn=lambda: os.close(0)), 1, '', ['read -: ', 'Bad file descriptor'])
+    pathlib.Path('private').write_bytes(image(SMALL))
+    os.chmod('private', 0)
+    if os.geteuid() != 0:
+        expect(run('private'), 1, '', ['read private: Permission denied'])
+    pathlib.Path('private').unlink()
+
+
+def test_links_and_pipes():
+    pathlib.Path('f').write_bytes(image(GUIDE))
+    os.symlink('f', 'link')
+    os.symlink('nowhere', 'dangling')
+    expect(run('link'), 0, TREE)
+    expect(run('dangling'), 1, '', ['read dangling: No such file'])
+    expect(run('-', input=image(GUIDE)), 0, TREE)
+    expect(run('-', input=image(GUIDE, crc=False)), 0, TREE)
+    large = {f'{n:0100}': {} for n in range(30000)}  # more than a pipe holds, and than is taken at first
+    done = run('-', input=image(large))
+    assert done.returncode == 0 and done.stdout.decode().split() == list(large)
+    expect(run('-', input=image(large)[:-1]), 1, '', ['cut off'])
+    os.mkfifo('fifo')
+    with subprocess.Popen(['sh', '-c', 'cat f >fifo']):
+        expect(run('fifo'), 0, TREE)
+    with open('f', 'rb') as file:
+        expect(run('-', '-', stdin=file), 1, '-:\n' + TREE, ['read -: cut off: 0 bytes'])
+
+
+def test_several_files():
+    pathlib.Path('a').write_bytes(image({'A': {}}))
+    pathlib.Path('b').write_bytes(image({'B': {'1': {}}}))
+    pathlib.Path('bad').write_bytes(b'nothing of that kind')
+    expect(run('a', 'b'), 0, 'a:\nA\nb:\nB\n  1\n')
+    expect(run('a', 'bad', 'missing', 'b', '-k'), 1, 'a:\nA\nb:\nB = 1\n', ['read bad: ', 'read missing: '])
+    expect(run('--json', 'a', 'bad', 'b'), 1, '{\n  "A": {}\n}\n{\n  "B": "1"\n}\n', ['read bad: '])
+    expect(run('--verify', 'bad', 'missing'), 1, '', ['read bad: ', 'read missing: '])
+
+
+def test_output_fails():
+    pathlib.Path('f').write_bytes(image(GUIDE))
+    for arguments in (['f'], ['-j', 'f'], ['f', 'f'], ['--verify', 'f'], ['--help'], ['--version']):
+        with open('/dev/full', 'w') as full:
+            done = run(*arguments, stdout=full)
+        assert done.returncode == 1, arguments
+        assert done.stderr == b'kvtree_print: write: No space left on device\n', done.stderr
+
+
+def test_wrong_usage():
+    pathlib.Path('f').write_bytes(image(GUIDE))
+    for arguments in ([], ['--json'], ['--wrong', 'f'], ['-x', 'f'], ['f', '--indent'],
+                      ['--indent=0', 'f'], ['--indent=65', 'f'], ['--indent=2x', 'f'], ['--indent=', 'f'],
+                      ['-i', '99999999999999999999', 'f'], ['--json=1', 'f']):
+        done = run(*arguments)
+        assert done.returncode == 2 and not done.stdout, arguments
+        assert b"usage: kvtree_print [" in done.stderr and b"--help" in done.stderr, arguments
+    expect(run('--indent=64', 'f', '-k'), 0, (f"RANK\n{' ' * 64}0\n{' ' * 128}FILES = 2\n"
+                                              f"{' ' * 128}NOTE = a \\x3d b\\x1b\n"))
+
+
+def test_alias():
+    pathlib.Path('f').write_bytes(image(GUIDE))
+    os.symlink(COMMAND, 'scr_print_hash_file')
+    alias = pathlib.Path('scr_print_hash_file').absolute()
+    expect(run('f', command=alias), 0, TREE)
+    assert run('--help', command=alias).stdout.startswith(b'usage: scr_print_hash_file [')
+    assert run('--version', command=alias).stdout.startswith(b'scr_print_hash_file 4.')
+    expect(run('no', command=alias), 1, '', ['scr_print_hash_file: read no: '])
+
+
+def options_of(text):
+    return set(re.findall(r'^ +(-\w), (--[\w-]+)', text, flags=re.MULTILINE))
+
+
+def test_help_and_man_page():
+    told = options_of(run('--help').stdout.decode())
+    assert len(told) == 8, told
+    for short, long in told:  # each is known
+        done = run(short, '3', '--help') if long == '--indent' else run(short, '--help')
+        assert done.returncode == 0, short
+        done = run(f'{long}=3', '--help') if long == '--indent' else run(long, '--help')
+        assert done.returncode == 0, long
+    page = MAN_PAGE.read_text().replace('\\', '')
+    rows = re.findall(r'^\.BR (-\w) ", " (--[\w-]+)', page, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(told), (rows, told)
+
+
+def test_man_page_is_well_formed():
+    if shutil.which('mandoc'):
+        done = subprocess.run(['mandoc', '-Tlint', '-Wwarning', MAN_PAGE], capture_output=True)
+    elif shutil.which('man') and shutil.which('groff'):
+        done = subprocess.run(['man', '--warnings', '-E', 'UTF-8', '-P', 'cat', '-l', MAN_PAGE],
+                              capture_output=True, env={**os.environ, 'LC_ALL': 'C.UTF-8'})
+        assert b'kvtree_print' in done.stdout
+    else:
+        print('no mandoc and no man here')
+        return
+    assert done.returncode == 0 and not done.stderr, (done.stdout, done.stderr)
+
+
+for name, test in list(globals().items()):
+    if name.startswith('test_'):
+        with tempfile.TemporaryDirectory(prefix='scr-test-') as scratch:
+            os.chdir(scratch)
+            test()
+            os.chdir('/')
+        print(name)
