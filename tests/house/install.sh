@@ -55,7 +55,11 @@ for command in kvtree_print scr_print_hash_file; do
     fi
 done
 page=$installed/share/man/man1/kvtree_print.1
-[ -f "$page" ] || { echo "$page is not installed" && exit 1; }
+library=$(basename "$(readlink -f "$installed/$libdir/libscr-kvtree.so")")
+for file in "$page" "$installed/share/scr-kvtree/kvtree_totalview.c" \
+    "$installed/share/gdb/auto-load$prefix/$libdir/$library-gdb.py"; do
+    [ -f "$file" ] || { echo "$file is not installed" && exit 1; }
+done
 
 for argument; do
     IFS== read -r library source ranks <<<"$argument"

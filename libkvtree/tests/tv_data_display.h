@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TV_DATA_DISPLAY_H
+#define TV_DATA_DISPLAY_H
+
+/* Stands in for the header of TotalView of the same name, as far as its documentation
+ * tells what a callback may use. Rows go to the test. */
+
+#define TV_ttf_type_ascii_string "$string"
+
+enum {
+    TV_ttf_ec_ok,
+    TV_ttf_ec_not_active,
+    TV_ttf_ec_invalid_characters,
+    TV_ttf_ec_buffer_exhausted
+};
+
+enum {
+    TV_ttf_format_ok,
+    TV_ttf_format_ok_elide,
+    TV_ttf_format_failed,
+    TV_ttf_format_raw,
+    TV_ttf_format_never
+};
+
+int TV_ttf_add_row(const char *field_name, const char *type_name,
+                   const void *value_address);
+
+#endif
