@@ -5,7 +5,7 @@
     tests/bench/table.py BUILD
 
 The text around the tables is that of benchmarks.md.in beside this script, where ${bench_kvtree}
-stands for what the program of that name prints, and ${machine} for what the numbers depend on.
+stands for the tables that the program of that name prints, and ${machine} for what the numbers depend on.
 """
 import json
 import os
@@ -19,12 +19,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT = HERE.parents[1] / "docs/benchmarks.md"
 
 
+# libraries that the figures depend on
+USED = ("mpich", "zlib", "jansson")
+
+
 def run(command, **more):
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **more).stdout
 
 
 def measure(build, benchmark):
-    """The table that a program prints."""
+    """The tables that a program prints."""
     print(f"{benchmark['name']} ...", file=sys.stderr)
     environment = {**os.environ, **benchmark["env"]}
     return run(benchmark["cmd"], cwd=build, env=environment, timeout=benchmark["timeout"]).strip()
@@ -45,7 +49,7 @@ def about_machine(info):
     yield f"- processor: {processor}, {os.cpu_count()} cores"
     yield f"- memory: {memory:.0f} GiB"
     yield f"- compiler: {run([compiler, '--version']).splitlines()[0]}, build type {options['buildtype']}"
-    yield f"- libraries: MPICH {versions.get('mpich', 'none')}, zlib {versions['zlib']}"
+    yield f"- libraries: {', '.join(f'{name} {version}' for name, version in versions.items() if name in USED)}"
     yield f"- load of the machine before the first benchmark: {os.getloadavg()[0]:.1f} (it should be 0)"
 
 

@@ -3,7 +3,7 @@
 #define TESTS_BENCH_H
 
 /* What the benchmark programs share: a clock, medians over several rounds, a folder in
- * memory, and one table per program, printed as Markdown and, with --json FILE, as JSON.
+ * memory, and tables, printed as Markdown and, with --json FILE, as JSON.
  *
  *     static const char *const columns[] = {"ranks", "pack [ms]", NULL};
  *     bench b;
@@ -11,6 +11,7 @@
  *     bench_measure(&b, 2, cases, medians);     the cases take turns, round after round
  *     bench_number(&b, 1000);
  *     bench_number(&b, 1e3 * medians[0]);       the row is full
+ *     bench_table(&b, other_columns);           what follows belongs to another table
  *     return bench_end(&b);
  *
  * All files live in b.folder, below /dev/shm, which is removed at the end. What cannot be
@@ -27,19 +28,30 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BENCH_CELLS = 512, BENCH_COLUMNS = 16, BENCH_CASES = 8, BENCH_ROUNDS = 100 };
+enum {
+    BENCH_TABLES = 4,
+    BENCH_CELLS = 512,
+    BENCH_COLUMNS = 16,
+    BENCH_CASES = 16,
+    BENCH_ROUNDS = 100
+};
 enum { KiB = 1024, MiB = 1024 * 1024 };
 
 typedef struct bench_cell {
-    char text[24];
+    char text[32];
     double value;
     int is_number;
 } bench_cell;
 
-typedef struct bench {
+typedef struct bench_sheet {
     const char *const *columns; /* headings, up to a NULL */
     int column_count, cell_count;
     bench_cell cells[BENCH_CELLS];
+} bench_sheet;
+
+typedef struct bench {
+    bench_sheet tables[BENCH_TABLES]; /* the last one is being filled */
+    int table_count;
     int rounds, quiet; /* quiet: another rank prints */
     const char *json;
     char folder[64];
@@ -55,6 +67,15 @@ static inline double bench_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Processor time of this process: for work that waits for nothing it is what bench_now
+ * tells on a machine where nothing else runs, also where something does. */
+static inline double bench_cpu(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -129,14 +150,23 @@ static inline void bench_make_folder(bench *b)
     if (!mkdtemp(b->folder)) b->folder[0] = 0;
 }
 
+/* Begins a table; the one before it is done. */
+static inline void bench_table(bench *b, const char *const columns[])
+{
+    bench_require(b, b->table_count < BENCH_TABLES, "too many tables");
+    bench_sheet *table = &b->tables[b->table_count++];
+    table->columns = columns;
+    while (columns[table->column_count])
+        table->column_count++;
+    bench_require(b, table->column_count <= BENCH_COLUMNS, "too many columns");
+}
+
 static inline void bench_begin(bench *b, int argc, char **argv,
                                const char *const columns[])
 {
     memset(b, 0, sizeof *b);
-    b->columns = columns;
     b->rounds = 5;
-    while (columns[b->column_count])
-        b->column_count++;
+    bench_table(b, columns);
     bench_options(b, argc, argv);
     bench_make_folder(b);
     bench_require(b, b->folder[0], "no folder can be made in /dev/shm");
@@ -168,22 +198,29 @@ static inline void bench_measure(const bench *b, int count, const bench_case cas
         medians[i] = bench_median(b->rounds, &seconds[i][1]);
 }
 
-/* ---- the table ---- */
+/* ---- the tables ---- */
 
 static inline bench_cell *bench_cell_add(bench *b)
 {
-    bench_require(b, b->cell_count < BENCH_CELLS, "the table is too long");
-    return &b->cells[b->cell_count++];
+    bench_sheet *table = &b->tables[b->table_count - 1];
+    bench_require(b, table->cell_count < BENCH_CELLS, "the table is too long");
+    return &table->cells[table->cell_count++];
 }
 
 static inline void bench_text(bench *b, const char *text)
 {
-    snprintf(bench_cell_add(b)->text, sizeof b->cells->text, "%s", text);
+    bench_cell *cell = bench_cell_add(b);
+    snprintf(cell->text, sizeof cell->text, "%s", text);
 }
 
-/* Counts in full, everything else with three digits. */
+/* Counts in full, everything else with three digits; a dash for NAN, which says that
+ * there is no such figure. */
 static inline void bench_number(bench *b, double value)
 {
+    if (isnan(value)) {
+        bench_text(b, "-");
+        return;
+    }
     bench_cell *cell = bench_cell_add(b);
     int before = value == 0 ? 1 : (int)floor(log10(fabs(value))) + 1;
     int behind = floor(value) == value || before >= 3 ? 0 : 3 - before;
@@ -192,56 +229,74 @@ static inline void bench_number(bench *b, double value)
     cell->is_number = 1;
 }
 
-static inline int bench_width(const bench *b, int column)
+static inline int bench_width(const bench_sheet *table, int column)
 {
-    size_t width = strlen(b->columns[column]);
-    for (int i = column; i < b->cell_count; i += b->column_count)
-        if (strlen(b->cells[i].text) > width) width = strlen(b->cells[i].text);
+    size_t width = strlen(table->columns[column]);
+    for (int i = column; i < table->cell_count; i += table->column_count)
+        if (strlen(table->cells[i].text) > width) width = strlen(table->cells[i].text);
     return (int)width;
 }
 
-static inline void bench_print(const bench *b)
+static inline void bench_print(const bench_sheet *table)
 {
-    int width[BENCH_COLUMNS];
-    for (int i = 0; i < b->column_count; i++)
-        width[i] = bench_width(b, i);
-    for (int i = 0; i < b->column_count; i++)
-        printf("| %*s ", width[i], b->columns[i]);
+    int width[BENCH_COLUMNS], columns = table->column_count;
+    for (int i = 0; i < columns; i++)
+        width[i] = bench_width(table, i);
+    for (int i = 0; i < columns; i++)
+        printf("| %*s ", width[i], table->columns[i]);
     printf("|\n");
-    for (int i = 0; i < b->column_count; i++)
+    for (int i = 0; i < columns; i++)
         printf("| %.*s: ", width[i] - 1, "-----------------------------------------");
-    for (int i = 0; i < b->cell_count; i++)
-        printf("%s %*s ", i % b->column_count ? "|" : "|\n|", width[i % b->column_count],
-               b->cells[i].text);
+    for (int i = 0; i < table->cell_count; i++)
+        printf("%s %*s ", i % columns ? "|" : "|\n|", width[i % columns],
+               table->cells[i].text);
     printf("|\n");
 }
 
+static inline void bench_print_json_rows(const bench_sheet *table, FILE *file)
+{
+    for (int i = 0; i < table->cell_count; i++) {
+        int column = i % table->column_count;
+        const char *before = column ? ", " : i ? "},\n{" : "\n{";
+        fprintf(file, "%s\"%s\": ", before, table->columns[column]);
+        if (table->cells[i].is_number)
+            fprintf(file, "%.9g", table->cells[i].value);
+        else
+            fprintf(file, "\"%s\"", table->cells[i].text);
+    }
+}
+
+/* An object for each row, with the headings as its keys. The rows of the first table are
+ * under "rows", those of the others under "rows2", "rows3", ... */
 static inline void bench_print_json(const bench *b)
 {
     FILE *file = fopen(b->json, "w");
     bench_require(b, file != NULL, b->json);
-    fprintf(file, "{\"rounds\": %d, \"rows\": [", b->rounds);
-    for (int i = 0; i < b->cell_count; i++) {
-        int column = i % b->column_count;
-        const char *before = column ? ", " : i ? "},\n{" : "\n{";
-        fprintf(file, "%s\"%s\": ", before, b->columns[column]);
-        if (b->cells[i].is_number)
-            fprintf(file, "%.9g", b->cells[i].value);
-        else
-            fprintf(file, "\"%s\"", b->cells[i].text);
+    fprintf(file, "{\"rounds\": %d", b->rounds);
+    for (int i = 0; i < b->table_count; i++) {
+        fprintf(file, i ? ", \"rows%d\": [" : ", \"rows\": [", i + 1);
+        bench_print_json_rows(&b->tables[i], file);
+        fprintf(file, "}\n]");
     }
-    fprintf(file, "}\n]}\n");
+    fprintf(file, "}\n");
     bench_require(b, fclose(file) == 0, b->json);
 }
 
-/* Prints the table and cleans up; the exit code of the program. */
+/* Prints the tables and cleans up; the exit code of the program. */
 static inline int bench_end(bench *b)
 {
     if (b->quiet) return 0;
-    bench_require(b, b->cell_count && b->cell_count % b->column_count == 0,
-                  "the table is not full");
+    for (int i = 0; i < b->table_count; i++) {
+        const bench_sheet *table = &b->tables[i];
+        bench_require(b,
+                      table->cell_count && table->cell_count % table->column_count == 0,
+                      "a table is not full");
+    }
     bench_remove(b->folder);
-    bench_print(b);
+    for (int i = 0; i < b->table_count; i++) {
+        if (i) printf("\n");
+        bench_print(&b->tables[i]);
+    }
     if (b->json) bench_print_json(b);
     return 0;
 }
