@@ -34,3 +34,15 @@ int agree(MPI_Comm comm, int code, char *err)
     if (failed == 1) return err_wrap(err, said.code, "rank %d", worst.rank);
     return err_wrap(err, said.code, "on %d ranks, first rank %d", failed, worst.rank);
 }
+
+int agree_sum(MPI_Comm comm, int code, char *err, int count, int64_t numbers[])
+{
+    int64_t mine[1 + AGREE_NUMBERS_MAX] = {code != 0}, sum[1 + AGREE_NUMBERS_MAX];
+    for (int i = 0; i < count; i++)
+        mine[1 + i] = numbers[i];
+    MPI_Allreduce(mine, sum, 1 + count, MPI_INT64_T, MPI_SUM, comm);
+    if (sum[0]) return agree(comm, code, err);
+    for (int i = 0; i < count; i++)
+        numbers[i] = sum[1 + i];
+    return 0;
+}

@@ -6,8 +6,10 @@
 
 #include "common/prefix.h"
 #include <mpi.h>
+#include <stdint.h>
 
 #define agree COMMON(agree)
+#define agree_sum COMMON(agree_sum)
 
 /* Collective over comm. Each rank gives its own code (0, negative error, positive
  * verdict) and, in err (ERRTEXT_SIZE bytes, not NULL), its text. Returns the same code on
@@ -16,5 +18,10 @@
  * everywhere, behind "rank 12: " or "on 37 ranks, first rank 12: ". One small allreduce
  * when all is well. */
 int agree(MPI_Comm comm, int code, char *err);
+
+/* The same, and in the one allreduce that is needed when all is well, each of count
+ * numbers becomes the sum of what the ranks gave. Otherwise numbers stay as they were. */
+enum { AGREE_NUMBERS_MAX = 3 };
+int agree_sum(MPI_Comm comm, int code, char *err, int count, int64_t numbers[]);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 static size_t fail_from, fail_to; /* sizes without memory; 0, 0: none */
+static int fail_spared;           /* so many blocks of these sizes can still be had */
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CAN_FAIL_MALLOC 0
@@ -24,7 +25,7 @@ void *__libc_malloc(size_t size);
 
 void *malloc(size_t size)
 {
-    if (size && size >= fail_from && size <= fail_to) {
+    if (size && size >= fail_from && size <= fail_to && fail_spared-- <= 0) {
         errno = ENOMEM;
         return NULL;
     }
@@ -36,6 +37,7 @@ static inline void fail_sizes(size_t from, size_t to)
 {
     fail_from = from;
     fail_to = to;
+    fail_spared = 0;
 }
 
 #endif

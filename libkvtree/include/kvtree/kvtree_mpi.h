@@ -53,6 +53,55 @@ int kvtree_exchange_sendq(const kvtree *send, kvtree *recv, MPI_Comm comm);
 int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
                               int direction);
 
+/* ---- the trees of all ranks in files ----
+ *
+ * A root file names, beside it, files of at most 1 MB each, in as many levels as are
+ * needed (docs/formats/gather.md), so that no rank has to hold everything: root "x.scr",
+ * lower files "x.<level>.<rank>.scr". Names in them are relative, and the folder may be
+ * moved. Any number of ranks may read.
+ *
+ * An earlier root is removed before the first file that it names is replaced, and the new
+ * one comes last: after a crash, or a failure, there is the earlier set, or no root, or
+ * the new set, and never a mixture. Lower files that a larger earlier set left are not
+ * removed; nothing names them. Nobody may read while others write.
+ *
+ * All arguments but trees must be the same on every rank. Besides the private duplicate,
+ * collective operations of comm itself are used. */
+
+/* Collective. Writes the tree of every rank. The folder of path is there; it may be
+ * reached by links, the files themselves are none. */
+int kvtree_write_gather(const char *path, const kvtree *tree, MPI_Comm comm);
+
+/* Collective. Merges what was written into tree. Of W trees on R ranks, rank r gets those
+ * of the ranks r, r + R, r + 2 R, ... below W, one after the other: with as many ranks as
+ * wrote each gets its own, with more the others get nothing, and with fewer the keys
+ * should tell whose they are (kvtree_scatter_read keeps trees apart). -ENOENT without a
+ * root; -EBADMSG when anything is damaged, missing or contradicts itself. */
+int kvtree_read_scatter(const char *path, kvtree *tree, MPI_Comm comm);
+
+/* Where a set is, for the two functions below. */
+typedef struct kvtree_gather {
+    MPI_Comm comm;
+    int dir;          /* an open folder; names below it as in kvtree_file_write */
+    const char *name; /* of the root, whose folder is there */
+    const char *top;  /* key over all others in the files of level 0; NULL: none */
+    size_t limit;     /* writing: most bytes of a file; 0: 1 MB. A tree that needs more
+                         gets a larger file of its own (-EFBIG beyond 1 GB), and a file
+                         above level 0 holds at least two names, whatever the limit */
+} kvtree_gather;
+
+/* As kvtree_write_gather; err is the same on every rank, too. */
+int kvtree_gather_write(const kvtree_gather *to, const kvtree *tree, char *err);
+
+/* As kvtree_read_scatter, but trees gets <rank that wrote> -> tree, in ascending order,
+ * and *ranks (if not NULL) the number of ranks that wrote. err names the file that is
+ * damaged. */
+int kvtree_scatter_read(const kvtree_gather *from, int *ranks, kvtree *trees, char *err);
+
+/* Not collective. 1 if name is that of the root or may be that of one of its lower files,
+ * so that others had better not take it. */
+int kvtree_gather_owns(const char *root, const char *name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One of the files in which the trees of many ranks lie together: its tree made and taken
+ * apart, its name, its size (docs/formats/gather.md). What is taken apart may come from
+ * anyone, so all of it is checked before any of it is used. */
+#include "src/kvtree_gather_private.h"
+
+#include "common/errtext.h"
+#include "common/folder.h"
+#include "common/io.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SUFFIX ".scr"
+
+/* ---- names ---- */
+
+size_t kvtree_gather_stem(const char *root)
+{
+    size_t length = strlen(root), suffix = strlen(SUFFIX);
+    int has = length > suffix && strcmp(root + length - suffix, SUFFIX) == 0;
+    return has ? length - suffix : length;
+}
+
+int kvtree_gather_file_name(const char *root, int level, int rank,
+                            char name[BENEATH_NAME_MAX])
+{
+    int n = snprintf(name, BENEATH_NAME_MAX, "%.*s.%d.%d" SUFFIX,
+                     (int)kvtree_gather_stem(root), root, level, rank);
+    return n < BENEATH_NAME_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int kvtree_gather_open(const char *path, int *dir, const char **name, char *err)
+{
+    if (!path) return err_set(err, -EINVAL, "no path");
+    const char *slash = strrchr(path, '/');
+    char *folder = strndup(path, !slash ? 0 : slash == path ? 1 : (size_t)(slash - path));
+    if (!folder) return err_sys(err, -ENOMEM, "open the folder of %s", path);
+    int rc = folder_make(folder, 0, dir, err);
+    if (rc == 0) *name = slash ? slash + 1 : path;
+    free(folder);
+    return rc;
+}
+
+int kvtree_gather_remove_root(int dir, const char *name, char *err)
+{
+    int parent;
+    const char *last;
+    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    if (rc) return rc;
+    if (unlinkat(parent, last, 0) != 0 && errno != ENOENT)
+        rc = err_sys(err, -errno, "remove %s", name);
+    else if ((rc = io_fsync(parent)) != 0)
+        err_sys(err, rc, "fsync of the folder of %s", name);
+    io_close(&parent);
+    return rc;
+}
+
+/* ---- sizes ---- */
+
+/* What a file needs besides its items: 24 bytes of header and checksum, and the packed
+ * keys LEVEL, RANKS and RANK with two numbers and their counts. */
+static uint64_t overhead(const char *top)
+{
+    return 128 + (top ? strlen(top) : 0);
+}
+
+/* Bytes that a pointer to a file beside root may need, with its key. */
+static uint64_t pointer_max(const char *root)
+{
+    return strlen(root) + 128;
+}
+
+/* Where no item is larger than a width, those that begin within one are not more than
+ * two, so half of the room in a file is the width. Above level 0 a width takes two
+ * pointers at least, whatever the limit: each level has at most half of the files of the
+ * one below, and the tree ends. */
+uint64_t kvtree_gather_width(const char *root, const char *top, size_t limit, int level)
+{
+    uint64_t most = limit ? limit : KVTREE_GATHER_LIMIT, around = overhead(top);
+    uint64_t width = most > around ? (most - around) / 2 : 0;
+    uint64_t least = level > 0 ? 2 * pointer_max(root) : 0;
+    return width > least ? width : least;
+}
+
+int kvtree_gather_check_size(const char *top, uint64_t item, char *err)
+{
+    if (item + overhead(top) <= KVTREE_GATHER_FILE_MAX) return 0;
+    return err_set(err, -EFBIG, "a tree of %llu bytes does not fit into a file",
+                   (unsigned long long)item);
+}
+
+/* ---- making ---- */
+
+kvtree *kvtree_gather_pointer(const char *name)
+{
+    kvtree *pointer = kvtree_new();
+    if (kvtree_util_set_int(pointer, "OFFSET", 0) != 0 ||
+        kvtree_util_set_str(pointer, "FILE", name) != 0)
+        kvtree_delete(&pointer);
+    return pointer;
+}
+
+kvtree *kvtree_gather_file_make(const char *top, int level, int ranks, kvtree *items)
+{
+    kvtree *tree = kvtree_new();
+    kvtree *body = level == 0 && top ? kvtree_set(tree, top, NULL) : tree;
+    if (kvtree_util_set_int(body, "LEVEL", level) == 0 &&
+        kvtree_util_set_int(body, "RANKS", ranks) == 0 && kvtree_set(body, "RANK", items))
+        return tree;
+    kvtree_delete(&items);
+    kvtree_delete(&tree);
+    return NULL;
+}
+
+/* ---- taking apart ---- */
+
+static int check_pointer(const char *rank, const kvtree *pointer, char *err)
+{
+    char *name;
+    unsigned long offset;
+    if (kvtree_util_get_bytecount(pointer, "OFFSET", &offset) != 0 || offset != 0)
+        return err_set(err, -EBADMSG, "the OFFSET of reader %s is not 0", rank);
+    if (kvtree_util_get_str(pointer, "FILE", &name) != 0)
+        return err_set(err, -EBADMSG, "reader %s has no FILE", rank);
+    return beneath_check_name(name, err) == 0
+               ? 0
+               : err_wrap(err, -EBADMSG, "reader %s", rank);
+}
+
+/* A rank is written in one way only, so that no two keys mean the same rank. */
+static int check_rank(const kvtree_elem *item, char *err)
+{
+    char digits[16];
+    int rank = kvtree_elem_key_int(item);
+    snprintf(digits, sizeof digits, "%d", rank);
+    if (rank >= 0 && strcmp(digits, kvtree_elem_key(item)) == 0) return 0;
+    return err_set(err, -EBADMSG, "\"%.20s\" is no rank", kvtree_elem_key(item));
+}
+
+static int check_items(const kvtree *items, int level, char *err)
+{
+    int rc = 0;
+    for (kvtree_elem *e = kvtree_elem_first(items); e && rc == 0;
+         e = kvtree_elem_next(e)) {
+        rc = check_rank(e, err);
+        if (rc == 0 && level > 0)
+            rc = check_pointer(kvtree_elem_key(e), kvtree_elem_hash(e), err);
+    }
+    return rc;
+}
+
+static int check_counts(const kvtree_gather_part *part, char *err)
+{
+    int items = kvtree_size(part->items);
+    if (items == 0) return err_set(err, -EBADMSG, "nothing under RANK");
+    if (part->level == 0 ? items != part->ranks : items > part->ranks)
+        return err_set(err, -EBADMSG, "RANKS is %d, but %d are listed", part->ranks,
+                       items);
+    return 0;
+}
+
+int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
+                            kvtree_gather_part *part, char *err)
+{
+    kvtree *body = level == 0 && top ? kvtree_get(tree, top) : tree;
+    kvtree_gather_part found = {0};
+    if (kvtree_util_get_int(body, "LEVEL", &found.level) != 0)
+        return err_set(err, -EBADMSG, "no valid LEVEL");
+    if (level >= 0 && found.level != level)
+        return err_set(err, -EBADMSG, "LEVEL is %d, not %d", found.level, level);
+    if (level < 0 && (found.level < 1 || found.level > KVTREE_GATHER_LEVEL_MAX))
+        return err_set(err, -EBADMSG, "LEVEL %d cannot be that of a root", found.level);
+    if (kvtree_util_get_int(body, "RANKS", &found.ranks) != 0 || found.ranks < 1)
+        return err_set(err, -EBADMSG, "no valid RANKS");
+    found.items = kvtree_get(body, "RANK");
+    int rc = check_counts(&found, err);
+    if (rc == 0) rc = check_items(found.items, found.level, err);
+    if (rc) return rc;
+    kvtree_extract(body, "RANK");
+    *part = found;
+    return 0;
+}
+
+const char *kvtree_gather_pointed(const kvtree *pointer)
+{
+    return kvtree_elem_get_first_val(pointer, "FILE");
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef GATHER_H
+#define GATHER_H
+
+/* For the tests of gathered trees: a set in a folder of its own, and what every rank must
+ * see alike. */
+
+#include "build_tree.h"
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <kvtree/kvtree_mpi.h>
+#include <sys/stat.h>
+
+#define ROOT_NAME "set.scr"
+
+static char gather_base[64]; /* of all sets of this program */
+
+/* A new folder below gather_base, known as path, opened as to->dir on every rank. */
+static inline void gather_begin(kvtree_gather *to, char path[128], const char *folder)
+{
+    snprintf(path, 128, "%s/%s", gather_base, folder);
+    if (check_rank == 0) CHECK(mkdir(path, 0700) == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    *to = (kvtree_gather){.comm = MPI_COMM_WORLD,
+                          .dir = open(path, O_RDONLY | O_DIRECTORY),
+                          .name = ROOT_NAME};
+    CHECK(to->dir >= 0);
+}
+
+/* The same code and text on every rank, and part is in it. */
+static inline void gather_expect(int rc, int expected, const char *err, const char *part)
+{
+    char first[KVTREE_ERROR_SIZE];
+    int codes[2] = {rc, -rc}, worst[2];
+    MPI_Allreduce(codes, worst, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    CHECK_INT(rc, expected);
+    CHECK_INT(worst[0], -worst[1]);
+    memcpy(first, err, sizeof first);
+    MPI_Bcast(first, (int)sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
+    CHECK_STR(err, first);
+    if (!strstr(err, part)) CHECK_STR(err, part); /* shows both */
+}
+
+/* A tree of rank, that no other rank has; it packs to about size bytes. */
+static inline kvtree *gather_tree(int rank, int size)
+{
+    kvtree *tree = kvtree_new();
+    for (int i = 0, used = 0; used < size; i++) {
+        char key[32];
+        used += snprintf(key, sizeof key, "entry %d of rank %d", i, rank) + 5 + 12;
+        kvtree_util_set_int(tree, key, 1000000 + i);
+    }
+    return tree;
+}
+
+#endif
