@@ -16,7 +16,6 @@ _Static_assert(FILO_ERROR_SIZE == ERRTEXT_SIZE && AXL_ERROR_SIZE == ERRTEXT_SIZE
                "one size of error texts");
 
 #define DEFAULT_METHOD "sync"
-#define DEFAULT_MAP_LIMIT ((size_t)1 << 20)
 
 /* ---- a call ---- */
 
@@ -40,7 +39,7 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
     job->map = map ? map : FILO_MAP;
     job->method = o->method ? o->method : DEFAULT_METHOD;
     job->checksum = o->checksum;
-    job->map_limit = o->map_limit ? o->map_limit : DEFAULT_MAP_LIMIT;
+    job->map_limit = o->map_limit;
     job->dir = -1;
     if (!folder || !*folder) return err_set(job->text, -EINVAL, "no folder");
     int rc = beneath_check_name(job->map, job->text);
@@ -51,6 +50,15 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 int filo_job_open(filo_job *job)
 {
     return folder_make(job->folder, 0, &job->dir, job->text);
+}
+
+kvtree_gather filo_map_place(const filo_job *job)
+{
+    return (kvtree_gather){.comm = job->comm,
+                           .dir = job->dir,
+                           .name = job->map,
+                           .top = "RANK2FILE",
+                           .limit = job->map_limit};
 }
 
 int filo_list_check(filo_job *job, int count, const filo_file files[],

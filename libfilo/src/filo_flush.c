@@ -20,7 +20,7 @@ static int check_file(filo_job *job, const filo_file *file)
     struct stat st;
     int rc = beneath_check_name(file->name, job->text);
     if (rc) return rc;
-    if (filo_map_owns(job->map, file->name))
+    if (kvtree_gather_owns(job->map, file->name))
         return err_set(job->text, -EINVAL, "file name \"%s\" belongs to the map %s",
                        file->name, job->map);
     if (!file->local)
@@ -65,6 +65,14 @@ static int prepare_folder(filo_job *job)
     return rc;
 }
 
+/* Collective, agreed. */
+static int write_map(filo_job *job, const kvtree *entry)
+{
+    const kvtree_gather map = filo_map_place(job);
+    int rc = kvtree_gather_write(&map, entry, job->text);
+    return rc ? err_wrap(job->text, rc, "map in %s", job->folder) : 0;
+}
+
 /* ---- the files ---- */
 
 /* Compares what passed by with what the caller said about it. */
@@ -96,10 +104,18 @@ static int copy_files(filo_job *job, int count, const filo_file files[],
 /* Collective, agreed. All after the arguments were found good. */
 static int flush(filo_job *job, int count, const filo_file files[], filo_file moved[])
 {
+    kvtree *entry = NULL;
     int rc = filo_names_compare(job, count, files);
-    if (rc == 0) rc = agree(job->comm, prepare_folder(job), job->text);
-    if (rc == 0) rc = agree(job->comm, copy_files(job, count, files, moved), job->text);
-    return rc ? rc : filo_map_write(job, count, moved);
+    if (rc) return rc;
+    rc = agree(job->comm, prepare_folder(job), job->text);
+    if (rc) return rc;
+    rc = copy_files(job, count, files, moved);
+    if (rc == 0 && !(entry = filo_map_entry(count, moved)))
+        rc = err_sys(job->text, -ENOMEM, "make the map");
+    rc = agree(job->comm, rc, job->text);
+    if (rc == 0) rc = write_map(job, entry);
+    kvtree_delete(&entry);
+    return rc;
 }
 
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,

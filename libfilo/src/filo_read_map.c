@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* filo_read_map: libkvtree reads the map and brings each entry to a rank, which checks
+ * all of those that it gets and keeps its own. */
+#include "src/filo_private.h"
+
+#include "common/agree_mpi.h"
+#include <errno.h>
+#include <stdio.h>
+
+static int check_entries(filo_job *job, const kvtree *entries)
+{
+    for (kvtree_elem *e = kvtree_elem_first(entries); e; e = kvtree_elem_next(e)) {
+        int rc = filo_map_check(kvtree_elem_hash(e), job->text);
+        if (rc)
+            return err_wrap(job->text, rc, "map %s/%s: rank %s", job->folder, job->map,
+                            kvtree_elem_key(e));
+    }
+    return 0;
+}
+
+static int own_files(filo_job *job, const kvtree *entries, int *count, filo_file **files)
+{
+    char key[16];
+    int rc = check_entries(job, entries);
+    if (rc) return rc;
+    snprintf(key, sizeof key, "%d", job->rank);
+    rc = filo_map_files(kvtree_get(entries, key), count, files);
+    return rc ? err_sys(job->text, rc, "list the files of the map") : 0;
+}
+
+/* Collective, agreed. entries get <rank> -> entry. */
+static int read_entries(filo_job *job, int *ranks, kvtree *entries)
+{
+    const kvtree_gather map = filo_map_place(job);
+    int rc = kvtree_scatter_read(&map, ranks, entries, job->text);
+    if (rc == -EBADMSG) rc = FILO_DAMAGED;
+    return rc ? err_wrap(job->text, rc, "map in %s", job->folder) : 0;
+}
+
+int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks,
+                  int *count, filo_file **files, const filo_options *options, char *err)
+{
+    filo_job job;
+    int all = 0, own_count = 0;
+    filo_file *own = NULL;
+    kvtree *entries = kvtree_new();
+    int rc = filo_job_begin(&job, comm, folder, map, options);
+    if (rc == 0) rc = filo_job_open(&job);
+    if (rc == 0 && !entries) rc = err_sys(job.text, -ENOMEM, "read the map");
+    rc = agree(comm, rc, job.text);
+    if (rc == 0) rc = read_entries(&job, &all, entries);
+    if (rc == 0) rc = agree(comm, own_files(&job, entries, &own_count, &own), job.text);
+    kvtree_delete(&entries);
+    if (rc == 0) {
+        *ranks = all;
+        *count = own_count;
+        *files = own;
+    } else {
+        filo_files_free(own_count, own);
+    }
+    return filo_job_end(&job, rc, err);
+}
