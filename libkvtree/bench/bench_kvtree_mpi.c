@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trees of file names and sizes between 2 to 16 ranks, beside MPI moving the same packed
  * bytes: bcast beside MPI_Bcast, exchange of equal shares with everyone beside
- * MPI_Alltoallv. */
+ * MPI_Alltoallv, and write_gather with read_scatter beside one barrier and beside writing
+ * the same files without any tree. */
 #include "bench_mpi.h"
 
+#include <dirent.h>
 #include <kvtree/kvtree_mpi.h>
 #include <kvtree/kvtree_util.h>
 
-enum { MAX_RANKS = 16 };
+enum { MAX_RANKS = 16, MAX_FILES = 64 };
 
 typedef struct load {
     const bench *b;
@@ -18,6 +20,10 @@ typedef struct load {
     int size;                                  /* of packed, which is rank 0's tree */
     int sent[MAX_RANKS], sent_at[MAX_RANKS];   /* bytes of out for each rank, and ... */
     int taken[MAX_RANKS], taken_at[MAX_RANKS]; /* ... of in from each */
+    char gathered[96], plain[96];              /* folders */
+    int files;                                 /* that write_gather made, */
+    int file_size[MAX_FILES];                  /* and their bytes */
+    char *content;
 } load;
 
 static void add_entry(kvtree *tree, int rank, int i)
@@ -72,6 +78,67 @@ static double exchange_bytes(void *arg)
     return bench_mpi_slowest(l->comm, bench_now() - start);
 }
 
+/* ---- gather and scatter ---- */
+
+static double gather(void *arg)
+{
+    load *l = arg;
+    char path[128];
+    snprintf(path, sizeof path, "%s/root", l->gathered);
+    double start = bench_mpi_start(l->comm);
+    int rc = kvtree_write_gather(path, l->tree, l->comm);
+    double seconds = bench_mpi_slowest(l->comm, bench_now() - start);
+    bench_require(l->b, rc == 0, "write_gather failed");
+    return seconds;
+}
+
+static double scatter(void *arg)
+{
+    load *l = arg;
+    char path[128];
+    kvtree *back = kvtree_new();
+    snprintf(path, sizeof path, "%s/root", l->gathered);
+    double start = bench_mpi_start(l->comm);
+    int rc = kvtree_read_scatter(path, back, l->comm);
+    double seconds = bench_mpi_slowest(l->comm, bench_now() - start);
+    bench_require(l->b, rc == 0 && kvtree_size(back) == l->entries,
+                  "read_scatter failed");
+    kvtree_delete(&back);
+    return seconds;
+}
+
+static double barrier(void *arg)
+{
+    load *l = arg;
+    double start = bench_mpi_start(l->comm);
+    MPI_Barrier(l->comm);
+    return bench_mpi_slowest(l->comm, bench_now() - start);
+}
+
+static int write_one(const load *l, int i)
+{
+    char path[128], temporary[136];
+    snprintf(path, sizeof path, "%s/%d", l->plain, i);
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    size_t size = (size_t)l->file_size[i];
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    int ok = fd >= 0 && write(fd, l->content, size) == (ssize_t)size && fsync(fd) == 0;
+    return ok && close(fd) == 0 && rename(temporary, path) == 0;
+}
+
+/* As many files of the same sizes, spread over the ranks; synced and renamed as well. */
+static double write_plain(void *arg)
+{
+    load *l = arg;
+    int ok = 1;
+    double start = bench_mpi_start(l->comm);
+    for (int i = 0; i < l->files; i++)
+        if (i * l->ranks / l->files == l->rank) ok &= write_one(l, i);
+    double seconds = bench_mpi_slowest(l->comm, bench_now() - start);
+    bench_require(l->b, ok, "the plain files cannot be written");
+    return seconds;
+}
+
 /* ---- one number of ranks and entries ---- */
 
 static void *need(const load *l, size_t size)
@@ -120,21 +187,52 @@ static void make_bytes(load *l)
         kvtree_pack(l->out + l->sent_at[i], kvtree_elem_hash(e));
 }
 
+/* The sizes of the files in folder, as rank 0 finds them. */
+static void list_files(load *l)
+{
+    DIR *dir = l->rank ? NULL : opendir(l->gathered);
+    struct stat st;
+    size_t most = 1;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (fstatat(dirfd(dir), entry->d_name, &st, 0) || !S_ISREG(st.st_mode)) continue;
+        bench_require(l->b, l->files < MAX_FILES, "too many files");
+        l->file_size[l->files++] = (int)st.st_size;
+    }
+    if (dir) closedir(dir);
+    MPI_Bcast(&l->files, 1, MPI_INT, 0, l->comm);
+    MPI_Bcast(l->file_size, MAX_FILES, MPI_INT, 0, l->comm);
+    bench_require(l->b, l->files > 0, "write_gather made no files");
+    for (int i = 0; i < l->files; i++)
+        if ((size_t)l->file_size[i] > most) most = (size_t)l->file_size[i];
+    l->content = need(l, most);
+    bench_fill(l->content, most);
+}
+
 static void begin(load *l)
 {
     MPI_Comm_rank(l->comm, &l->rank);
     MPI_Comm_size(l->comm, &l->ranks);
+    snprintf(l->gathered, sizeof l->gathered, "%s/gathered", l->b->folder);
+    snprintf(l->plain, sizeof l->plain, "%s/plain", l->b->folder);
+    int made = l->rank || (mkdir(l->gathered, 0700) == 0 && mkdir(l->plain, 0700) == 0);
+    bench_require(l->b, made, "a folder cannot be made");
     make_trees(l);
     make_bytes(l);
+    gather(l);
+    list_files(l);
 }
 
 static void end(load *l)
 {
+    MPI_Barrier(l->comm);
+    if (l->rank == 0) bench_remove(l->gathered);
+    if (l->rank == 0) bench_remove(l->plain);
     kvtree_delete(&l->tree);
     kvtree_delete(&l->send);
     free(l->packed);
     free(l->out);
     free(l->in);
+    free(l->content);
 }
 
 typedef struct row {
@@ -163,15 +261,20 @@ static void tell(bench *b, const load *l, row r)
 
 static void measure(bench *b, MPI_Comm comm, int entries)
 {
-    enum { BCAST, BYTES, EXCHANGE, SHARES, CASES };
+    enum { BCAST, BYTES, EXCHANGE, SHARES, GATHER, SCATTER, BARRIER, WRITES, CASES };
     load l = {.b = b, .comm = comm, .entries = entries};
     const bench_case cases[CASES] = {
-        {bcast, &l}, {bcast_bytes, &l}, {exchange, &l}, {exchange_bytes, &l}};
+        {bcast, &l},  {bcast_bytes, &l}, {exchange, &l}, {exchange_bytes, &l},
+        {gather, &l}, {scatter, &l},     {barrier, &l},  {write_plain, &l}};
     double t[CASES];
     begin(&l);
     bench_measure(b, CASES, cases, t);
+    double files = t[GATHER] + t[SCATTER], plain = 30 * t[BARRIER] + t[WRITES];
     tell(b, &l, (row){"bcast", t[BCAST], "MPI_Bcast", t[BYTES], 3});
     tell(b, &l, (row){"exchange", t[EXCHANGE], "MPI_Alltoallv", t[SHARES], 5});
+    tell(b, &l, (row){"write_gather", t[GATHER], "plain files", t[WRITES], NAN});
+    tell(b, &l, (row){"read_scatter", t[SCATTER], "barrier", t[BARRIER], NAN});
+    tell(b, &l, (row){"both", files, "30 barriers + plain files", plain, 1});
     end(&l);
 }
 

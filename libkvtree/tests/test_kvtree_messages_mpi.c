@@ -167,6 +167,7 @@ void *ucp_tag_send_sync_nbx(void *to, const void *buf, size_t n, uint64_t tag,
 typedef struct job {
     MPI_Comm comm;
     int rank, ranks, log; /* log: 2^log ranks */
+    char path[96];        /* where gather writes */
 } job;
 
 /* Who sends to whom. At two ranks both neighbours are the same one. */
@@ -252,13 +253,46 @@ static tally count_bcast(const job *j)
     return t;
 }
 
+/* Small trees fit into one file, whose writer gets one message from each rank, ... */
+static tally count_gather(const job *j)
+{
+    kvtree *tree = sample_tree();
+    begin_counting(j);
+    CHECK_INT(kvtree_write_gather(j->path, tree, j->comm), 0);
+    tally t = end_counting(j);
+    CHECK(t.own[SENDS] <= 1);
+    CHECK(t.own[RECEIVES] <= (j->rank ? 1 : j->ranks));
+    kvtree_delete(&tree);
+    return t;
+}
+
+/* ... and whose reader sends one to each. */
+static tally count_scatter(const job *j)
+{
+    kvtree *tree = kvtree_new(), *sample = sample_tree();
+    begin_counting(j);
+    CHECK_INT(kvtree_read_scatter(j->path, tree, j->comm), 0);
+    tally t = end_counting(j);
+    CHECK(same_tree(tree, sample));
+    CHECK(t.own[SENDS] <= (j->rank ? 1 : j->ranks));
+    CHECK(t.own[RECEIVES] <= 1);
+    kvtree_delete(&tree);
+    kvtree_delete(&sample);
+    return t;
+}
+
 /* ---- one number of ranks ---- */
 
-enum { EMPTY, RING, ONE_TO_ALL, RING_LEFT, RING_QUEUED, BCAST, CALLS };
+enum { EMPTY, RING, ONE_TO_ALL, RING_LEFT, RING_QUEUED, BCAST, GATHER, SCATTER, CALLS };
 
-static const char *const names[CALLS] = {
-    "exchange, nothing to send", "exchange, ring",       "exchange, one to all",
-    "exchange_direction, ring",  "exchange_sendq, ring", "bcast"};
+static const char *const names[CALLS] = {"exchange, nothing to send",
+                                         "exchange, ring",
+                                         "exchange, one to all",
+                                         "exchange_direction, ring",
+                                         "exchange_sendq, ring",
+                                         "bcast",
+                                         "write_gather",
+                                         "read_scatter"};
 
 static void print_row(const job *j, const char *name, const tally *t)
 {
@@ -311,6 +345,8 @@ static void count_all(const job *j, tally t[CALLS])
     t[RING_LEFT] = count_exchange(j, to_the_left, ring);
     t[RING_QUEUED] = count_exchange(j, kvtree_exchange_sendq, ring);
     t[BCAST] = count_bcast(j);
+    t[GATHER] = count_gather(j);
+    t[SCATTER] = count_scatter(j);
 }
 
 static void with_ranks(job *j, long expected[CALLS])
@@ -348,7 +384,9 @@ static void rest(void)
 int main(int argc, char **argv)
 {
     long expected[CALLS];
+    char folder[64];
     check_begin(&argc, &argv);
+    check_folder(folder);
     for (int i = 0; i < CALLS; i++)
         expected[i] = -1;
     if (check_rank == 0)
@@ -358,10 +396,12 @@ int main(int argc, char **argv)
             "-----: | -------: |\n");
     for (int log = 1; 1 << log <= check_ranks; log++) {
         job j = {.ranks = 1 << log, .rank = check_rank, .log = log};
+        snprintf(j.path, sizeof j.path, "%s/%d", folder, j.ranks);
         PMPI_Comm_split(MPI_COMM_WORLD, j.rank < j.ranks, j.rank, &j.comm);
         if (j.rank < j.ranks) with_ranks(&j, expected);
         PMPI_Comm_free(&j.comm);
         rest();
     }
+    check_remove(folder);
     return check_end();
 }
