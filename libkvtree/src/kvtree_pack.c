@@ -56,6 +56,7 @@ static size_t hand_out(struct kvtree_packer *p, char *buf, size_t room, const ch
 static void next_elem(struct kvtree_packer *p)
 {
     p->elem = kvtree_walk(p->tree, p->elem, NULL);
+    p->key_size = p->elem ? strlen(p->elem->key) + 1 : 0;
     p->done = 0;
     p->end = !p->elem;
 }
@@ -64,7 +65,7 @@ static void next_elem(struct kvtree_packer *p)
 static size_t pack_rest(struct kvtree_packer *p, char *buf, size_t room)
 {
     char count[COUNT_SIZE];
-    size_t n = 0, key = p->elem ? strlen(p->elem->key) + 1 : 0;
+    size_t n = 0, key = p->key_size;
     kvtree_put32(count, (uint32_t)kvtree_size(p->elem ? p->elem->value : p->tree));
     if (p->done < key) n = hand_out(p, buf, room, p->elem->key, key);
     if (p->done < key) return n;

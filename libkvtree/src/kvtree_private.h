@@ -115,6 +115,7 @@ void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem);
 struct kvtree_packer {
     const kvtree *tree;
     const kvtree_elem *elem; /* whose bytes come next; NULL: the count of tree */
+    size_t key_size;         /* of elem, measured once: keys may be long */
     size_t done;             /* bytes of it that are out already */
     int end;
 };

@@ -49,7 +49,7 @@ def check_include(path, quote, name):
     if in_public:
         return f"a public header includes the private {name}"
     if owner == "tests":
-        in_test = {"tests", "bench"} & set(path.relative_to(ROOT).parts)
+        in_test = {"tests", "bench", "fuzz"} & set(path.relative_to(ROOT).parts)
         return None if in_test else f"{name} is for tests"
     return None if owner in allowed else f"{name} of {owner} is not below {room}"
 
