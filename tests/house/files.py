@@ -6,6 +6,7 @@ from house import ROOT, files, finish
 SOURCES = {".c", ".h", ".py", ".sh", ".f90"}
 TEXTS = {".md", ".build", ".map", ".txt", ".wrap", ".yaml", ".yml", ""}
 MOST_LINES = 600
+CORPUS_FILES, CORPUS_BYTES = 200, 200_000  # of a fuzz target: less than that
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 
 
@@ -29,6 +30,14 @@ def check(path):
             yield f"line {number} ends in blanks"
 
 
+def check_corpora():
+    """What every clone of the repository carries stays small."""
+    for corpus in sorted(ROOT.glob("lib*/fuzz/corpus/*")):
+        sizes = [path.stat().st_size for path in corpus.iterdir()]
+        if len(sizes) >= CORPUS_FILES or sum(sizes) >= CORPUS_BYTES:
+            yield f"{corpus.relative_to(ROOT)}: {len(sizes)} files of {sum(sizes)} bytes are too many"
+
+
 def everything():
     """Files of the project: not those of build folders, and not unpacked subprojects."""
     top = [path for path in ROOT.iterdir() if path.is_file()]
@@ -41,4 +50,5 @@ def everything():
 if __name__ == "__main__":
     found = everything()
     assert len(found) > 40, "the files were not found"
-    finish([f"{path.relative_to(ROOT)}: {complaint}" for path in found for complaint in check(path)])
+    finish([f"{path.relative_to(ROOT)}: {complaint}" for path in found for complaint in check(path)] +
+           list(check_corpora()))
