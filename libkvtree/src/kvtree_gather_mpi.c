@@ -31,6 +31,7 @@ typedef struct writing {
     int rank, size;
     int level;
     kvtree *item;    /* of this rank, at this level; or NULL */
+    uint64_t bytes;  /* that it takes in a file */
     int ranks;       /* below it */
     int writer;      /* who writes it */
     kvtree *group;   /* at a writer: the items of its group ... */
@@ -40,13 +41,12 @@ typedef struct writing {
 
 /* ---- groups ---- */
 
-/* Bytes of the item in a file; 0 if there is none. */
-static uint64_t item_size(const writing *w)
+/* Bytes of an item of this rank in a file. */
+static uint64_t size_in_file(const writing *w, const kvtree *item)
 {
     char key[16];
-    if (!w->item) return 0;
     return (uint64_t)snprintf(key, sizeof key, "%d", w->rank) + 1 +
-           kvtree_pack_size(w->item);
+           kvtree_pack_size(item);
 }
 
 /* Collective. Items are laid end to end, and those that begin within the same width form
@@ -55,9 +55,8 @@ static uint64_t item_size(const writing *w)
  * true also where it did on a rank before. */
 static int choose_writer(const writing *w, uint64_t width, int *failed)
 {
-    uint64_t size = item_size(w);
-    int shares = size > 0 && size <= width;
-    uint64_t mine[2] = {shares ? size : 0, *failed != 0}, before[2] = {0, 0};
+    int shares = w->item && w->bytes <= width;
+    uint64_t mine[2] = {shares ? w->bytes : 0, *failed != 0}, before[2] = {0, 0};
     MPI_Exscan(mine, before, 2, MPI_UINT64_T, MPI_SUM, w->to->comm);
     if (w->rank == 0) before[0] = before[1] = 0;
     if (before[1]) *failed = 1;
@@ -147,6 +146,7 @@ static int write_file(writing *w, int level, int is_root)
     w->ranks = w->group_ranks;
     w->group_ranks = 0;
     w->item = kvtree_gather_pointer(name);
+    w->bytes = size_in_file(w, w->item);
     int rc = tree && w->item ? kvtree_file_write(to->dir, name, tree, w->text)
                              : err_sys(w->text, -ENOMEM, "write %s", name);
     kvtree_delete(&tree);
@@ -188,11 +188,11 @@ static int write_level(writing *w, int64_t bytes)
 static int write_levels(writing *w, int rc)
 {
     enum { BYTES, FILES };
-    int64_t sum[] = {[BYTES] = (int64_t)item_size(w), [FILES] = 0};
+    int64_t sum[] = {[BYTES] = (int64_t)w->bytes, [FILES] = 0};
     rc = agree_sum(w->to->comm, rc, w->text, 2, sum);
     for (; rc == 0 && sum[FILES] != 1; w->level++) {
         rc = write_level(w, sum[BYTES]);
-        sum[BYTES] = (int64_t)item_size(w);
+        sum[BYTES] = (int64_t)(w->item ? w->bytes : 0);
         sum[FILES] = w->item != NULL;
         rc = agree_sum(w->to->comm, rc, w->text, 2, sum);
     }
@@ -209,7 +209,8 @@ static int prepare(writing *w, const kvtree *tree)
     if (rc) return rc;
     if (kvtree_gather_file_name(w->to->name, KVTREE_GATHER_LEVEL_MAX, INT_MAX, name) != 0)
         return err_sys(w->text, -ENAMETOOLONG, "%.60s...", w->to->name);
-    rc = kvtree_gather_check_size(w->to->top, kvtree_pack_size(tree), w->text);
+    w->bytes = size_in_file(w, tree);
+    rc = kvtree_gather_check_size(w->to->top, w->bytes, w->text);
     if (rc) return rc;
     w->item = kvtree_new();
     rc = w->item ? kvtree_merge(w->item, tree) : -ENOMEM;

@@ -26,12 +26,12 @@ struct sip {
     uint64_t a, b, c, d;
 };
 
-static uint64_t rotate(uint64_t x, int bits)
+static inline uint64_t rotate(uint64_t x, int bits)
 {
     return x << bits | x >> (64 - bits);
 }
 
-static void sip_round(struct sip *v)
+static inline void sip_round(struct sip *v)
 {
     v->a += v->b;
     v->c += v->d;
@@ -45,7 +45,7 @@ static void sip_round(struct sip *v)
     v->c = rotate(v->c, 32);
 }
 
-static void sip_word(struct sip *v, uint64_t word)
+static inline void sip_word(struct sip *v, uint64_t word)
 {
     v->d ^= word;
     sip_round(v);
@@ -131,9 +131,7 @@ kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key
 
 int kvtree_index_add(kvtree *tree, kvtree_elem *elem, uint64_t hash)
 {
-    int fresh = !tree->index;
     if (kvtree_index_reserve(tree, (size_t)tree->count + 1) != 0) return -ENOMEM;
-    if (fresh) hash = kvtree_index_hash(tree->index, elem->key);
     place(tree->index, (struct slot){elem, hash});
     return 0;
 }

@@ -76,11 +76,24 @@ static size_t pack_rest(struct kvtree_packer *p, char *buf, size_t room)
     return n;
 }
 
+/* One element as a whole. */
+static size_t pack_elem(struct kvtree_packer *p, char *buf)
+{
+    memcpy(buf, p->elem->key, p->key_size);
+    kvtree_put32(buf + p->key_size, p->elem->value->count);
+    size_t n = p->key_size + COUNT_SIZE;
+    next_elem(p);
+    return n;
+}
+
 size_t kvtree_packer_next(struct kvtree_packer *p, char *buf, size_t size)
 {
     size_t used = 0;
-    while (!p->end && used < size)
-        used += pack_rest(p, buf + used, size - used);
+    while (!p->end && used < size) {
+        size_t room = size - used;
+        int whole = p->elem && p->done == 0 && p->key_size + COUNT_SIZE <= room;
+        used += whole ? pack_elem(p, buf + used) : pack_rest(p, buf + used, room);
+    }
     return used;
 }
 
@@ -118,7 +131,7 @@ static int open_level(struct reader *r, uint32_t count)
     return 0;
 }
 
-static int read_count(struct reader *r, kvtree *tree)
+static int read_count(struct reader *r)
 {
     size_t left = r->len - r->pos;
     if (left < COUNT_SIZE)
@@ -135,9 +148,29 @@ static int read_count(struct reader *r, kvtree *tree)
             (unsigned long)count, r->pos, left);
     r->owed = promised;
     r->pos += COUNT_SIZE;
-    if (count > KVTREE_NARROW && kvtree_index_reserve(tree, count) != 0)
-        return no_memory(r);
     return count ? open_level(r, count) : 0;
+}
+
+/* Longer keys after shorter ones, those of one length as strcmp has them: an order in
+ * which "10" comes after "9". */
+static int comes_after(const kvtree_elem *elem, const char *key, size_t size)
+{
+    size_t before = strlen(elem->key) + 1;
+    return size > before || (size == before && memcmp(key, elem->key, size) > 0);
+}
+
+/* Whether the next key, of size bytes, was there before. The keys of a wide tree need no
+ * search as long as they ascend, as numbers of ranks do; at the first that does not, the
+ * tree gets an index, with room for all that are still to come. */
+static int is_repeated(const struct reader *r, kvtree *tree, const char *key, size_t size,
+                       uint64_t *hash)
+{
+    size_t all = tree->count + (size_t)r->pending[r->depth - 1] + 1;
+    if (!tree->index && all > KVTREE_NARROW) {
+        if (!tree->first || comes_after(tree->first->prev, key, size)) return 0;
+        if (kvtree_index_reserve(tree, all) != 0) return -ENOMEM;
+    }
+    return kvtree_elem_find(tree, key, hash) != NULL;
 }
 
 static int read_key(struct reader *r, kvtree *tree, kvtree_elem **elem)
@@ -148,11 +181,13 @@ static int read_key(struct reader *r, kvtree *tree, kvtree_elem **elem)
     if (!end)
         return err_set(r->err, -EBADMSG, "packed tree: key at byte %zu has no end",
                        r->pos);
-    if (kvtree_elem_find(tree, key, &hash))
+    size_t size = (size_t)(end - key) + 1;
+    int repeated = is_repeated(r, tree, key, size, &hash);
+    if (repeated < 0) return no_memory(r);
+    if (repeated)
         return err_set(r->err, -EBADMSG,
                        "packed tree: key at byte %zu is there for the second time",
                        r->pos);
-    size_t size = (size_t)(end - key) + 1;
     r->pos += size;
     kvtree_elem *fresh = kvtree_blocks_elem(&r->blocks, size, r->len - r->pos);
     if (!fresh) return no_memory(r);
@@ -177,14 +212,14 @@ static kvtree *climb(struct reader *r, kvtree *tree)
 static int read_tree(struct reader *r, kvtree *root)
 {
     kvtree_elem *elem = NULL;
-    int rc = read_count(r, root);
+    int rc = read_count(r);
     kvtree *tree = r->depth ? root : NULL;
     while (!rc && tree) {
         size_t depth = r->depth;
         r->pending[depth - 1]--;
         r->owed--;
         rc = read_key(r, tree, &elem);
-        if (!rc) rc = read_count(r, elem->value);
+        if (!rc) rc = read_count(r);
         if (!rc) tree = climb(r, r->depth > depth ? elem->value : tree);
     }
     return rc;

@@ -12,16 +12,17 @@
 #include "common/replace.h"
 #include <kvtree/kvtree.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Up to this many elements a tree is searched from its first element to its last; beyond,
- * it has an index. */
+ * the first search gives it an index: many trees are only sent, stored and walked. */
 #define KVTREE_NARROW 8
 
 struct kvtree_index;
 
 struct kvtree {
     kvtree_elem *first;         /* first->prev is the last element, whose next is NULL */
-    struct kvtree_index *index; /* NULL while the tree is narrow */
+    struct kvtree_index *index; /* NULL: narrow, or not searched so far */
     kvtree_elem *owner;         /* the element whose value this is; NULL: the caller's */
     unsigned count;
     unsigned place : 31; /* of an `own`: where in its block the element lies; 0: alone */
@@ -45,8 +46,8 @@ kvtree_elem *kvtree_elem_ensure(kvtree *tree, const char *key);
 kvtree_elem *kvtree_elem_find(const kvtree *tree, const char *key, uint64_t *hash);
 
 /* Appends elem, new memory for a key of size bytes with its NUL that is known to be
- * missing, with the hash that kvtree_elem_find gave. -ENOMEM: elem is still the caller's.
- */
+ * missing, with the hash that kvtree_elem_find gave, where tree has an index. -ENOMEM:
+ * elem is still the caller's. */
 int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char *key, size_t size,
                        uint64_t hash);
 
@@ -103,8 +104,7 @@ kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key
 /* Makes room for count elements in all, making or widening the index. */
 int kvtree_index_reserve(kvtree *tree, size_t count);
 
-/* Enters elem, which its tree does not hold yet; hash is that of its key if there is an
- * index already. */
+/* Enters elem, which its tree does not hold yet, with the hash of its key. */
 int kvtree_index_add(kvtree *tree, kvtree_elem *elem, uint64_t hash);
 
 void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem);
@@ -172,9 +172,10 @@ int kvtree_fprint_key(FILE *out, const char *key);
 
 static inline char *kvtree_put32(char *p, uint32_t v)
 {
-    for (int shift = 24; shift >= 0; shift -= 8)
-        *p++ = (char)(v >> shift & 0xff);
-    return p;
+    const unsigned char bytes[] = {v >> 24 & 0xff, v >> 16 & 0xff, v >> 8 & 0xff,
+                                   v & 0xff};
+    memcpy(p, bytes, sizeof bytes);
+    return p + sizeof bytes;
 }
 
 static inline uint32_t kvtree_get32(const char *p)

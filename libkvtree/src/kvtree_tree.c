@@ -79,9 +79,17 @@ int kvtree_size(const kvtree *tree)
 
 /* ---- elements of one tree ---- */
 
+/* Makes the index of a wide tree that is searched for the first time. To the callers that
+ * leaves the tree as it is, so it may be one that they must not change. */
+static int has_index(const kvtree *tree)
+{
+    if (tree->index || tree->count <= KVTREE_NARROW) return tree->index != NULL;
+    return kvtree_index_reserve((kvtree *)tree, tree->count) == 0;
+}
+
 kvtree_elem *kvtree_elem_find(const kvtree *tree, const char *key, uint64_t *hash)
 {
-    if (tree->index) {
+    if (has_index(tree)) {
         *hash = kvtree_index_hash(tree->index, key);
         return kvtree_index_find(tree->index, key, *hash);
     }
@@ -106,8 +114,7 @@ int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char *key, size_t 
         (kvtree_elem){.tree = tree, .own = {.owner = elem, .place = place, .inside = 1}};
     elem->value = &elem->own;
     memcpy(elem->key, key, size);
-    int wide = tree->index || tree->count >= KVTREE_NARROW;
-    if (wide && kvtree_index_add(tree, elem, hash) != 0) return -ENOMEM;
+    if (tree->index && kvtree_index_add(tree, elem, hash) != 0) return -ENOMEM;
     if (tree->first) {
         elem->prev = tree->first->prev;
         elem->prev->next = elem;
@@ -264,22 +271,61 @@ static int lies_below(const kvtree *tree, const kvtree *above)
     return tree == above;
 }
 
+/* A merge. From the level `copied` on there is nothing in `into` but what comes from
+ * source, key for key, so nothing has to be searched. */
+struct merge {
+    kvtree *into; /* where the next elements go, and its level below the tree */
+    size_t level, copied;
+    struct kvtree_blocks blocks; /* what is copied into an empty tree stands in them */
+    size_t rest;                 /* its packed bytes to come; 0: not into an empty tree */
+};
+
+static kvtree_elem *merge_copy(struct merge *m, const char *key)
+{
+    size_t size = strlen(key) + 1;
+    kvtree_elem *elem = m->rest ? kvtree_blocks_elem(&m->blocks, size, m->rest -= size)
+                                : kvtree_elem_new(size);
+    if (!elem || kvtree_elem_append(m->into, elem, key, size, 0) == 0) return elem;
+    kvtree_elem_free(elem);
+    return NULL;
+}
+
+static kvtree_elem *merge_key(struct merge *m, const char *key)
+{
+    if (m->level >= m->copied) return merge_copy(m, key);
+    unsigned before = m->into->count;
+    kvtree_elem *elem = kvtree_elem_ensure(m->into, key);
+    m->copied = m->into->count > before ? m->level + 1 : SIZE_MAX;
+    return elem;
+}
+
+static int merge_below(struct merge *m, const kvtree *source)
+{
+    size_t level = 0;
+    kvtree_elem *last = NULL;
+    for (kvtree_elem *e = NULL; (e = kvtree_walk(source, e, &level));) {
+        if (level > m->level) {
+            m->into = last->value;
+            m->level++;
+        }
+        for (; m->level > level; m->level--)
+            m->into = m->into->owner->tree;
+        last = merge_key(m, e->key);
+        if (!last) return -ENOMEM;
+    }
+    return KVTREE_SUCCESS;
+}
+
 int kvtree_merge(kvtree *tree, const kvtree *source)
 {
     if (!source || source->count == 0 || tree == source) return KVTREE_SUCCESS;
     if (!tree || lies_below(tree, source) || lies_below(source, tree)) return -EINVAL;
-    kvtree *into = tree;
-    size_t depth = 0, at = 0;
-    kvtree_elem *last = NULL;
-    for (kvtree_elem *e = NULL; (e = kvtree_walk(source, e, &depth));) {
-        if (depth > at) {
-            into = last->value;
-            at++;
-        }
-        for (; at > depth; at--)
-            into = into->owner->tree;
-        last = kvtree_elem_ensure(into, e->key);
-        if (!last) return -ENOMEM;
+    struct merge m = {.into = tree, .copied = SIZE_MAX};
+    if (tree->count == 0) {
+        m.copied = 0;
+        m.rest = kvtree_pack_size(source);
     }
-    return KVTREE_SUCCESS;
+    int rc = merge_below(&m, source);
+    kvtree_blocks_close(&m.blocks);
+    return rc;
 }

@@ -138,6 +138,50 @@ static void each_damage_has_its_text(void **state)
     kvtree_delete(&tree);
 }
 
+/* Packs the numbers of keys, with the number at `second` in place of that at `first`. */
+static size_t pack_numbers(char *bytes, const int *keys, int count, int first, int second)
+{
+    char *p = kvtree_put32(bytes, (uint32_t)count);
+    for (int i = 0; i < count; i++) {
+        int n = sprintf(p, "%d", keys[i == second ? first : i]);
+        p = kvtree_put32(p + n + 1, 0);
+    }
+    return (size_t)(p - bytes);
+}
+
+static void check_repetitions(const int *keys, int count)
+{
+    char bytes[512], err[KVTREE_ERROR_SIZE];
+    kvtree *tree = kvtree_new();
+    for (int second = 0; second < count; second++)
+        for (int first = 0; first < second; first++) {
+            size_t size = pack_numbers(bytes, keys, count, first, second);
+            assert_int_equal(unpack_exactly(bytes, size, tree, err), -EBADMSG);
+            assert_non_null(strstr(err, "for the second time"));
+        }
+    size_t size = pack_numbers(bytes, keys, count, -1, -1);
+    assert_int_equal(unpack_exactly(bytes, size, tree, err), size);
+    for (int i = 0; i < count; i++)
+        assert_non_null(kvtree_getf(tree, "%d", keys[i]));
+    kvtree_delete(&tree);
+}
+
+/* At any two places, in trees of any width whose keys ascend, descend, or do neither. */
+static void no_key_comes_twice(void **state)
+{
+    int up[40], down[40], mixed[40];
+    for (int width = 1; width <= 40; width++) {
+        for (int i = 0; i < width; i++) {
+            up[i] = i;
+            down[width - 1 - i] = i;
+            mixed[i] = i * 7 % 41;
+        }
+        check_repetitions(up, width);
+        check_repetitions(down, width);
+        check_repetitions(mixed, width);
+    }
+}
+
 static void every_truncation_is_refused(void **state)
 {
     size_t size;
@@ -277,6 +321,7 @@ int main(void)
         cmocka_unit_test(any_shape_comes_back),
         cmocka_unit_test(bytes_behind_the_tree_are_left),
         cmocka_unit_test(each_damage_has_its_text),
+        cmocka_unit_test(no_key_comes_twice),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(changed_bytes_do_no_harm),
         cmocka_unit_test(too_many_levels_are_refused),

@@ -286,6 +286,47 @@ static void a_million_levels(void **state)
     kvtree_delete(&copy);
 }
 
+/* What a merge does, key by key. */
+static void add_one_by_one(kvtree *tree, const kvtree *source)
+{
+    for (kvtree_elem *e = kvtree_elem_first(source); e; e = kvtree_elem_next(e)) {
+        kvtree *value = kvtree_get(tree, kvtree_elem_key(e));
+        if (!value) value = kvtree_set(tree, kvtree_elem_key(e), NULL);
+        add_one_by_one(value, kvtree_elem_hash(e));
+    }
+}
+
+static kvtree *random_tree(unsigned *random)
+{
+    kvtree *tree = kvtree_new();
+    *random = *random * 1103515245u + 12345u;
+    for (unsigned left = *random >> 8 & 63; left > 0; left--) {
+        unsigned path = *random = *random * 1103515245u + 12345u;
+        kvtree_setf(tree, NULL, "%d %d %d", (int)(path >> 8 & 15), (int)(path >> 12 & 3),
+                    (int)(path >> 16 & 15));
+    }
+    return tree;
+}
+
+/* Trees of up to 16 keys on three levels, of which any part is in both. */
+static void merge_is_adding_one_by_one(void **state)
+{
+    unsigned random = 1;
+    for (int i = 0; i < 3000; i++) {
+        kvtree *source = random_tree(&random), *merged = random_tree(&random);
+        kvtree *expected = kvtree_new();
+        add_one_by_one(expected, merged);
+        add_one_by_one(expected, source);
+        assert_int_equal(kvtree_merge(merged, source), 0);
+        assert_true(same_tree(merged, expected));
+        assert_int_equal(kvtree_merge(merged, source), 0);
+        assert_true(same_tree(merged, expected));
+        kvtree_delete(&source);
+        kvtree_delete(&merged);
+        kvtree_delete(&expected);
+    }
+}
+
 static void merge_adds_and_keeps(void **state)
 {
     kvtree *a = sample_tree(), *b = kvtree_new(), *c = sample_tree();
@@ -347,6 +388,7 @@ int main(void)
         cmocka_unit_test(narrow_again),
         cmocka_unit_test(a_hundred_thousand_children),
         cmocka_unit_test(a_million_levels),
+        cmocka_unit_test(merge_is_adding_one_by_one),
         cmocka_unit_test(merge_adds_and_keeps),
         cmocka_unit_test(two_keys_as_key_and_value),
     };
