@@ -8,6 +8,7 @@
  * step has been through all other members: it is this member's parity. Steps of
  * consecutive pieces follow each other without a pause, and a message travels while the
  * next data is read. */
+#include "src/gf.h"
 #include "src/redset_private_mpi.h"
 
 #include <string.h>

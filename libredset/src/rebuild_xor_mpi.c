@@ -5,6 +5,7 @@
  * Piece by piece and position by position, the lost member's right neighbour sends what
  * it has there (data, or parity at its own position), each further member adds its own,
  * and the sum that reaches the lost member is what it had at that position. */
+#include "src/gf.h"
 #include "src/redset_private_mpi.h"
 
 #include "common/errtext.h"

@@ -26,11 +26,6 @@
 /* Number of members of one of sets sets that procs processes were dealt out to. */
 int redset_members_of(int procs, int sets, int set);
 
-/* ---- xor_kernel.c ---- */
-
-/* into ^= from */
-void redset_xor(void *restrict into, const void *restrict from, size_t size);
-
 /* ---- plan.c ---- */
 
 /* Bytes of a chunk such that members-1 chunks hold largest bytes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Kernel and plan: whole sets are encoded and rebuilt in memory, following the answers of
  * the pure functions alone. */
+#include "src/gf.h"
 #include "src/redset_private.h"
 
 #include "scratch.h"

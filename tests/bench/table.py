@@ -20,7 +20,7 @@ OUTPUT = HERE.parents[1] / "docs/benchmarks.md"
 
 
 # libraries that the figures depend on
-USED = ("mpich", "zlib", "jansson")
+USED = ("mpich", "zlib", "libisal", "jansson")
 
 
 def run(command, **more):

@@ -12,7 +12,7 @@ import sys
 
 from house import BELOW, ROOT, exported, finish
 
-SYSTEM = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "ld-linux", "libz.",
+SYSTEM = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "ld-linux", "libz.", "libisal.",
           "libasan.", "libubsan.", "libtsan.", "libclang_rt.")
 MPI_LIBRARY = "libmpich."
 EXTRA = {"scr": ("libyaml-0.",)}

@@ -32,8 +32,10 @@ extern "C" {
 #define REDSET_NAME_SIZE 64
 
 typedef enum redset_scheme {
-    REDSET_SINGLE = 1, /* no redundancy: survives the processes, not their storage */
-    REDSET_XOR = 3     /* one member of each set may be lost */
+    REDSET_SINGLE = 1,  /* no redundancy: survives the processes, not their storage */
+    REDSET_PARTNER = 2, /* copies on other members; not encoded in this version */
+    REDSET_XOR = 3,     /* one member of each set may be lost */
+    REDSET_RS = 4       /* Reed-Solomon: any k members; not encoded in this version */
 } redset_scheme;
 
 /* "SINGLE", "XOR"; NULL for another value. */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_GF_H
+#define REDSET_GF_H
+
+/* Arithmetic in GF(2^8), polynomial x^8 + x^4 + x^3 + x^2 + 1 (0x11d), that of ISA-L:
+ * adding is XOR. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint8_t redset_gf_multiply(uint8_t a, uint8_t b);
+
+/* 1 / a; a is not 0. */
+uint8_t redset_gf_inverse(uint8_t a);
+
+/* Inverts the n x n matrix, which stands in the left half of n rows of 2n elements, into
+ * the right half. -1 if it is singular. */
+int redset_gf_invert(uint8_t *rows, int n);
+
+/* into ^= from */
+void redset_xor(void *restrict into, const void *restrict from, size_t size);
+
+/* How one source enters the sums of a flow. */
+typedef struct redset_factors {
+    int sums;       /* number of them */
+    int plain;      /* all factors are 1: XOR does it */
+    uint8_t *each;  /* factor for each sum */
+    uint8_t *table; /* for ISA-L, where it is used */
+} redset_factors;
+
+/* Room for up to sums factors; -ENOMEM. */
+int redset_factors_init(redset_factors *factors, int sums);
+void redset_factors_done(redset_factors *factors);
+
+/* Takes over the factors of a source. */
+void redset_factors_set(redset_factors *factors, int sums, const uint8_t each[]);
+
+/* sum[i] ^= each[i] * from, for every sum. */
+void redset_add_product(const redset_factors *factors, uint8_t *const sum[],
+                        const uint8_t *from, size_t size);
+
+/* The same without ISA-L, for tests. */
+void redset_add_product_portable(const redset_factors *factors, uint8_t *const sum[],
+                                 const uint8_t *from, size_t size);
+
+#endif
