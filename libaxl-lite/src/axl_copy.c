@@ -4,6 +4,7 @@
  * the data passes through a small buffer; without one, the kernel copies. */
 #include "src/axl_private.h"
 
+#include "common/crc32.h"
 #include "common/folder.h"
 #include "common/io.h"
 #include "common/replace.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 /* Between read, CRC and write the bytes should stay in the processor's second-level
  * cache. From 64 kB to 1 MB this was equally fast; with 16 kB the system calls cost 10%
@@ -65,8 +65,7 @@ static int pass_by_buffer(copy *c, int checksum, char *err)
         ssize_t n = io_read(c->in, buffer, want);
         if (n < 0) rc = err_sys(err, (int)n, "read %s", c->source);
         if (n <= 0) break;
-        if (checksum)
-            c->crc = (uint32_t)crc32_z(c->crc, (const Bytef *)buffer, (size_t)n);
+        if (checksum) c->crc = crc32_add(c->crc, buffer, (size_t)n);
         if (c->out != -1) rc = io_write(c->out, buffer, (size_t)n);
         if (rc) err_sys(err, rc, "write %s", c->destination);
         c->done += (uint64_t)n;

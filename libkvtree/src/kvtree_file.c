@@ -5,6 +5,7 @@
  * has. */
 #include "src/kvtree_private.h"
 
+#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 _Static_assert(KVTREE_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
 
@@ -47,13 +47,12 @@ static int write_pieces(int fd, const kvtree *tree, uint64_t size)
     char piece[PIECE_SIZE + CRC_SIZE];
     struct kvtree_packer packer = {.tree = tree};
     size_t used = put_header(piece, size);
-    uLong crc = 0;
+    uint32_t crc = 0;
     int rc = 0;
     while (!rc && !packer.end) {
         used += kvtree_packer_next(&packer, piece + used, PIECE_SIZE - used);
-        crc = crc32_z(crc, (const Bytef *)piece, used);
-        if (packer.end)
-            used = (size_t)(kvtree_put32(piece + used, (uint32_t)crc) - piece);
+        crc = crc32_add(crc, piece, used);
+        if (packer.end) used = (size_t)(kvtree_put32(piece + used, crc) - piece);
         rc = io_write(fd, piece, used);
         used = 0;
     }
@@ -177,7 +176,7 @@ static int check_size(const struct header *h, const struct input *in, char *err)
 static int check_crc(const char *bytes, size_t size, uint32_t *crc, char *err)
 {
     uint32_t told = kvtree_get32(bytes + size - CRC_SIZE);
-    uint32_t real = (uint32_t)crc32_z(0, (const Bytef *)bytes, size - CRC_SIZE);
+    uint32_t real = crc32_add(0, bytes, size - CRC_SIZE);
     *crc = real;
     if (told == real) return 0;
     return err_set(err, -EBADMSG, "damaged: checksum 0x%08x, but the bytes have 0x%08x",

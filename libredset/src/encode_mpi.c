@@ -6,6 +6,7 @@
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
+#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* One call of redset_encode on one process. */
 typedef struct encoding {
@@ -81,7 +81,7 @@ static int check_about(const encoding *e, char *text)
         return rc;
     }
     kvtree_pack(packed, e->about);
-    long long sum = (long long)crc32_z(0, (Bytef *)packed, size);
+    long long sum = (long long)crc32_add(0, packed, size);
     long long mine[4] = {sum, -sum, (long long)size, -(long long)size}, most[4];
     free(packed);
     MPI_Allreduce(mine, most, 4, MPI_LONG_LONG, MPI_MAX, e->set->comm);

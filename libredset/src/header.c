@@ -4,6 +4,7 @@
 #include "src/redset_private.h"
 
 #include "common/beneath.h"
+#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <kvtree/kvtree_util.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* Puts a copy of source (which may be NULL) into tree. */
 static int set_copy(kvtree *tree, const char *key, const kvtree *source)
@@ -170,7 +170,7 @@ static int add_crc(const kvtree *tree, uint32_t *crc)
     char *packed = malloc(size);
     if (!packed) return -ENOMEM;
     kvtree_pack(packed, tree);
-    *crc = (uint32_t)crc32_z(*crc, (unsigned char *)packed, size);
+    *crc = crc32_add(*crc, packed, size);
     free(packed);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "src/redset_private.h"
 
 #include "common/beneath.h"
+#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
@@ -120,7 +121,7 @@ static ssize_t pass(redset_logical *l, redset_stream *stream, unsigned char *buf
             return err_set(err, -ESTALE, "%s became shorter than %llu bytes", name,
                            (unsigned long long)l->list->files[segment->file].size);
     }
-    segment->crc = (uint32_t)crc32_z(segment->crc, buf, n);
+    segment->crc = crc32_add(segment->crc, buf, n);
     stream->done += n;
     if (stream->done == segment->length) {
         stream->next++;

@@ -8,11 +8,11 @@
 #include "src/gf.h"
 #include "src/redset_private_mpi.h"
 
+#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
 #include <string.h>
-#include <zlib.h>
 
 /* What one process works with; steps count the positions of the first piece, then those
  * of the second, ... */
@@ -38,7 +38,7 @@ static int read_parity(const worker *w, uint64_t step, void *buf, size_t bytes)
     if (got < 0) return err_sys(w->err, (int)got, "read redundancy data");
     if ((size_t)got < bytes)
         return err_set(w->err, -ESTALE, "redundancy file became shorter");
-    c->parity_crc = (uint32_t)crc32_z(c->parity_crc, buf, bytes);
+    c->parity_crc = crc32_add(c->parity_crc, buf, bytes);
     return 0;
 }
 

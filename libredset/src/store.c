@@ -3,13 +3,13 @@
  * is computed, then the header again with the checksums that are known by then. */
 #include "src/redset_private.h"
 
+#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <zlib.h>
 
 int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *store,
                        char *err)
@@ -34,7 +34,7 @@ int redset_store_add(redset_store *store, const void *buf, size_t size, char *er
     int rc = io_pwrite(store->file.fd, buf, size, offset);
     if (rc) return err_sys(err, rc, "write %s", store->name);
     store->done += size;
-    store->crc = (uint32_t)crc32_z(store->crc, buf, size);
+    store->crc = crc32_add(store->crc, buf, size);
     return 0;
 }
 

@@ -4,12 +4,12 @@
 #include "src/redset_private.h"
 
 #include "common/beneath.h"
+#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <zlib.h>
 
 bool redset_is_loss(int code)
 {
@@ -51,7 +51,7 @@ static int data_crc(int fd, const redset_header *header, unsigned char *buf,
         ssize_t got = io_pread(fd, buf, n, (off_t)(header->size + done));
         if (got < 0) return err_sys(err, (int)got, "read redundancy data");
         if ((size_t)got < n) return err_set(err, -ESTALE, "redundancy data is cut off");
-        *crc = (uint32_t)crc32_z(*crc, buf, n);
+        *crc = crc32_add(*crc, buf, n);
         done += n;
     }
     return 0;
