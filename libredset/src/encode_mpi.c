@@ -26,8 +26,9 @@ typedef struct encoding {
     uint64_t chunk;   /* bytes of redundancy data */
     kvtree *current;  /* list as a tree */
     kvtree *partner;  /* the same of the left neighbour; NULL in a set of one */
-    redset_logical *logical;
-    redset_pieces pieces;
+    redset_shape shape;
+    redset_flows *flows; /* NULL in a set of one */
+    redset_streams streams;
     redset_store store;
 } encoding;
 
@@ -108,43 +109,43 @@ static kvtree *build_header(const encoding *e)
                                e->partner);
 }
 
+static int begin_flows(encoding *e, char *text)
+{
+    uint64_t *length = calloc((size_t)e->shape.members, sizeof *length);
+    if (!length) return err_sys(text, -ENOMEM, "%d members", e->shape.members);
+    for (int i = 0; i < e->shape.members; i++)
+        length[i] = e->chunk;
+    int rc = redset_flows_new(e->set, &e->shape, NULL, length, &e->flows, text);
+    free(length);
+    return rc;
+}
+
 /* All that can fail before data flows, so that nothing but I/O can fail then. */
 static int begin(encoding *e, char *text)
 {
-    int members = e->set->layout.place.members;
-    bool alone = members == 1;
-    int rc = redset_logical_open(e->dir, &e->list, alone ? 1 : members - 1,
-                                 alone ? e->list.size : e->chunk, &e->logical, text);
+    bool alone = e->shape.members == 1;
+    int rc = redset_streams_init(&e->shape, e->chunk, &e->streams, text);
     if (!rc)
-        rc =
-            redset_pieces_init(&e->pieces, e->set, alone ? e->list.size : e->chunk, text);
+        rc = redset_logical_open(e->dir, &e->list, e->streams.data,
+                                 alone ? e->list.size : e->chunk, &e->streams.logical,
+                                 text);
+    if (!rc && !alone) rc = begin_flows(e, text);
     kvtree *header = rc ? NULL : build_header(e);
     if (rc) return rc;
     if (!header) return err_sys(text, -ENOMEM, "header");
     rc = redset_store_begin(e->dir, e->name, header, &e->store, text);
+    e->streams.store = &e->store;
     kvtree_delete(&header);
     return rc;
 }
 
 /* Without redundancy the files are only read for their checksums. */
-static int read_alone(encoding *e, char *text)
-{
-    int rc = 0;
-    size_t n;
-    for (uint64_t done = 0; !rc && done < e->list.size; done += n) {
-        n = redset_pieces_bytes(&e->pieces, e->list.size, done / e->pieces.size);
-        rc = redset_logical_read(e->logical, 0, e->pieces.out[0], n, text);
-    }
-    return rc;
-}
-
 static int stream(encoding *e, char *text)
 {
-    int rc = e->set->layout.place.members == 1
-                 ? read_alone(e, text)
-                 : redset_encode_xor(e->set, &e->pieces, e->chunk, e->logical, &e->store,
-                                     text);
-    return rc ? rc : redset_logical_finish(e->logical, e->crcs, text);
+    int rc = e->flows ? redset_flows_run(e->flows, &e->streams, text)
+                      : redset_logical_skim(e->streams.logical, e->list.size,
+                                            e->set->piece, text);
+    return rc ? rc : redset_logical_finish(e->streams.logical, e->crcs, text);
 }
 
 /* The list again, now with checksums. */
@@ -163,7 +164,8 @@ static int complete(encoding *e, char *text)
 {
     kvtree *header = build_header(e);
     if (!header) return err_sys(text, -ENOMEM, "header");
-    int rc = redset_store_complete(&e->store, header, text);
+    int rc =
+        redset_store_complete(&e->store, header, redset_streams_crc(&e->streams), text);
     kvtree_delete(&header);
     return rc;
 }
@@ -173,9 +175,8 @@ static int run(encoding *e, char *text)
 {
     const redset *set = e->set;
     uint64_t largest;
-    int members = set->layout.place.members;
     MPI_Allreduce(&e->list.size, &largest, 1, MPI_UINT64_T, MPI_MAX, set->set);
-    e->chunk = members == 1 ? 0 : redset_xor_chunk_size(members, largest);
+    e->chunk = redset_chunk_size(&e->shape, largest);
     int rc = agree(set->comm, tell_neighbour(e, text), text);
     if (!rc) rc = agree(set->comm, begin(e, text), text);
     if (rc) return rc;
@@ -195,8 +196,8 @@ static void finish(encoding *e, bool failed)
 {
     redset_store_abort(&e->store);
     if (failed && e->dir >= 0 && e->name[0]) beneath_unlink(e->dir, e->name, NULL);
-    redset_logical_free(e->logical);
-    redset_pieces_done(&e->pieces);
+    redset_flows_free(e->flows);
+    redset_streams_done(&e->streams);
     kvtree_delete(&e->current);
     kvtree_delete(&e->partner);
     redset_list_done(&e->list);
@@ -208,7 +209,8 @@ int redset_encode(redset *set, const char *folder, const kvtree *about, int coun
                   redset_file files[], char *err)
 {
     char text[ERRTEXT_SIZE] = "";
-    encoding e = {.set = set, .about = about, .dir = -1};
+    encoding e = {.set = set, .about = about, .dir = -1, .streams = {.fd = -1}};
+    e.shape = redset_shape_of(&set->layout.place);
     int rc = agree(set->comm, prepare(&e, folder, count, files, text), text);
     if (!rc) rc = check_about(&e, text);
     if (!rc) rc = run(&e, text);

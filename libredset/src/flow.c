@@ -22,10 +22,22 @@ int redset_shape_check(const redset_shape *shape)
     return -EINVAL;
 }
 
+redset_shape redset_shape_of(const redset_place *place)
+{
+    return (redset_shape){place->scheme, place->members, place->scheme == REDSET_XOR};
+}
+
 int redset_data_streams(const redset_shape *shape)
 {
     int coded = shape->scheme == REDSET_XOR || shape->scheme == REDSET_RS;
     return coded ? shape->members - shape->failures : 1;
+}
+
+uint64_t redset_chunk_size(const redset_shape *shape, uint64_t largest)
+{
+    uint64_t data = (uint64_t)redset_data_streams(shape);
+    if (shape->failures == 0) return 0;
+    return largest / data + (largest % data != 0);
 }
 
 static int around(const redset_shape *shape, int member)

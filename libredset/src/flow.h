@@ -46,8 +46,14 @@ typedef struct redset_shape {
 /* -EINVAL for shapes that cannot be. */
 int redset_shape_check(const redset_shape *shape);
 
+/* The set of a place. */
+redset_shape redset_shape_of(const redset_place *place);
+
 /* D: the number of data streams. */
 int redset_data_streams(const redset_shape *shape);
+
+/* Bytes of a chunk such that D chunks hold largest bytes; 0 for SINGLE. */
+uint64_t redset_chunk_size(const redset_shape *shape, uint64_t largest);
 
 /* The stream of member at a position (not for PARTNER). */
 int redset_stream_at(const redset_shape *shape, int member, int position);

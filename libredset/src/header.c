@@ -41,14 +41,14 @@ static int parse_list(const redset_header *header, const char *key, int rank,
                       redset_list *list, char *err)
 {
     const kvtree *tree = kvtree_get(header->tree, key);
-    int rc = redset_list_from_tree(tree, list, err),
-        members = header->layout.place.members;
+    redset_shape shape = redset_shape_of(&header->layout.place);
+    int rc = redset_list_from_tree(tree, list, err);
     if (rc) return err_wrap(err, rc, "%s", key);
     if (rank >= 0 && list->rank != rank)
         return err_set(err, -EBADMSG, "%s is of rank %d, not %d", key, list->rank, rank);
-    if (members > 1 && redset_xor_chunk_size(members, list->size) > header->chunk)
+    if (redset_chunk_size(&shape, list->size) > header->chunk)
         return err_set(err, -EBADMSG, "%s has more bytes than %d chunks of %llu", key,
-                       members - 1, (unsigned long long)header->chunk);
+                       redset_data_streams(&shape), (unsigned long long)header->chunk);
     return 0;
 }
 

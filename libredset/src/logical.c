@@ -2,7 +2,7 @@
 /* The files of a process as one string of bytes, cut into chunks.
  *
  * At the start every file is cut at the borders of chunks into segments. A chunk then is
- * a run of segments, and a stream walks along it, so that no position is ever searched
+ * a run of segments, and a cursor walks along it, so that no position is ever searched
  * for. Each segment keeps its own running checksum; crc32_combine joins those of a file
  * at the end, though its segments were read in turns. Only a few files are open at a
  * time. */
@@ -28,11 +28,11 @@ static void cut(redset_logical *l, uint64_t chunk)
         for (uint64_t offset = 0; offset < size; offset += length, position += length) {
             uint64_t room = chunk - position % chunk;
             length = size - offset < room ? size - offset : room;
-            redset_stream *stream = &l->streams[position / chunk];
-            if (stream->end == 0) stream->next = l->segment_count;
+            redset_chunk *at = &l->chunks[position / chunk];
+            if (at->end == 0) at->next = l->segment_count;
             l->segments[l->segment_count++] = (redset_segment){
                 .file = file, .offset = offset, .length = length, .crc = 0};
-            stream->end = l->segment_count;
+            at->end = l->segment_count;
         }
     }
 }
@@ -49,9 +49,9 @@ int redset_logical_open(int dir, const redset_list *list, int chunks, uint64_t c
     l->list = list;
     for (int i = 0; i < REDSET_OPEN_FILES; i++)
         l->slots[i].fd = -1;
-    l->streams = calloc((size_t)chunks, sizeof *l->streams);
+    l->chunks = calloc((size_t)chunks, sizeof *l->chunks);
     l->segments = calloc((size_t)list->count + (size_t)chunks, sizeof *l->segments);
-    if (!l->streams || !l->segments) {
+    if (!l->chunks || !l->segments) {
         redset_logical_free(l);
         return err_sys(err, -ENOMEM, "logical file of %d files", list->count);
     }
@@ -100,15 +100,15 @@ static int descriptor(redset_logical *l, int file, char *err)
     return fd;
 }
 
-/* Reads or writes at most size bytes of the segment at which stream stands. */
-static ssize_t pass(redset_logical *l, redset_stream *stream, unsigned char *buf,
-                    size_t size, char *err)
+/* Reads or writes at most size bytes of the segment that comes next in a chunk. */
+static ssize_t pass(redset_logical *l, redset_chunk *at, unsigned char *buf, size_t size,
+                    char *err)
 {
-    redset_segment *segment = &l->segments[stream->next];
+    redset_segment *segment = &l->segments[at->next];
     const char *name = l->list->files[segment->file].name;
-    uint64_t left = segment->length - stream->done;
+    uint64_t left = segment->length - at->done;
     size_t n = left < size ? (size_t)left : size;
-    off_t offset = (off_t)(segment->offset + stream->done);
+    off_t offset = (off_t)(segment->offset + at->done);
     int fd = descriptor(l, segment->file, err);
     if (fd < 0) return fd;
     if (l->writing) {
@@ -122,10 +122,10 @@ static ssize_t pass(redset_logical *l, redset_stream *stream, unsigned char *buf
                            (unsigned long long)l->list->files[segment->file].size);
     }
     segment->crc = crc32_add(segment->crc, buf, n);
-    stream->done += n;
-    if (stream->done == segment->length) {
-        stream->next++;
-        stream->done = 0;
+    at->done += n;
+    if (at->done == segment->length) {
+        at->next++;
+        at->done = 0;
     }
     return (ssize_t)n;
 }
@@ -133,10 +133,10 @@ static ssize_t pass(redset_logical *l, redset_stream *stream, unsigned char *buf
 static ssize_t pass_all(redset_logical *l, int chunk, unsigned char *buf, size_t size,
                         char *err)
 {
-    redset_stream *stream = &l->streams[chunk];
+    redset_chunk *at = &l->chunks[chunk];
     size_t done = 0;
-    while (done < size && stream->next < stream->end) {
-        ssize_t n = pass(l, stream, buf + done, size - done, err);
+    while (done < size && at->next < at->end) {
+        ssize_t n = pass(l, at, buf + done, size - done, err);
         if (n < 0) return n;
         done += (size_t)n;
     }
@@ -157,6 +157,17 @@ int redset_output_write(redset_logical *logical, int chunk, const void *buf, siz
 {
     ssize_t done = pass_all(logical, chunk, (unsigned char *)buf, size, err);
     return done < 0 ? (int)done : 0;
+}
+
+int redset_logical_skim(redset_logical *logical, uint64_t size, size_t piece, char *err)
+{
+    int rc = 0;
+    unsigned char *buf = malloc(piece);
+    if (!buf) return err_sys(err, -ENOMEM, "buffer");
+    for (uint64_t done = 0; !rc && done < size; done += piece)
+        rc = redset_logical_read(logical, 0, buf, piece, err);
+    free(buf);
+    return rc;
 }
 
 void redset_logical_crcs(const redset_logical *logical, uint32_t crcs[])
@@ -196,7 +207,7 @@ redset_logical *redset_logical_free(redset_logical *logical)
         redset_logical_temporary(logical, i, temporary);
         unlinkat(logical->dir, temporary, 0);
     }
-    free(logical->streams);
+    free(logical->chunks);
     free(logical->segments);
     free(logical);
     return NULL;

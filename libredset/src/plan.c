@@ -1,29 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What to do, as pure functions: where data lies in an XOR set, and what follows from the
- * losses of a set. Under MPI or not, whoever encodes or rebuilds executes these answers.
- *
- * In a set of N members every member's files are cut into N-1 chunks, and an empty chunk
- * is put at the position that equals the member's number. The XOR over all members at one
- * position is the parity that the member without data there keeps (SCR Developer Guide
- * 1.2, section 2.11.1). */
+/* What follows from the losses of a set: a pure function, under MPI and without. */
 #include "src/redset_private.h"
-
-uint64_t redset_xor_chunk_size(int members, uint64_t largest)
-{
-    uint64_t data = (uint64_t)members - 1;
-    return largest / data + (largest % data != 0);
-}
-
-int redset_xor_chunk_at(int member, int position)
-{
-    if (position == member) return -1;
-    return position < member ? position : position - 1;
-}
-
-int redset_xor_position(int member, int members, int step)
-{
-    return (member - 1 - step + 2 * members) % members;
-}
 
 static int count_lost(int members, const redset_state states[], redset_plan *plan)
 {

@@ -9,7 +9,6 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <kvtree/kvtree_mpi.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,8 +24,8 @@ typedef struct rebuilding {
     char lost[ERRTEXT_SIZE];
     redset_plan plan;
     redset_manifest *manifest;
-    redset_pieces pieces;
-    redset_chain chain;
+    redset_flows *flows;
+    redset_streams streams;
     redset_store store;
 } rebuilding;
 
@@ -192,35 +191,54 @@ static int pass_header(rebuilding *r, char *text)
 
 /* ---- the data ---- */
 
-/* Opens what this process reads from or writes to. */
+/* What a lost member writes to. */
+static int begin_lost(rebuilding *r, const redset_shape *shape, char *text)
+{
+    const redset_header *h = r->header;
+    redset_streams *s = &r->streams;
+    int rc = redset_streams_init(shape, h->chunk, s, text);
+    if (!rc)
+        rc = redset_output_create(r->dir, &h->current, s->data, h->chunk, &s->logical,
+                                  text);
+    if (!rc) rc = redset_store_begin(r->dir, r->name, h->tree, &r->store, text);
+    s->store = &r->store;
+    return rc;
+}
+
+/* What a survivor reads from. */
+static int begin_survivor(rebuilding *r, char *text)
+{
+    const redset_header *h = r->header;
+    redset_streams *s = &r->streams;
+    int rc = redset_streams_open(r->dir, r->name, h, s, text);
+    return rc ? rc
+              : redset_logical_open(r->dir, &h->current, s->data, h->chunk, &s->logical,
+                                    text);
+}
+
 static int begin(rebuilding *r, char *text)
 {
-    redset_header *h = r->header;
-    redset_chain *c = &r->chain;
-    int chunks = r->set->layout.place.members - 1;
-    c->root = r->plan.member;
-    c->chunk = h->chunk;
-    c->parity_offset = h->size;
-    c->store = &r->store;
-    int rc = redset_pieces_init(&r->pieces, r->set, h->chunk, text);
-    if (rc) return rc;
-    if (!is_root(r)) {
-        rc = beneath_open(r->dir, r->name, O_RDONLY, 0, &c->parity, text);
-        if (rc) return rc;
-        return redset_logical_open(r->dir, &h->current, chunks, h->chunk, &c->logical,
-                                   text);
+    redset_shape shape = redset_shape_of(&r->set->layout.place);
+    uint8_t *lost = calloc((size_t)shape.members, 1);
+    uint64_t *length = calloc((size_t)shape.members, sizeof *length);
+    int rc = lost && length ? 0 : err_sys(text, -ENOMEM, "%d members", shape.members);
+    for (int i = 0; !rc && i < shape.members; i++) {
+        lost[i] = i == r->plan.member;
+        length[i] = r->header->chunk;
     }
-    rc = redset_output_create(r->dir, &h->current, chunks, h->chunk, &c->logical, text);
+    if (!rc) rc = redset_flows_new(r->set, &shape, lost, length, &r->flows, text);
+    free(lost);
+    free(length);
     if (rc) return rc;
-    return redset_store_begin(r->dir, r->name, h->tree, &r->store, text);
+    return is_root(r) ? begin_lost(r, &shape, text) : begin_survivor(r, text);
 }
 
 /* A survivor: what was read on the way is still what was verified at the start, so that
  * the lost member's new parity, for which no checksum was kept, is right as well. */
 static int complete_survivor(const rebuilding *r, char *text)
 {
-    int rc = redset_logical_verify(r->chain.logical, text);
-    if (rc || r->chain.parity_crc == r->header->crc) return rc;
+    int rc = redset_logical_verify(r->streams.logical, text);
+    if (rc || redset_streams_crc(&r->streams) == r->header->crc) return rc;
     return err_set(text, -EBADMSG, "%s changed while it was read", r->name);
 }
 
@@ -228,10 +246,10 @@ static int complete_survivor(const rebuilding *r, char *text)
 static int complete_root(rebuilding *r, char *text)
 {
     redset_header *h = r->header;
-    int rc = redset_output_complete(r->chain.logical, text);
-    if (!rc) rc = redset_store_complete(&r->store, h->tree, text);
+    int rc = redset_output_complete(r->streams.logical, text);
+    h->crc = redset_streams_crc(&r->streams);
+    if (!rc) rc = redset_store_complete(&r->store, h->tree, h->crc, text);
     if (rc) return rc;
-    h->crc = r->store.crc;
     h->size = r->store.header;
     return 0;
 }
@@ -246,7 +264,7 @@ static int make_manifest(rebuilding *r, char *text)
 static int commit(rebuilding *r, char *text)
 {
     if (!is_root(r)) return 0;
-    int rc = redset_output_commit(r->chain.logical, text);
+    int rc = redset_output_commit(r->streams.logical, text);
     return rc ? rc : redset_store_commit(&r->store, text);
 }
 
@@ -258,7 +276,7 @@ static int run(rebuilding *r, char *text)
     int rc = agree(set->comm, busy ? pass_header(r, text) : 0, text);
     if (!rc) rc = agree(set->comm, busy ? begin(r, text) : 0, text);
     if (rc) return rc;
-    if (busy) rc = redset_rebuild_xor(set, &r->pieces, &r->chain, text);
+    if (busy) rc = redset_flows_run(r->flows, &r->streams, text);
     if (!rc && busy && !is_root(r)) rc = complete_survivor(r, text);
     /* a failed survivor is the cause of wrong sums: its word comes before the root's */
     rc = agree(set->comm, rc, text);
@@ -272,9 +290,8 @@ static int run(rebuilding *r, char *text)
 static void finish(rebuilding *r)
 {
     redset_store_abort(&r->store);
-    redset_logical_free(r->chain.logical);
-    io_close(&r->chain.parity);
-    redset_pieces_done(&r->pieces);
+    redset_flows_free(r->flows);
+    redset_streams_done(&r->streams);
     redset_header_free(r->header);
     redset_manifest_free(r->manifest);
     io_close(&r->dir);
@@ -284,7 +301,7 @@ int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
                    int *rebuilt, char *err)
 {
     char text[ERRTEXT_SIZE] = "";
-    rebuilding r = {.set = set, .dir = -1, .chain = {.parity = -1}};
+    rebuilding r = {.set = set, .dir = -1, .streams = {.fd = -1}};
     int rc = plan(&r, folder, text);
     if (!rc) rc = run(&r, text);
     if (!rc) {

@@ -29,6 +29,7 @@ int redset_start(MPI_Comm comm, redset **set, char *text)
     }
     s->set = MPI_COMM_NULL;
     s->piece = REDSET_PIECE;
+    s->memory = REDSET_MEMORY;
     MPI_Comm_dup(comm, &s->comm);
     MPI_Comm_rank(s->comm, &s->rank);
     MPI_Comm_size(s->comm, &s->layout.ranks);

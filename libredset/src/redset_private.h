@@ -12,6 +12,7 @@
  * said. */
 
 #include "common/replace.h"
+#include "src/flow.h"
 #include <redset/redset.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,22 +22,15 @@
  * to receive fit into the second-level cache of today's processors. */
 #define REDSET_PIECE ((size_t)128 * 1024)
 
+/* Bytes for all buffers together. */
+#define REDSET_MEMORY ((size_t)8 << 20)
+
 /* ---- choose.c ---- */
 
 /* Number of members of one of sets sets that procs processes were dealt out to. */
 int redset_members_of(int procs, int sets, int set);
 
 /* ---- plan.c ---- */
-
-/* Bytes of a chunk such that members-1 chunks hold largest bytes. */
-uint64_t redset_xor_chunk_size(int members, uint64_t largest);
-
-/* The data chunk that member has at position; -1 where it keeps the parity. */
-int redset_xor_chunk_at(int member, int position);
-
-/* The position that member works on in a step (0 .. members-2) of the reduce-scatter: its
- * partial result goes to the right neighbour, whose next step continues it. */
-int redset_xor_position(int member, int members, int step);
 
 /* What one member of a set knows of itself. */
 typedef struct redset_state {
@@ -156,10 +150,10 @@ typedef struct redset_segment {
 } redset_segment;
 
 /* How far a chunk was read or written. */
-typedef struct redset_stream {
+typedef struct redset_chunk {
     size_t next, end; /* its segments */
     uint64_t done;    /* bytes done of the next one */
-} redset_stream;
+} redset_chunk;
 
 typedef struct redset_slot {
     int file, fd;  /* fd -1: free */
@@ -174,7 +168,7 @@ typedef struct redset_logical {
     const redset_list *list;
     size_t segment_count;
     redset_segment *segments;
-    redset_stream *streams; /* one per chunk */
+    redset_chunk *chunks; /* how far each is */
     redset_slot slots[REDSET_OPEN_FILES];
     uint64_t clock;
     bool writing;    /* to temporary files in dir ... */
@@ -195,6 +189,10 @@ int redset_logical_read(redset_logical *logical, int chunk, void *buf, size_t si
 /* To be called when all chunks were read: -ESTALE if a file has not the size that its
  * list says any more; otherwise fills crcs[list->count]. */
 int redset_logical_finish(redset_logical *logical, uint32_t crcs[], char *err);
+
+/* Reads all size bytes of a logical file in one chunk, piece by piece, for its checksums.
+ */
+int redset_logical_skim(redset_logical *logical, uint64_t size, size_t piece, char *err);
 
 /* Removes temporary files that did not get their names; NULL is fine; returns NULL. */
 redset_logical *redset_logical_free(redset_logical *logical);
@@ -228,25 +226,63 @@ typedef struct redset_store {
     replacement file;
     char name[REDSET_NAME_SIZE];
     uint64_t header; /* bytes of the header */
-    uint64_t done;   /* bytes of redundancy data so far ... */
-    uint32_t crc;    /* ... and their checksum */
 } redset_store;
 
 /* Starts the file with a header whose checksums may still be wrong. */
 int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *store,
                        char *err);
 
-/* Appends redundancy data. */
-int redset_store_add(redset_store *store, const void *buf, size_t size, char *err);
+/* Writes redundancy data at an offset behind the header. */
+int redset_store_write(redset_store *store, uint64_t offset, const void *buf, size_t size,
+                       char *err);
 
 /* Puts the checksum of the data into header, writes it over the first one, and syncs. */
-int redset_store_complete(redset_store *store, kvtree *header, char *err);
+int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, char *err);
 
 /* Gives the file its name. */
 int redset_store_commit(redset_store *store, char *err);
 
 /* Removes it, if it is not committed. */
 void redset_store_abort(redset_store *store);
+
+/* ---- streams.c: what a member has, by the numbers of flow.h ---- */
+
+/* The bytes of one redundancy stream, a part of the redundancy file. */
+typedef struct redset_part {
+    uint64_t offset, length; /* behind the header */
+    uint64_t done;
+    uint32_t crc; /* of what went through so far */
+} redset_part;
+
+/* Each stream is read, or written, from its start to its end. The caller fills in where:
+ */
+typedef struct redset_streams {
+    int data, parts;         /* numbers of data and redundancy streams */
+    redset_logical *logical; /* the data, to be read or written; freed with this */
+    int fd;                  /* the file with redundancy data to be read, closed ... */
+    uint64_t start;          /* ... with this, and where the data begins; or ... */
+    redset_store *store;     /* ... where it is written */
+    redset_part *part;
+} redset_streams;
+
+/* Redundancy streams of chunk bytes; nothing is open. */
+int redset_streams_init(const redset_shape *shape, uint64_t chunk,
+                        redset_streams *streams, char *err);
+
+/* Those of the redundancy file name below dir, to be read. */
+int redset_streams_open(int dir, const char *name, const redset_header *header,
+                        redset_streams *streams, char *err);
+
+void redset_streams_done(redset_streams *streams);
+
+/* The next size bytes of a stream. -ESTALE when there are less than promised. */
+int redset_streams_read(redset_streams *streams, int stream, void *buf, size_t size,
+                        char *err);
+int redset_streams_write(redset_streams *streams, int stream, const void *buf,
+                         size_t size, char *err);
+
+/* The checksum of all redundancy data, when it went through. */
+uint32_t redset_streams_crc(const redset_streams *streams);
 
 /* ---- verify.c ---- */
 

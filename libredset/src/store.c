@@ -3,7 +3,6 @@
  * is computed, then the header again with the checksums that are known by then. */
 #include "src/redset_private.h"
 
-#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
@@ -28,19 +27,16 @@ int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *
     return 0;
 }
 
-int redset_store_add(redset_store *store, const void *buf, size_t size, char *err)
+int redset_store_write(redset_store *store, uint64_t offset, const void *buf, size_t size,
+                       char *err)
 {
-    off_t offset = (off_t)(store->header + store->done);
-    int rc = io_pwrite(store->file.fd, buf, size, offset);
-    if (rc) return err_sys(err, rc, "write %s", store->name);
-    store->done += size;
-    store->crc = crc32_add(store->crc, buf, size);
-    return 0;
+    int rc = io_pwrite(store->file.fd, buf, size, (off_t)(store->header + offset));
+    return rc ? err_sys(err, rc, "write %s", store->name) : 0;
 }
 
-int redset_store_complete(redset_store *store, kvtree *header, char *err)
+int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, char *err)
 {
-    int rc = kvtree_util_set_crc32(header, "CRC", store->crc);
+    int rc = kvtree_util_set_crc32(header, "CRC", crc);
     if (rc) return err_sys(err, rc, "header of %s", store->name);
     if (lseek(store->file.fd, 0, SEEK_SET) != 0)
         return err_sys(err, -errno, "seek in %s", store->name);

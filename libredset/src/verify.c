@@ -3,12 +3,8 @@
  * and of its own redundancy data. */
 #include "src/redset_private.h"
 
-#include "common/beneath.h"
-#include "common/crc32.h"
 #include "common/errtext.h"
-#include "common/io.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 
 bool redset_is_loss(int code)
@@ -30,54 +26,51 @@ int redset_logical_verify(redset_logical *logical, char *err)
     return rc;
 }
 
-static int verify_files(int dir, const redset_list *list, unsigned char *buf, char *err)
+static int verify_files(int dir, const redset_list *list, char *err)
 {
     redset_logical *logical;
     int rc = redset_logical_open(dir, list, 1, list->size, &logical, err);
     if (rc) return rc;
-    for (uint64_t done = 0; !rc && done < list->size; done += REDSET_PIECE)
-        rc = redset_logical_read(logical, 0, buf, REDSET_PIECE, err);
+    rc = redset_logical_skim(logical, list->size, REDSET_PIECE, err);
     if (!rc) rc = redset_logical_verify(logical, err);
     redset_logical_free(logical);
     return rc;
 }
 
-static int data_crc(int fd, const redset_header *header, unsigned char *buf,
-                    uint32_t *crc, char *err)
+/* Reads all redundancy data. */
+static int skim_data(redset_streams *streams, char *err)
 {
-    for (uint64_t done = 0; done < header->chunk;) {
-        uint64_t left = header->chunk - done;
-        size_t n = left < REDSET_PIECE ? (size_t)left : REDSET_PIECE;
-        ssize_t got = io_pread(fd, buf, n, (off_t)(header->size + done));
-        if (got < 0) return err_sys(err, (int)got, "read redundancy data");
-        if ((size_t)got < n) return err_set(err, -ESTALE, "redundancy data is cut off");
-        *crc = crc32_add(*crc, buf, n);
-        done += n;
+    int rc = 0;
+    unsigned char *buf = malloc(REDSET_PIECE);
+    if (!buf) return err_sys(err, -ENOMEM, "buffer");
+    for (int i = 0; i < streams->parts; i++) {
+        redset_part *part = &streams->part[i];
+        while (!rc && part->done < part->length) {
+            uint64_t left = part->length - part->done;
+            size_t n = left < REDSET_PIECE ? (size_t)left : REDSET_PIECE;
+            rc = redset_streams_read(streams, streams->data + i, buf, n, err);
+        }
     }
-    return 0;
+    free(buf);
+    return rc;
 }
 
-static int verify_data(int dir, const char *name, const redset_header *header,
-                       unsigned char *buf, char *err)
+static int verify_data(int dir, const char *name, const redset_header *header, char *err)
 {
-    uint32_t crc = 0;
-    int fd, rc = beneath_open(dir, name, O_RDONLY, 0, &fd, err);
+    redset_streams streams;
+    int rc = redset_streams_open(dir, name, header, &streams, err);
     if (rc) return rc;
-    rc = data_crc(fd, header, buf, &crc, err);
-    io_close(&fd);
+    rc = skim_data(&streams, err);
+    uint32_t crc = redset_streams_crc(&streams);
+    redset_streams_done(&streams);
     if (rc) return err_wrap(err, rc, "%s", name);
-    if (crc != header->crc)
-        return err_set(err, -EBADMSG, "data of %s has checksum %08x, not %08x", name, crc,
-                       header->crc);
-    return 0;
+    if (crc == header->crc) return 0;
+    return err_set(err, -EBADMSG, "data of %s has checksum %08x, not %08x", name, crc,
+                   header->crc);
 }
 
 int redset_verify(int dir, const char *name, const redset_header *header, char *err)
 {
-    unsigned char *buf = malloc(REDSET_PIECE);
-    if (!buf) return err_sys(err, -ENOMEM, "buffer");
-    int rc = verify_files(dir, &header->current, buf, err);
-    if (!rc) rc = verify_data(dir, name, header, buf, err);
-    free(buf);
-    return rc;
+    int rc = verify_files(dir, &header->current, err);
+    return rc ? rc : verify_data(dir, name, header, err);
 }

@@ -251,6 +251,22 @@ static void survivors_work_evenly(void **state)
         }
 }
 
+static void chunk_sizes(void **state)
+{
+    redset_shape shape = {REDSET_XOR, 4, 1};
+    assert_int_equal(redset_chunk_size(&shape, 0), 0);
+    assert_int_equal(redset_chunk_size(&shape, 1), 1);
+    assert_int_equal(redset_chunk_size(&shape, 3), 1);
+    assert_int_equal(redset_chunk_size(&shape, 4), 2);
+    assert_int_equal(redset_chunk_size(&shape, 524297), 174766); /* SCR's guide */
+    shape = (redset_shape){REDSET_RS, 4, 2};
+    assert_int_equal(redset_chunk_size(&shape, 5), 3);
+    shape = (redset_shape){REDSET_RS, 2, 1};
+    assert_true(redset_chunk_size(&shape, INT64_MAX) == INT64_MAX);
+    shape = (redset_shape){REDSET_SINGLE, 1, 0};
+    assert_int_equal(redset_chunk_size(&shape, 77), 0);
+}
+
 static void list_holders(void **state)
 {
     const redset_shape shape = {REDSET_RS, 5, 2};
@@ -291,6 +307,7 @@ int main(void)
         cmocka_unit_test(xor_is_rs_with_one),
         cmocka_unit_test(streams_have_places),
         cmocka_unit_test(survivors_work_evenly),
+        cmocka_unit_test(chunk_sizes),
         cmocka_unit_test(list_holders),
         cmocka_unit_test(impossible_shapes),
     };

@@ -387,8 +387,9 @@ static int store_again(fixture *f, char *err)
     kvtree_util_set_crc32(f->header, "CRC", 0);
     int rc = redset_store_begin(f->dir, file_name, f->header, &store, err);
     for (size_t i = 0; i < CHUNK && !rc; i += 25)
-        rc = redset_store_add(&store, f->parity + i, 25, err);
-    if (!rc) rc = redset_store_complete(&store, f->header, err);
+        rc = redset_store_write(&store, i, f->parity + i, 25, err);
+    uint32_t crc = (uint32_t)crc32_z(0, f->parity, CHUNK);
+    if (!rc) rc = redset_store_complete(&store, f->header, crc, err);
     if (!rc) rc = redset_store_commit(&store, err);
     redset_store_abort(&store);
     return rc;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The streams of one member on its storage: data in its files, redundancy in parts of its
+ * redundancy file, each read or written from its start to its end with checksums on the
+ * way. */
+#include "src/redset_private.h"
+
+#include "common/beneath.h"
+#include "common/crc32.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+int redset_streams_init(const redset_shape *shape, uint64_t chunk,
+                        redset_streams *streams, char *err)
+{
+    size_t count = (size_t)shape->failures;
+    redset_part *part = calloc(count + 1, sizeof *part);
+    if (!part) return err_sys(err, -ENOMEM, "%zu parts of redundancy data", count);
+    for (size_t i = 0; i < count; i++)
+        part[i] = (redset_part){.offset = i * chunk, .length = chunk};
+    *streams = (redset_streams){.data = redset_data_streams(shape),
+                                .parts = shape->failures,
+                                .part = part,
+                                .fd = -1};
+    return 0;
+}
+
+int redset_streams_open(int dir, const char *name, const redset_header *header,
+                        redset_streams *streams, char *err)
+{
+    redset_shape shape = redset_shape_of(&header->layout.place);
+    int rc = redset_streams_init(&shape, header->chunk, streams, err);
+    if (rc) return rc;
+    streams->start = header->size;
+    rc = beneath_open(dir, name, O_RDONLY, 0, &streams->fd, err);
+    if (rc) redset_streams_done(streams);
+    return rc;
+}
+
+void redset_streams_done(redset_streams *streams)
+{
+    redset_logical_free(streams->logical);
+    io_close(&streams->fd);
+    free(streams->part);
+    *streams = (redset_streams){.fd = -1};
+}
+
+static void count_bytes(redset_part *part, const void *buf, size_t size)
+{
+    part->crc = crc32_add(part->crc, buf, size);
+    part->done += size;
+}
+
+int redset_streams_read(redset_streams *streams, int stream, void *buf, size_t size,
+                        char *err)
+{
+    if (stream < streams->data)
+        return redset_logical_read(streams->logical, stream, buf, size, err);
+    redset_part *part = &streams->part[stream - streams->data];
+    uint64_t at = streams->start + part->offset + part->done;
+    ssize_t got = io_pread(streams->fd, buf, size, (off_t)at);
+    if (got < 0) return err_sys(err, (int)got, "read redundancy data");
+    if ((size_t)got < size)
+        return err_set(err, -ESTALE, "redundancy file became shorter");
+    count_bytes(part, buf, size);
+    return 0;
+}
+
+int redset_streams_write(redset_streams *streams, int stream, const void *buf,
+                         size_t size, char *err)
+{
+    if (stream < streams->data)
+        return redset_output_write(streams->logical, stream, buf, size, err);
+    redset_part *part = &streams->part[stream - streams->data];
+    int rc =
+        redset_store_write(streams->store, part->offset + part->done, buf, size, err);
+    if (!rc) count_bytes(part, buf, size);
+    return rc;
+}
+
+uint32_t redset_streams_crc(const redset_streams *streams)
+{
+    uLong crc = 0;
+    for (int i = 0; i < streams->parts; i++)
+        crc = crc32_combine(crc, streams->part[i].crc, (z_off_t)streams->part[i].length);
+    return (uint32_t)crc;
+}

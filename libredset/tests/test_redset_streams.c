@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Streams: the parts of a redundancy file, written and read in turns. */
+#include "src/redset_private.h"
+
+#include "common/beneath.h"
+#include "scratch.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+enum { PARTS = 3, LENGTH = 100, STEP = 30 };
+
+static const redset_shape shape = {REDSET_RS, 5, PARTS};
+
+/* All parts in turns, the last step of each being shorter. */
+static int pass(redset_streams *s, unsigned char bytes[PARTS][LENGTH], bool writing,
+                char *err)
+{
+    int rc = 0;
+    for (size_t done = 0; done < LENGTH; done += STEP)
+        for (int i = PARTS - 1; i >= 0 && !rc; i--) {
+            size_t n = LENGTH - done < STEP ? LENGTH - done : STEP;
+            rc = writing ? redset_streams_write(s, s->data + i, bytes[i] + done, n, err)
+                         : redset_streams_read(s, s->data + i, bytes[i] + done, n, err);
+        }
+    return rc;
+}
+
+static void parts_are_one_behind_the_other(void **state)
+{
+    char folder[64], err[REDSET_ERROR_SIZE];
+    unsigned char bytes[PARTS][LENGTH], back[PARTS][LENGTH];
+    int dir;
+    size_t size;
+    redset_streams out, in;
+    redset_store store;
+    kvtree *header = kvtree_new();
+    scratch_make(folder);
+    scratch_bytes(bytes[0], sizeof bytes, 3);
+    uint32_t crc = (uint32_t)crc32_z(0, bytes[0], sizeof bytes);
+    assert_int_equal(beneath_open_folder(folder, &dir, err), 0);
+    kvtree_set_kv(header, "CRC", "0x00000000");
+
+    assert_int_equal(redset_streams_init(&shape, LENGTH, &out, err), 0);
+    assert_int_equal(redset_store_begin(dir, "file", header, &store, err), 0);
+    out.store = &store;
+    assert_int_equal(pass(&out, bytes, true, err), 0);
+    assert_int_equal(redset_streams_crc(&out), crc);
+    assert_int_equal(redset_store_complete(&store, header, crc, err), 0);
+    assert_int_equal(redset_store_commit(&store, err), 0);
+    unsigned char *file = scratch_read(folder, "file", &size);
+    assert_int_equal(size, store.header + sizeof bytes);
+    assert_memory_equal(file + store.header, bytes, sizeof bytes);
+    free(file);
+
+    assert_int_equal(redset_streams_init(&shape, LENGTH, &in, err), 0);
+    assert_int_equal(beneath_open(dir, "file", O_RDONLY, 0, &in.fd, err), 0);
+    in.start = store.header;
+    assert_int_equal(pass(&in, back, false, err), 0);
+    assert_memory_equal(back, bytes, sizeof bytes);
+    assert_int_equal(redset_streams_crc(&in), crc);
+    assert_int_equal(redset_streams_read(&in, in.data + PARTS - 1, back, 1, err),
+                     -ESTALE);
+
+    redset_streams_done(&in);
+    redset_streams_done(&out);
+    kvtree_delete(&header);
+    close(dir);
+    scratch_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_are_one_behind_the_other)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
