@@ -43,6 +43,7 @@ int number_double(const char *text, double *value)
     if (!text || !*text || isspace((unsigned char)*text)) return -EINVAL;
     errno = 0;
     double v = strtod(text, &end);
+    if (errno == ERANGE && fabs(v) < 1) errno = 0; /* underflow: as near as a double is */
     int rc = finish(text, end);
     if (!rc && !isfinite(v)) rc = -EINVAL;
     if (!rc) *value = v;

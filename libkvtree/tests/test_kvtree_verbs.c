@@ -236,6 +236,24 @@ static void getters_refuse_junk(void **state)
     kvtree_delete(&tree);
 }
 
+static void numbers_near_zero(void **state)
+{
+    kvtree *tree = kvtree_new();
+    double d = 77;
+    kvtree_util_set_str(tree, "A", "4.9406564584124654e-324"); /* the least of all */
+    assert_int_equal(kvtree_util_get_double(tree, "A", &d), 0);
+    assert_true(d > 0 && d / 2 == 0);
+    kvtree_util_set_str(tree, "A", "-1e-400");
+    assert_int_equal(kvtree_util_get_double(tree, "A", &d), 0);
+    assert_true(d == 0);
+    kvtree_util_set_str(tree, "A", "1e400");
+    assert_int_equal(kvtree_util_get_double(tree, "A", &d), -EINVAL);
+    kvtree_util_set_str(tree, "A", "-1e400");
+    assert_int_equal(kvtree_util_get_double(tree, "A", &d), -EINVAL);
+    assert_true(d == 0);
+    kvtree_delete(&tree);
+}
+
 static void one_value_or_none(void **state)
 {
     kvtree *tree = kvtree_new();
@@ -283,6 +301,7 @@ int main(void)
         cmocka_unit_test(lists_numbers),
         cmocka_unit_test(values_come_back),
         cmocka_unit_test(getters_refuse_junk),
+        cmocka_unit_test(numbers_near_zero),
         cmocka_unit_test(one_value_or_none),
         cmocka_unit_test(numbers_do_not_depend_on_the_locale),
     };
