@@ -35,6 +35,7 @@ size_t kvtree_pack_size(const kvtree *tree)
 
 size_t kvtree_pack(char *buf, const kvtree *tree)
 {
+    if (!buf) return 0;
     char *p = kvtree_put32(buf, (uint32_t)kvtree_size(tree));
     for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, NULL));)
         p = kvtree_put32(stpcpy(p, e->key) + 1, e->value->count);

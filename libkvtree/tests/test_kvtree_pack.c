@@ -135,6 +135,7 @@ static void each_damage_has_its_text(void **state)
     kvtree *tree = kvtree_new();
     assert_int_equal(kvtree_unpack_n(NULL, 10, tree), -EINVAL);
     assert_int_equal(kvtree_unpack_n("\0\0\0", 4, NULL), -EINVAL);
+    assert_int_equal(kvtree_pack(NULL, tree), 0);
     kvtree_delete(&tree);
 }
 

@@ -57,7 +57,8 @@ int kvtree_size(const kvtree *tree);
 
 /* Makes value (owned by tree from now on; NULL: a new empty tree) the value of key, in
  * place of an earlier one, which is freed. Returns value; NULL, with nothing changed, if
- * tree or key is NULL, if value has an owner already or holds tree, or without memory. */
+ * tree or key is NULL, if value has another owner already or holds tree, or without
+ * memory. */
 kvtree *kvtree_set(kvtree *tree, const char *key, kvtree *value);
 
 /* The value of key, owned by tree; NULL if there is none. */
@@ -145,7 +146,8 @@ int kvtree_elem_delete(kvtree_elem **elem);
 /* Bytes that kvtree_pack writes for tree. */
 size_t kvtree_pack_size(const kvtree *tree);
 
-/* Packs tree to buf, which has kvtree_pack_size(tree) bytes; returns that number. */
+/* Packs tree to buf, which has kvtree_pack_size(tree) bytes; returns that number, or 0 if
+ * buf is NULL. */
 size_t kvtree_pack(char *buf, const kvtree *tree);
 
 /* Unpacks what kvtree_pack made, from memory that the caller trusts, into tree, which
