@@ -73,10 +73,18 @@ static int channel_open(MPI_Comm comm, struct channel **opened)
     return agreed;
 }
 
+int channel_check(MPI_Comm comm)
+{
+    int between_groups = 0;
+    MPI_Comm_test_inter(comm, &between_groups);
+    return between_groups ? -EINVAL : 0;
+}
+
 int channel_of(MPI_Comm comm, const struct channel **channel)
 {
     int found = 0;
     struct channel *ch = NULL;
+    if (channel_check(comm) != 0) return -EINVAL;
     if (keyval == MPI_KEYVAL_INVALID &&
         MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL) !=
             MPI_SUCCESS)

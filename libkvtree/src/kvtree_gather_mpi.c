@@ -18,6 +18,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "src/kvtree_gather_private.h"
+#include "src/kvtree_mpi_private.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
@@ -222,6 +223,8 @@ static int gather(const kvtree_gather *to, const kvtree *tree, int rc, const cha
                   char *err)
 {
     writing w = {.to = to, .ranks = 1};
+    if (channel_check(to->comm) != 0)
+        return err_set(err, -EINVAL, "write: an intercommunicator");
     snprintf(w.text, sizeof w.text, "%s", text);
     MPI_Comm_rank(to->comm, &w.rank);
     MPI_Comm_size(to->comm, &w.size);
@@ -234,6 +237,7 @@ static int gather(const kvtree_gather *to, const kvtree *tree, int rc, const cha
 
 int kvtree_gather_write(const kvtree_gather *to, const kvtree *tree, char *err)
 {
+    if (!to) return err_set(err, -EINVAL, "write: nowhere");
     return gather(to, tree, 0, "", err);
 }
 
@@ -249,6 +253,7 @@ int kvtree_write_gather(const char *path, const kvtree *tree, MPI_Comm comm)
 
 int kvtree_gather_owns(const char *root, const char *name)
 {
+    if (!root || !name) return 0;
     size_t stem = kvtree_gather_stem(root);
     return strcmp(name, root) == 0 ||
            (strncmp(name, root, stem) == 0 && name[stem] == '.');

@@ -12,6 +12,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "src/kvtree_gather_private.h"
+#include "src/kvtree_mpi_private.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -254,6 +255,8 @@ static int give(reading *r, enum form form, kvtree *tree, kvtree *fresh)
 /* Collective, agreed. rc and r->text are of this rank so far. */
 static int scatter(reading *r, int rc, enum form form, kvtree *tree)
 {
+    if (channel_check(r->from->comm) != 0)
+        return err_set(r->text, -EINVAL, "read: an intercommunicator");
     kvtree *fresh = tree && kvtree_size(tree) == 0 ? tree : kvtree_new();
     MPI_Comm_rank(r->from->comm, &r->rank);
     MPI_Comm_size(r->from->comm, &r->size);
@@ -270,6 +273,7 @@ static int scatter(reading *r, int rc, enum form form, kvtree *tree)
 int kvtree_scatter_read(const kvtree_gather *from, int *ranks, kvtree *trees, char *err)
 {
     reading r = {.from = from};
+    if (!from) return err_set(err, -EINVAL, "read: from nowhere");
     int rc = scatter(&r, 0, APART, trees);
     if (rc) return err_set(err, rc, "%s", r.text);
     if (ranks) *ranks = (int)r.writers;

@@ -70,6 +70,25 @@ static void refused_roots(void)
     kvtree_delete(&tree);
 }
 
+static void between_groups(void)
+{
+    if (check_ranks < 2) return;
+    MPI_Comm half, both;
+    kvtree *tree = kvtree_new(), *got = kvtree_new();
+    int side = check_rank % 2;
+    MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 1, &both);
+    kvtree_set_kv(tree, "0", "data");
+    CHECK_INT(kvtree_bcast(tree, 0, both), -EINVAL);
+    CHECK_INT(kvtree_exchange(tree, got, both), -EINVAL);
+    CHECK_INT(kvtree_exchange_sendq(tree, got, both), -EINVAL);
+    CHECK_INT(kvtree_size(got), 0);
+    kvtree_delete(&tree);
+    kvtree_delete(&got);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
 /* Whoever has no memory: every rank gets the same answer, and the next one works. */
 static void without_memory(void)
 {
@@ -133,6 +152,7 @@ int main(int argc, char **argv)
     empty_null_large_and_merged();
     around_the_first_piece();
     refused_roots();
+    between_groups();
     without_memory();
     without_a_channel();
     many_communicators();

@@ -341,6 +341,27 @@ static void own_names(void)
     CHECK_INT(kvtree_gather_owns("a/set.scr", "a/other.0.0.scr"), 0);
     CHECK_INT(kvtree_gather_owns("set", "settle"), 0);
     CHECK_INT(kvtree_gather_owns("set", "set"), 1);
+    CHECK_INT(kvtree_gather_owns(NULL, "set"), 0);
+    CHECK_INT(kvtree_gather_owns("set", NULL), 0);
+}
+
+/* What would end the program or wait for ever. */
+static void refused_places(void)
+{
+    MPI_Comm half, both;
+    kvtree *tree = kvtree_new();
+    CHECK_INT(kvtree_gather_write(NULL, tree, err), -EINVAL);
+    CHECK_INT(kvtree_scatter_read(NULL, NULL, tree, err), -EINVAL);
+    if (check_ranks > 1) {
+        int side = check_rank % 2;
+        MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);
+        MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 1, &both);
+        CHECK_INT(kvtree_write_gather("both.scr", tree, both), -EINVAL);
+        CHECK_INT(kvtree_read_scatter("both.scr", tree, both), -EINVAL);
+        MPI_Comm_free(&both);
+        MPI_Comm_free(&half);
+    }
+    kvtree_delete(&tree);
 }
 
 int main(int argc, char **argv)
@@ -360,6 +381,7 @@ int main(int argc, char **argv)
     by_path();
     below();
     own_names();
+    refused_places();
     check_remove(gather_base);
     return check_end();
 }

@@ -5,7 +5,8 @@
 /* Trees between MPI processes. Received trees are merged into the given one; received
  * into NULL they are dropped. All return KVTREE_SUCCESS or -errno (-EINVAL, -ENOMEM,
  * -EBADMSG, -EIO for an MPI error). Trees may be of any size. A tree that its sender
- * could not pack arrives as the sender's error.
+ * could not pack arrives as the sender's error. comm may be an intercommunicator in send,
+ * recv and sendrecv; all others refuse one (-EINVAL).
  *
  * Collective functions talk over a private duplicate of comm that is
  * kept as its attribute, so messages of the application are never touched; it is made on
