@@ -104,8 +104,8 @@ static int is_mark(const struct printer *p, const char *key, const char *at)
     switch (*at) {
     case ' ':
         return first || last;
-    case '(':
-        return first && strncmp(key, LEVEL_TEXT, strlen(LEVEL_TEXT)) == 0;
+    case '(': /* the blank behind it may be that of a sign */
+        return first && strncmp(key, LEVEL_TEXT, strlen(LEVEL_TEXT) - 1) == 0;
     case '=':
         return p->form != KVTREE_FORM_TREE && (first || at[-1] == ' ') &&
                (last || at[1] == ' ');

@@ -239,6 +239,7 @@ static void one_equals_sign_between_key_and_value(void **state)
         {"a", "= b", "a = \\x3d b\n"},
         {"a=b=", "=c= d", "a=b= = =c= d\n"},
         {" a ", " ", "\\x20a\\x20 = \\x20\n"},
+        {"(level", "65) a", "\\x28level = 65) a\n"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         kvtree *tree = kvtree_new();
