@@ -54,7 +54,9 @@ static void same_by_all_ways(const char *bytes, size_t size, const kvtree *tree)
     REQUIRE(kvtree_merge(other, tree) == 0);
     REQUIRE(packs_to(other, bytes, size));
     REQUIRE(kvtree_unset_all(other) == 0);
+    fuzz_memory_begin(SIZE_MAX);
     REQUIRE(kvtree_unpack(bytes, other) == size);
+    REQUIRE(fuzz_memory_end().bytes <= UNPACK_BYTES_PER_BYTE * size + UNPACK_BYTES_MORE);
     REQUIRE(packs_to(other, bytes, size));
     REQUIRE(kvtree_unpack_n(bytes, size, other) == (size > 4 ? -EINVAL : (ssize_t)size));
     REQUIRE(packs_to(other, bytes, size));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where elements lie. One that is added has an allocation of its own. Those that are
- * unpacked stand side by side in blocks, thousands in one allocation, which is given back
- * when the last of them has gone: half of the time to unpack went to malloc and free. */
+ * unpacked, or copied by a merge into an empty tree, stand side by side in blocks,
+ * thousands in one allocation, which is given back when the last of them has gone: half
+ * of the time to unpack went to malloc and free. */
 #include "src/kvtree_private.h"
 
 #include <stdlib.h>

@@ -25,7 +25,6 @@ _Static_assert(KVTREE_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
 
 #define HEADER_SIZE 20
 #define CRC_SIZE 4
-#define EMPTY_TREE_SIZE 4
 #define PIECE_SIZE 65536
 
 /* ---- writing ---- */
@@ -160,7 +159,7 @@ static int parse_header(const char bytes[HEADER_SIZE], struct header *h, char *e
 static int check_size(const struct header *h, const struct input *in, char *err)
 {
     unsigned long long told = h->size, real = in->there;
-    if (h->size < HEADER_SIZE + EMPTY_TREE_SIZE + h->trailer)
+    if (h->size < HEADER_SIZE + KVTREE_COUNT_SIZE + h->trailer)
         return err_set(err, -EBADMSG, "size field %llu is too small for a tree", told);
     if (in->sized && h->size > in->there)
         return err_set(err, -EBADMSG, "cut off: size field %llu, but only %llu bytes",

@@ -10,16 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_SIZE 4
 /* The shortest element: an empty key's NUL, and the count of an empty tree. */
-#define ELEM_SIZE_MIN (1 + COUNT_SIZE)
+#define ELEM_SIZE_MIN (1 + KVTREE_COUNT_SIZE)
 
 size_t kvtree_measure(const kvtree *tree, size_t *depth)
 {
-    size_t size = COUNT_SIZE, level = 0;
+    size_t size = KVTREE_COUNT_SIZE, level = 0;
     *depth = 0;
     for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, &level));) {
-        size += strlen(e->key) + 1 + COUNT_SIZE;
+        size += strlen(e->key) + 1 + KVTREE_COUNT_SIZE;
         if (level >= *depth) *depth = level + 1;
     }
     return size;
@@ -27,9 +26,9 @@ size_t kvtree_measure(const kvtree *tree, size_t *depth)
 
 size_t kvtree_pack_size(const kvtree *tree)
 {
-    size_t size = COUNT_SIZE;
+    size_t size = KVTREE_COUNT_SIZE;
     for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, NULL));)
-        size += strlen(e->key) + 1 + COUNT_SIZE;
+        size += strlen(e->key) + 1 + KVTREE_COUNT_SIZE;
     return size;
 }
 
@@ -65,7 +64,7 @@ static void next_elem(struct kvtree_packer *p)
 /* The rest of one element, or a part of it: first the key, then the count. */
 static size_t pack_rest(struct kvtree_packer *p, char *buf, size_t room)
 {
-    char count[COUNT_SIZE];
+    char count[KVTREE_COUNT_SIZE];
     size_t n = 0, key = p->key_size;
     kvtree_put32(count, (uint32_t)kvtree_size(p->elem ? p->elem->value : p->tree));
     if (p->done < key) n = hand_out(p, buf, room, p->elem->key, key);
@@ -82,7 +81,7 @@ static size_t pack_elem(struct kvtree_packer *p, char *buf)
 {
     memcpy(buf, p->elem->key, p->key_size);
     kvtree_put32(buf + p->key_size, p->elem->value->count);
-    size_t n = p->key_size + COUNT_SIZE;
+    size_t n = p->key_size + KVTREE_COUNT_SIZE;
     next_elem(p);
     return n;
 }
@@ -92,7 +91,7 @@ size_t kvtree_packer_next(struct kvtree_packer *p, char *buf, size_t size)
     size_t used = 0;
     while (!p->end && used < size) {
         size_t room = size - used;
-        int whole = p->elem && p->done == 0 && p->key_size + COUNT_SIZE <= room;
+        int whole = p->elem && p->done == 0 && p->key_size + KVTREE_COUNT_SIZE <= room;
         used += whole ? pack_elem(p, buf + used) : pack_rest(p, buf + used, room);
     }
     return used;
@@ -135,11 +134,11 @@ static int open_level(struct reader *r, uint32_t count)
 static int read_count(struct reader *r)
 {
     size_t left = r->len - r->pos;
-    if (left < COUNT_SIZE)
+    if (left < KVTREE_COUNT_SIZE)
         return err_set(r->err, -EBADMSG, "packed tree ends within the count at byte %zu",
                        r->pos);
     uint32_t count = kvtree_get32(r->buf + r->pos);
-    left -= COUNT_SIZE;
+    left -= KVTREE_COUNT_SIZE;
     /* Promises beyond the input are refused before anything is allocated for them. */
     size_t promised = r->owed + count;
     if (count > INT_MAX || (count > 0 && promised > left / ELEM_SIZE_MIN))
@@ -148,7 +147,7 @@ static int read_count(struct reader *r)
             "packed tree: count %lu at byte %zu is more than %zu bytes can hold",
             (unsigned long)count, r->pos, left);
     r->owed = promised;
-    r->pos += COUNT_SIZE;
+    r->pos += KVTREE_COUNT_SIZE;
     return count ? open_level(r, count) : 0;
 }
 
@@ -254,8 +253,21 @@ ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree)
     return kvtree_unpack_err(buf, len, tree, NULL);
 }
 
+/* Bytes of a packed tree that kvtree_pack made. */
+static size_t packed_size(const char *buf)
+{
+    const char *p = buf + KVTREE_COUNT_SIZE;
+    for (size_t owed = kvtree_get32(buf); owed > 0; owed--) {
+        p += strlen(p) + 1;
+        owed += kvtree_get32(p);
+        p += KVTREE_COUNT_SIZE;
+    }
+    return (size_t)(p - buf);
+}
+
+/* How much memory is taken depends on the size, so it has to be known. */
 size_t kvtree_unpack(const char *buf, kvtree *tree)
 {
-    ssize_t size = kvtree_unpack_err(buf, SSIZE_MAX, tree, NULL);
+    ssize_t size = kvtree_unpack_err(buf, buf ? packed_size(buf) : 0, tree, NULL);
     return size < 0 ? 0 : (size_t)size;
 }

@@ -111,6 +111,9 @@ void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem);
 
 /* ---- kvtree_pack.c ---- */
 
+/* Bytes of a packed number of elements: an empty tree. */
+#define KVTREE_COUNT_SIZE 4
+
 /* Hands out the packed bytes of a tree in pieces of any size. */
 struct kvtree_packer {
     const kvtree *tree;

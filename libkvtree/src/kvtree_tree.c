@@ -283,8 +283,11 @@ struct merge {
 static kvtree_elem *merge_copy(struct merge *m, const char *key)
 {
     size_t size = strlen(key) + 1;
-    kvtree_elem *elem = m->rest ? kvtree_blocks_elem(&m->blocks, size, m->rest -= size)
-                                : kvtree_elem_new(size);
+    kvtree_elem *elem;
+    if (m->rest)
+        elem = kvtree_blocks_elem(&m->blocks, size, m->rest -= size + KVTREE_COUNT_SIZE);
+    else
+        elem = kvtree_elem_new(size);
     if (!elem || kvtree_elem_append(m->into, elem, key, size, 0) == 0) return elem;
     kvtree_elem_free(elem);
     return NULL;

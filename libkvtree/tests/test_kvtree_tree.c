@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 
 static void check_keys(const kvtree *tree, const char *expected)
 {
@@ -352,6 +353,36 @@ static void merge_adds_and_keeps(void **state)
     kvtree_delete(&c);
 }
 
+/* Bytes that are in use, of this program. */
+static size_t memory_in_use(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+/* Of what is copied into an empty tree as much is known beforehand as of packed bytes,
+ * at widths that take less than a block, one, and several. */
+static void a_copy_takes_no_more_memory_than_unpacking(void **state)
+{
+    for (int width = 10; width < 200000; width = width * 7 / 2) {
+        kvtree *tree = wide_tree(width), *copy = kvtree_new(), *unpacked = kvtree_new();
+        size_t size = kvtree_pack_size(tree), before;
+        char *bytes = malloc(size);
+        assert_int_equal(kvtree_pack(bytes, tree), size);
+        before = memory_in_use();
+        assert_int_equal(kvtree_unpack_n(bytes, size, unpacked), size);
+        size_t by_unpacking = memory_in_use() - before;
+        kvtree_delete(&unpacked);
+        before = memory_in_use();
+        assert_int_equal(kvtree_merge(copy, tree), 0);
+        assert_true(memory_in_use() - before <= by_unpacking + 1024);
+        assert_true(same_tree(tree, copy));
+        kvtree_delete(&copy);
+        kvtree_delete(&tree);
+        free(bytes);
+    }
+}
+
 static void two_keys_as_key_and_value(void **state)
 {
     kvtree *tree = kvtree_new();
@@ -390,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_million_levels),
         cmocka_unit_test(merge_is_adding_one_by_one),
         cmocka_unit_test(merge_adds_and_keeps),
+        cmocka_unit_test(a_copy_takes_no_more_memory_than_unpacking),
         cmocka_unit_test(two_keys_as_key_and_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
