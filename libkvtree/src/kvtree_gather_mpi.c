@@ -29,6 +29,7 @@ _Static_assert(KVTREE_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
 
 typedef struct writing {
     const kvtree_gather *to;
+    MPI_Comm comm; /* the private one */
     int rank, size;
     int level;
     kvtree *item;    /* of this rank, at this level; or NULL */
@@ -51,22 +52,24 @@ static uint64_t size_in_file(const writing *w, const kvtree *item)
 }
 
 /* Collective. Items are laid end to end, and those that begin within the same width form
- * a group, but for an item that is larger, which is one of its own. Tells who writes this
- * rank's item: the first of the group. *failed, what went wrong on this rank, becomes
- * true also where it did on a rank before. */
-static int choose_writer(const writing *w, uint64_t width, int *failed)
+ * a group, but for an item that is larger, which is one of its own. w->writer becomes who
+ * writes this rank's item: the first of the group. *failed, what went wrong on this rank,
+ * becomes true also where it did on a rank before. */
+static int choose_writer(writing *w, uint64_t width, int *failed)
 {
     int shares = w->item && w->bytes <= width;
     uint64_t mine[2] = {shares ? w->bytes : 0, *failed != 0}, before[2] = {0, 0};
-    MPI_Exscan(mine, before, 2, MPI_UINT64_T, MPI_SUM, w->to->comm);
+    int added = MPI_Exscan(mine, before, 2, MPI_UINT64_T, MPI_SUM, w->comm);
     if (w->rank == 0) before[0] = before[1] = 0;
     if (before[1]) *failed = 1;
     /* the highest number so far is that of this group, with its lowest rank: numbers of
      * groups do not fall, and there are at most as many as ranks */
-    uint64_t group = shares ? before[0] / width + 1 : 0, first;
-    uint64_t mark = group << 32 | (UINT32_MAX - (uint32_t)w->rank);
-    MPI_Scan(&mark, &first, 1, MPI_UINT64_T, MPI_MAX, w->to->comm);
-    return shares ? (int)(UINT32_MAX - (uint32_t)first) : w->rank;
+    uint64_t group = shares ? before[0] / width + 1 : 0;
+    uint64_t mark = group << 32 | (UINT32_MAX - (uint32_t)w->rank), first = mark;
+    int found = MPI_Scan(&mark, &first, 1, MPI_UINT64_T, MPI_MAX, w->comm);
+    int fails = added != MPI_SUCCESS || found != MPI_SUCCESS;
+    w->writer = shares && !fails ? (int)(UINT32_MAX - (uint32_t)first) : w->rank;
+    return fails ? err_set(w->text, -EIO, "form groups: MPI failed") : 0;
 }
 
 /* Puts an item, which it takes over, into the group that this rank writes. */
@@ -178,10 +181,11 @@ static int write_level(writing *w, int64_t bytes)
 {
     const kvtree_gather *to = w->to;
     uint64_t width = kvtree_gather_width(to->name, to->top, to->limit, w->level);
-    int rc = remove_root(w), failed = rc;
-    w->writer = (uint64_t)bytes <= width ? 0 : choose_writer(w, width, &failed);
+    int rc = remove_root(w), failed = rc != 0, chosen = 0;
+    w->writer = 0;
+    if ((uint64_t)bytes > width) chosen = choose_writer(w, width, &failed);
     int gathered = gather_groups(w);
-    if (gathered) return gathered;
+    if (chosen || gathered) return chosen ? chosen : gathered;
     return failed ? rc : write_group(w); /* an earlier root may be there: no file of it */
 }
 
@@ -190,12 +194,12 @@ static int write_levels(writing *w, int rc)
 {
     enum { BYTES, FILES };
     int64_t sum[] = {[BYTES] = (int64_t)w->bytes, [FILES] = 0};
-    rc = agree_sum(w->to->comm, rc, w->text, 2, sum);
+    rc = agree_sum(w->comm, rc, w->text, 2, sum);
     for (; rc == 0 && sum[FILES] != 1; w->level++) {
         rc = write_level(w, sum[BYTES]);
         sum[BYTES] = (int64_t)(w->item ? w->bytes : 0);
         sum[FILES] = w->item != NULL;
-        rc = agree_sum(w->to->comm, rc, w->text, 2, sum);
+        rc = agree_sum(w->comm, rc, w->text, 2, sum);
     }
     return rc;
 }
@@ -222,12 +226,15 @@ static int prepare(writing *w, const kvtree *tree)
 static int gather(const kvtree_gather *to, const kvtree *tree, int rc, const char *text,
                   char *err)
 {
-    writing w = {.to = to, .ranks = 1};
+    const struct channel *ch;
     if (channel_check(to->comm) != 0)
         return err_set(err, -EINVAL, "write: an intercommunicator");
+    int opened = channel_of(to->comm, &ch);
+    if (opened) return err_sys(err, opened, "duplicate the communicator");
+    writing w = {.to = to, .comm = ch->comm, .ranks = 1};
     snprintf(w.text, sizeof w.text, "%s", text);
-    MPI_Comm_rank(to->comm, &w.rank);
-    MPI_Comm_size(to->comm, &w.size);
+    MPI_Comm_rank(w.comm, &w.rank);
+    MPI_Comm_size(w.comm, &w.size);
     if (rc == 0) rc = prepare(&w, tree);
     rc = write_levels(&w, rc);
     kvtree_delete(&w.item);

@@ -18,6 +18,7 @@
 
 typedef struct reading {
     const kvtree_gather *from;
+    MPI_Comm comm; /* the private one */
     int rank, size;
     int level;       /* of the files that were read last */
     int64_t writers; /* as the root tells */
@@ -199,7 +200,7 @@ static int read_levels(reading *r, int rc)
     enum { AWAY, TOLD, LEVEL };
     if (rc == 0) rc = read_start(r);
     int64_t sum[] = {[AWAY] = r->away, [TOLD] = r->writers, [LEVEL] = r->level};
-    rc = agree_sum(r->from->comm, rc, r->text, 3, sum); /* rank 0 tells what it read */
+    rc = agree_sum(r->comm, rc, r->text, 3, sum); /* rank 0 tells what it read */
     r->writers = sum[TOLD];
     r->level = (int)sum[LEVEL];
     while (rc == 0 && r->level > 0) {
@@ -208,7 +209,7 @@ static int read_levels(reading *r, int rc)
         if (rc == 0) rc = read_level(r);
         sum[AWAY] = r->away;
         sum[TOLD] = r->told;
-        rc = agree_sum(r->from->comm, rc, r->text, 2, sum);
+        rc = agree_sum(r->comm, rc, r->text, 2, sum);
         if (rc == 0) rc = compare_told(r, sum[TOLD]);
     }
     r->away = sum[AWAY];
@@ -245,21 +246,25 @@ static int give(reading *r, enum form form, kvtree *tree, kvtree *fresh)
     if (rc == 0) rc = collect(r, form, fresh);
     int merges = tree && fresh != tree;
     int64_t any = merges;
-    rc = agree_sum(r->from->comm, rc, r->text, 1, &any);
+    rc = agree_sum(r->comm, rc, r->text, 1, &any);
     if (rc || !any) return rc;
     if (merges && (rc = kvtree_merge(tree, fresh)) != 0)
         err_sys(r->text, rc, "read %s", r->from->name);
-    return agree(r->from->comm, rc, r->text);
+    return agree(r->comm, rc, r->text);
 }
 
 /* Collective, agreed. rc and r->text are of this rank so far. */
 static int scatter(reading *r, int rc, enum form form, kvtree *tree)
 {
+    const struct channel *ch;
     if (channel_check(r->from->comm) != 0)
         return err_set(r->text, -EINVAL, "read: an intercommunicator");
+    int opened = channel_of(r->from->comm, &ch);
+    if (opened) return err_sys(r->text, opened, "duplicate the communicator");
+    r->comm = ch->comm;
+    MPI_Comm_rank(r->comm, &r->rank);
+    MPI_Comm_size(r->comm, &r->size);
     kvtree *fresh = tree && kvtree_size(tree) == 0 ? tree : kvtree_new();
-    MPI_Comm_rank(r->from->comm, &r->rank);
-    MPI_Comm_size(r->from->comm, &r->size);
     rc = read_levels(r, rc);
     if (rc == 0) rc = give(r, form, tree, fresh);
     kvtree_delete(&r->items);

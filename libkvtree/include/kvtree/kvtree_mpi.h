@@ -8,12 +8,12 @@
  * could not pack arrives as the sender's error. comm may be an intercommunicator in send,
  * recv and sendrecv; all others refuse one (-EINVAL).
  *
- * Collective functions talk over a private duplicate of comm that is
- * kept as its attribute, so messages of the application are never touched; it is made on
- * first use (1 MB per process and comm) and freed with comm. They give the same result on
- * every rank, and no rank gets anything unless all succeed (but for -ENOMEM while merging
- * into a tree that held something before). send, recv and sendrecv use the tag KVTREE_TAG
- * on comm itself. */
+ * Collective functions talk over a private duplicate of comm that is kept as its
+ * attribute, so messages and collective calls of the application are never touched; it is
+ * made on first use (1 MB per process and comm) and freed with comm. They give the same
+ * result on every rank, and no rank gets anything unless all succeed (but for -ENOMEM
+ * while merging into a tree that held something before). send, recv and sendrecv use the
+ * tag KVTREE_TAG on comm itself. */
 
 #include <kvtree/kvtree.h>
 #include <mpi.h>
@@ -66,8 +66,7 @@ int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
  * the new set, and never a mixture. Lower files that a larger earlier set left are not
  * removed; nothing names them. Nobody may read while others write.
  *
- * All arguments but trees must be the same on every rank. Besides the private duplicate,
- * collective operations of comm itself are used. */
+ * All arguments but trees must be the same on every rank. */
 
 /* Collective. Writes the tree of every rank. The folder of path is there; it may be
  * reached by links, the files themselves are none. */
