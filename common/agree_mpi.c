@@ -3,10 +3,16 @@
 #include "common/agree_mpi.h"
 
 #include "common/errtext.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { IS_ERROR, IS_VERDICT, IS_FINE };
+
+static int mpi_failed(char *err)
+{
+    return err_set(err, -EIO, "a collective call of MPI failed");
+}
 
 int agree(MPI_Comm comm, int code, char *err)
 {
@@ -17,7 +23,8 @@ int agree(MPI_Comm comm, int code, char *err)
     struct {
         int class, rank;
     } mine = {code < 0 ? IS_ERROR : code > 0 ? IS_VERDICT : IS_FINE, rank}, worst;
-    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, comm);
+    if (MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, comm) != MPI_SUCCESS)
+        return mpi_failed(err);
     if (worst.class == IS_FINE) return 0;
 
     struct {
@@ -27,9 +34,10 @@ int agree(MPI_Comm comm, int code, char *err)
     memset(&said, 0, sizeof said);
     said.code = code;
     if (rank == worst.rank) snprintf(said.text, sizeof said.text, "%s", err);
-    MPI_Bcast(&said, (int)sizeof said, MPI_BYTE, worst.rank, comm);
+    int told = MPI_Bcast(&said, (int)sizeof said, MPI_BYTE, worst.rank, comm);
     int is_like = mine.class == worst.class;
-    MPI_Allreduce(&is_like, &failed, 1, MPI_INT, MPI_SUM, comm);
+    int counted = MPI_Allreduce(&is_like, &failed, 1, MPI_INT, MPI_SUM, comm);
+    if (told != MPI_SUCCESS || counted != MPI_SUCCESS) return mpi_failed(err);
     snprintf(err, ERRTEXT_SIZE, "%s", said.text);
     if (failed == 1) return err_wrap(err, said.code, "rank %d", worst.rank);
     return err_wrap(err, said.code, "on %d ranks, first rank %d", failed, worst.rank);
@@ -40,7 +48,8 @@ int agree_sum(MPI_Comm comm, int code, char *err, int count, int64_t numbers[])
     int64_t mine[1 + AGREE_NUMBERS_MAX] = {code != 0}, sum[1 + AGREE_NUMBERS_MAX];
     for (int i = 0; i < count; i++)
         mine[1 + i] = numbers[i];
-    MPI_Allreduce(mine, sum, 1 + count, MPI_INT64_T, MPI_SUM, comm);
+    if (MPI_Allreduce(mine, sum, 1 + count, MPI_INT64_T, MPI_SUM, comm) != MPI_SUCCESS)
+        return mpi_failed(err);
     if (sum[0]) return agree(comm, code, err);
     for (int i = 0; i < count; i++)
         numbers[i] = sum[1 + i];

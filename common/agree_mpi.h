@@ -15,8 +15,9 @@
  * verdict) and, in err (ERRTEXT_SIZE bytes, not NULL), its text. Returns the same code on
  * every rank: 0 if all gave 0; otherwise that of the lowest rank with an error, or,
  * without any error, of the lowest rank with a verdict. err then holds that rank's text
- * everywhere, behind "rank 12: " or "on 37 ranks, first rank 12: ". One small allreduce
- * when all is well. */
+ * everywhere, behind "rank 12: " or "on 37 ranks, first rank 12: ". -EIO, which then is
+ * of this rank alone, where MPI returns an error. One small allreduce when all is well.
+ */
 int agree(MPI_Comm comm, int code, char *err);
 
 /* The same, and in the one allreduce that is needed when all is well, each of count

@@ -5,11 +5,12 @@
 #include "src/kvtree_mpi_private.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define EXCHANGE_TAG 1
 
-static int keyval = MPI_KEYVAL_INVALID;
+static _Atomic int keyval = MPI_KEYVAL_INVALID;
 
 static void channel_free(struct channel *ch)
 {
@@ -24,6 +25,20 @@ static int on_free(MPI_Comm comm, int key, void *value, void *extra)
 {
     channel_free(value);
     return MPI_SUCCESS;
+}
+
+/* The number for attributes, made on first use; MPI_KEYVAL_INVALID if MPI has none. Two
+ * threads may come at once, each with a communicator: the number of one is for both. */
+static int keyval_make(void)
+{
+    int fresh, known = atomic_load(&keyval);
+    if (known != MPI_KEYVAL_INVALID) return known;
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &fresh, NULL) !=
+        MPI_SUCCESS)
+        return MPI_KEYVAL_INVALID;
+    if (atomic_compare_exchange_strong(&keyval, &known, fresh)) return fresh;
+    MPI_Comm_free_keyval(&fresh);
+    return known;
 }
 
 static struct channel *channel_new(MPI_Comm comm)
@@ -47,6 +62,13 @@ int channel_agree(const struct channel *ch, int code)
     return worst;
 }
 
+static int keep(MPI_Comm comm, struct channel *ch)
+{
+    int key = keyval_make();
+    if (key == MPI_KEYVAL_INVALID) return -EIO;
+    return MPI_Comm_set_attr(comm, key, ch) == MPI_SUCCESS ? 0 : -EIO;
+}
+
 /* A duplicate carries no message of the application. Errors on it are ours to report, and
  * must not end the program. */
 static int channel_open(MPI_Comm comm, struct channel **opened)
@@ -55,8 +77,7 @@ static int channel_open(MPI_Comm comm, struct channel **opened)
     if (MPI_Comm_dup(comm, &private.comm) != MPI_SUCCESS) return -EIO;
     MPI_Comm_set_errhandler(private.comm, MPI_ERRORS_RETURN);
     struct channel *ch = channel_new(private.comm);
-    int rc = ch ? 0 : -ENOMEM;
-    if (!rc && MPI_Comm_set_attr(comm, keyval, ch) != MPI_SUCCESS) rc = -EIO;
+    int rc = ch ? keep(comm, ch) : -ENOMEM;
     int agreed = channel_agree(&private, rc);
     if (!agreed) {
         *opened = ch;
@@ -82,14 +103,10 @@ int channel_check(MPI_Comm comm)
 
 int channel_of(MPI_Comm comm, const struct channel **channel)
 {
-    int found = 0;
+    int found = 0, key = keyval;
     struct channel *ch = NULL;
     if (channel_check(comm) != 0) return -EINVAL;
-    if (keyval == MPI_KEYVAL_INVALID &&
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL) !=
-            MPI_SUCCESS)
-        return -EIO;
-    MPI_Comm_get_attr(comm, keyval, &ch, &found);
+    if (key != MPI_KEYVAL_INVALID) MPI_Comm_get_attr(comm, key, &ch, &found);
     int rc = found ? 0 : channel_open(comm, &ch);
     if (!rc) *channel = ch;
     return rc;

@@ -263,7 +263,7 @@ static int serve_until_all_done(const struct channel *ch, struct queue *q, kvtre
         rc = rc ? rc : got;
         if (!sent) continue;
         in_barrier = 1;
-        MPI_Ibarrier(ch->comm, &barrier);
+        if (MPI_Ibarrier(ch->comm, &barrier) != MPI_SUCCESS) rc = rc ? rc : -EIO;
     }
     return rc;
 }
