@@ -127,7 +127,7 @@ static int take_items(writing *w, const kvtree *received)
 static int gather_groups(writing *w)
 {
     kvtree *send = kvtree_new(), *received = kvtree_new();
-    int dispatched = dispatch_item(w, send);
+    int dispatched = send && received ? dispatch_item(w, send) : -ENOMEM;
     int rc = kvtree_exchange(send, received, w->to->comm);
     if (rc == 0) rc = dispatched;
     if (rc == 0) rc = take_items(w, received);
@@ -165,8 +165,9 @@ static int write_group(writing *w)
     int is_all = w->group_ranks == w->size;
     if (w->level > 0 || !is_all) return write_file(w, w->level, is_all);
     int rc = write_file(w, 0, 0);
-    if (rc == 0) rc = dispatch_item(w, NULL);
-    return rc ? rc : write_file(w, 1, 1);
+    if (rc) return rc;
+    rc = dispatch_item(w, NULL);
+    return rc ? err_sys(w->text, rc, "write %s", w->to->name) : write_file(w, 1, 1);
 }
 
 /* An earlier root goes before the first file is replaced that it names. */

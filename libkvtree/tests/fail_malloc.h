@@ -2,14 +2,17 @@
 #ifndef FAIL_MALLOC_H
 #define FAIL_MALLOC_H
 
-/* A malloc that has no memory for blocks of certain sizes, for one source file of a test
- * program under MPI. Sizes tell the trees of a test from whatever MPI allocates. */
+/* A malloc that has no memory for blocks of certain sizes, and a calloc that fails once,
+ * for one source file of a test program under MPI. The sizes tell the trees of a test
+ * from whatever MPI allocates; of calloc, only the calls of this program itself count, to
+ * which libkvtree is linked statically: each tree of its own is one. */
 
 #include <errno.h>
 #include <stdlib.h>
 
 static size_t fail_from, fail_to; /* sizes without memory; 0, 0: none */
 static int fail_spared;           /* so many blocks of these sizes can still be had */
+static int fail_calloc; /* the call that fails is so many calls away; 0: none does */
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CAN_FAIL_MALLOC 0
@@ -22,6 +25,9 @@ static int fail_spared;           /* so many blocks of these sizes can still be 
 #ifndef CAN_FAIL_MALLOC
 #define CAN_FAIL_MALLOC 1
 void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+
+extern const char __executable_start, etext; /* from the linker */
 
 void *malloc(size_t size)
 {
@@ -30,6 +36,17 @@ void *malloc(size_t size)
         return NULL;
     }
     return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    const char *caller = __builtin_return_address(0);
+    int mine = caller >= &__executable_start && caller < &etext;
+    if (mine && fail_calloc && --fail_calloc == 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return __libc_calloc(count, size);
 }
 #endif
 

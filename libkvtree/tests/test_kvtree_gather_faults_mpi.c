@@ -369,6 +369,43 @@ static void without_memory(const char *folder, size_t limit)
     finish(&to);
 }
 
+/* One rank has no memory for its first, second, ... tree on the way: all ranks are told,
+ * and what is said to be written, or read, is so on every rank. Returns how often it
+ * failed. */
+static int lose_a_tree(kvtree_gather *to, int who, enum task task)
+{
+    for (int n = 1;; n++) {
+        kvtree *mine = version(n + 1), *got = kvtree_new();
+        CHECK_INT(write_version(to, n), 0);
+        err[0] = 0;
+        fail_calloc = check_rank == who ? n : 0;
+        int rc = task == WRITE ? kvtree_gather_write(to, mine, err)
+                               : kvtree_scatter_read(to, NULL, got, err);
+        int fired = check_rank == who && fail_calloc == 0;
+        fail_calloc = 0;
+        MPI_Bcast(&fired, 1, MPI_INT, who, MPI_COMM_WORLD);
+        if (rc || !fired) gather_expect(rc, fired ? -ENOMEM : 0, err, rc ? "set." : "");
+        CHECK_INT(kvtree_size(got), task == READ && rc == 0);
+        kvtree_delete(&mine);
+        kvtree_delete(&got);
+        int now = version_there(to), next = task == WRITE ? n + 1 : n;
+        CHECK(now == next || (rc && (now == 0 || now == n)));
+        if (!fired || n > 200) return n - 1;
+    }
+}
+
+static void without_memory_for_a_tree(const char *folder, size_t limit)
+{
+    kvtree_gather to;
+    begin(&to, folder, limit);
+    int step = check_ranks > 1 ? check_ranks - 1 : 1; /* the first and the last rank */
+    for (int who = 0; who < check_ranks && CAN_FAIL_MALLOC; who += step) {
+        CHECK(lose_a_tree(&to, who, WRITE) >= 4);
+        CHECK(lose_a_tree(&to, who, READ) >= 4);
+    }
+    finish(&to);
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv);
@@ -382,6 +419,8 @@ int main(int argc, char **argv)
     in_the_way();
     without_memory("memory", 1);
     without_memory("memory, one file", 0);
+    without_memory_for_a_tree("trees", 1);
+    without_memory_for_a_tree("trees, one file", 0);
     check_remove(gather_base);
     return check_end();
 }
