@@ -39,8 +39,8 @@ int beneath_check_name(const char *name, char *err)
 
 int beneath_open_folder(const char *path, int *dir, char *err)
 {
-    int fd = open(path, FOLDER_FLAGS);
-    if (fd < 0) return err_sys(err, -errno, "open folder %s", path);
+    int fd = io_open(AT_FDCWD, path, FOLDER_FLAGS, 0);
+    if (fd < 0) return err_sys(err, fd, "open folder %s", path);
     *dir = fd;
     return 0;
 }
@@ -48,8 +48,7 @@ int beneath_open_folder(const char *path, int *dir, char *err)
 static int open_component(int dir, const char *part, mode_t mode)
 {
     if (mode && mkdirat(dir, part, mode) != 0 && errno != EEXIST) return -errno;
-    int fd = openat(dir, part, FOLDER_FLAGS);
-    return fd < 0 ? -errno : fd;
+    return io_open(dir, part, FOLDER_FLAGS, 0);
 }
 
 int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
@@ -93,8 +92,8 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
     int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc) return rc;
     int extra = O_CLOEXEC | O_NOFOLLOW | (flags & O_CREAT ? 0 : O_NONBLOCK);
-    int file = openat(parent, last, flags | extra, mode);
-    rc = file < 0 ? err_sys(err, -errno, "open %s", name)
+    int file = io_open(parent, last, flags | extra, mode);
+    rc = file < 0 ? err_sys(err, file, "open %s", name)
                   : refuse_irregular(file, name, err);
     io_close(&parent);
     if (rc) {
@@ -157,9 +156,9 @@ static int empty_folder(int fd, char *err)
         const char *name = item->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
         if (unlinkat(fd, name, 0) == 0 || errno == ENOENT) continue;
-        int inner =
-            errno == EISDIR || errno == EPERM ? openat(fd, name, FOLDER_FLAGS) : -1;
-        int failed = inner < 0 ? -errno : empty_folder(inner, err);
+        int is_folder = errno == EISDIR || errno == EPERM;
+        int inner = is_folder ? io_open(fd, name, FOLDER_FLAGS, 0) : -errno;
+        int failed = inner < 0 ? inner : empty_folder(inner, err);
         if (!failed && unlinkat(fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
             failed = -errno;
         if (failed && !rc) rc = err_sys(err, failed, "remove %s", name);
@@ -175,11 +174,11 @@ int beneath_remove_tree(int dir, const char *name, char *err)
     int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc == -ENOENT) return 0;
     if (rc) return rc;
-    int folder = openat(parent, last, FOLDER_FLAGS);
+    int folder = io_open(parent, last, FOLDER_FLAGS, 0);
     if (folder >= 0)
         rc = empty_folder(folder, err);
-    else if (errno != ENOENT)
-        rc = err_sys(err, -errno, "open folder %s", name);
+    else if (folder != -ENOENT)
+        rc = err_sys(err, folder, "open folder %s", name);
     if (!rc && unlinkat(parent, last, AT_REMOVEDIR) != 0 && errno != ENOENT)
         rc = err_sys(err, -errno, "remove folder %s", name);
     io_close(&parent);
@@ -218,8 +217,8 @@ int beneath_private_folder(const char *base, const char *name, int *dir, char *e
     char part[BENEATH_NAME_MAX];
     int rc = beneath_check_name(name, err);
     if (rc) return rc;
-    int here = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (here < 0) return err_sys(err, -errno, "open folder %s", base);
+    int here = io_open(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (here < 0) return err_sys(err, here, "open folder %s", base);
     for (const char *start = name; start;) {
         size_t len = strcspn(start, "/"), end = (size_t)(start - name) + len;
         memcpy(part, start, len);

@@ -15,15 +15,9 @@
 #define PASS_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
 #define USE_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
-static int open_at(int dir, const char *name, int flags)
-{
-    int fd = openat(dir, name, flags);
-    return fd < 0 ? -errno : fd;
-}
-
 static int sync_folder(int dir)
 {
-    int fd = open_at(dir, ".", USE_FLAGS);
+    int fd = io_open(dir, ".", USE_FLAGS, 0);
     if (fd < 0) return fd;
     int rc = io_fsync(fd);
     io_close(&fd);
@@ -33,12 +27,12 @@ static int sync_folder(int dir)
 /* Opens the folder name in dir; creates it first where it is missing. */
 static int enter(int dir, const char *name, mode_t mode)
 {
-    int fd = open_at(dir, name, PASS_FLAGS);
+    int fd = io_open(dir, name, PASS_FLAGS, 0);
     if (fd != -ENOENT) return fd;
     if (mkdirat(dir, name, mode) != 0 && errno != EEXIST) return -errno;
     /* also where another process was faster: it may not have come to its fsync yet */
     int rc = sync_folder(dir);
-    return rc ? rc : open_at(dir, name, PASS_FLAGS);
+    return rc ? rc : io_open(dir, name, PASS_FLAGS, 0);
 }
 
 /* Walks down path from the root or from the working folder. Returns a descriptor of its
@@ -46,7 +40,7 @@ static int enter(int dir, const char *name, mode_t mode)
 static int walk(const char *path, mode_t mode)
 {
     char name[NAME_MAX + 1];
-    int here = open_at(AT_FDCWD, *path == '/' ? "/" : ".", PASS_FLAGS);
+    int here = io_open(AT_FDCWD, *path == '/' ? "/" : ".", PASS_FLAGS, 0);
     while (here >= 0) {
         path += strspn(path, "/");
         size_t length = strcspn(path, "/");
@@ -66,10 +60,10 @@ static int walk(const char *path, mode_t mode)
 
 int folder_make(const char *path, mode_t mode, int *fd, char *err)
 {
-    int found = open_at(AT_FDCWD, *path ? path : ".", USE_FLAGS);
+    int found = io_open(AT_FDCWD, *path ? path : ".", USE_FLAGS, 0);
     if (found == -ENOENT && mode) {
         int end = walk(path, mode);
-        found = end < 0 ? end : open_at(end, ".", USE_FLAGS);
+        found = end < 0 ? end : io_open(end, ".", USE_FLAGS, 0);
         if (end >= 0) io_close(&end);
     }
     if (found < 0)

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Complete reads and writes; see io.h. */
+/* Calls that are complete or fail; see io.h. */
 #include "common/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
+
+int io_open(int dir, const char *name, int flags, mode_t mode)
+{
+    int fd;
+    do
+        fd = openat(dir, name, flags, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd < 0 ? -errno : fd;
+}
 
 ssize_t io_read(int fd, void *buf, size_t size)
 {

@@ -2,19 +2,23 @@
 #ifndef COMMON_IO_H
 #define COMMON_IO_H
 
-/* Reads and writes that are complete or fail: EINTR is retried, short transfers are
- * continued. All return 0 or -errno unless stated otherwise. */
+/* Calls that are complete or fail: EINTR is retried, short transfers are continued. All
+ * return 0 or -errno unless stated otherwise. */
 
 #include "common/prefix.h"
 #include <stddef.h>
 #include <sys/types.h>
 
+#define io_open COMMON(io_open)
 #define io_read COMMON(io_read)
 #define io_pread COMMON(io_pread)
 #define io_write COMMON(io_write)
 #define io_pwrite COMMON(io_pwrite)
 #define io_fsync COMMON(io_fsync)
 #define io_close COMMON(io_close)
+
+/* openat. Returns a descriptor, or -errno. */
+int io_open(int dir, const char *name, int flags, mode_t mode);
 
 /* Reads until size bytes are there or the file ends. Returns the number of bytes, or
  * -errno. */

@@ -11,17 +11,27 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+/* The kernel gives so few bytes all at once. */
+static int draw(uint64_t *random)
+{
+    ssize_t n;
+    do
+        n = getrandom(random, sizeof *random, 0);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n < (ssize_t)sizeof *random ? -EIO : 0;
+}
+
 static int create_temporary(replacement *r, mode_t mode)
 {
     for (int tries = 0; tries < 16; tries++) {
         uint64_t random;
-        if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) return -errno;
+        int rc = draw(&random);
+        if (rc) return rc;
         snprintf(r->temporary, sizeof r->temporary, ".%016llx.tmp",
                  (unsigned long long)random);
-        r->fd = openat(r->parent, r->temporary,
-                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        if (r->fd >= 0) return 0;
-        if (errno != EEXIST) return -errno;
+        r->fd = io_open(r->parent, r->temporary,
+                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (r->fd != -EEXIST) return r->fd < 0 ? r->fd : 0;
     }
     return -EEXIST;
 }

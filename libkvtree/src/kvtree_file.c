@@ -74,8 +74,8 @@ int kvtree_open_folder_of(const char *path, int *folder, const char **last, char
     size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
     char *above = len ? strndup(path, len) : strdup(".");
     if (!above) return err_sys(err, -ENOMEM, "open the folder");
-    int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd < 0 ? err_sys(err, -errno, "open folder %s", above) : 0;
+    int fd = io_open(AT_FDCWD, above, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int rc = fd < 0 ? err_sys(err, fd, "open folder %s", above) : 0;
     free(above);
     if (rc) return rc;
     *folder = fd;

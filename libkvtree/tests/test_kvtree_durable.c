@@ -201,7 +201,7 @@ static void killed_at_any_call(void **state)
 static int is_repeated(const nth_call *call)
 {
     return nth_is(call, "read") || nth_is(call, "write") || nth_is(call, "fsync") ||
-           nth_is(call, "close") ||
+           nth_is(call, "close") || nth_is(call, "open") || nth_is(call, "getrandom") ||
            (nth_is(call, "fcntl") && call->args[1] == F_OFD_SETLKW);
 }
 
