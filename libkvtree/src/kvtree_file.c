@@ -70,6 +70,7 @@ ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err)
 
 int kvtree_open_folder_of(const char *path, int *folder, const char **last, char *err)
 {
+    if (!path) return err_set(err, -EINVAL, "no path");
     const char *slash = strrchr(path, '/');
     size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
     char *above = len ? strndup(path, len) : strdup(".");

@@ -5,12 +5,10 @@
 #include "src/kvtree_gather_private.h"
 
 #include "common/errtext.h"
-#include "common/folder.h"
 #include "common/io.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,18 +29,6 @@ int kvtree_gather_file_name(const char *root, int level, int rank,
     int n = snprintf(name, BENEATH_NAME_MAX, "%.*s.%d.%d" SUFFIX,
                      (int)kvtree_gather_stem(root), root, level, rank);
     return n < BENEATH_NAME_MAX ? 0 : -ENAMETOOLONG;
-}
-
-int kvtree_gather_open(const char *path, int *dir, const char **name, char *err)
-{
-    if (!path) return err_set(err, -EINVAL, "no path");
-    const char *slash = strrchr(path, '/');
-    char *folder = strndup(path, !slash ? 0 : slash == path ? 1 : (size_t)(slash - path));
-    if (!folder) return err_sys(err, -ENOMEM, "open the folder of %s", path);
-    int rc = folder_make(folder, 0, dir, err);
-    if (rc == 0) *name = slash ? slash + 1 : path;
-    free(folder);
-    return rc;
 }
 
 int kvtree_gather_remove_root(int dir, const char *name, char *err)

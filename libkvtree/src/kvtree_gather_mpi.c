@@ -19,6 +19,7 @@
 #include "common/io.h"
 #include "src/kvtree_gather_private.h"
 #include "src/kvtree_mpi_private.h"
+#include "src/kvtree_private.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
@@ -253,7 +254,7 @@ int kvtree_write_gather(const char *path, const kvtree *tree, MPI_Comm comm)
 {
     char text[ERRTEXT_SIZE] = "";
     kvtree_gather to = {.comm = comm, .dir = -1};
-    int rc = kvtree_gather_open(path, &to.dir, &to.name, text);
+    int rc = kvtree_open_folder_of(path, &to.dir, &to.name, text);
     rc = gather(&to, tree, rc, text, NULL);
     io_close(&to.dir);
     return rc;

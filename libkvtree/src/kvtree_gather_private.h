@@ -59,9 +59,6 @@ kvtree *kvtree_gather_file_make(const char *top, int level, int ranks, kvtree *i
 int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
                             kvtree_gather_part *part, char *err);
 
-/* Opens the folder of path, which may be reached by links; *name points into path. */
-int kvtree_gather_open(const char *path, int *dir, const char **name, char *err);
-
 /* Removes a root, for good: it does not come back when the system fails. A missing one is
  * no error. */
 int kvtree_gather_remove_root(int dir, const char *name, char *err);

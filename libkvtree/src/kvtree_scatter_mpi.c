@@ -13,6 +13,7 @@
 #include "common/io.h"
 #include "src/kvtree_gather_private.h"
 #include "src/kvtree_mpi_private.h"
+#include "src/kvtree_private.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -289,7 +290,7 @@ int kvtree_read_scatter(const char *path, kvtree *tree, MPI_Comm comm)
 {
     kvtree_gather from = {.comm = comm, .dir = -1};
     reading r = {.from = &from};
-    int rc = kvtree_gather_open(path, &from.dir, &from.name, r.text);
+    int rc = kvtree_open_folder_of(path, &from.dir, &from.name, r.text);
     rc = scatter(&r, rc, TOGETHER, tree);
     io_close(&from.dir);
     return rc;

@@ -29,6 +29,12 @@ static inline void gather_begin(kvtree_gather *to, char path[128], const char *f
     CHECK(to->dir >= 0);
 }
 
+static inline void gather_finish(kvtree_gather *to)
+{
+    close(to->dir);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* The same code and text on every rank, and part is in it. */
 static inline void gather_expect(int rc, int expected, const char *err, const char *part)
 {

@@ -181,7 +181,7 @@ static void every_collective_call_fails(void)
     CHECK_INT(shared, 0);
     application = MPI_COMM_NULL;
     MPI_Comm_free(&set.comm);
-    close(set.dir);
+    gather_finish(&set);
 }
 
 int main(int argc, char **argv)

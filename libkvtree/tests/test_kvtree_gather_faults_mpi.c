@@ -111,12 +111,6 @@ static void begin(kvtree_gather *to, const char *folder, size_t limit)
     err[0] = 0;
 }
 
-static void finish(kvtree_gather *to)
-{
-    close(to->dir);
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
 /* The tree of this rank in version 1, 2, ... */
 static kvtree *version(int number)
 {
@@ -178,7 +172,7 @@ static void order_of_writing(void)
         if (round == 2) CHECK(unlinkat(to.dir, file, 0) == 0);
         watch.on = 0;
     }
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* One rank fails at its first, second, ... call of a kind, until it has no more. Returns
@@ -218,7 +212,7 @@ static void every_call_fails(const char *folder, size_t limit)
         CHECK_INT(sweep(&to, ranks[i], SYNC), 2 * files + (ranks[i] == 0));
         CHECK_INT(sweep(&to, ranks[i], UNLINK), ranks[i] == 0);
     }
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* A file that cannot grow, which is how a full disk looks on one rank. */
@@ -239,7 +233,7 @@ static void no_space(void)
         gather_expect(rc, -EFBIG, err, "set.0.");
         CHECK_INT(version_there(&to), 0);
     }
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* What is known to fail beforehand leaves the earlier set. */
@@ -271,7 +265,7 @@ static void refused(void)
     CHECK_INT(kvtree_write_gather(root, tree, MPI_COMM_WORLD), 0);
     CHECK_INT(version_there(&to), 2);
     kvtree_delete(&tree);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* On the last rank the folder is not the one it should be, or none at all. */
@@ -295,7 +289,7 @@ static void wrong_folder(void)
     CHECK_INT(write_version(&to, 3), 0);
     CHECK_INT(version_there(&to), 3);
     close(removed);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* Folders where files should go. */
@@ -315,7 +309,7 @@ static void in_the_way(void)
     MPI_Barrier(MPI_COMM_WORLD);
     gather_expect(write_version(&to, 1), -EISDIR, err, lower);
     CHECK_INT(version_there(&to), 0);
-    finish(&to);
+    gather_finish(&to);
 }
 
 enum task { WRITE, READ, MERGE };
@@ -366,7 +360,7 @@ static void without_memory(const char *folder, size_t limit)
     }
     free(key);
     kvtree_delete(&tree);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* One rank has no memory for its first, second, ... tree on the way: all ranks are told,
@@ -403,7 +397,7 @@ static void without_memory_for_a_tree(const char *folder, size_t limit)
         CHECK(lose_a_tree(&to, who, WRITE) >= 4);
         CHECK(lose_a_tree(&to, who, READ) >= 4);
     }
-    finish(&to);
+    gather_finish(&to);
 }
 
 int main(int argc, char **argv)

@@ -10,6 +10,7 @@
 #include "build_tree.h"
 #include "common/errtext.h"
 #include "src/kvtree_gather_private.h"
+#include "src/kvtree_private.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -132,7 +133,7 @@ static void test_open(void **state)
     int dir = -1;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/x.scr", folder);
-    assert_int_equal(kvtree_gather_open(path, &dir, &name, err), 0);
+    assert_int_equal(kvtree_open_folder_of(path, &dir, &name, err), 0);
     assert_string_equal(name, "x.scr");
     int fd = openat(dir, name, O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0 && close(fd) == 0 && access(path, F_OK) == 0);
@@ -146,12 +147,12 @@ static void test_open(void **state)
     close(dir);
     assert_int_equal(rmdir(folder), 0);
 
-    assert_int_equal(kvtree_gather_open(path, &dir, &name, err), -ENOENT);
-    assert_int_equal(kvtree_gather_open(NULL, &dir, &name, err), -EINVAL);
-    assert_int_equal(kvtree_gather_open("/x.scr", &dir, &name, err), 0);
+    assert_int_equal(kvtree_open_folder_of(path, &dir, &name, err), -ENOENT);
+    assert_int_equal(kvtree_open_folder_of(NULL, &dir, &name, err), -EINVAL);
+    assert_int_equal(kvtree_open_folder_of("/x.scr", &dir, &name, err), 0);
     assert_string_equal(name, "x.scr");
     close(dir);
-    assert_int_equal(kvtree_gather_open("x.scr", &dir, &name, err), 0);
+    assert_int_equal(kvtree_open_folder_of("x.scr", &dir, &name, err), 0);
     assert_string_equal(name, "x.scr");
     close(dir);
 }

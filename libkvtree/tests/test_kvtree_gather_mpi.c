@@ -12,12 +12,6 @@ static void begin(kvtree_gather *to, const char *folder, size_t limit)
     err[0] = 0;
 }
 
-static void finish(kvtree_gather *to)
-{
-    close(to->dir);
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
 /* ---- the layout ---- */
 
 /* On rank 0: LEVEL and RANKS of a file; -1 if it is not there. */
@@ -123,7 +117,7 @@ static void round_trip(const char *folder, size_t limit, int size, const char *t
     CHECK(same_tree(tree, expected)); /* nothing was taken out of it */
     kvtree_delete(&expected);
     kvtree_delete(&tree);
-    finish(&to);
+    gather_finish(&to);
 }
 
 static void one_file(void)
@@ -173,7 +167,7 @@ static void one_megabyte(void)
     expect_layout(1, own, 4096, 3500000);
     read_by(MPI_COMM_WORLD, to, check_ranks, 3000000);
     kvtree_delete(&tree);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* One rank has much to say: it writes that itself, and its neighbours share a file over
@@ -196,7 +190,7 @@ static void one_large_tree(void)
     CHECK(same_tree(mine, got));
     kvtree_delete(&mine);
     kvtree_delete(&got);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* The first half of the ranks writes, all read: the others get nothing. */
@@ -218,7 +212,7 @@ static void more_readers(size_t limit)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     read_by(MPI_COMM_WORLD, to, writers, 400);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* NULL and empty trees are listed, too. */
@@ -242,7 +236,7 @@ static void nothing_to_say(void)
     CHECK_INT(kvtree_read_scatter(path, NULL, MPI_COMM_WORLD), 0);
     kvtree_delete(&mine);
     kvtree_delete(&got);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* What a reader had stays, and what comes is added. */
@@ -266,7 +260,7 @@ static void merged(void)
     CHECK_INT(kvtree_size(got), kvtree_size(mine) + (check_rank % 2 ? 1 : 2));
     kvtree_delete(&mine);
     kvtree_delete(&got);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* Each write counts as a whole, though files of a larger one lie there. */
@@ -283,7 +277,7 @@ static void written_again(void)
         kvtree_delete(&tree);
     }
     if (check_rank == 0) CHECK_INT(files_at(0, 4096), check_ranks);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* A path, its folder a link, another name; and the folder moves. */
@@ -309,7 +303,7 @@ static void by_path(void)
     CHECK(same_tree(mine, got));
     kvtree_delete(&mine);
     kvtree_delete(&got);
-    finish(&to);
+    gather_finish(&to);
 }
 
 /* A set in a folder below the one that is open names its files from there. */
@@ -330,7 +324,7 @@ static void below(void)
     CHECK(same_tree(kvtree_elem_hash(kvtree_elem_first(got)), mine));
     kvtree_delete(&mine);
     kvtree_delete(&got);
-    finish(&to);
+    gather_finish(&to);
 }
 
 static void own_names(void)

@@ -270,12 +270,6 @@ static void begin(kvtree_gather *from, const char *folder, void (*change)(set *)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void finish(kvtree_gather *from)
-{
-    close(from->dir);
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
 /* Reads into a tree that held something on every other rank. */
 static void expect_refused(const kvtree_gather *from, int code, const char *text)
 {
@@ -336,7 +330,7 @@ static void changed_sets(void)
         snprintf(folder, sizeof folder, "case%zu", i);
         begin(&from, folder, cases[i].change);
         expect_refused(&from, -EBADMSG, cases[i].text);
-        finish(&from);
+        gather_finish(&from);
     }
 }
 
@@ -357,7 +351,7 @@ static void unchanged_set(void)
         CHECK(kvtree_get_kv(kvtree_elem_hash(e), "MINE", kvtree_elem_key(e)) != NULL);
     }
     kvtree_delete(&got);
-    finish(&from);
+    gather_finish(&from);
 }
 
 static void missing_root(void)
@@ -375,7 +369,7 @@ static void missing_root(void)
     CHECK_INT(kvtree_read_scatter(path, got, MPI_COMM_WORLD), -ENOENT);
     CHECK_INT(kvtree_size(got), 0);
     kvtree_delete(&got);
-    finish(&from);
+    gather_finish(&from);
 }
 
 /* From the root down to level 0 one file each, as deep as it is believed. */
@@ -405,7 +399,7 @@ static void chain(int levels, int code, const char *text)
         CHECK_INT(kvtree_size(got), check_ranks > 4 ? check_rank < 4 : 4 / check_ranks);
     }
     kvtree_delete(&got);
-    finish(&from);
+    gather_finish(&from);
 }
 
 /* Bytes of the files themselves: cut off, altered, something else, a link, far too long.
@@ -447,7 +441,7 @@ static void harmed_files(void)
             if (check_rank == 0 && how == 6) inflate_file(&from, names[file]);
             MPI_Barrier(MPI_COMM_WORLD);
             expect_refused(&from, -EBADMSG, names[file]);
-            finish(&from);
+            gather_finish(&from);
         }
 }
 
