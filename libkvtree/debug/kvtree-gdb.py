@@ -18,7 +18,7 @@ MOST = 100000  # elements, where `set print elements` has no limit
 # Characters that a reader would not see, or take for something else; as in kvtree_print.c.
 HIDDEN = re.compile('[\x01-\x1f\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f'
                     '\u3000\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]')
-MARK = re.compile(r'^ | $|^\((?=level )|(?:(?<=^)|(?<= ))=(?= |$)')
+MARK = re.compile(r'^ | $|^\((?=level)|(?:(?<=^)|(?<= ))=(?= |$)')
 
 
 def bytes_shown(text):
