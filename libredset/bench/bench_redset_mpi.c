@@ -107,7 +107,8 @@ static redset *create(load *l, redset_scheme scheme)
     char node[32];
     redset *set = NULL;
     snprintf(node, sizeof node, "node%d", l->rank);
-    redset_config config = {scheme, l->ranks, node, 0};
+    redset_config config = {
+        .scheme = scheme, .set_size = l->ranks, .failure_group = node};
     int rc = redset_create(l->comm, &config, &set, l->err);
     bench_require(l->b, rc == 0, l->err);
     return set;

@@ -23,10 +23,10 @@ typedef struct encoding {
     int dir;
     redset_list list; /* with a copy of the caller's array */
     uint32_t *crcs;   /* as found while reading */
-    uint64_t chunk;   /* bytes of redundancy data */
-    kvtree *current;  /* list as a tree */
-    kvtree *partner;  /* the same of the left neighbour; NULL in a set of one */
     redset_shape shape;
+    uint64_t chunk; /* bytes of a chunk */
+    kvtree **lists; /* list as a tree, and those of the left neighbours, as in headers */
+    redset_header *header;
     redset_flows *flows; /* NULL in a set of one */
     redset_streams streams;
     redset_store store;
@@ -44,6 +44,15 @@ static int inspect(const encoding *e, redset_file *file, char *text)
         return err_set(text, -EINVAL, "%s is not a regular file", file->name);
     file->size = (uint64_t)st.st_size;
     file->crc = 0;
+    return 0;
+}
+
+static int make_list(encoding *e, char *text)
+{
+    kvtree *tree = redset_list_to_tree(&e->list);
+    if (!tree) return err_sys(text, -ENOMEM, "list of %d files", e->list.count);
+    kvtree_delete(&e->lists[0]);
+    e->lists[0] = tree;
     return 0;
 }
 
@@ -66,8 +75,8 @@ static int prepare(encoding *e, const char *folder, int count, const redset_file
     }
     if (!rc) rc = redset_list_sum(&e->list, text);
     if (rc) return rc;
-    e->current = redset_list_to_tree(&e->list);
-    return e->current ? 0 : err_sys(text, -ENOMEM, "list of %d files", count);
+    e->lists = calloc((size_t)e->shape.failures + 1, sizeof *e->lists);
+    return e->lists ? make_list(e, text) : err_sys(text, -ENOMEM, "lists of files");
 }
 
 /* Collective: about is the same on every rank. */
@@ -90,31 +99,55 @@ static int check_about(const encoding *e, char *text)
     return err_set(text, -EINVAL, "ranks differ in the description of what they encode");
 }
 
-/* Collective over the set: each process's list goes to its right neighbour. */
-static int tell_neighbour(encoding *e, char *text)
+static int address_list(const encoding *e, kvtree *send)
 {
     const redset_place *place = &e->set->layout.place;
-    if (place->members == 1) return 0;
-    kvtree_delete(&e->partner);
-    e->partner = kvtree_new();
-    int right = (place->member + 1) % place->members;
-    int left = (place->member + place->members - 1) % place->members;
-    int rc = kvtree_sendrecv(e->current, right, e->partner, left, e->set->set);
+    for (int d = 1; d <= place->failures; d++) {
+        char right[16];
+        snprintf(right, sizeof right, "%d", (place->member + d) % place->members);
+        kvtree *copy = kvtree_set(send, right, NULL);
+        if (!copy || kvtree_merge(copy, e->lists[0]) != 0) return -ENOMEM;
+    }
+    return 0;
+}
+
+static int take_lists(encoding *e, kvtree *received)
+{
+    const redset_place *place = &e->set->layout.place;
+    for (int d = 1; d <= place->failures; d++) {
+        char left[16];
+        int member = (place->member + place->members - d) % place->members;
+        snprintf(left, sizeof left, "%d", member);
+        kvtree_delete(&e->lists[d]);
+        e->lists[d] = kvtree_extract(received, left);
+        if (!e->lists[d]) return -ENOMEM; /* of its sender */
+    }
+    return 0;
+}
+
+/* Collective over the set: each process's list goes to its right neighbours. */
+static int tell_neighbours(encoding *e, char *text)
+{
+    if (e->shape.failures == 0) return 0;
+    kvtree *send = kvtree_new(), *received = kvtree_new();
+    int addressed = send && received ? address_list(e, send) : -ENOMEM;
+    int rc = kvtree_exchange(send, received, e->set->set);
+    if (!rc) rc = addressed ? addressed : take_lists(e, received);
+    kvtree_delete(&send);
+    kvtree_delete(&received);
     return rc ? err_sys(text, rc, "exchange file lists") : 0;
 }
 
 static kvtree *build_header(const encoding *e)
 {
-    return redset_header_build(&e->set->layout, e->chunk, e->about, e->current,
-                               e->partner);
+    return redset_header_build(&e->set->layout, e->chunk, e->about, e->lists);
 }
 
 static int begin_flows(encoding *e, char *text)
 {
     uint64_t *length = calloc((size_t)e->shape.members, sizeof *length);
     if (!length) return err_sys(text, -ENOMEM, "%d members", e->shape.members);
-    for (int i = 0; i < e->shape.members; i++)
-        length[i] = e->chunk;
+    redset_header_lengths(e->header, length);
     int rc = redset_flows_new(e->set, &e->shape, NULL, length, &e->flows, text);
     free(length);
     return rc;
@@ -123,19 +156,16 @@ static int begin_flows(encoding *e, char *text)
 /* All that can fail before data flows, so that nothing but I/O can fail then. */
 static int begin(encoding *e, char *text)
 {
-    bool alone = e->shape.members == 1;
-    int rc = redset_streams_init(&e->shape, e->chunk, &e->streams, text);
+    redset_streams *s = &e->streams;
+    kvtree *tree = build_header(e);
+    int rc = tree ? redset_header_parse(tree, &e->header, text)
+                  : err_sys(text, -ENOMEM, "header");
+    if (!rc) rc = redset_streams_init(e->header, s, text);
     if (!rc)
-        rc = redset_logical_open(e->dir, &e->list, e->streams.data,
-                                 alone ? e->list.size : e->chunk, &e->streams.logical,
-                                 text);
-    if (!rc && !alone) rc = begin_flows(e, text);
-    kvtree *header = rc ? NULL : build_header(e);
-    if (rc) return rc;
-    if (!header) return err_sys(text, -ENOMEM, "header");
-    rc = redset_store_begin(e->dir, e->name, header, &e->store, text);
-    e->streams.store = &e->store;
-    kvtree_delete(&header);
+        rc = redset_logical_open(e->dir, &e->list, s->data, s->chunk, &s->logical, text);
+    if (!rc && e->shape.members > 1) rc = begin_flows(e, text);
+    if (!rc) rc = redset_store_begin(e->dir, e->name, e->header->tree, &e->store, text);
+    s->store = &e->store;
     return rc;
 }
 
@@ -143,8 +173,7 @@ static int begin(encoding *e, char *text)
 static int stream(encoding *e, char *text)
 {
     int rc = e->flows ? redset_flows_run(e->flows, &e->streams, text)
-                      : redset_logical_skim(e->streams.logical, e->list.size,
-                                            e->set->piece, text);
+                      : redset_logical_skim(e->streams.logical, e->set->piece, text);
     return rc ? rc : redset_logical_finish(e->streams.logical, e->crcs, text);
 }
 
@@ -153,11 +182,7 @@ static int relist(encoding *e, char *text)
 {
     for (int i = 0; i < e->list.count; i++)
         e->list.files[i].crc = e->crcs[i];
-    kvtree *tree = redset_list_to_tree(&e->list);
-    if (!tree) return err_sys(text, -ENOMEM, "list of %d files", e->list.count);
-    kvtree_delete(&e->current);
-    e->current = tree;
-    return 0;
+    return make_list(e, text);
 }
 
 static int complete(encoding *e, char *text)
@@ -177,14 +202,14 @@ static int run(encoding *e, char *text)
     uint64_t largest;
     MPI_Allreduce(&e->list.size, &largest, 1, MPI_UINT64_T, MPI_MAX, set->set);
     e->chunk = redset_chunk_size(&e->shape, largest);
-    int rc = agree(set->comm, tell_neighbour(e, text), text);
+    int rc = agree(set->comm, tell_neighbours(e, text), text);
     if (!rc) rc = agree(set->comm, begin(e, text), text);
     if (rc) return rc;
 
     rc = stream(e, text);
     if (!rc) rc = relist(e, text);
     rc = agree(set->comm, rc, text);
-    if (!rc) rc = agree(set->comm, tell_neighbour(e, text), text);
+    if (!rc) rc = agree(set->comm, tell_neighbours(e, text), text);
     if (!rc) rc = agree(set->comm, complete(e, text), text);
     if (!rc) rc = agree(set->comm, redset_store_commit(&e->store, text), text);
     return rc;
@@ -198,8 +223,10 @@ static void finish(encoding *e, bool failed)
     if (failed && e->dir >= 0 && e->name[0]) beneath_unlink(e->dir, e->name, NULL);
     redset_flows_free(e->flows);
     redset_streams_done(&e->streams);
-    kvtree_delete(&e->current);
-    kvtree_delete(&e->partner);
+    for (int d = 0; e->lists && d <= e->shape.failures; d++)
+        kvtree_delete(&e->lists[d]);
+    free(e->lists);
+    redset_header_free(e->header);
     redset_list_done(&e->list);
     free(e->crcs);
     io_close(&e->dir);

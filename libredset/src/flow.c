@@ -24,7 +24,7 @@ int redset_shape_check(const redset_shape *shape)
 
 redset_shape redset_shape_of(const redset_place *place)
 {
-    return (redset_shape){place->scheme, place->members, place->scheme == REDSET_XOR};
+    return (redset_shape){place->scheme, place->members, place->failures};
 }
 
 int redset_data_streams(const redset_shape *shape)
@@ -36,7 +36,7 @@ int redset_data_streams(const redset_shape *shape)
 uint64_t redset_chunk_size(const redset_shape *shape, uint64_t largest)
 {
     uint64_t data = (uint64_t)redset_data_streams(shape);
-    if (shape->failures == 0) return 0;
+    if (shape->scheme == REDSET_SINGLE || shape->scheme == REDSET_PARTNER) return 0;
     return largest / data + (largest % data != 0);
 }
 

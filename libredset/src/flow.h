@@ -40,9 +40,6 @@ typedef struct redset_shape {
                    */
 } redset_shape;
 
-/* Most members of a set whose scheme is RS: elements of the field less one. */
-#define REDSET_RS_MEMBERS_MAX 255
-
 /* -EINVAL for shapes that cannot be. */
 int redset_shape_check(const redset_shape *shape);
 
@@ -52,7 +49,8 @@ redset_shape redset_shape_of(const redset_place *place);
 /* D: the number of data streams. */
 int redset_data_streams(const redset_shape *shape);
 
-/* Bytes of a chunk such that D chunks hold largest bytes; 0 for SINGLE. */
+/* Bytes of a chunk such that D chunks hold largest bytes; 0 where data is not cut
+ * (SINGLE, PARTNER). */
 uint64_t redset_chunk_size(const redset_shape *shape, uint64_t largest);
 
 /* The stream of member at a position (not for PARTNER). */

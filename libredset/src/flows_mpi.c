@@ -185,15 +185,15 @@ int redset_flows_run(redset_flows *r, redset_streams *streams, char *err)
 
 /* ---- memory ---- */
 
-/* The largest piece such that all slots, and one piece of our own, fit into memory. */
-static size_t piece_size(const redset *set, const redset_schedule *schedule, int slots)
+/* The largest piece such that all slots, and one piece of our own, fit into memory. All
+ * members must come to the same, whatever part they have. */
+static size_t piece_size(const redset *set, const redset_shape *shape, int slots)
 {
-    size_t sums = (size_t)schedule->sums;
+    size_t sums = shape->scheme == REDSET_PARTNER ? 1 : (size_t)shape->failures;
     size_t piece = set->memory / ((size_t)slots * sums + 1) / ALIGNMENT * ALIGNMENT;
     if (piece < SMALLEST) piece = SMALLEST;
     if (piece > set->piece) piece = set->piece;
-    if (piece > LARGEST / sums) piece = LARGEST / sums;
-    return piece < schedule->longest ? piece : (size_t)schedule->longest;
+    return piece < LARGEST / sums ? piece : LARGEST / sums;
 }
 
 /* The number rounded up. */
@@ -206,11 +206,13 @@ static int allocate(redset_flows *r)
 {
     size_t sums = (size_t)r->schedule->sums, slots = (size_t)r->slots;
     size_t messages = (size_t)r->schedule->messages;
-    size_t stride = aligned(r->piece * sums);
+    size_t most =
+        r->schedule->longest < r->piece ? (size_t)r->schedule->longest : r->piece;
+    size_t stride = aligned(most * sums);
     r->slot = calloc(slots, sizeof *r->slot);
     r->requests = calloc(slots * messages + 1, sizeof *r->requests);
     r->sum = calloc(sums, sizeof *r->sum);
-    r->memory = aligned_alloc(ALIGNMENT, slots * stride + aligned(r->piece + 1));
+    r->memory = aligned_alloc(ALIGNMENT, slots * stride + aligned(most + 1));
     if (!r->slot || !r->requests || !r->sum || !r->memory) return -ENOMEM;
     for (size_t i = 0; i < slots * messages; i++)
         r->requests[i] = MPI_REQUEST_NULL;
@@ -230,7 +232,7 @@ int redset_flows_new(const redset *set, const redset_shape *shape, const uint8_t
     r->reach = redset_schedule_reach(shape);
     r->slots = 2 * r->reach;
     r->schedule = redset_schedule_new(shape, lost, length, set->layout.place.member);
-    if (r->schedule) r->piece = piece_size(set, r->schedule, r->slots);
+    r->piece = piece_size(set, shape, r->slots);
     if (!r->schedule || allocate(r) != 0) {
         err_sys(err, -ENOMEM, "%d buffers of %zu bytes", r->slots, r->piece);
         redset_flows_free(r);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,36 +21,72 @@ static int set_copy(kvtree *tree, const char *key, const kvtree *source)
     return copy ? kvtree_merge(copy, source) : -ENOMEM;
 }
 
+/* CURRENT, PARTNER, and PARTNERS / <distance> from 2 on. */
+kvtree *redset_header_list(const kvtree *header, int distance)
+{
+    char key[16];
+    if (distance < 2) return kvtree_get(header, distance ? "PARTNER" : "CURRENT");
+    snprintf(key, sizeof key, "%d", distance);
+    return kvtree_get(kvtree_get(header, "PARTNERS"), key);
+}
+
+static int set_lists(kvtree *tree, int failures, kvtree *const lists[])
+{
+    int rc = set_copy(tree, "CURRENT", lists[0]);
+    if (!rc && failures > 0) rc = set_copy(tree, "PARTNER", lists[1]);
+    kvtree *more = !rc && failures > 1 ? kvtree_set(tree, "PARTNERS", NULL) : NULL;
+    for (int d = 2; !rc && d <= failures; d++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", d);
+        rc = more ? set_copy(more, key, lists[d]) : -ENOMEM;
+    }
+    return rc;
+}
+
 kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk,
-                            const kvtree *about, const kvtree *current,
-                            const kvtree *partner)
+                            const kvtree *about, kvtree *const lists[])
 {
     kvtree *tree = kvtree_new();
     int rc = tree ? set_copy(tree, "DSET", about) : -ENOMEM;
     if (!rc) rc = redset_layout_to_tree(layout, tree);
     if (!rc) rc = kvtree_util_set_bytecount(tree, "CHUNK", chunk);
-    if (!rc) rc = set_copy(tree, "CURRENT", current);
-    if (!rc && partner) rc = set_copy(tree, "PARTNER", partner);
+    if (!rc) rc = set_lists(tree, layout->place.failures, lists);
     /* last, so that filling in the real value does not change the order of keys */
     if (!rc) rc = kvtree_util_set_crc32(tree, "CRC", 0);
     if (rc) kvtree_delete(&tree);
     return tree;
 }
 
-/* One list: it is that of rank, and fits into the chunks of its set. */
-static int parse_list(const redset_header *header, const char *key, int rank,
-                      redset_list *list, char *err)
+/* The rank of the left neighbour at a distance. */
+static int neighbour(const redset_layout *layout, int distance)
 {
-    const kvtree *tree = kvtree_get(header->tree, key);
-    redset_shape shape = redset_shape_of(&header->layout.place);
-    int rc = redset_list_from_tree(tree, list, err);
-    if (rc) return err_wrap(err, rc, "%s", key);
-    if (rank >= 0 && list->rank != rank)
-        return err_set(err, -EBADMSG, "%s is of rank %d, not %d", key, list->rank, rank);
-    if (redset_chunk_size(&shape, list->size) > header->chunk)
-        return err_set(err, -EBADMSG, "%s has more bytes than %d chunks of %llu", key,
-                       redset_data_streams(&shape), (unsigned long long)header->chunk);
+    int members = layout->place.members;
+    return layout->members[(layout->place.member + members - distance) % members];
+}
+
+/* One list: it fits into the chunks of its set. */
+static int parse_list(const redset_header *header, int distance, const char *name,
+                      char *err)
+{
+    redset_list *list = &header->list[distance];
+    int rc = redset_list_from_tree(redset_header_list(header->tree, distance), list, err);
+    if (rc) return err_wrap(err, rc, "%s", name);
+    if (redset_chunk_size(&header->shape, list->size) > header->chunk)
+        return err_set(err, -EBADMSG, "%s has more bytes than %d chunks of %llu", name,
+                       redset_data_streams(&header->shape),
+                       (unsigned long long)header->chunk);
     return 0;
+}
+
+static int parse_neighbour(const redset_header *header, int distance, char *err)
+{
+    char name[32] = "PARTNER";
+    int rank = neighbour(&header->layout, distance);
+    if (distance > 1) snprintf(name, sizeof name, "PARTNERS %d", distance);
+    int rc = parse_list(header, distance, name, err);
+    if (rc || header->list[distance].rank == rank) return rc;
+    return err_set(err, -EBADMSG, "%s is of rank %d, not %d", name,
+                   header->list[distance].rank, rank);
 }
 
 /* No protected file may have the name of the redundancy file. */
@@ -57,29 +94,48 @@ static int check_names(const redset_header *header, char *err)
 {
     char name[REDSET_NAME_SIZE];
     redset_file_name(&header->layout.place, name);
-    for (int i = 0; i < header->current.count; i++)
-        if (strcmp(header->current.files[i].name, name) == 0)
+    for (int i = 0; i < header->list[0].count; i++)
+        if (strcmp(header->list[0].files[i].name, name) == 0)
             return err_set(err, -EBADMSG, "%s lists itself", name);
     return 0;
 }
 
+/* Nothing is there for which nobody has room. */
+static int check_lists(const redset_header *header, char *err)
+{
+    int failures = header->shape.failures;
+    int more = kvtree_size(kvtree_get(header->tree, "PARTNERS"));
+    if (failures == 0 && kvtree_get(header->tree, "PARTNER"))
+        return err_set(err, -EBADMSG, "PARTNER in a set without redundancy");
+    if (more == (failures > 1 ? failures - 1 : 0)) return 0;
+    return err_set(err, -EBADMSG, "PARTNERS has %d lists for %d that may be lost", more,
+                   failures);
+}
+
 static int parse_lists(redset_header *header, char *err)
 {
-    redset_layout *layout = &header->layout;
-    int rc = parse_list(header, "CURRENT", -1, &header->current, err);
+    int rc = check_lists(header, err);
+    if (!rc) rc = parse_list(header, 0, "CURRENT", err);
     if (rc) return rc;
-    if (redset_layout_find(layout, header->current.rank) != 0)
+    if (redset_layout_find(&header->layout, header->list[0].rank) != 0)
         return err_set(err, -EBADMSG, "CURRENT is of rank %d, which is not in GROUP",
-                       header->current.rank);
-    int members = layout->place.members, member = layout->place.member;
-    if (members == 1) {
-        if (kvtree_get(header->tree, "PARTNER"))
-            return err_set(err, -EBADMSG, "PARTNER in a set of one");
-        return check_names(header, err);
-    }
-    int left = layout->members[(member + members - 1) % members];
-    rc = parse_list(header, "PARTNER", left, &header->partner, err);
+                       header->list[0].rank);
+    for (int d = 1; !rc && d <= header->shape.failures; d++)
+        rc = parse_neighbour(header, d, err);
     return rc ? rc : check_names(header, err);
+}
+
+/* Sums up the redundancy data. */
+static int measure(redset_header *header, char *err)
+{
+    for (int i = 0; i < header->shape.failures; i++) {
+        uint64_t part = header->shape.scheme == REDSET_PARTNER ? header->list[i + 1].size
+                                                               : header->chunk;
+        if (part > INT64_MAX - header->data)
+            return err_set(err, -EBADMSG, "redundancy data of more than 2^63 bytes");
+        header->data += part;
+    }
+    return 0;
 }
 
 static int parse_all(redset_header *header, char *err)
@@ -88,14 +144,18 @@ static int parse_all(redset_header *header, char *err)
     if (!kvtree_get(header->tree, "DSET")) return err_set(err, -EBADMSG, "no DSET");
     int rc = redset_layout_from_tree(header->tree, &header->layout, err);
     if (rc) return rc;
+    header->shape = redset_shape_of(&header->layout.place);
+    header->list = calloc((size_t)header->shape.failures + 1, sizeof *header->list);
+    if (!header->list) return err_sys(err, -ENOMEM, "lists of files");
     if (kvtree_util_get_bytecount(header->tree, "CHUNK", &chunk) != 0 ||
-        chunk > INT64_MAX || (chunk > 0 && header->layout.place.members == 1))
+        chunk > INT64_MAX || (chunk > 0 && redset_chunk_size(&header->shape, 1) == 0))
         return err_set(err, -EBADMSG, "no valid CHUNK");
     if (kvtree_util_get_crc32(header->tree, "CRC", &crc) != 0 || crc > UINT32_MAX)
         return err_set(err, -EBADMSG, "no valid CRC");
     header->chunk = chunk;
     header->crc = (uint32_t)crc;
-    return parse_lists(header, err);
+    rc = parse_lists(header, err);
+    return rc ? rc : measure(header, err);
 }
 
 int redset_header_parse(kvtree *tree, redset_header **header, char *err)
@@ -125,10 +185,10 @@ static int check_file(const redset_header *header, int fd, const char *name, cha
         return err_set(err, -EBADMSG, "the header is that of %s", expected);
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat");
-    if ((uint64_t)st.st_size - header->size != header->chunk)
+    if ((uint64_t)st.st_size - header->size != header->data)
         return err_set(err, -EBADMSG, "%llu bytes where %llu + %llu should be",
                        (unsigned long long)st.st_size, (unsigned long long)header->size,
-                       (unsigned long long)header->chunk);
+                       (unsigned long long)header->data);
     return 0;
 }
 
@@ -177,16 +237,25 @@ static int add_crc(const kvtree *tree, uint32_t *crc)
 
 int redset_header_state(const redset_header *header, redset_state *state)
 {
-    static const char *const common[] = {"DSET", "TYPE", "RANKS", "GROUP", "CHUNK"};
-    redset_state made = {0};
+    static const char *const common[] = {"DSET",  "TYPE",  "FAILURES",
+                                         "RANKS", "GROUP", "CHUNK"};
     int rc = 0;
+    memset(state, 0, redset_state_size(&header->shape));
     for (size_t i = 0; !rc && i < sizeof common / sizeof common[0]; i++)
-        rc = add_crc(kvtree_get(header->tree, common[i]), &made.layout);
-    if (!rc) rc = add_crc(kvtree_get(header->tree, "CURRENT"), &made.current);
-    if (!rc) rc = add_crc(kvtree_get(header->tree, "PARTNER"), &made.partner);
-    if (rc) return rc;
-    *state = made;
-    return 0;
+        rc = add_crc(kvtree_get(header->tree, common[i]), &state->layout);
+    for (int d = 0; !rc && d <= header->shape.failures; d++)
+        rc = add_crc(redset_header_list(header->tree, d), &state->list[d]);
+    return rc;
+}
+
+void redset_header_lengths(const redset_header *header, uint64_t length[])
+{
+    int members = header->shape.members, member = header->layout.place.member;
+    bool copies = header->shape.scheme == REDSET_PARTNER;
+    for (int i = 0; i < members; i++)
+        length[i] = copies ? 0 : header->chunk;
+    for (int d = 0; copies && d <= header->shape.failures; d++)
+        length[(member + members - d) % members] = header->list[d].size;
 }
 
 redset_header *redset_header_free(redset_header *header)
@@ -194,8 +263,9 @@ redset_header *redset_header_free(redset_header *header)
     if (!header) return NULL;
     kvtree_delete(&header->tree);
     redset_layout_done(&header->layout);
-    redset_list_done(&header->current);
-    redset_list_done(&header->partner);
+    for (int d = 0; header->list && d <= header->shape.failures; d++)
+        redset_list_done(&header->list[d]);
+    free(header->list);
     free(header);
     return NULL;
 }

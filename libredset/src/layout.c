@@ -2,6 +2,7 @@
 /* A set as headers and messages describe it:
  *
  *     TYPE / <scheme>
+ *     FAILURES / <members that may be lost>      (PARTNER and RS)
  *     RANKS / <size of the communicator>
  *     GROUP / RANKS / <members>, ID / <lowest rank>, GROUPS / <sets>, INDEX / <set>,
  *             RANK / <member> / <rank>
@@ -33,9 +34,17 @@ static int group_to_tree(const redset_layout *layout, kvtree *group)
     return 0;
 }
 
+/* For the others the scheme tells. */
+static bool has_failures(redset_scheme scheme)
+{
+    return scheme == REDSET_PARTNER || scheme == REDSET_RS;
+}
+
 int redset_layout_to_tree(const redset_layout *layout, kvtree *tree)
 {
     int rc = kvtree_util_set_str(tree, "TYPE", redset_scheme_name(layout->place.scheme));
+    if (!rc && has_failures(layout->place.scheme))
+        rc = kvtree_util_set_int(tree, "FAILURES", layout->place.failures);
     if (!rc) rc = kvtree_util_set_int(tree, "RANKS", layout->ranks);
     kvtree *group = rc ? NULL : kvtree_set(tree, "GROUP", NULL);
     return group ? group_to_tree(layout, group) : -ENOMEM;
@@ -52,6 +61,19 @@ static int get_int(const kvtree *tree, const char *key, int low, int high, int *
         return err_set(err, -EBADMSG, "%s is %d, not %d to %d", key, read, low, high);
     *value = read;
     return 0;
+}
+
+static int get_failures(const kvtree *tree, redset_place *place, char *err)
+{
+    int rc = 0;
+    place->failures = place->scheme == REDSET_XOR;
+    if (has_failures(place->scheme))
+        rc = get_int(tree, "FAILURES", 1, place->members, &place->failures, err);
+    redset_shape shape = redset_shape_of(place);
+    if (!rc && redset_shape_check(&shape) != 0)
+        rc = err_set(err, -EBADMSG, "TYPE %s with %d members of which %d may be lost",
+                     redset_scheme_name(place->scheme), place->members, place->failures);
+    return rc;
 }
 
 static int get_place(const kvtree *tree, redset_layout *layout, char *err)
@@ -72,10 +94,8 @@ static int get_place(const kvtree *tree, redset_layout *layout, char *err)
     if (place->members != redset_members_of(layout->ranks, place->sets, place->set))
         return err_set(err, -EBADMSG, "set %d of %d over %d ranks cannot have %d members",
                        place->set, place->sets, layout->ranks, place->members);
-    if ((place->scheme == REDSET_SINGLE) != (place->members == 1))
-        return err_set(err, -EBADMSG, "TYPE %s with %d members", type, place->members);
     place->member = -1;
-    return 0;
+    return get_failures(tree, place, err);
 }
 
 static int compare_ints(const void *a, const void *b)
@@ -148,8 +168,9 @@ int redset_layout_find(redset_layout *layout, int rank)
 bool redset_layout_equal(const redset_layout *a, const redset_layout *b)
 {
     const redset_place *p = &a->place, *q = &b->place;
-    return a->ranks == b->ranks && p->scheme == q->scheme && p->sets == q->sets &&
-           p->set == q->set && p->id == q->id && p->members == q->members &&
+    return a->ranks == b->ranks && p->scheme == q->scheme && p->failures == q->failures &&
+           p->sets == q->sets && p->set == q->set && p->id == q->id &&
+           p->members == q->members &&
            memcmp(a->members, b->members, (size_t)p->members * sizeof *a->members) == 0;
 }
 

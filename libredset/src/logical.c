@@ -49,6 +49,7 @@ int redset_logical_open(int dir, const redset_list *list, int chunks, uint64_t c
     l->list = list;
     for (int i = 0; i < REDSET_OPEN_FILES; i++)
         l->slots[i].fd = -1;
+    l->chunk_count = chunks;
     l->chunks = calloc((size_t)chunks, sizeof *l->chunks);
     l->segments = calloc((size_t)list->count + (size_t)chunks, sizeof *l->segments);
     if (!l->chunks || !l->segments) {
@@ -159,15 +160,17 @@ int redset_output_write(redset_logical *logical, int chunk, const void *buf, siz
     return done < 0 ? (int)done : 0;
 }
 
-int redset_logical_skim(redset_logical *logical, uint64_t size, size_t piece, char *err)
+int redset_logical_skim(redset_logical *logical, size_t piece, char *err)
 {
-    int rc = 0;
+    ssize_t got = 0;
     unsigned char *buf = malloc(piece);
     if (!buf) return err_sys(err, -ENOMEM, "buffer");
-    for (uint64_t done = 0; !rc && done < size; done += piece)
-        rc = redset_logical_read(logical, 0, buf, piece, err);
+    for (int i = 0; i < logical->chunk_count && got >= 0; i++)
+        do
+            got = pass_all(logical, i, buf, piece, err);
+        while (got > 0);
     free(buf);
-    return rc;
+    return got < 0 ? (int)got : 0;
 }
 
 void redset_logical_crcs(const redset_logical *logical, uint32_t crcs[])

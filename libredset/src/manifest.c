@@ -47,14 +47,14 @@ redset_manifest *redset_manifest_new(const redset_header *header)
 {
     redset_manifest *m = calloc(1, sizeof *m);
     if (!m) return NULL;
-    m->rank = header->current.rank;
+    m->rank = header->list[0].rank;
     m->ranks = header->layout.ranks;
     m->place = header->layout.place;
-    m->file_size = header->size + header->chunk;
+    m->file_size = header->size + header->data;
     m->file_crc = header->crc;
     redset_file_name(&m->place, m->file);
     m->about = copy_tree(kvtree_get(header->tree, "DSET"));
-    if (!m->about || copy_files(&header->current, m) != 0) return redset_manifest_free(m);
+    if (!m->about || copy_files(&header->list[0], m) != 0) return redset_manifest_free(m);
     return m;
 }
 

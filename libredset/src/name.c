@@ -9,7 +9,10 @@
 static const struct {
     redset_scheme scheme;
     const char *name, *suffix;
-} schemes[] = {{REDSET_SINGLE, "SINGLE", "single"}, {REDSET_XOR, "XOR", "xor"}};
+} schemes[] = {{REDSET_SINGLE, "SINGLE", "single"},
+               {REDSET_PARTNER, "PARTNER", "partner"},
+               {REDSET_XOR, "XOR", "xor"},
+               {REDSET_RS, "RS", "rs"}};
 
 enum { SCHEMES = sizeof schemes / sizeof schemes[0] };
 
@@ -42,7 +45,8 @@ int redset_file_name(const redset_place *place, char name[REDSET_NAME_SIZE])
     const char *suffix = suffix_of(place->scheme);
     if (!suffix || place->id < 0) return -EINVAL;
     if (place->member < 0 || place->member >= place->members) return -EINVAL;
-    if ((place->scheme == REDSET_SINGLE) != (place->members == 1)) return -EINVAL;
+    redset_shape shape = redset_shape_of(place);
+    if (redset_shape_check(&shape) != 0) return -EINVAL;
     /* no int has more than ten digits, so that it fits */
     snprintf(name, REDSET_NAME_SIZE, "%d_of_%d_in_%d.%s", place->member + 1,
              place->members, place->id, suffix);

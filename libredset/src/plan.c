@@ -2,48 +2,56 @@
 /* What follows from the losses of a set: a pure function, under MPI and without. */
 #include "src/redset_private.h"
 
-static int count_lost(int members, const redset_state states[], redset_plan *plan)
+size_t redset_state_size(const redset_shape *shape)
 {
-    int lost = 0;
-    for (int i = members - 1; i >= 0; i--)
-        if (states[i].lost) {
-            plan->member = i;
-            lost++;
-        }
-    return lost;
+    return sizeof(redset_state) + ((size_t)shape->failures + 1) * sizeof(uint32_t);
 }
 
-/* 1 when survivors a and b, its right neighbour, tell of two different encodes. */
-static int contradict(const redset_state *a, const redset_state *b)
+const redset_state *redset_state_of(const redset_shape *shape, const void *states,
+                                    int member)
 {
-    if (a->lost || b->lost) return 0;
-    return a->layout != b->layout || a->current != b->partner;
+    return (const void *)((const char *)states +
+                          (size_t)member * redset_state_size(shape));
 }
 
-/* Two survivors on both sides of a lost one are not compared by contradict. */
-static int differ_across(const redset_state *a, const redset_state *b)
+/* Whether all survivors that have the list of member have the same one. */
+static bool agree_on_list(const redset_shape *shape, const void *states, int member)
 {
-    return !a->lost && !b->lost && a->layout != b->layout;
-}
-
-redset_plan redset_plan_make(redset_scheme scheme, int members,
-                             const redset_state states[])
-{
-    redset_plan plan = {.kind = REDSET_PLAN_NOTHING, .member = -1};
-    plan.lost = count_lost(members, states, &plan);
-    if (plan.lost > (scheme == REDSET_XOR ? 1 : 0)) {
-        plan.kind = REDSET_PLAN_HOPELESS;
-        return plan;
+    const uint32_t *first = NULL;
+    for (int d = 0; d <= shape->failures; d++) {
+        int holder = (member + d) % shape->members;
+        const redset_state *state = redset_state_of(shape, states, holder);
+        if (state->lost) continue;
+        if (first && *first != state->list[d]) return false;
+        first = &state->list[d];
     }
-    if (plan.lost) plan.kind = REDSET_PLAN_REBUILD;
-    for (int i = 0; members > 1 && i < members; i++) {
-        const redset_state *next = &states[(i + 1) % members];
-        const redset_state *after = &states[(i + 2) % members];
-        if (contradict(&states[i], next) || differ_across(&states[i], after)) {
-            plan.kind = REDSET_PLAN_MIXED;
-            plan.member = i;
-            return plan;
-        }
+    return true;
+}
+
+/* Whether member, a survivor, is of the same encode as the first one. */
+static bool agree_on_layout(const redset_shape *shape, const void *states, int member)
+{
+    const redset_state *state = redset_state_of(shape, states, member);
+    for (int m = 0; m < member && !state->lost; m++) {
+        const redset_state *first = redset_state_of(shape, states, m);
+        if (!first->lost) return first->layout == state->layout;
     }
+    return true;
+}
+
+redset_plan redset_plan_make(const redset_shape *shape, const void *states,
+                             uint8_t lost[])
+{
+    redset_plan plan = {.kind = REDSET_PLAN_NOTHING};
+    for (int m = 0; m < shape->members; m++) {
+        lost[m] = redset_state_of(shape, states, m)->lost != 0;
+        plan.lost += lost[m];
+    }
+    if (plan.lost)
+        plan.kind =
+            redset_can_rebuild(shape, lost) ? REDSET_PLAN_REBUILD : REDSET_PLAN_HOPELESS;
+    for (int m = 0; m < shape->members && plan.kind != REDSET_PLAN_HOPELESS; m++)
+        if (!agree_on_list(shape, states, m) || !agree_on_layout(shape, states, m))
+            return (redset_plan){REDSET_PLAN_MIXED, plan.lost, m};
     return plan;
 }

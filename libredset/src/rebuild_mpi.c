@@ -10,6 +10,7 @@
 #include "common/io.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
+#include <kvtree/kvtree_util.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,17 +23,18 @@ typedef struct rebuilding {
     int dir;
     redset_header *header; /* own; on a lost member made from those of its neighbours */
     char lost[ERRTEXT_SIZE];
+    redset_shape shape;
     redset_plan plan;
+    uint8_t *is_lost; /* one of each member, when there is a plan */
     redset_manifest *manifest;
     redset_flows *flows;
     redset_streams streams;
     redset_store store;
 } rebuilding;
 
-static bool is_root(const rebuilding *r)
+static bool is_lost(const rebuilding *r)
 {
-    return r->plan.kind == REDSET_PLAN_REBUILD &&
-           r->plan.member == r->set->layout.place.member;
+    return r->is_lost[r->set->layout.place.member];
 }
 
 /* ---- what is there ---- */
@@ -41,7 +43,7 @@ static int check_own(rebuilding *r, char *why)
 {
     int rc = redset_header_read(r->dir, r->name, &r->header, why);
     if (rc) return rc;
-    if (r->header->current.rank != r->set->rank ||
+    if (r->header->list[0].rank != r->set->rank ||
         !redset_layout_equal(&r->header->layout, &r->set->layout))
         return err_set(why, -EBADMSG, "%s is of another set", r->name);
     return redset_verify(r->dir, r->name, r->header, why);
@@ -50,7 +52,6 @@ static int check_own(rebuilding *r, char *why)
 /* Fills state. A loss is no failure; it is explained in r->lost. */
 static int inspect(rebuilding *r, const char *folder, redset_state *state, char *text)
 {
-    memset(state, 0, sizeof *state);
     int rc = beneath_open_folder(folder, &r->dir, text);
     if (!rc) rc = redset_file_name(&r->set->layout.place, r->name);
     if (rc) return rc;
@@ -82,19 +83,19 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
 
 /* Collective over a set that lost too much: names the lost, and says of the first ones
  * what happened to them. */
-static void explain_loss(const rebuilding *r, const redset_state states[], char *text)
+static void explain_loss(const rebuilding *r, char *text)
 {
     const redset_layout *layout = &r->set->layout;
     int named = 0, explained = 0;
     err_set(text, 0, "set %d (%s over %d ranks) lost", layout->place.id,
             redset_scheme_name(layout->place.scheme), layout->place.members);
     for (int i = 0; i < layout->place.members && named < NAMED; i++)
-        if (states[i].lost)
+        if (r->is_lost[i])
             append(text, "%s %d (rank %d)", named++ ? "," : " members", i,
                    layout->members[i]);
     if (r->plan.lost > named) append(text, " and %d more", r->plan.lost - named);
     for (int i = 0; i < layout->place.members && explained < EXPLAINED; i++) {
-        if (!states[i].lost) continue;
+        if (!r->is_lost[i]) continue;
         char reason[REASON_SIZE] = "";
         snprintf(reason, sizeof reason, "%.*s", REASON_SIZE - 1, r->lost);
         MPI_Bcast(reason, REASON_SIZE, MPI_CHAR, i, r->set->set);
@@ -107,17 +108,17 @@ static void explain_loss(const rebuilding *r, const redset_state states[], char 
 static int judge(rebuilding *r, const redset_state *own, redset_state *states, char *text)
 {
     const redset_layout *layout = &r->set->layout;
-    MPI_Allgather(own, (int)sizeof *own, MPI_BYTE, states, (int)sizeof *own, MPI_BYTE,
-                  r->set->set);
-    r->plan = redset_plan_make(layout->place.scheme, layout->place.members, states);
+    int size = (int)redset_state_size(&r->shape);
+    MPI_Allgather(own, size, MPI_BYTE, states, size, MPI_BYTE, r->set->set);
+    r->plan = redset_plan_make(&r->shape, states, r->is_lost);
     if (r->plan.kind == REDSET_PLAN_HOPELESS) {
-        explain_loss(r, states, text);
+        explain_loss(r, text);
         return REDSET_UNRECOVERABLE;
     }
     if (r->plan.kind == REDSET_PLAN_MIXED)
         return err_set(text, REDSET_UNRECOVERABLE,
                        "set %d (%s over %d ranks) has redundancy files of different "
-                       "encodes, at member %d (rank %d) and its right neighbours",
+                       "encodes: they disagree on member %d (rank %d)",
                        layout->place.id, redset_scheme_name(layout->place.scheme),
                        layout->place.members, r->plan.member,
                        layout->members[r->plan.member]);
@@ -127,78 +128,116 @@ static int judge(rebuilding *r, const redset_state *own, redset_state *states, c
 /* Collective: the same verdict on all ranks, before anything is changed. */
 static int plan(rebuilding *r, const char *folder, char *text)
 {
-    redset_state own = {0};
-    redset_state *states = calloc((size_t)r->set->layout.place.members, sizeof *states);
-    int rc = states ? inspect(r, folder, &own, text)
-                    : err_sys(text, -ENOMEM, "states of members");
+    size_t members = (size_t)r->shape.members, size = redset_state_size(&r->shape);
+    redset_state *own = calloc(1, size), *states = calloc(members, size);
+    r->is_lost = calloc(members, 1);
+    int rc = own && states && r->is_lost ? inspect(r, folder, own, text)
+                                         : err_sys(text, -ENOMEM, "states of members");
     rc = agree(r->set->comm, rc, text);
-    if (!rc) rc = agree(r->set->comm, judge(r, &own, states, text), text);
+    if (!rc) rc = agree(r->set->comm, judge(r, own, states, text), text);
+    free(own);
     free(states);
     return rc;
 }
 
-/* ---- the lost header ---- */
+/* ---- the lost headers ---- */
 
-/* Puts the lost member's header together: all but the lists from the right neighbour's
- * header, whose PARTNER it once was; the left neighbour's list becomes its PARTNER. */
-static int make_header(rebuilding *r, const kvtree *right, const kvtree *left, char *text)
+/* Copies what a list's holder knows of it to the message for a lost member: the list
+ * below its distance from there; with the member's own, all that headers have in common.
+ */
+static int add_list(const rebuilding *r, kvtree *message, int lost, int distance)
 {
-    redset_header *theirs, *made;
-    kvtree *copy = kvtree_new();
-    if (!copy || kvtree_merge(copy, right) != 0) {
-        kvtree_delete(&copy);
-        return err_sys(text, -ENOMEM, "header");
-    }
-    int rc = redset_header_parse(copy, &theirs, text);
-    if (rc) return err_wrap(text, rc, "header of the right neighbour");
-    kvtree *tree =
-        redset_header_build(&r->set->layout, theirs->chunk, kvtree_get(right, "DSET"),
-                            kvtree_get(right, "PARTNER"), left);
-    redset_header_free(theirs);
-    if (!tree) return err_sys(text, -ENOMEM, "header");
-    rc = redset_header_parse(tree, &made, text);
-    if (rc) return err_wrap(text, rc, "header from the neighbours");
-    r->header = made;
-    if (made->current.rank == r->set->rank) return 0;
-    return err_set(text, -EBADMSG, "neighbours kept the list of rank %d",
-                   made->current.rank);
+    char key[16];
+    const kvtree *header = r->header->tree;
+    int members = r->shape.members;
+    int owner = (lost + members - distance) % members;
+    int own = (r->set->layout.place.member + members - owner) % members;
+    snprintf(key, sizeof key, "%d", distance);
+    kvtree *list = kvtree_set(message, key, NULL), *about = NULL;
+    if (!list || kvtree_merge(list, redset_header_list(header, own)) != 0) return -ENOMEM;
+    if (distance > 0) return 0;
+    about = kvtree_set(message, "DSET", NULL);
+    if (!about || kvtree_merge(about, kvtree_get(header, "DSET")) != 0) return -ENOMEM;
+    return kvtree_util_set_bytecount(message, "CHUNK", r->header->chunk);
 }
 
-/* Between the lost member and its neighbours, which in a set of two are the same. */
-static int pass_header(rebuilding *r, char *text)
+/* Addresses the lists that this survivor is to give to a lost member. */
+static int address_lists(const rebuilding *r, kvtree *send, int lost)
 {
-    const redset_place *place = &r->set->layout.place;
-    MPI_Comm comm = r->set->set;
-    int root = r->plan.member, first = 0, second = 0;
-    int right = (root + 1) % place->members;
-    int left = (root + place->members - 1) % place->members;
-    /* a failed send still tells the other side, which waits for both */
-    if (place->member == right) first = kvtree_send(r->header->tree, root, comm);
-    if (place->member == left)
-        second = kvtree_send(kvtree_get(r->header->tree, "CURRENT"), root, comm);
-    if (first || second) return err_sys(text, first ? first : second, "send header");
-    if (place->member != root) return 0;
-    kvtree *from_right = kvtree_new(), *from_left = kvtree_new();
-    first = kvtree_recv(from_right, right, comm);
-    second = kvtree_recv(from_left, left, comm);
-    int rc = first ? first : second;
-    rc = rc ? err_sys(text, rc, "receive header")
-            : make_header(r, from_right, from_left, text);
-    kvtree_delete(&from_right);
-    kvtree_delete(&from_left);
+    char to[16];
+    int members = r->shape.members, rc = 0;
+    snprintf(to, sizeof to, "%d", lost);
+    for (int d = 0; d <= r->shape.failures && !rc; d++) {
+        int owner = (lost + members - d) % members;
+        int holder = redset_list_holder(&r->shape, r->is_lost, owner);
+        if (holder != r->set->layout.place.member) continue;
+        kvtree *message = kvtree_get(send, to);
+        if (!message) message = kvtree_set(send, to, NULL);
+        rc = message ? add_list(r, message, lost, d) : -ENOMEM;
+    }
+    return rc;
+}
+
+/* Takes the lists out of the answers, and what came with the first one. */
+static int make_tree(const rebuilding *r, kvtree *answers, kvtree **lists, kvtree **tree)
+{
+    unsigned long chunk = 0;
+    const kvtree *about = NULL;
+    for (kvtree_elem *e = kvtree_elem_first(answers); e; e = kvtree_elem_next(e)) {
+        kvtree *answer = kvtree_elem_hash(e);
+        for (int d = 0; d <= r->shape.failures; d++) {
+            char key[16];
+            snprintf(key, sizeof key, "%d", d);
+            if (kvtree_get(answer, key)) lists[d] = kvtree_get(answer, key);
+        }
+        if (kvtree_util_get_bytecount(answer, "CHUNK", &chunk) == 0)
+            about = kvtree_get(answer, "DSET");
+    }
+    *tree = redset_header_build(&r->set->layout, chunk, about, lists);
+    return *tree ? 0 : -ENOMEM;
+}
+
+/* A lost member's header from the answers of survivors. */
+static int make_header(rebuilding *r, kvtree *answers, char *text)
+{
+    kvtree *tree = NULL;
+    kvtree **lists = calloc((size_t)r->shape.failures + 1, sizeof *lists);
+    int rc = lists ? make_tree(r, answers, lists, &tree) : -ENOMEM;
+    free(lists);
+    if (rc) return err_sys(text, rc, "header");
+    rc = redset_header_parse(tree, &r->header, text);
+    if (rc) return err_wrap(text, rc, "header from the neighbours");
+    if (r->header->list[0].rank == r->set->rank) return 0;
+    return err_set(text, -EBADMSG, "neighbours kept the list of rank %d",
+                   r->header->list[0].rank);
+}
+
+/* Collective over the set: survivors tell the lost members what they had. */
+static int pass_headers(rebuilding *r, char *text)
+{
+    kvtree *send = kvtree_new(), *answers = kvtree_new();
+    int addressed = send && answers ? 0 : -ENOMEM;
+    for (int m = 0; m < r->shape.members && !addressed && !is_lost(r); m++)
+        if (r->is_lost[m]) addressed = address_lists(r, send, m);
+    int rc = kvtree_exchange(send, answers, r->set->set);
+    if (!rc) rc = addressed;
+    if (rc) err_sys(text, rc, "exchange headers");
+    if (!rc && is_lost(r)) rc = make_header(r, answers, text);
+    kvtree_delete(&send);
+    kvtree_delete(&answers);
     return rc;
 }
 
 /* ---- the data ---- */
 
 /* What a lost member writes to. */
-static int begin_lost(rebuilding *r, const redset_shape *shape, char *text)
+static int begin_lost(rebuilding *r, char *text)
 {
     const redset_header *h = r->header;
     redset_streams *s = &r->streams;
-    int rc = redset_streams_init(shape, h->chunk, s, text);
+    int rc = redset_streams_init(h, s, text);
     if (!rc)
-        rc = redset_output_create(r->dir, &h->current, s->data, h->chunk, &s->logical,
+        rc = redset_output_create(r->dir, &h->list[0], s->data, s->chunk, &s->logical,
                                   text);
     if (!rc) rc = redset_store_begin(r->dir, r->name, h->tree, &r->store, text);
     s->store = &r->store;
@@ -212,32 +251,27 @@ static int begin_survivor(rebuilding *r, char *text)
     redset_streams *s = &r->streams;
     int rc = redset_streams_open(r->dir, r->name, h, s, text);
     return rc ? rc
-              : redset_logical_open(r->dir, &h->current, s->data, h->chunk, &s->logical,
+              : redset_logical_open(r->dir, &h->list[0], s->data, s->chunk, &s->logical,
                                     text);
 }
 
 static int begin(rebuilding *r, char *text)
 {
-    redset_shape shape = redset_shape_of(&r->set->layout.place);
-    uint8_t *lost = calloc((size_t)shape.members, 1);
-    uint64_t *length = calloc((size_t)shape.members, sizeof *length);
-    int rc = lost && length ? 0 : err_sys(text, -ENOMEM, "%d members", shape.members);
-    for (int i = 0; !rc && i < shape.members; i++) {
-        lost[i] = i == r->plan.member;
-        length[i] = r->header->chunk;
-    }
-    if (!rc) rc = redset_flows_new(r->set, &shape, lost, length, &r->flows, text);
-    free(lost);
+    uint64_t *length = calloc((size_t)r->shape.members, sizeof *length);
+    if (!length) return err_sys(text, -ENOMEM, "%d members", r->shape.members);
+    redset_header_lengths(r->header, length);
+    int rc = redset_flows_new(r->set, &r->shape, r->is_lost, length, &r->flows, text);
     free(length);
     if (rc) return rc;
-    return is_root(r) ? begin_lost(r, &shape, text) : begin_survivor(r, text);
+    return is_lost(r) ? begin_lost(r, text) : begin_survivor(r, text);
 }
 
 /* A survivor: what was read on the way is still what was verified at the start, so that
  * the lost member's new parity, for which no checksum was kept, is right as well. */
-static int complete_survivor(const rebuilding *r, char *text)
+static int complete_survivor(rebuilding *r, char *text)
 {
-    int rc = redset_logical_verify(r->streams.logical, text);
+    int rc = redset_streams_skim(&r->streams, r->set->piece, text);
+    if (!rc) rc = redset_logical_verify(r->streams.logical, text);
     if (rc || redset_streams_crc(&r->streams) == r->header->crc) return rc;
     return err_set(text, -EBADMSG, "%s changed while it was read", r->name);
 }
@@ -263,7 +297,7 @@ static int make_manifest(rebuilding *r, char *text)
 /* The redundancy file comes last: while it is missing, the member counts as lost. */
 static int commit(rebuilding *r, char *text)
 {
-    if (!is_root(r)) return 0;
+    if (!is_lost(r)) return 0;
     int rc = redset_output_commit(r->streams.logical, text);
     return rc ? rc : redset_store_commit(&r->store, text);
 }
@@ -273,15 +307,15 @@ static int run(rebuilding *r, char *text)
 {
     const redset *set = r->set;
     bool busy = r->plan.kind == REDSET_PLAN_REBUILD;
-    int rc = agree(set->comm, busy ? pass_header(r, text) : 0, text);
+    int rc = agree(set->comm, busy ? pass_headers(r, text) : 0, text);
     if (!rc) rc = agree(set->comm, busy ? begin(r, text) : 0, text);
     if (rc) return rc;
     if (busy) rc = redset_flows_run(r->flows, &r->streams, text);
-    if (!rc && busy && !is_root(r)) rc = complete_survivor(r, text);
+    if (!rc && busy && !is_lost(r)) rc = complete_survivor(r, text);
     /* a failed survivor is the cause of wrong sums: its word comes before the root's */
     rc = agree(set->comm, rc, text);
     if (rc) return rc;
-    if (is_root(r)) rc = complete_root(r, text);
+    if (is_lost(r)) rc = complete_root(r, text);
     if (!rc) rc = make_manifest(r, text);
     rc = agree(set->comm, rc, text);
     return rc ? rc : agree(set->comm, commit(r, text), text);
@@ -293,6 +327,7 @@ static void finish(rebuilding *r)
     redset_flows_free(r->flows);
     redset_streams_done(&r->streams);
     redset_header_free(r->header);
+    free(r->is_lost);
     redset_manifest_free(r->manifest);
     io_close(&r->dir);
 }
@@ -302,11 +337,12 @@ int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
 {
     char text[ERRTEXT_SIZE] = "";
     rebuilding r = {.set = set, .dir = -1, .streams = {.fd = -1}};
+    r.shape = redset_shape_of(&set->layout.place);
     int rc = plan(&r, folder, text);
     if (!rc) rc = run(&r, text);
     if (!rc) {
         *manifest = r.manifest;
-        *rebuilt = is_root(&r);
+        *rebuilt = is_lost(&r);
         r.manifest = NULL;
     }
     finish(&r);

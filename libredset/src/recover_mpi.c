@@ -37,8 +37,8 @@ static int find_header(search *s, const char *folder, const char *file, char *te
     if (s->header->layout.ranks != s->set->layout.ranks)
         return err_set(text, REDSET_UNRECOVERABLE, "%s is of a run with %d ranks, not %d",
                        file, s->header->layout.ranks, s->set->layout.ranks);
-    if (s->header->current.rank != s->set->rank) {
-        err_set(s->lost, 0, "%s belongs to rank %d", file, s->header->current.rank);
+    if (s->header->list[0].rank != s->set->rank) {
+        err_set(s->lost, 0, "%s belongs to rank %d", file, s->header->list[0].rank);
         s->header = redset_header_free(s->header);
     }
     return 0;

@@ -41,8 +41,10 @@ static int check_config(const redset_config *config, char *text)
 {
     if (!redset_scheme_name(config->scheme))
         return err_set(text, -EINVAL, "unknown redundancy scheme %d", config->scheme);
-    if (config->scheme == REDSET_XOR && config->set_size < 2)
+    if (config->scheme != REDSET_SINGLE && config->set_size < 2)
         return err_set(text, -EINVAL, "set size %d is less than 2", config->set_size);
+    if (config->failures < 0)
+        return err_set(text, -EINVAL, "%d members that may be lost", config->failures);
     if (config->piece > LARGEST_PIECE)
         return err_set(text, -EINVAL, "pieces of %zu bytes are too large", config->piece);
     if (!config->failure_group)
@@ -56,16 +58,19 @@ static int check_config(const redset_config *config, char *text)
 /* All ranks want the same; the result is the same on all. */
 static int check_equal(MPI_Comm comm, const redset_config *config, char *text)
 {
-    long long mine[6] = {(long long)config->scheme, config->set_size,
-                         (long long)config->piece},
-              most[6];
-    for (int i = 0; i < 3; i++)
-        mine[3 + i] = -mine[i];
-    MPI_Allreduce(mine, most, 6, MPI_LONG_LONG, MPI_MAX, comm);
-    for (int i = 0; i < 3; i++)
-        if (most[i] != -most[3 + i])
+    enum { COUNT = 5 };
+    long long mine[2 * COUNT] = {(long long)config->scheme, config->set_size,
+                                 config->failures, (long long)config->piece,
+                                 (long long)config->memory},
+                       most[2 * COUNT];
+    for (int i = 0; i < COUNT; i++)
+        mine[COUNT + i] = -mine[i];
+    MPI_Allreduce(mine, most, 2 * COUNT, MPI_LONG_LONG, MPI_MAX, comm);
+    for (int i = 0; i < COUNT; i++)
+        if (most[i] != -most[COUNT + i])
             return err_set(text, -EINVAL,
-                           "ranks differ in redundancy scheme, set size or piece");
+                           "ranks differ in redundancy scheme, set size, failures, piece "
+                           "or memory");
     return 0;
 }
 
@@ -101,6 +106,19 @@ static int gather_members(redset *set, char *text)
     return 0;
 }
 
+/* What a set of that size can do. */
+static int choose_scheme(redset_place *place, const redset_config *config, char *text)
+{
+    int wanted = config->failures && config->scheme != REDSET_XOR ? config->failures : 1;
+    place->scheme = place->members == 1 ? REDSET_SINGLE : config->scheme;
+    place->failures = wanted < place->members ? wanted : place->members - 1;
+    if (place->scheme == REDSET_SINGLE) place->failures = 0;
+    redset_shape shape = redset_shape_of(place);
+    if (redset_shape_check(&shape) == 0) return 0;
+    return err_set(text, -EINVAL, "a set of %d members is too large for RS: at most %d",
+                   place->members, REDSET_RS_MEMBERS_MAX);
+}
+
 static int create(redset *set, const redset_config *config, char *text)
 {
     redset_place *place = &set->layout.place;
@@ -109,10 +127,12 @@ static int create(redset *set, const redset_config *config, char *text)
     int position = find_position(set, config->failure_group, &largest);
     int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;
     rc = redset_choose(set->layout.ranks, largest, set_size, position, place);
-    rc = agree(set->comm, rc ? err_sys(text, rc, "choose a set") : 0, text);
+    if (rc) err_sys(text, rc, "choose a set");
+    if (!rc) rc = choose_scheme(place, config, text);
+    rc = agree(set->comm, rc, text);
     if (rc) return rc;
-    place->scheme = place->members == 1 ? REDSET_SINGLE : config->scheme;
     if (config->piece) set->piece = config->piece;
+    if (config->memory) set->memory = config->memory;
     return gather_members(set, text);
 }
 

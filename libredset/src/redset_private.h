@@ -32,29 +32,34 @@ int redset_members_of(int procs, int sets, int set);
 
 /* ---- plan.c ---- */
 
-/* What one member of a set knows of itself. */
+/* What one member of a set knows of itself, in checksums. */
 typedef struct redset_state {
-    int lost;         /* something is missing or damaged; the rest is 0 then */
-    uint32_t layout;  /* checksum of all that headers of a set have in common */
-    uint32_t current; /* checksum of the list of its files */
-    uint32_t partner; /* checksum of its copy of the left neighbour's list */
+    uint32_t lost;   /* 1: something is missing or damaged; the rest is 0 then */
+    uint32_t layout; /* all that headers of a set have in common */
+    uint32_t list[]; /* that of its files, and those of its `failures` left neighbours */
 } redset_state;
+
+/* Bytes of a state, and that of a member among those of a set, one behind the other. */
+size_t redset_state_size(const redset_shape *shape);
+const redset_state *redset_state_of(const redset_shape *shape, const void *states,
+                                    int member);
 
 typedef enum redset_plan_kind {
     REDSET_PLAN_NOTHING,  /* all is there */
-    REDSET_PLAN_REBUILD,  /* rebuild .member from all others */
+    REDSET_PLAN_REBUILD,  /* the lost members can be rebuilt from the others */
     REDSET_PLAN_HOPELESS, /* more is lost than can be rebuilt */
-    REDSET_PLAN_MIXED     /* .member and one of the next two are of different encodes */
+    REDSET_PLAN_MIXED     /* survivors tell of different encodes */
 } redset_plan_kind;
 
 typedef struct redset_plan {
     redset_plan_kind kind;
     int lost;   /* number of lost members */
-    int member; /* the first of them; -1 for none */
+    int member; /* MIXED: one on which survivors disagree */
 } redset_plan;
 
-redset_plan redset_plan_make(redset_scheme scheme, int members,
-                             const redset_state states[]);
+/* Fills lost[members] with 1 for lost members and 0 for others. */
+redset_plan redset_plan_make(const redset_shape *shape, const void *states,
+                             uint8_t lost[]);
 
 /* ---- list.c: the files of one process ---- */
 
@@ -108,17 +113,23 @@ void redset_layout_done(redset_layout *layout);
 typedef struct redset_header {
     kvtree *tree; /* the whole, owner of all strings in the lists */
     redset_layout layout;
-    uint64_t chunk; /* bytes of redundancy data */
-    uint32_t crc;   /* their CRC32 */
-    redset_list current, partner;
-    uint64_t size; /* bytes of the header in its file */
+    redset_shape shape;
+    uint64_t chunk;    /* bytes of a chunk; 0 where data is not cut (SINGLE, PARTNER) */
+    uint64_t data;     /* bytes of redundancy data */
+    uint32_t crc;      /* their CRC32 */
+    redset_list *list; /* of the files of this process, and of shape.failures left
+                        * neighbours, the nearest one first */
+    uint64_t size;     /* bytes of the header in its file */
 } redset_header;
 
-/* Puts a header together, always in the same order; partner is NULL in a set of one. The
- * lists and about are copied. NULL without memory. */
+/* The tree of the list of a neighbour at a distance, 0 for the process itself; NULL: it
+ * is not there. */
+kvtree *redset_header_list(const kvtree *header, int distance);
+
+/* Puts a header together, always in the same order. lists has failures + 1 trees, as in
+ * redset_header; they and about are copied. NULL without memory. */
 kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk,
-                            const kvtree *about, const kvtree *current,
-                            const kvtree *partner);
+                            const kvtree *about, kvtree *const lists[]);
 
 /* Takes tree, also on failure, and checks everything in it; -EBADMSG. */
 int redset_header_parse(kvtree *tree, redset_header **header, char *err);
@@ -127,8 +138,13 @@ int redset_header_parse(kvtree *tree, redset_header **header, char *err);
  * length. */
 int redset_header_read(int dir, const char *name, redset_header **header, char *err);
 
-/* Checksums that tell whether headers belong together; the lost flag is 0. */
+/* Checksums that tell whether headers belong together; the lost flag is 0. state has room
+ * for redset_state_size(&header->shape). */
 int redset_header_state(const redset_header *header, redset_state *state);
+
+/* Bytes that flow i moves of each stream, for all flows in which the member of header
+ * takes part: length[shape.members]. */
+void redset_header_lengths(const redset_header *header, uint64_t length[]);
 
 redset_header *redset_header_free(redset_header *header);
 
@@ -168,6 +184,7 @@ typedef struct redset_logical {
     const redset_list *list;
     size_t segment_count;
     redset_segment *segments;
+    int chunk_count;
     redset_chunk *chunks; /* how far each is */
     redset_slot slots[REDSET_OPEN_FILES];
     uint64_t clock;
@@ -190,9 +207,8 @@ int redset_logical_read(redset_logical *logical, int chunk, void *buf, size_t si
  * list says any more; otherwise fills crcs[list->count]. */
 int redset_logical_finish(redset_logical *logical, uint32_t crcs[], char *err);
 
-/* Reads all size bytes of a logical file in one chunk, piece by piece, for its checksums.
- */
-int redset_logical_skim(redset_logical *logical, uint64_t size, size_t piece, char *err);
+/* Reads what was not read so far, piece by piece, for the checksums. */
+int redset_logical_skim(redset_logical *logical, size_t piece, char *err);
 
 /* Removes temporary files that did not get their names; NULL is fine; returns NULL. */
 redset_logical *redset_logical_free(redset_logical *logical);
@@ -258,6 +274,7 @@ typedef struct redset_part {
  */
 typedef struct redset_streams {
     int data, parts;         /* numbers of data and redundancy streams */
+    uint64_t chunk;          /* bytes of a data stream */
     redset_logical *logical; /* the data, to be read or written; freed with this */
     int fd;                  /* the file with redundancy data to be read, closed ... */
     uint64_t start;          /* ... with this, and where the data begins; or ... */
@@ -265,9 +282,8 @@ typedef struct redset_streams {
     redset_part *part;
 } redset_streams;
 
-/* Redundancy streams of chunk bytes; nothing is open. */
-int redset_streams_init(const redset_shape *shape, uint64_t chunk,
-                        redset_streams *streams, char *err);
+/* Those that header tells of; nothing is open. */
+int redset_streams_init(const redset_header *header, redset_streams *streams, char *err);
 
 /* Those of the redundancy file name below dir, to be read. */
 int redset_streams_open(int dir, const char *name, const redset_header *header,
@@ -280,6 +296,9 @@ int redset_streams_read(redset_streams *streams, int stream, void *buf, size_t s
                         char *err);
 int redset_streams_write(redset_streams *streams, int stream, const void *buf,
                          size_t size, char *err);
+
+/* Reads what was not read so far of all streams, piece by piece, for the checksums. */
+int redset_streams_skim(redset_streams *streams, size_t piece, char *err);
 
 /* The checksum of all redundancy data, when it went through. */
 uint32_t redset_streams_crc(const redset_streams *streams);

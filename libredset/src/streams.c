@@ -13,26 +13,31 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-int redset_streams_init(const redset_shape *shape, uint64_t chunk,
-                        redset_streams *streams, char *err)
+int redset_streams_init(const redset_header *header, redset_streams *streams, char *err)
 {
-    size_t count = (size_t)shape->failures;
-    redset_part *part = calloc(count + 1, sizeof *part);
-    if (!part) return err_sys(err, -ENOMEM, "%zu parts of redundancy data", count);
-    for (size_t i = 0; i < count; i++)
-        part[i] = (redset_part){.offset = i * chunk, .length = chunk};
-    *streams = (redset_streams){.data = redset_data_streams(shape),
-                                .parts = shape->failures,
+    int parts = header->shape.failures;
+    uint64_t offset = 0;
+    redset_part *part = calloc((size_t)parts + 1, sizeof *part);
+    if (!part) return err_sys(err, -ENOMEM, "%d parts of redundancy data", parts);
+    for (int i = 0; i < parts; i++) {
+        bool copy = header->shape.scheme == REDSET_PARTNER;
+        part[i].offset = offset;
+        part[i].length = copy ? header->list[i + 1].size : header->chunk;
+        offset += part[i].length;
+    }
+    *streams = (redset_streams){.data = redset_data_streams(&header->shape),
+                                .parts = parts,
                                 .part = part,
                                 .fd = -1};
+    streams->chunk =
+        redset_chunk_size(&header->shape, 1) ? header->chunk : header->list[0].size;
     return 0;
 }
 
 int redset_streams_open(int dir, const char *name, const redset_header *header,
                         redset_streams *streams, char *err)
 {
-    redset_shape shape = redset_shape_of(&header->layout.place);
-    int rc = redset_streams_init(&shape, header->chunk, streams, err);
+    int rc = redset_streams_init(header, streams, err);
     if (rc) return rc;
     streams->start = header->size;
     rc = beneath_open(dir, name, O_RDONLY, 0, &streams->fd, err);
@@ -79,6 +84,31 @@ int redset_streams_write(redset_streams *streams, int stream, const void *buf,
         redset_store_write(streams->store, part->offset + part->done, buf, size, err);
     if (!rc) count_bytes(part, buf, size);
     return rc;
+}
+
+static int skim_part(redset_streams *streams, int i, unsigned char *buf, size_t piece,
+                     char *err)
+{
+    int rc = 0;
+    const redset_part *part = &streams->part[i];
+    while (!rc && part->done < part->length) {
+        uint64_t left = part->length - part->done;
+        size_t n = left < piece ? (size_t)left : piece;
+        rc = redset_streams_read(streams, streams->data + i, buf, n, err);
+    }
+    return rc;
+}
+
+int redset_streams_skim(redset_streams *streams, size_t piece, char *err)
+{
+    int rc = 0;
+    unsigned char *buf = malloc(piece);
+    if (!buf) return err_sys(err, -ENOMEM, "buffer");
+    for (int i = 0; i < streams->parts && !rc; i++)
+        rc = skim_part(streams, i, buf, piece, err);
+    free(buf);
+    return !rc && streams->logical ? redset_logical_skim(streams->logical, piece, err)
+                                   : rc;
 }
 
 uint32_t redset_streams_crc(const redset_streams *streams)

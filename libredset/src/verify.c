@@ -31,27 +31,9 @@ static int verify_files(int dir, const redset_list *list, char *err)
     redset_logical *logical;
     int rc = redset_logical_open(dir, list, 1, list->size, &logical, err);
     if (rc) return rc;
-    rc = redset_logical_skim(logical, list->size, REDSET_PIECE, err);
+    rc = redset_logical_skim(logical, REDSET_PIECE, err);
     if (!rc) rc = redset_logical_verify(logical, err);
     redset_logical_free(logical);
-    return rc;
-}
-
-/* Reads all redundancy data. */
-static int skim_data(redset_streams *streams, char *err)
-{
-    int rc = 0;
-    unsigned char *buf = malloc(REDSET_PIECE);
-    if (!buf) return err_sys(err, -ENOMEM, "buffer");
-    for (int i = 0; i < streams->parts; i++) {
-        redset_part *part = &streams->part[i];
-        while (!rc && part->done < part->length) {
-            uint64_t left = part->length - part->done;
-            size_t n = left < REDSET_PIECE ? (size_t)left : REDSET_PIECE;
-            rc = redset_streams_read(streams, streams->data + i, buf, n, err);
-        }
-    }
-    free(buf);
     return rc;
 }
 
@@ -60,7 +42,7 @@ static int verify_data(int dir, const char *name, const redset_header *header, c
     redset_streams streams;
     int rc = redset_streams_open(dir, name, header, &streams, err);
     if (rc) return rc;
-    rc = skim_data(&streams, err);
+    rc = redset_streams_skim(&streams, REDSET_PIECE, err);
     uint32_t crc = redset_streams_crc(&streams);
     redset_streams_done(&streams);
     if (rc) return err_wrap(err, rc, "%s", name);
@@ -71,6 +53,6 @@ static int verify_data(int dir, const char *name, const redset_header *header, c
 
 int redset_verify(int dir, const char *name, const redset_header *header, char *err)
 {
-    int rc = verify_files(dir, &header->current, err);
+    int rc = verify_files(dir, &header->list[0], err);
     return rc ? rc : verify_data(dir, name, header, err);
 }

@@ -15,6 +15,8 @@ enum { JOB_FILES = 40, JOB_PIECE = 4096 };
 typedef struct job {
     MPI_Comm comm;
     int rank, ranks;
+    redset_scheme scheme; /* XOR, unless the test wants another */
+    int failures;
     char root[64], folder[80]; /* of all; of this rank */
     int count;
     redset_file files[JOB_FILES];
@@ -76,6 +78,7 @@ static inline void job_begin(job *j, MPI_Comm comm)
 {
     memset(j, 0, sizeof *j);
     j->comm = comm;
+    j->scheme = REDSET_XOR;
     MPI_Comm_rank(comm, &j->rank);
     MPI_Comm_size(comm, &j->ranks);
     check_folder(j->root);
@@ -119,7 +122,11 @@ static inline int job_create(const job *j, redset_scheme scheme, int set_size,
 {
     char node[32];
     snprintf(node, sizeof node, "node%d", j->rank / together);
-    redset_config config = {scheme, set_size, node, JOB_PIECE};
+    redset_config config = {.scheme = scheme,
+                            .set_size = set_size,
+                            .failure_group = node,
+                            .piece = JOB_PIECE,
+                            .failures = j->failures};
     return redset_create(j->comm, &config, set, err);
 }
 

@@ -36,7 +36,8 @@ static void test_groups(const job *j)
             char node[32], err[REDSET_ERROR_SIZE] = "";
             redset *set = NULL;
             snprintf(node, sizeof node, "n%d", groups[kind]);
-            redset_config config = {REDSET_XOR, set_size, node, 0};
+            redset_config config = {
+                .scheme = REDSET_XOR, .set_size = set_size, .failure_group = node};
             CHECK_INT(redset_create(j->comm, &config, &set, err), 0);
             if (!set) continue;
             check_place(j, redset_get_place(set), groups[kind]);
@@ -62,7 +63,8 @@ static void test_refused_sets(const job *j)
     char longest[3000];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
-    const redset_config good = {REDSET_XOR, 4, "n", 0};
+    const redset_config good = {
+        .scheme = REDSET_XOR, .set_size = 4, .failure_group = "n"};
     redset_config bad = good;
     if (last) bad.scheme = (redset_scheme)0;
     expect_no_set(j, &bad, "scheme");
@@ -178,7 +180,10 @@ static void test_encode(job *j)
             char node[32], err[REDSET_ERROR_SIZE] = "";
             redset *set = NULL;
             snprintf(node, sizeof node, "n%d", j->rank);
-            redset_config config = {REDSET_XOR, set_size, node, pieces[p]};
+            redset_config config = {.scheme = REDSET_XOR,
+                                    .set_size = set_size,
+                                    .failure_group = node,
+                                    .piece = pieces[p]};
             CHECK_INT(redset_create(j->comm, &config, &set, err), 0);
             CHECK_INT(job_encode(j, set, err), 0);
             CHECK_STR(err, "");

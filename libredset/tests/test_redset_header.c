@@ -17,7 +17,7 @@
 enum { CHUNK = 175, RANK = 4 };
 static const char file_name[] = "3_of_4_in_0.xor";
 static int members[] = {0, 2, 4, 6};
-static const redset_layout layout = {8, {REDSET_XOR, 2, 0, 0, 4, 2}, members};
+static const redset_layout layout = {8, {REDSET_XOR, 2, 0, 0, 4, 2, 1}, members};
 
 typedef struct fixture {
     char folder[64];
@@ -46,13 +46,13 @@ static kvtree *make_header(const fixture *f)
         scratch_bytes(bytes, own[i].size, i);
         own[i].crc = (uint32_t)crc32_z(0, bytes, own[i].size);
     }
-    kvtree *current = list_tree(RANK, 3, own), *partner = list_tree(2, 1, theirs);
-    kvtree *header = redset_header_build(&layout, CHUNK, about, current, partner);
+    kvtree *lists[] = {list_tree(RANK, 3, own), list_tree(2, 1, theirs)};
+    kvtree *header = redset_header_build(&layout, CHUNK, about, lists);
     kvtree_util_set_crc32(header, "CRC", crc32_z(0, f->parity, CHUNK));
     kvtree_delete(&meta);
     kvtree_delete(&about);
-    kvtree_delete(&current);
-    kvtree_delete(&partner);
+    kvtree_delete(&lists[0]);
+    kvtree_delete(&lists[1]);
     return header;
 }
 
@@ -296,21 +296,104 @@ static void test_damaged_bytes(void **state)
 static void test_single(void **state)
 {
     int self[] = {3};
-    redset_layout alone = {8, {REDSET_SINGLE, 8, 3, 3, 1, 0}, self};
+    redset_layout alone = {8, {REDSET_SINGLE, 8, 3, 3, 1, 0, 0}, self};
     redset_file files[] = {{.name = "x", .size = 1000000}};
-    kvtree *current = list_tree(3, 1, files);
+    kvtree *current = list_tree(3, 1, files), *lists[] = {current, current};
     char err[REDSET_ERROR_SIZE];
     redset_header *h;
-    kvtree *tree = redset_header_build(&alone, 0, NULL, current, NULL);
+    kvtree *tree = redset_header_build(&alone, 0, NULL, lists);
     assert_int_equal(redset_header_parse(tree, &h, err), 0);
     assert_int_equal(h->layout.place.member, 0);
-    assert_int_equal(h->current.size, 1000000);
+    assert_int_equal(h->list[0].size, 1000000);
     redset_header_free(h);
-    tree = redset_header_build(&alone, 1, NULL, current, NULL);
+    tree = redset_header_build(&alone, 1, NULL, lists);
     assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
-    tree = redset_header_build(&alone, 0, NULL, current, current);
+    alone.place.failures = 1; /* writes a list too many */
+    tree = redset_header_build(&alone, 0, NULL, lists);
     assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
     kvtree_delete(&current);
+}
+
+/* Five members of which two may be lost; no header with it has been in a file. */
+static kvtree *rs_header(redset_scheme scheme, uint64_t chunk)
+{
+    int all[] = {0, 1, 2, 3, 4};
+    const redset_layout five = {5, {scheme, 1, 0, 0, 5, 1, 2}, all};
+    redset_file file = {.name = "x", .size = 300};
+    kvtree *lists[] = {list_tree(1, 1, &file), list_tree(0, 0, NULL),
+                       list_tree(4, 1, &file)};
+    kvtree *tree = redset_header_build(&five, chunk, NULL, lists);
+    for (int i = 0; i < 3; i++)
+        kvtree_delete(&lists[i]);
+    return tree;
+}
+
+static void test_several_lists(void **state)
+{
+    char err[REDSET_ERROR_SIZE];
+    redset_header *h;
+    uint64_t length[5];
+    assert_int_equal(redset_header_parse(rs_header(REDSET_RS, 100), &h, err), 0);
+    assert_int_equal(h->data, 200);
+    assert_int_equal(h->list[0].rank, 1);
+    assert_int_equal(h->list[1].rank, 0);
+    assert_int_equal(h->list[2].rank, 4);
+    redset_header_lengths(h, length);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(length[i], 100);
+    redset_header_free(h);
+
+    assert_int_equal(redset_header_parse(rs_header(REDSET_PARTNER, 0), &h, err), 0);
+    assert_int_equal(h->data, 300); /* nothing of rank 0, all of rank 4 */
+    redset_header_lengths(h, length);
+    assert_int_equal(length[1], 300);
+    assert_int_equal(length[0], 0);
+    assert_int_equal(length[4], 300);
+    redset_header_free(h);
+}
+
+/* Puts value below the keys of path, and sees the header refused with a text. */
+static void expect_lists_refused(redset_scheme scheme, const char *const path[],
+                                 const char *value, const char *text)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_header *h = NULL;
+    kvtree *tree = rs_header(scheme, scheme == REDSET_RS ? 100 : 0), *at = tree;
+    for (; path[0] && path[1]; path++)
+        at = kvtree_get(at, path[0]) ? kvtree_get(at, path[0])
+                                     : kvtree_set(at, path[0], NULL);
+    kvtree_unset(at, path[0]);
+    if (value) kvtree_set_kv(at, path[0], value);
+    assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
+    if (!strstr(err, text)) assert_string_equal(err, text);
+}
+
+#define PATH(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_several_lists_refused(void **state)
+{
+    for (int s = REDSET_PARTNER; s <= REDSET_RS; s += REDSET_RS - REDSET_PARTNER) {
+        redset_scheme scheme = (redset_scheme)s;
+        expect_lists_refused(scheme, PATH("FAILURES"), NULL, "FAILURES");
+        expect_lists_refused(scheme, PATH("FAILURES"), "0", "FAILURES is 0");
+        expect_lists_refused(scheme, PATH("FAILURES"), "5", "of which 5 may be lost");
+        expect_lists_refused(scheme, PATH("FAILURES"), "6", "FAILURES is 6");
+        expect_lists_refused(scheme, PATH("FAILURES"), "1", "PARTNERS has 1 lists");
+        expect_lists_refused(scheme, PATH("FAILURES"), "3", "PARTNERS has 1 lists");
+        expect_lists_refused(scheme, PATH("PARTNER"), NULL, "PARTNER");
+        expect_lists_refused(scheme, PATH("PARTNERS"), NULL, "PARTNERS has 0 lists");
+        expect_lists_refused(scheme, PATH("PARTNERS", "2"), NULL, "PARTNERS has 0 lists");
+        expect_lists_refused(scheme, PATH("PARTNERS", "3"), "x", "PARTNERS has 2 lists");
+        expect_lists_refused(scheme, PATH("PARTNERS", "2", "RANK"), "3",
+                             "of rank 3, not 4");
+        expect_lists_refused(scheme, PATH("PARTNERS", "2", "FILES"), "9", "PARTNERS 2");
+        expect_lists_refused(scheme, PATH("TYPE"), "SINGLE", "TYPE SINGLE");
+        expect_lists_refused(scheme, PATH("TYPE"), "XOR", "PARTNERS has 1 lists");
+    }
+    expect_lists_refused(REDSET_RS, PATH("CHUNK"), "99", "more bytes than 3 chunks");
+    expect_lists_refused(REDSET_PARTNER, PATH("CHUNK"), "1", "CHUNK");
+    expect_lists_refused(REDSET_PARTNER, PATH("PARTNERS", "2", "FILE", "0", "SIZE"),
+                         "9223372036854775808", "SIZE");
 }
 
 static void test_states(void **state)
@@ -318,20 +401,22 @@ static void test_states(void **state)
     fixture *f = *state;
     char err[REDSET_ERROR_SIZE];
     const char *path[1];
-    redset_state a, b;
     redset_header *h;
+    redset_state *a = malloc(64), *b = malloc(64);
     assert_int_equal(redset_header_read(f->dir, file_name, &h, err), 0);
-    assert_int_equal(redset_header_state(h, &a), 0);
+    assert_int_equal(redset_header_state(h, a), 0);
     redset_header_free(h);
     kvtree *inner, *copy = copy_at(f, 0, path, &inner);
     kvtree_util_set_int(kvtree_get(copy, "DSET"), "ID", 7);
     assert_int_equal(redset_header_parse(copy, &h, err), 0);
-    assert_int_equal(redset_header_state(h, &b), 0);
+    assert_int_equal(redset_header_state(h, b), 0);
     redset_header_free(h);
-    assert_int_not_equal(a.layout, b.layout);
-    assert_int_equal(a.current, b.current);
-    assert_int_equal(a.partner, b.partner);
-    assert_int_not_equal(a.current, a.partner);
+    assert_int_not_equal(a->layout, b->layout);
+    assert_int_equal(a->list[0], b->list[0]);
+    assert_int_equal(a->list[1], b->list[1]);
+    assert_int_not_equal(a->list[0], a->list[1]);
+    free(a);
+    free(b);
 }
 
 static int verify(fixture *f, char *err)
@@ -443,6 +528,8 @@ int main(void)
         TEST(test_other_name),
         TEST(test_damaged_bytes),
         TEST(test_single),
+        TEST(test_several_lists),
+        TEST(test_several_lists_refused),
         TEST(test_states),
         TEST(test_verify),
         TEST(test_losses_and_other_failures),

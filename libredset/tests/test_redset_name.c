@@ -15,6 +15,8 @@ static void test_schemes(void **state)
     redset_scheme scheme = REDSET_SINGLE;
     assert_string_equal(redset_scheme_name(REDSET_SINGLE), "SINGLE");
     assert_string_equal(redset_scheme_name(REDSET_XOR), "XOR");
+    assert_string_equal(redset_scheme_name(REDSET_PARTNER), "PARTNER");
+    assert_string_equal(redset_scheme_name(REDSET_RS), "RS");
     assert_null(redset_scheme_name((redset_scheme)0));
     assert_null(redset_scheme_name((redset_scheme)99));
     assert_int_equal(redset_scheme_from_name("xor", &scheme), 0);
@@ -30,26 +32,34 @@ static void test_schemes(void **state)
 static void test_file_names(void **state)
 {
     char name[REDSET_NAME_SIZE];
-    redset_place place = {REDSET_XOR, 2, 1, 1, 4, 2};
+    redset_place place = {REDSET_XOR, 2, 1, 1, 4, 2, 1};
     assert_int_equal(redset_file_name(&place, name), 0);
     assert_string_equal(name, "3_of_4_in_1.xor");
-    place = (redset_place){REDSET_SINGLE, 8, 5, 5, 1, 0};
+    place = (redset_place){REDSET_SINGLE, 8, 5, 5, 1, 0, 0};
     assert_int_equal(redset_file_name(&place, name), 0);
     assert_string_equal(name, "1_of_1_in_5.single");
-    place = (redset_place){REDSET_XOR, 1, 0, INT_MAX, INT_MAX, INT_MAX - 1};
+    place = (redset_place){REDSET_XOR, 1, 0, INT_MAX, INT_MAX, INT_MAX - 1, 1};
     assert_int_equal(redset_file_name(&place, name), 0);
     assert_string_equal(name, "2147483647_of_2147483647_in_2147483647.xor");
+    place = (redset_place){REDSET_PARTNER, 2, 1, 1, 4, 0, 3};
+    assert_int_equal(redset_file_name(&place, name), 0);
+    assert_string_equal(name, "1_of_4_in_1.partner");
+    place = (redset_place){REDSET_RS, 2, 1, 1, 255, 9, 254};
+    assert_int_equal(redset_file_name(&place, name), 0);
+    assert_string_equal(name, "10_of_255_in_1.rs");
 }
 
 static void test_refused(void **state)
 {
     static const redset_place bad[] = {
-        {(redset_scheme)2, 1, 0, 0, 4, 0}, /* no such scheme */
-        {REDSET_XOR, 1, 0, -1, 4, 0},      /* id */
-        {REDSET_XOR, 1, 0, 0, 4, 4},       /* member */
-        {REDSET_XOR, 1, 0, 0, 4, -1},      {REDSET_XOR, 1, 0, 0, 0, 0},
-        {REDSET_XOR, 1, 0, 0, 1, 0}, /* XOR alone */
-        {REDSET_SINGLE, 1, 0, 0, 2, 0},
+        {(redset_scheme)9, 1, 0, 0, 4, 0, 1}, /* no such scheme */
+        {REDSET_XOR, 1, 0, -1, 4, 0, 1},      /* id */
+        {REDSET_XOR, 1, 0, 0, 4, 4, 1},       /* member */
+        {REDSET_XOR, 1, 0, 0, 4, -1, 1},      {REDSET_XOR, 1, 0, 0, 0, 0, 1},
+        {REDSET_XOR, 1, 0, 0, 1, 0, 1}, /* XOR alone */
+        {REDSET_XOR, 1, 0, 0, 4, 0, 2}, /* failures */
+        {REDSET_RS, 1, 0, 0, 4, 0, 4},        {REDSET_RS, 1, 0, 0, 256, 0, 1},
+        {REDSET_PARTNER, 1, 0, 0, 4, 0, 0},   {REDSET_SINGLE, 1, 0, 0, 2, 0, 0},
     };
     char name[REDSET_NAME_SIZE] = "as before";
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

@@ -10,63 +10,119 @@
 
 enum { MOST = 8 };
 
-/* States as they are after an encode. */
-static void healthy(int members, redset_state states[])
+/* States of a set, one behind the other. */
+static uint32_t states[MOST * (MOST + 2)];
+
+static redset_state *state_of(const redset_shape *shape, int member)
 {
-    for (int i = 0; i < members; i++)
-        states[i] = (redset_state){0, 99, (uint32_t)(100 + i),
-                                   (uint32_t)(100 + (i + members - 1) % members)};
+    return (redset_state *)redset_state_of(shape, states, member);
+}
+
+/* States as they are after an encode. */
+static void healthy(const redset_shape *shape)
+{
+    for (int m = 0; m < shape->members; m++) {
+        redset_state *state = state_of(shape, m);
+        *state = (redset_state){.layout = 99};
+        for (int d = 0; d <= shape->failures; d++)
+            state->list[d] = 100 + (uint32_t)((m + shape->members - d) % shape->members);
+    }
+}
+
+static void lose(const redset_shape *shape, int member)
+{
+    memset(state_of(shape, member), 0, redset_state_size(shape));
+    state_of(shape, member)->lost = 1;
+}
+
+/* The shapes that the tests go through: number i; 0 after the last one. */
+static int shape_number(int i, redset_shape *shape)
+{
+    for (int members = 2; members <= MOST; members++)
+        for (int failures = 1; failures < members; failures++)
+            for (int scheme = REDSET_PARTNER; scheme <= REDSET_RS; scheme++) {
+                *shape = (redset_shape){(redset_scheme)scheme, members, failures};
+                if (redset_shape_check(shape) == 0 && i-- == 0) return 1;
+            }
+    return 0;
 }
 
 static void test_losses(void **state)
 {
-    redset_state states[MOST];
-    for (int members = 2; members <= MOST; members++)
-        for (unsigned lost = 0; lost < 1u << members; lost++) {
-            int count = 0, first = -1;
-            healthy(members, states);
-            for (int i = members - 1; i >= 0; i--)
-                if (lost >> i & 1) {
-                    states[i] = (redset_state){.lost = 1};
-                    first = i;
+    redset_shape shape;
+    uint8_t lost[MOST];
+    for (int i = 0; shape_number(i, &shape); i++)
+        for (unsigned pattern = 0; pattern < 1u << shape.members; pattern++) {
+            int count = 0;
+            healthy(&shape);
+            for (int m = 0; m < shape.members; m++)
+                if (pattern >> m & 1) {
+                    lose(&shape, m);
                     count++;
                 }
-            redset_plan plan = redset_plan_make(REDSET_XOR, members, states);
-            assert_int_equal(plan.kind, count == 0   ? REDSET_PLAN_NOTHING
-                                        : count == 1 ? REDSET_PLAN_REBUILD
-                                                     : REDSET_PLAN_HOPELESS);
+            redset_plan plan = redset_plan_make(&shape, states, lost);
+            for (int m = 0; m < shape.members; m++)
+                assert_int_equal(lost[m], pattern >> m & 1);
             assert_int_equal(plan.lost, count);
-            assert_int_equal(plan.member, first);
+            assert_int_equal(plan.kind, count == 0 ? REDSET_PLAN_NOTHING
+                                        : redset_can_rebuild(&shape, lost)
+                                            ? REDSET_PLAN_REBUILD
+                                            : REDSET_PLAN_HOPELESS);
         }
 }
 
 static void test_single(void **state)
 {
-    redset_state one = {0, 5, 6, 7};
-    assert_int_equal(redset_plan_make(REDSET_SINGLE, 1, &one).kind, REDSET_PLAN_NOTHING);
-    one = (redset_state){.lost = 1};
-    assert_int_equal(redset_plan_make(REDSET_SINGLE, 1, &one).kind, REDSET_PLAN_HOPELESS);
+    const redset_shape shape = {REDSET_SINGLE, 1, 0};
+    uint8_t lost;
+    healthy(&shape);
+    assert_int_equal(redset_plan_make(&shape, states, &lost).kind, REDSET_PLAN_NOTHING);
+    lose(&shape, 0);
+    assert_int_equal(redset_plan_make(&shape, states, &lost).kind, REDSET_PLAN_HOPELESS);
+}
+
+/* The plan when a member tells of another encode and `gone` is lost (-1: none). */
+static redset_plan plan_of(const redset_shape *shape, int gone)
+{
+    uint8_t lost[MOST];
+    if (gone >= 0) lose(shape, gone);
+    return redset_plan_make(shape, states, lost);
+}
+
+static int other_survivors(const redset_shape *shape, int gone)
+{
+    return shape->members - 1 - (gone >= 0);
 }
 
 static void test_mixed_encodes(void **state)
 {
-    redset_state states[MOST];
-    for (int members = 2; members <= MOST; members++)
-        for (int odd = 0; odd < members; odd++)
-            for (int lost = -1; lost < members; lost++) {
-                if (lost == odd || (lost >= 0 && members == 2)) continue;
-                healthy(members, states);
-                states[odd].layout = 1;
-                if (lost >= 0) states[lost] = (redset_state){.lost = 1};
-                assert_int_equal(redset_plan_make(REDSET_XOR, members, states).kind,
-                                 REDSET_PLAN_MIXED);
-                healthy(members, states);
-                states[odd].current = 1; /* its right neighbour kept another list */
-                if (lost >= 0) states[lost] = (redset_state){.lost = 1};
-                if (lost == (odd + 1) % members) continue; /* nobody left to tell */
-                assert_int_equal(redset_plan_make(REDSET_XOR, members, states).kind,
-                                 REDSET_PLAN_MIXED);
+    redset_shape shape;
+    for (int i = 0; shape_number(i, &shape); i++)
+        for (int odd = 0; odd < shape.members; odd++)
+            for (int gone = -1; gone < shape.members; gone++) {
+                if (gone == odd || other_survivors(&shape, gone) == 0) continue;
+                healthy(&shape);
+                state_of(&shape, odd)->layout = 1;
+                assert_int_equal(plan_of(&shape, gone).kind, REDSET_PLAN_MIXED);
+                healthy(&shape);
+                state_of(&shape, odd)->list[0] = 1; /* others kept another list of it */
+                redset_plan plan = plan_of(&shape, gone);
+                if (shape.failures == 1 && gone == (odd + 1) % shape.members)
+                    continue; /* nobody left to tell */
+                assert_int_equal(plan.kind, REDSET_PLAN_MIXED);
+                assert_int_equal(plan.member, odd);
             }
+}
+
+/* Two that keep a list of a lost one, and differ. */
+static void test_heirs_that_differ(void **state)
+{
+    const redset_shape shape = {REDSET_RS, 5, 2};
+    healthy(&shape);
+    state_of(&shape, 4)->list[2] = 1; /* of member 2 */
+    redset_plan plan = plan_of(&shape, 2);
+    assert_int_equal(plan.kind, REDSET_PLAN_MIXED);
+    assert_int_equal(plan.member, 2);
 }
 
 int main(void)
@@ -75,6 +131,7 @@ int main(void)
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_single),
         cmocka_unit_test(test_mixed_encodes),
+        cmocka_unit_test(test_heirs_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

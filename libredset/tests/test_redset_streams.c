@@ -14,7 +14,8 @@
 
 enum { PARTS = 3, LENGTH = 100, STEP = 30 };
 
-static const redset_shape shape = {REDSET_RS, 5, PARTS};
+static const redset_header description = {
+    .shape = {REDSET_RS, 5, PARTS}, .chunk = LENGTH, .data = PARTS * LENGTH};
 
 /* All parts in turns, the last step of each being shorter. */
 static int pass(redset_streams *s, unsigned char bytes[PARTS][LENGTH], bool writing,
@@ -45,7 +46,7 @@ static void parts_are_one_behind_the_other(void **state)
     assert_int_equal(beneath_open_folder(folder, &dir, err), 0);
     kvtree_set_kv(header, "CRC", "0x00000000");
 
-    assert_int_equal(redset_streams_init(&shape, LENGTH, &out, err), 0);
+    assert_int_equal(redset_streams_init(&description, &out, err), 0);
     assert_int_equal(redset_store_begin(dir, "file", header, &store, err), 0);
     out.store = &store;
     assert_int_equal(pass(&out, bytes, true, err), 0);
@@ -57,7 +58,7 @@ static void parts_are_one_behind_the_other(void **state)
     assert_memory_equal(file + store.header, bytes, sizeof bytes);
     free(file);
 
-    assert_int_equal(redset_streams_init(&shape, LENGTH, &in, err), 0);
+    assert_int_equal(redset_streams_init(&description, &in, err), 0);
     assert_int_equal(beneath_open(dir, "file", O_RDONLY, 0, &in.fd, err), 0);
     in.start = store.header;
     assert_int_equal(pass(&in, back, false, err), 0);

@@ -31,10 +31,10 @@ const scr_param scr_param_table[] = {
     {"SCR_PREFIX_PURGE", BOOL, "0", LATER, "1: delete all datasets in the prefix folder at start"},
     {"SCR_CURRENT", TEXT, NULL, 0, "name of the checkpoint to restart from"},
     /* redundancy */
-    {"SCR_COPY_TYPE", SCHEME, "XOR", 0, "redundancy scheme: SINGLE or XOR"},
+    {"SCR_COPY_TYPE", SCHEME, "XOR", 0, "redundancy scheme: SINGLE, PARTNER, XOR or RS"},
     {"SCR_GROUP", TEXT, "NODE", 0, "processes that may fail together: NODE or WORLD"},
     {"SCR_SET_SIZE", INT, "8", 0, "least number of processes per redundancy set"},
-    {"SCR_SET_FAILURES", INT, "2", LATER, "members of a Reed-Solomon set that may be lost"},
+    {"SCR_SET_FAILURES", INT, "2", 0, "members of a Reed-Solomon set that may be lost"},
     /* restart */
     {"SCR_DISTRIBUTE", BOOL, "1", 0, "0: do not use cached datasets at start"},
     {"SCR_FETCH", BOOL, "1", 0, "0: do not fetch checkpoints from the prefix folder"},

@@ -83,6 +83,7 @@ static int record_reddesc(struct scr *scr, int id, const redset_place *place)
     rc = rc ? rc : kvtree_util_set_str(desc, "DIRECTORY", scr->cache);
     rc = rc ? rc : kvtree_util_set_str(desc, "TYPE", redset_scheme_name(place->scheme));
     rc = rc ? rc : kvtree_util_set_int(desc, "SET_SIZE", scr->set.set_size);
+    rc = rc ? rc : kvtree_util_set_int(desc, "SET_FAILURES", place->failures);
     rc = rc ? rc : kvtree_util_set_int(desc, "GROUPS", place->sets);
     rc = rc ? rc : kvtree_util_set_int(desc, "GROUP_ID", place->id);
     rc = rc ? rc : kvtree_util_set_int(desc, "GROUP_SIZE", place->members);

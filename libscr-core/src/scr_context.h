@@ -29,7 +29,7 @@ struct scr_settings {
     const char *current; /* or NULL */
     redset_scheme scheme;
     int world_is_group; /* SCR_GROUP=WORLD */
-    int set_size;
+    int set_size, set_failures;
     int distribute, fetch, flush, flush_on_restart, crc_on_flush;
     int interval;
     int64_t seconds, halt_seconds;

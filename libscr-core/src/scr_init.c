@@ -105,10 +105,11 @@ static int begin_records(struct scr *scr)
 static int begin_redundancy(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
-    redset_config config = {.scheme = scr->set.scheme,
-                            .set_size = scr->set.set_size,
-                            .failure_group =
-                                scr->set.world_is_group ? "WORLD" : scr->node_name};
+    redset_config config = {
+        .scheme = scr->set.scheme,
+        .set_size = scr->set.set_size,
+        .failures = scr->set.scheme == REDSET_RS ? scr->set.set_failures : 1,
+        .failure_group = scr->set.world_is_group ? "WORLD" : scr->node_name};
     int rc = redset_create(scr->world, &config, &scr->redset, err);
     if (rc) return scr_fail(scr, SCR_ERR_REDUNDANCY, "%s", err);
     int alone = scr->set.scheme != REDSET_SINGLE &&

@@ -60,7 +60,9 @@ static void load_scheme(struct scr *scr, scr_problems *problems)
 {
     const char *source, *name = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
     if (redset_scheme_from_name(name, &scr->set.scheme) != 0)
-        scr_problems_add(problems, "SCR_COPY_TYPE=\"%s\" (%s): must be SINGLE or XOR",
+        scr_problems_add(problems,
+                         "SCR_COPY_TYPE=\"%s\" (%s): must be SINGLE, "
+                         "PARTNER, XOR or RS",
                          name, source);
     name = scr_config_get(&scr->config, "SCR_GROUP", &source);
     scr->set.world_is_group = strcmp(name, "WORLD") == 0;
@@ -90,6 +92,7 @@ static void load_values(struct scr *scr, scr_problems *problems)
     load_int(c, "SCR_CACHE_SIZE", 1, &s->cache_size, problems);
     scr_config_int(c, "SCR_CACHE_PURGE", &s->cache_purge, problems);
     load_int(c, "SCR_SET_SIZE", 2, &s->set_size, problems);
+    load_int(c, "SCR_SET_FAILURES", 1, &s->set_failures, problems);
     scr_config_int(c, "SCR_DISTRIBUTE", &s->distribute, problems);
     scr_config_int(c, "SCR_FETCH", &s->fetch, problems);
     load_int(c, "SCR_FLUSH", 0, &s->flush, problems);

@@ -36,7 +36,7 @@ def test_all_mistakes_at_once():
         run.said(r'scr.yaml:6:15: no such environment variable: "NO_SUCH_VARIABLE"', times=1)
         run.said(r'SCR_DEBUG="many" \(.*scr.yaml:7:12\)', times=1)
         run.said(r'SCR_CHECKPOINT_SECONDS="10 parsecs" \(.*scr.yaml:8:25\)', times=1)
-        run.said(r'SCR_COPY_TYPE="ZOR" \(.*scr.yaml:9:16\): must be SINGLE or XOR', times=1)
+        run.said(r'SCR_COPY_TYPE="ZOR" \(.*scr.yaml:9:16\): must be SINGLE, PARTNER, XOR or RS', times=1)
         run.said("^SCR: error: ", times=7 + 2)  # and one for SCR_Have_restart, one for them all
         assert not (job.root / "nodes").exists()
 

@@ -193,6 +193,32 @@ def test_one_node():
         run.said("warning: all 2 ranks are in one failure group.*using SINGLE", times=1)
 
 
+def test_two_nodes_lost_with_rs():
+    """Reed-Solomon gives back what two nodes had; three are too many."""
+    with Job(SCR_COPY_TYPE="RS", SCR_SET_FAILURES=2, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        job.lose("n2")
+        job.lose("n3")
+        run = job.run("init", restart("a"))
+        run.said("rebuilt")
+        for node in ("n1", "n2", "n4"):
+            job.lose(node)
+        job.run("init", "have => 0")
+
+
+def test_neighbours_lost_with_partner():
+    """A copy is on the next node: nodes that are not neighbours may all be lost."""
+    with Job(SCR_COPY_TYPE="PARTNER", SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        job.lose("n1")
+        job.lose("n3")
+        run = job.run("init", restart("a"))
+        run.said("rebuilt")
+        job.lose("n2")
+        job.lose("n3")
+        job.run("init", "have => 0")
+
+
 def test_single():
     """SINGLE survives the program, and a loss is noticed."""
     with Job(2, 1, SCR_COPY_TYPE="SINGLE", SCR_FLUSH=0) as job:

@@ -33,12 +33,13 @@ extern "C" {
 
 typedef enum redset_scheme {
     REDSET_SINGLE = 1,  /* no redundancy: survives the processes, not their storage */
-    REDSET_PARTNER = 2, /* copies on other members; not encoded in this version */
+    REDSET_PARTNER = 2, /* the next members to the right keep copies of the files; all
+                         * members may be lost whose copies are not lost, too */
     REDSET_XOR = 3,     /* one member of each set may be lost */
-    REDSET_RS = 4       /* Reed-Solomon: any k members; not encoded in this version */
+    REDSET_RS = 4       /* Reed-Solomon: any k members of each set may be lost */
 } redset_scheme;
 
-/* "SINGLE", "XOR"; NULL for another value. */
+/* "SINGLE", "PARTNER", "XOR", "RS"; NULL for another value. */
 const char *redset_scheme_name(redset_scheme scheme);
 
 /* The scheme of that name, in any case; -EINVAL if there is none. */
@@ -47,12 +48,17 @@ int redset_scheme_from_name(const char *name, redset_scheme *scheme);
 /* A process's place in its set. */
 typedef struct redset_place {
     redset_scheme scheme;
-    int sets;    /* number of sets */
-    int set;     /* this one, 0 .. sets-1 */
-    int id;      /* its id in file names: the lowest rank among its members */
-    int members; /* number of members */
-    int member;  /* this process, 0 .. members-1 */
+    int sets;     /* number of sets */
+    int set;      /* this one, 0 .. sets-1 */
+    int id;       /* its id in file names: the lowest rank among its members */
+    int members;  /* number of members */
+    int member;   /* this process, 0 .. members-1 */
+    int failures; /* members that may be lost: 0 for SINGLE, 1 for XOR, k for RS; for
+                   * PARTNER the number of copies */
 } redset_place;
+
+/* Most members of a set whose scheme is RS. */
+#define REDSET_RS_MEMBERS_MAX 255
 
 /* Which set a process belongs to, from four numbers: a pure function.
  *
@@ -65,8 +71,8 @@ typedef struct redset_place {
 int redset_choose(int procs, int largest_group, int set_size, int position,
                   redset_place *place);
 
-/* Name of the redundancy file: "<member+1>_of_<members>_in_<id>.xor" (".single"). -EINVAL
- * if place makes no sense. */
+/* Name of the redundancy file: "<member+1>_of_<members>_in_<id>.xor" (".single",
+ * ".partner", ".rs"). -EINVAL if place makes no sense. */
 int redset_file_name(const redset_place *place, char name[REDSET_NAME_SIZE]);
 
 /* A protected file. */

@@ -4,7 +4,7 @@
 
 /* Redundancy sets under MPI: make them, encode, find them again, rebuild.
  *
- *     redset_config config = {REDSET_XOR, 8, node_name, 0};
+ *     redset_config config = {REDSET_RS, 8, node_name, .failures = 2};
  *     redset_file files[] = {{.name = "rank_3.ckpt"}};
  *     rc = redset_create(comm, &config, &set, err);
  *     if (rc == 0) rc = redset_encode(set, "/ssd/ckpt.7", NULL, 1, files, err);
@@ -30,13 +30,17 @@ typedef struct redset redset;
 
 typedef struct redset_config {
     redset_scheme scheme;
-    int set_size;              /* wanted members per set, at least 2 for XOR */
+    int set_size;              /* wanted members per set, at least 2 but for SINGLE */
     const char *failure_group; /* processes that name the same string may fail together */
-    size_t piece; /* bytes per message and buffer; 0: chosen to suit the cache */
+    size_t piece;  /* most bytes of a sum in a message; 0: chosen to suit the cache */
+    int failures;  /* members that may be lost (RS), number of copies (PARTNER); 0: one. A
+                    * set of no more members than that takes one less than it has */
+    size_t memory; /* bytes for all buffers of a process; 0: 8 MiB. At least what it takes
+                    * for pieces of 4 KiB */
 } redset_config;
 
 /* Makes the sets for a new encode. When all processes name one failure group, no set can
- * have two members, and XOR becomes SINGLE: the place of the set tells. comm is
+ * have two members, and any scheme becomes SINGLE: the place of the set tells. comm is
  * duplicated. */
 int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char *err);
 
