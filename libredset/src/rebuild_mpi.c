@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rebuild: what all schemes have in common. Every process verifies what it has, all sets
+/* Rebuild: what all schemes have in common. Every process looks at what it has, all sets
  * see what follows from their losses, and only when no set lost too much do those that
- * lost something restore it. New files get their names when all sets are done. */
+ * lost something restore it. While survivors are read, their checksums are compared; who
+ * is damaged counts as lost, too, and all begin again. New files get their names when all
+ * sets are done. */
 #include "src/redset_private_mpi.h"
 
 #include "common/agree_mpi.h"
@@ -22,8 +24,9 @@ typedef struct rebuilding {
     char name[REDSET_NAME_SIZE]; /* of the redundancy file */
     int dir;
     redset_header *header; /* own; on a lost member made from those of its neighbours */
-    char lost[ERRTEXT_SIZE];
     redset_shape shape;
+    redset_state *own, *states; /* of this member, of all */
+    char lost[ERRTEXT_SIZE];    /* why own says so */
     redset_plan plan;
     uint8_t *is_lost; /* one of each member, when there is a plan */
     redset_manifest *manifest;
@@ -46,24 +49,36 @@ static int check_own(rebuilding *r, char *why)
     if (r->header->list[0].rank != r->set->rank ||
         !redset_layout_equal(&r->header->layout, &r->set->layout))
         return err_set(why, -EBADMSG, "%s is of another set", r->name);
-    return redset_verify(r->dir, r->name, r->header, why);
+    return redset_sizes_check(r->dir, &r->header->list[0], why);
 }
 
-/* Fills state. A loss is no failure; it is explained in r->lost. */
-static int inspect(rebuilding *r, const char *folder, redset_state *state, char *text)
+/* This member counts as lost, for the reason in r->lost, if rc says that: no failure. */
+static int lose(rebuilding *r, int rc, char *text)
 {
+    if (!redset_is_loss(rc)) return err_set(text, rc, "%s", r->lost);
+    r->header = redset_header_free(r->header);
+    memset(r->own, 0, redset_state_size(&r->shape));
+    r->own->lost = 1;
+    return 0;
+}
+
+/* Fills r->own by what costs little: header and sizes. The bytes are read once, while
+ * they are used or, when nothing is to be rebuilt from them, in their place. */
+static int inspect(rebuilding *r, const char *folder, char *text)
+{
+    size_t members = (size_t)r->shape.members, size = redset_state_size(&r->shape);
+    r->own = calloc(1, size);
+    r->states = calloc(members, size);
+    r->is_lost = calloc(members, 1);
+    if (!r->own || !r->states || !r->is_lost)
+        return err_sys(text, -ENOMEM, "states of members");
     int rc = beneath_open_folder(folder, &r->dir, text);
     if (!rc) rc = redset_file_name(&r->set->layout.place, r->name);
     if (rc) return rc;
     rc = check_own(r, r->lost);
-    if (!rc) {
-        rc = redset_header_state(r->header, state);
-        return rc ? err_sys(text, rc, "checksums of the header") : 0;
-    }
-    r->header = redset_header_free(r->header);
-    if (!redset_is_loss(rc)) return err_set(text, rc, "%s", r->lost);
-    state->lost = 1;
-    return 0;
+    if (rc) return lose(r, rc, text);
+    rc = redset_header_state(r->header, r->own);
+    return rc ? err_sys(text, rc, "checksums of the header") : 0;
 }
 
 /* ---- verdict ---- */
@@ -105,12 +120,12 @@ static void explain_loss(const rebuilding *r, char *text)
 }
 
 /* Collective over the set: what follows from the states of its members. */
-static int judge(rebuilding *r, const redset_state *own, redset_state *states, char *text)
+static int judge(rebuilding *r, char *text)
 {
     const redset_layout *layout = &r->set->layout;
     int size = (int)redset_state_size(&r->shape);
-    MPI_Allgather(own, size, MPI_BYTE, states, size, MPI_BYTE, r->set->set);
-    r->plan = redset_plan_make(&r->shape, states, r->is_lost);
+    MPI_Allgather(r->own, size, MPI_BYTE, r->states, size, MPI_BYTE, r->set->set);
+    r->plan = redset_plan_make(&r->shape, r->states, r->is_lost);
     if (r->plan.kind == REDSET_PLAN_HOPELESS) {
         explain_loss(r, text);
         return REDSET_UNRECOVERABLE;
@@ -123,21 +138,6 @@ static int judge(rebuilding *r, const redset_state *own, redset_state *states, c
                        layout->place.members, r->plan.member,
                        layout->members[r->plan.member]);
     return 0;
-}
-
-/* Collective: the same verdict on all ranks, before anything is changed. */
-static int plan(rebuilding *r, const char *folder, char *text)
-{
-    size_t members = (size_t)r->shape.members, size = redset_state_size(&r->shape);
-    redset_state *own = calloc(1, size), *states = calloc(members, size);
-    r->is_lost = calloc(members, 1);
-    int rc = own && states && r->is_lost ? inspect(r, folder, own, text)
-                                         : err_sys(text, -ENOMEM, "states of members");
-    rc = agree(r->set->comm, rc, text);
-    if (!rc) rc = agree(r->set->comm, judge(r, own, states, text), text);
-    free(own);
-    free(states);
-    return rc;
 }
 
 /* ---- the lost headers ---- */
@@ -244,40 +244,77 @@ static int begin_lost(rebuilding *r, char *text)
     return rc;
 }
 
-/* What a survivor reads from. */
-static int begin_survivor(rebuilding *r, char *text)
-{
-    const redset_header *h = r->header;
-    redset_streams *s = &r->streams;
-    int rc = redset_streams_open(r->dir, r->name, h, s, text);
-    return rc ? rc
-              : redset_logical_open(r->dir, &h->list[0], s->data, s->chunk, &s->logical,
-                                    text);
-}
-
-static int begin(rebuilding *r, char *text)
+static int begin_flows(rebuilding *r, char *text)
 {
     uint64_t *length = calloc((size_t)r->shape.members, sizeof *length);
     if (!length) return err_sys(text, -ENOMEM, "%d members", r->shape.members);
     redset_header_lengths(r->header, length);
     int rc = redset_flows_new(r->set, &r->shape, r->is_lost, length, &r->flows, text);
     free(length);
-    if (rc) return rc;
-    return is_lost(r) ? begin_lost(r, text) : begin_survivor(r, text);
+    return rc;
 }
 
-/* A survivor: what was read on the way is still what was verified at the start, so that
- * the lost member's new parity, for which no checksum was kept, is right as well. */
-static int complete_survivor(rebuilding *r, char *text)
+static int begin(rebuilding *r, char *text)
 {
-    int rc = redset_streams_skim(&r->streams, r->set->piece, text);
-    if (!rc) rc = redset_logical_verify(r->streams.logical, text);
-    if (rc || redset_streams_crc(&r->streams) == r->header->crc) return rc;
-    return err_set(text, -EBADMSG, "%s changed while it was read", r->name);
+    int rc = r->plan.kind == REDSET_PLAN_REBUILD ? begin_flows(r, text) : 0;
+    if (rc) return rc;
+    return is_lost(r)
+               ? begin_lost(r, text)
+               : redset_streams_open(r->dir, r->name, r->header, &r->streams, text);
+}
+
+/* Collective over the set: what is lost flows from the survivors. These have all their
+ * checksums compared; one that differs makes its member lost. */
+static int move_data(rebuilding *r, char *text)
+{
+    bool survivor = !is_lost(r);
+    char *why = survivor ? r->lost : text;
+    int rc = r->flows ? redset_flows_run(r->flows, &r->streams, why) : 0;
+    if (!survivor) return rc;
+    if (!rc)
+        rc = redset_streams_verify(&r->streams, r->name, r->header, r->set->piece, why);
+    return rc ? lose(r, rc, text) : 0;
+}
+
+static void drop(rebuilding *r)
+{
+    redset_store_abort(&r->store);
+    r->flows = redset_flows_free(r->flows);
+    redset_streams_done(&r->streams);
+    if (r->own && r->own->lost) r->header = redset_header_free(r->header);
+}
+
+/* Collective: what lost members get has temporary names so far. *damaged is the number of
+ * survivors, in any set, that turned out to be none. */
+static int attempt(rebuilding *r, int64_t *damaged, char *text)
+{
+    MPI_Comm comm = r->set->comm;
+    int rc = agree(comm, judge(r, text), text);
+    if (rc) return rc;
+    bool busy = r->plan.kind == REDSET_PLAN_REBUILD;
+    rc = agree(comm, busy ? pass_headers(r, text) : 0, text);
+    if (!rc) rc = agree(comm, begin(r, text), text);
+    if (rc) return rc;
+    rc = move_data(r, text);
+    *damaged = r->own->lost && !is_lost(r);
+    return agree_sum(comm, rc, text, 1, damaged);
+}
+
+/* Collective: an attempt that met damage is dropped, and the next one knows of it. There
+ * are no more attempts than members that may be lost, and one. */
+static int rebuild(rebuilding *r, const char *folder, char *text)
+{
+    int64_t damaged = 0;
+    int rc = agree(r->set->comm, inspect(r, folder, text), text);
+    do {
+        if (damaged) drop(r);
+        if (!rc) rc = attempt(r, &damaged, text);
+    } while (!rc && damaged);
+    return rc;
 }
 
 /* The lost member: its files are what they were; they still have temporary names. */
-static int complete_root(rebuilding *r, char *text)
+static int complete_lost(rebuilding *r, char *text)
 {
     redset_header *h = r->header;
     int rc = redset_output_complete(r->streams.logical, text);
@@ -302,31 +339,21 @@ static int commit(rebuilding *r, char *text)
     return rc ? rc : redset_store_commit(&r->store, text);
 }
 
-/* Collective: executes the plan. Sets that lost nothing only agree with the others. */
-static int run(rebuilding *r, char *text)
+/* Collective: all is there and right; now it gets its names. */
+static int conclude(rebuilding *r, char *text)
 {
-    const redset *set = r->set;
-    bool busy = r->plan.kind == REDSET_PLAN_REBUILD;
-    int rc = agree(set->comm, busy ? pass_headers(r, text) : 0, text);
-    if (!rc) rc = agree(set->comm, busy ? begin(r, text) : 0, text);
-    if (rc) return rc;
-    if (busy) rc = redset_flows_run(r->flows, &r->streams, text);
-    if (!rc && busy && !is_lost(r)) rc = complete_survivor(r, text);
-    /* a failed survivor is the cause of wrong sums: its word comes before the root's */
-    rc = agree(set->comm, rc, text);
-    if (rc) return rc;
-    if (is_lost(r)) rc = complete_root(r, text);
+    int rc = is_lost(r) ? complete_lost(r, text) : 0;
     if (!rc) rc = make_manifest(r, text);
-    rc = agree(set->comm, rc, text);
-    return rc ? rc : agree(set->comm, commit(r, text), text);
+    rc = agree(r->set->comm, rc, text);
+    return rc ? rc : agree(r->set->comm, commit(r, text), text);
 }
 
 static void finish(rebuilding *r)
 {
-    redset_store_abort(&r->store);
-    redset_flows_free(r->flows);
-    redset_streams_done(&r->streams);
+    drop(r);
     redset_header_free(r->header);
+    free(r->own);
+    free(r->states);
     free(r->is_lost);
     redset_manifest_free(r->manifest);
     io_close(&r->dir);
@@ -338,8 +365,8 @@ int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
     char text[ERRTEXT_SIZE] = "";
     rebuilding r = {.set = set, .dir = -1, .streams = {.fd = -1}};
     r.shape = redset_shape_of(&set->layout.place);
-    int rc = plan(&r, folder, text);
-    if (!rc) rc = run(&r, text);
+    int rc = rebuild(&r, folder, text);
+    if (!rc) rc = conclude(&r, text);
     if (!rc) {
         *manifest = r.manifest;
         *rebuilt = is_lost(&r);

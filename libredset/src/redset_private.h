@@ -285,7 +285,8 @@ typedef struct redset_streams {
 /* Those that header tells of; nothing is open. */
 int redset_streams_init(const redset_header *header, redset_streams *streams, char *err);
 
-/* Those of the redundancy file name below dir, to be read. */
+/* Those of the redundancy file name and the files of header, all below dir, to be read.
+ */
 int redset_streams_open(int dir, const char *name, const redset_header *header,
                         redset_streams *streams, char *err);
 
@@ -304,6 +305,14 @@ int redset_streams_skim(redset_streams *streams, size_t piece, char *err);
 uint32_t redset_streams_crc(const redset_streams *streams);
 
 /* ---- verify.c ---- */
+
+/* Whether the files are there with their sizes: -EBADMSG, or why they cannot be seen. */
+int redset_sizes_check(int dir, const redset_list *list, char *err);
+
+/* Reads what was not read so far of the redundancy file name and the files of header. All
+ * checksums must be the recorded ones: -EBADMSG. */
+int redset_streams_verify(redset_streams *streams, const char *name,
+                          const redset_header *header, size_t piece, char *err);
 
 /* Reads all that belongs to a header: its files and the redundancy data of the file name
  * below dir. Sizes and checksums must be the recorded ones: -EBADMSG. */

@@ -41,6 +41,9 @@ int redset_streams_open(int dir, const char *name, const redset_header *header,
     if (rc) return rc;
     streams->start = header->size;
     rc = beneath_open(dir, name, O_RDONLY, 0, &streams->fd, err);
+    if (!rc)
+        rc = redset_logical_open(dir, &header->list[0], streams->data, streams->chunk,
+                                 &streams->logical, err);
     if (rc) redset_streams_done(streams);
     return rc;
 }

@@ -3,13 +3,15 @@
  * and of its own redundancy data. */
 #include "src/redset_private.h"
 
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include <errno.h>
 #include <stdlib.h>
 
 bool redset_is_loss(int code)
 {
-    return code < 0 && code != -ENOMEM && code != -EMFILE && code != -ENFILE;
+    return code < 0 && code != -ENOMEM && code != -EMFILE && code != -ENFILE &&
+           code != -ECOMM;
 }
 
 int redset_logical_verify(redset_logical *logical, char *err)
@@ -26,26 +28,27 @@ int redset_logical_verify(redset_logical *logical, char *err)
     return rc;
 }
 
-static int verify_files(int dir, const redset_list *list, char *err)
+int redset_sizes_check(int dir, const redset_list *list, char *err)
 {
-    redset_logical *logical;
-    int rc = redset_logical_open(dir, list, 1, list->size, &logical, err);
-    if (rc) return rc;
-    rc = redset_logical_skim(logical, REDSET_PIECE, err);
-    if (!rc) rc = redset_logical_verify(logical, err);
-    redset_logical_free(logical);
-    return rc;
+    for (int i = 0; i < list->count; i++) {
+        struct stat st;
+        const redset_file *file = &list->files[i];
+        int rc = beneath_stat(dir, file->name, &st, err);
+        if (rc) return rc;
+        if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != file->size)
+            return err_set(err, -EBADMSG, "%s is no file of %llu bytes", file->name,
+                           (unsigned long long)file->size);
+    }
+    return 0;
 }
 
-static int verify_data(int dir, const char *name, const redset_header *header, char *err)
+int redset_streams_verify(redset_streams *streams, const char *name,
+                          const redset_header *header, size_t piece, char *err)
 {
-    redset_streams streams;
-    int rc = redset_streams_open(dir, name, header, &streams, err);
+    int rc = redset_streams_skim(streams, piece, err);
+    if (!rc) rc = redset_logical_verify(streams->logical, err);
     if (rc) return rc;
-    rc = redset_streams_skim(&streams, REDSET_PIECE, err);
-    uint32_t crc = redset_streams_crc(&streams);
-    redset_streams_done(&streams);
-    if (rc) return err_wrap(err, rc, "%s", name);
+    uint32_t crc = redset_streams_crc(streams);
     if (crc == header->crc) return 0;
     return err_set(err, -EBADMSG, "data of %s has checksum %08x, not %08x", name, crc,
                    header->crc);
@@ -53,6 +56,10 @@ static int verify_data(int dir, const char *name, const redset_header *header, c
 
 int redset_verify(int dir, const char *name, const redset_header *header, char *err)
 {
-    int rc = verify_files(dir, &header->list[0], err);
-    return rc ? rc : verify_data(dir, name, header, err);
+    redset_streams streams;
+    int rc = redset_streams_open(dir, name, header, &streams, err);
+    if (rc) return rc;
+    rc = redset_streams_verify(&streams, name, header, REDSET_PIECE, err);
+    redset_streams_done(&streams);
+    return rc;
 }

@@ -149,7 +149,8 @@ static inline int job_has(const job *j, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* A checksum over names, sizes, bytes, inodes and times of all below this rank's folder.
+/* A checksum over names and inodes of all below this rank's folder, and over sizes, times
+ * and bytes of its files. (A folder has another time when temporary files came and went.)
  */
 static uint64_t job_sum;
 
@@ -167,9 +168,9 @@ static inline int job_sum_one(const char *path, const struct stat *st, int type,
     job_sum = 14695981039346656037u;
     job_sum_add(path, strlen(path));
     job_sum_add(&st->st_ino, sizeof st->st_ino);
-    job_sum_add(&st->st_size, sizeof st->st_size);
-    job_sum_add(&st->st_mtim, sizeof st->st_mtim);
     if (S_ISREG(st->st_mode)) {
+        job_sum_add(&st->st_size, sizeof st->st_size);
+        job_sum_add(&st->st_mtim, sizeof st->st_mtim);
         size_t size;
         unsigned char *data = scratch_read("", path, &size);
         job_sum_add(data, size);
