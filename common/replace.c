@@ -6,13 +6,12 @@
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 /* The kernel gives so few bytes all at once. */
-static int draw(uint64_t *random)
+int replace_draw(uint64_t *random)
 {
     ssize_t n;
     do
@@ -25,7 +24,7 @@ static int create_temporary(replacement *r, mode_t mode)
 {
     for (int tries = 0; tries < 16; tries++) {
         uint64_t random;
-        int rc = draw(&random);
+        int rc = replace_draw(&random);
         if (rc) return rc;
         snprintf(r->temporary, sizeof r->temporary, ".%016llx.tmp",
                  (unsigned long long)random);

@@ -17,7 +17,9 @@
 
 #include "common/beneath.h"
 #include "common/prefix.h"
+#include <stdint.h>
 
+#define replace_draw COMMON(replace_draw)
 #define replace_begin COMMON(replace_begin)
 #define replace_commit COMMON(replace_commit)
 #define replace_commit_new COMMON(replace_commit_new)
@@ -30,6 +32,9 @@ typedef struct replacement {
     char final[BENEATH_NAME_MAX]; /* last component, now and ... */
     char temporary[256];          /* ... until the commit: ".<16 hex digits>.tmp" */
 } replacement;
+
+/* A random number for names of temporary files. */
+int replace_draw(uint64_t *random);
 
 /* Starts a replacement of name (no link is followed, see beneath.h) below dir. The new
  * file has the given mode, less the umask. */

@@ -75,8 +75,8 @@ static int open_file(const redset_logical *l, int file, char *err)
     }
     char temporary[64];
     redset_logical_temporary(l, file, temporary);
-    int fd = openat(l->dir, temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? err_sys(err, -errno, "open temporary file of %s", name) : fd;
+    int fd = io_open(l->dir, temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    return fd < 0 ? err_sys(err, fd, "open temporary file of %s", name) : fd;
 }
 
 /* A descriptor of the file, or -errno. A new one takes the slot that was not used for

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 static int create_all(redset_logical *l, char *err)
@@ -22,10 +21,10 @@ static int create_all(redset_logical *l, char *err)
     for (int i = 0; i < l->list->count; i++) {
         char temporary[64];
         redset_logical_temporary(l, i, temporary);
-        int fd = openat(l->dir, temporary,
-                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int fd = io_open(l->dir, temporary,
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
-            return err_sys(err, -errno, "create a temporary file for %s",
+            return err_sys(err, fd, "create a temporary file for %s",
                            l->list->files[i].name);
         l->created = i + 1;
         int rc = io_close(&fd);
@@ -41,8 +40,8 @@ int redset_output_create(int dir, const redset_list *list, int chunks, uint64_t 
     int rc = redset_logical_open(dir, list, chunks, chunk, &l, err);
     if (rc) return rc;
     l->writing = true;
-    if (getrandom(&l->unique, sizeof l->unique, 0) != (ssize_t)sizeof l->unique)
-        rc = err_sys(err, -errno, "random name");
+    rc = replace_draw(&l->unique);
+    if (rc) err_sys(err, rc, "random name");
     if (!rc) rc = create_all(l, err);
     if (rc) {
         redset_logical_free(l);
@@ -67,8 +66,8 @@ static int sync_temporary(const redset_logical *l, int i, char *err)
 {
     char temporary[64];
     redset_logical_temporary(l, i, temporary);
-    int fd = openat(l->dir, temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return err_sys(err, -errno, "open %s", temporary);
+    int fd = io_open(l->dir, temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0) return err_sys(err, fd, "open %s", temporary);
     int rc = io_fsync(fd), closed = io_close(&fd);
     if (!rc) rc = closed;
     return rc ? err_sys(err, rc, "fsync %s", l->list->files[i].name) : 0;
