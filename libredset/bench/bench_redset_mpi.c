@@ -1,36 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Protecting one file per rank in memory, each rank a node of its own: SINGLE and XOR
- * encode, and XOR rebuild after one rank lost everything, beside all ranks together
- * copying their files by read and write in the same memory. */
+/* Protecting one file per rank in memory, each rank a node of its own, all ranks one set:
+ * encode and rebuild of every scheme, beside all ranks together copying their files by
+ * read and write in the same memory, and beside what the work is made of. */
 #include "bench_mpi.h"
 
 #include <redset/redset_mpi.h>
 
-enum { COPY_BUFFER = 128 * KiB }; /* as cp takes */
+enum {
+    COPY_BUFFER = 128 * KiB /* as cp takes */,
+    MESSAGE = MiB,
+    FOLDER_SIZE = 128,
+    PATH_SIZE = 256
+};
 
 typedef struct load {
     const bench *b;
     MPI_Comm comm;
-    int rank, ranks, lost; /* lost: the rank that loses its files */
-    size_t size;           /* of each rank's file */
-    char folder[96];
-    redset *single, *xor_set;
-    char err[REDSET_ERROR_SIZE];
+    int rank, ranks;
+    size_t size; /* of each rank's file */
+    char data[96];
+    char *memory, *other; /* size bytes each */
 } load;
 
-static char *path_of(const load *l, const char *name, char path[192])
+/* A scheme with a folder of its own, in which the files have further names. */
+typedef struct subject {
+    const load *l;
+    char folder[FOLDER_SIZE], name[REDSET_NAME_SIZE]; /* of the redundancy file */
+    redset *set;
+    char err[REDSET_ERROR_SIZE];
+} subject;
+
+static char *path_of(const subject *s, const char *name, char path[PATH_SIZE])
 {
-    snprintf(path, 192, "%s/%s", l->folder, name);
+    snprintf(path, PATH_SIZE, "%.*s/%.*s", FOLDER_SIZE, s->folder, REDSET_NAME_SIZE,
+             name);
     return path;
 }
 
-/* The name of this rank's redundancy file. */
-static char *redundancy_of(const load *l, const redset *set, char name[REDSET_NAME_SIZE])
-{
-    int rc = redset_file_name(redset_get_place(set), name);
-    bench_require(l->b, rc == 0, "a redundancy file has no name");
-    return name;
-}
+/* ---- what the work is made of ---- */
 
 static int pump(int in, int out)
 {
@@ -44,11 +51,10 @@ static int pump(int in, int out)
 static double copy(void *arg)
 {
     const load *l = arg;
-    char from[192], to[192];
-    path_of(l, "data", from);
-    path_of(l, "copy", to);
+    char to[128];
+    snprintf(to, sizeof to, "%s.copy", l->data);
     double start = bench_mpi_start(l->comm);
-    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    int in = open(l->data, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_EXCL, 0600);
     int ok = in >= 0 && out >= 0 && pump(in, out);
     ok &= close(in) == 0 && close(out) == 0;
     double seconds = bench_mpi_slowest(l->comm, bench_now() - start);
@@ -56,113 +62,210 @@ static double copy(void *arg)
     return seconds;
 }
 
-static double encode(load *l, redset *set)
+static double move_memory(void *arg)
 {
-    char name[REDSET_NAME_SIZE], path[192];
-    redset_file file = {.name = "data"};
-    unlink(path_of(l, redundancy_of(l, set, name), path)); /* of the round before */
+    const load *l = arg;
     double start = bench_mpi_start(l->comm);
-    int rc = redset_encode(set, l->folder, NULL, 1, &file, l->err);
+    memcpy(l->other, l->memory, l->size);
+    return bench_mpi_slowest(l->comm, bench_now() - start);
+}
+
+static double write_file(void *arg)
+{
+    const load *l = arg;
+    char to[128];
+    snprintf(to, sizeof to, "%s.written", l->data);
+    double start = bench_mpi_start(l->comm);
+    int fd = open(to, O_WRONLY | O_CREAT | O_EXCL, 0600), ok = fd >= 0;
+    for (size_t done = 0; ok && done < l->size; done += COPY_BUFFER)
+        ok = write(fd, l->memory + done, COPY_BUFFER) == COPY_BUFFER;
+    ok = ok && close(fd) == 0;
     double seconds = bench_mpi_slowest(l->comm, bench_now() - start);
-    bench_require(l->b, rc == 0, l->err);
+    bench_require(l->b, ok && unlink(to) == 0, "a file cannot be written");
     return seconds;
 }
 
-static double encode_single(void *arg)
+/* Between pairs of ranks, all bytes forth and then back. */
+static double ping_pong(void *arg)
 {
-    load *l = arg;
-    return encode(l, l->single);
+    const load *l = arg;
+    int other = l->rank ^ 1, first = l->rank < other;
+    double start = bench_mpi_start(l->comm);
+    for (int way = 0; way < 2; way++)
+        for (size_t done = 0; done < l->size; done += MESSAGE)
+            if (way == first)
+                MPI_Recv(l->other + done, MESSAGE, MPI_BYTE, other, 0, l->comm,
+                         MPI_STATUS_IGNORE);
+            else
+                MPI_Send(l->memory + done, MESSAGE, MPI_BYTE, other, 0, l->comm);
+    return bench_mpi_slowest(l->comm, bench_now() - start);
 }
 
-static double encode_xor(void *arg)
+/* ---- schemes ---- */
+
+static double encode(void *arg)
 {
-    load *l = arg;
-    return encode(l, l->xor_set);
+    subject *s = arg;
+    char path[PATH_SIZE];
+    redset_file file = {.name = "data"};
+    unlink(path_of(s, s->name, path)); /* of the round before */
+    double start = bench_mpi_start(s->l->comm);
+    int rc = redset_encode(s->set, s->folder, NULL, 1, &file, s->err);
+    double seconds = bench_mpi_slowest(s->l->comm, bench_now() - start);
+    bench_require(s->l->b, rc == 0, s->err);
+    return seconds;
 }
 
 /* As after a restart: the sets are found again, then the lost files are made. */
-static double rebuild(void *arg)
+static double rebuild(const subject *of, int lose)
 {
-    load *l = arg;
-    int lost = l->rank == l->lost, rebuilt = 0;
-    char name[REDSET_NAME_SIZE], path[192];
+    subject copy = *of, *s = &copy;
+    int middle = s->l->ranks / 2, rebuilt = 0;
+    int lost = s->l->rank >= middle && s->l->rank < middle + lose;
+    char path[PATH_SIZE];
     redset *set = NULL;
     redset_manifest *manifest = NULL;
-    redundancy_of(l, l->xor_set, name);
-    if (lost) unlink(path_of(l, name, path));
-    if (lost) unlink(path_of(l, "data", path));
-    double start = bench_mpi_start(l->comm);
-    int rc = redset_recover(l->comm, l->folder, lost ? NULL : name, &set, l->err);
-    if (rc == 0) rc = redset_rebuild(set, l->folder, &manifest, &rebuilt, l->err);
-    double seconds = bench_mpi_slowest(l->comm, bench_now() - start);
-    bench_require(l->b, rc == 0, l->err);
-    bench_require(l->b, rebuilt == lost, "the wrong rank was rebuilt");
+    if (lost) unlink(path_of(s, s->name, path));
+    if (lost) unlink(path_of(s, "data", path));
+    double start = bench_mpi_start(s->l->comm);
+    int rc = redset_recover(s->l->comm, s->folder, lost ? NULL : s->name, &set, s->err);
+    if (rc == 0) rc = redset_rebuild(set, s->folder, &manifest, &rebuilt, s->err);
+    double seconds = bench_mpi_slowest(s->l->comm, bench_now() - start);
+    bench_require(s->l->b, rc == 0, s->err);
+    bench_require(s->l->b, rebuilt == lost, "the wrong rank was rebuilt");
     redset_manifest_free(manifest);
     redset_free(set);
     return seconds;
 }
 
-static redset *create(load *l, redset_scheme scheme)
+static double rebuild_one(void *arg)
 {
-    char node[32];
-    redset *set = NULL;
+    return rebuild(arg, 1);
+}
+
+static double rebuild_two(void *arg)
+{
+    return rebuild(arg, 2);
+}
+
+static void begin_subject(subject *s, const load *l, redset_scheme scheme, int failures)
+{
+    char node[32], path[PATH_SIZE];
+    *s = (subject){.l = l};
+    snprintf(s->folder, sizeof s->folder, "%s.%d.%d", l->data, scheme, failures);
+    int made =
+        mkdir(s->folder, 0700) == 0 && link(l->data, path_of(s, "data", path)) == 0;
+    bench_require(l->b, made, "a folder cannot be made");
     snprintf(node, sizeof node, "node%d", l->rank);
-    redset_config config = {
-        .scheme = scheme, .set_size = l->ranks, .failure_group = node};
-    int rc = redset_create(l->comm, &config, &set, l->err);
-    bench_require(l->b, rc == 0, l->err);
-    return set;
+    redset_config config = {.scheme = scheme,
+                            .set_size = l->ranks,
+                            .failure_group = node,
+                            .failures = failures};
+    int rc = redset_create(l->comm, &config, &s->set, s->err);
+    bench_require(l->b, rc == 0, s->err);
+    redset_file_name(redset_get_place(s->set), s->name);
+}
+
+static void end_subject(subject *s)
+{
+    redset_free(s->set);
+    bench_remove(s->folder);
+}
+
+/* ---- tables ---- */
+
+enum { SINGLE, PARTNER, XOR, RS1, RS2, SUBJECTS };
+
+/* A step: what its time is compared with, and how many times that it may take. */
+typedef struct step {
+    const char *name;
+    double (*run)(void *arg);
+    int subject; /* -1: the load itself */
+    int beside;
+    double bound; /* NAN: none */
+} step;
+
+enum {
+    COPY,
+    ENCODE_PARTNER = 5,
+    ENCODE_XOR = 7,
+    ENCODE_RS1 = 9,
+    ENCODE_RS2 = 11,
+    STEPS = 14
+};
+
+static const step steps[STEPS] = {
+    [COPY] = {"copy", copy, -1, COPY, NAN},
+    {"memcpy", move_memory, -1, COPY, NAN},
+    {"write", write_file, -1, COPY, NAN},
+    {"ping-pong", ping_pong, -1, COPY, NAN},
+    {"SINGLE encode", encode, SINGLE, COPY, NAN},
+    [ENCODE_PARTNER] = {"PARTNER encode", encode, PARTNER, COPY, 1.0},
+    {"PARTNER rebuild of 1", rebuild_one, PARTNER, ENCODE_PARTNER, 1.0},
+    [ENCODE_XOR] = {"XOR encode", encode, XOR, COPY, 0.7},
+    {"XOR rebuild of 1", rebuild_one, XOR, ENCODE_XOR, 1.0},
+    [ENCODE_RS1] = {"RS k=1 encode", encode, RS1, COPY, 0.9},
+    {"RS k=1 rebuild of 1", rebuild_one, RS1, ENCODE_RS1, 1.0},
+    [ENCODE_RS2] = {"RS k=2 encode", encode, RS2, COPY, 1.3},
+    {"RS k=2 rebuild of 1", rebuild_one, RS2, ENCODE_RS2, 1.0},
+    {"RS k=2 rebuild of 2", rebuild_two, RS2, ENCODE_RS2, 1.3},
+};
+
+static void tell(bench *b, const load *l, const double t[])
+{
+    for (int i = 0; i < STEPS; i++) {
+        const step *s = &steps[i];
+        double ratio = t[i] / t[s->beside];
+        char bound[32];
+        snprintf(bound, sizeof bound, "at most %g x %s", s->bound,
+                 s->beside == COPY ? "copy" : "encode");
+        bench_number(b, l->ranks);
+        bench_number(b, (double)l->size / MiB);
+        bench_text(b, s->name);
+        bench_number(b, 1e3 * t[i]);
+        bench_number(b, 1e-6 * (double)l->size * l->ranks / t[i]);
+        bench_number(b, t[i] / t[COPY]);
+        bench_text(b, isnan(s->bound) ? "-" : bound);
+        bench_text(b, isnan(s->bound) ? "-" : ratio <= s->bound ? "reached" : "missed");
+    }
 }
 
 static void begin(load *l)
 {
-    char path[192];
     MPI_Comm_rank(l->comm, &l->rank);
     MPI_Comm_size(l->comm, &l->ranks);
-    l->lost = l->ranks / 2;
-    snprintf(l->folder, sizeof l->folder, "%s/%d", l->b->folder, l->rank);
-    bench_require(l->b, mkdir(l->folder, 0700) == 0, l->folder);
-    bench_make_file(l->b, path_of(l, "data", path), l->size);
-    l->single = create(l, REDSET_SINGLE);
-    l->xor_set = create(l, REDSET_XOR);
-}
-
-/* KiB of this rank's redundancy file. */
-static double added(const load *l, const redset *set)
-{
-    char name[REDSET_NAME_SIZE], path[192];
-    struct stat st;
-    int rc = stat(path_of(l, redundancy_of(l, set, name), path), &st);
-    bench_require(l->b, rc == 0, path);
-    return (double)st.st_size / KiB;
+    snprintf(l->data, sizeof l->data, "%s/%d", l->b->folder, l->rank);
+    bench_make_file(l->b, l->data, l->size);
+    l->memory = malloc(l->size);
+    l->other = malloc(l->size);
+    bench_require(l->b, l->memory && l->other, "no memory");
+    bench_fill(l->memory, l->size);
+    memset(l->other, 0, l->size);
 }
 
 static void measure(bench *b, MPI_Comm comm, size_t size)
 {
-    enum { COPY, SINGLE, XOR, REBUILD, CASES };
-    static const char *const names[] = {"copy", "SINGLE encode", "XOR encode",
-                                        "XOR rebuild"};
     load l = {.b = b, .comm = comm, .size = size};
-    const bench_case cases[] = {
-        {copy, &l}, {encode_single, &l}, {encode_xor, &l}, {rebuild, &l}};
-    double t[CASES];
+    subject subjects[SUBJECTS];
+    bench_case cases[STEPS];
+    double t[STEPS];
     begin(&l);
-    bench_measure(b, CASES, cases, t);
-    double written[CASES] = {(double)size / KiB, added(&l, l.single),
-                             added(&l, l.xor_set),
-                             (double)size / KiB + added(&l, l.xor_set)};
-    for (int i = 0; i < CASES; i++) {
-        bench_number(b, l.ranks);
-        bench_number(b, (double)size / MiB);
-        bench_text(b, names[i]);
-        bench_number(b, 1e3 * t[i]);
-        bench_number(b, 1e-6 * (double)size * l.ranks / t[i]);
-        bench_number(b, t[i] / t[COPY]);
-        bench_number(b, written[i]);
+    begin_subject(&subjects[SINGLE], &l, REDSET_SINGLE, 0);
+    begin_subject(&subjects[PARTNER], &l, REDSET_PARTNER, 1);
+    begin_subject(&subjects[XOR], &l, REDSET_XOR, 1);
+    begin_subject(&subjects[RS1], &l, REDSET_RS, 1);
+    begin_subject(&subjects[RS2], &l, REDSET_RS, 2);
+    for (int i = 0; i < STEPS; i++) {
+        int of = steps[i].subject;
+        cases[i] = (bench_case){steps[i].run, of < 0 ? (void *)&l : &subjects[of]};
     }
-    redset_free(l.single);
-    redset_free(l.xor_set);
-    bench_remove(l.folder);
+    bench_measure(b, STEPS, cases, t);
+    tell(b, &l, t);
+    for (int i = 0; i < SUBJECTS; i++)
+        end_subject(&subjects[i]);
+    unlink(l.data);
+    free(l.memory);
+    free(l.other);
 }
 
 /* With the first ranks of the job; the others rest. */
@@ -172,17 +275,16 @@ static void measure_with(bench *b, int ranks)
     MPI_Comm comm;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, rank < ranks, rank, &comm);
-    if (rank < ranks) measure(b, comm, 16 * (size_t)MiB);
     if (rank < ranks) measure(b, comm, 64 * (size_t)MiB);
+    if (rank < ranks) measure(b, comm, 256 * (size_t)MiB);
     MPI_Comm_free(&comm);
     bench_mpi_rest(MPI_COMM_WORLD);
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const columns[] = {
-        "ranks",     "MiB/rank",           "step", "ms", "MB/s",
-        "time/copy", "written [KiB/rank]", NULL};
+    static const char *const columns[] = {"ranks",     "MiB/rank", "step",   "ms", "MB/s",
+                                          "time/copy", "to reach", "result", NULL};
     bench b;
     bench_mpi_begin(&b, &argc, &argv, columns);
     measure_with(&b, 4);

@@ -95,44 +95,22 @@ void redset_xor(void *restrict into, const void *restrict from, size_t size)
         *a++ ^= *b++;
 }
 
-/* into ^= factor * from, for eight elements in each word: from is doubled again and
- * again, and added where factor has a one. */
-static void add_block(uint8_t *into, const uint8_t *from, unsigned factor)
+/* into ^= factor * from, where multiple[x] is factor * x. */
+static void add_multiple(uint8_t *into, const uint8_t *from, const uint8_t multiple[256],
+                         size_t size)
 {
-    uint64_t sum[WORDS], power[WORDS];
-    memcpy(sum, into, BLOCK);
-    memcpy(power, from, BLOCK);
-    for (; factor; factor >>= 1) {
-        uint64_t wanted = factor & 1 ? ~(uint64_t)0 : 0;
-        for (int i = 0; i < WORDS; i++) {
-            uint64_t high = power[i] >> 7 & 0x0101010101010101u;
-            sum[i] ^= power[i] & wanted;
-            power[i] = (power[i] & 0x7f7f7f7f7f7f7f7fu) << 1 ^ high * 0x1d;
-        }
-    }
-    memcpy(into, sum, BLOCK);
-}
-
-static void add_multiple(uint8_t *into, const uint8_t *from, uint8_t factor, size_t size)
-{
-    if (factor == 1) {
-        redset_xor(into, from, size);
-        return;
-    }
-    for (; size >= BLOCK; size -= BLOCK) {
-        add_block(into, from, factor);
-        into += BLOCK;
-        from += BLOCK;
-    }
     for (size_t i = 0; i < size; i++)
-        into[i] ^= redset_gf_multiply(from[i], factor);
+        into[i] ^= multiple[from[i]];
 }
 
 void redset_add_product_portable(const redset_factors *factors, uint8_t *const sum[],
                                  const uint8_t *from, size_t size)
 {
     for (int i = 0; i < factors->sums; i++)
-        if (factors->each[i]) add_multiple(sum[i], from, factors->each[i], size);
+        if (factors->each[i] == 1)
+            redset_xor(sum[i], from, size);
+        else if (factors->each[i])
+            add_multiple(sum[i], from, factors->multiple + 256 * i, size);
 }
 
 /* ---- factors ---- */
@@ -143,9 +121,10 @@ void redset_add_product_portable(const redset_factors *factors, uint8_t *const s
 int redset_factors_init(redset_factors *factors, int sums)
 {
     size_t count = (size_t)sums + 1;
-    *factors =
-        (redset_factors){.each = calloc(count, 1), .table = calloc(count, TABLE_SIZE)};
-    if (factors->each && factors->table) return 0;
+    *factors = (redset_factors){.each = calloc(count, 1),
+                                .multiple = calloc(count, 256),
+                                .table = calloc(count, TABLE_SIZE)};
+    if (factors->each && factors->multiple && factors->table) return 0;
     redset_factors_done(factors);
     return -ENOMEM;
 }
@@ -153,17 +132,30 @@ int redset_factors_init(redset_factors *factors, int sums)
 void redset_factors_done(redset_factors *factors)
 {
     free(factors->each);
+    free(factors->multiple);
     free(factors->table);
     *factors = (redset_factors){0};
+}
+
+/* factor * x for every x: that of the highest bit of x, and that of the others, which was
+ * there before. */
+static void fill_multiples(uint8_t multiple[256], uint8_t factor)
+{
+    multiple[0] = 0;
+    for (unsigned bit = 1; bit < 256; bit *= 2) {
+        uint8_t high = redset_gf_multiply(factor, (uint8_t)bit);
+        for (unsigned x = 0; x < bit; x++)
+            multiple[bit + x] = high ^ multiple[x];
+    }
 }
 
 void redset_factors_set(redset_factors *factors, int sums, const uint8_t each[])
 {
     factors->sums = sums;
-    factors->plain = 1;
     for (int i = 0; i < sums; i++) {
+        if (factors->each[i] == each[i]) continue; /* mostly they are those of before */
         factors->each[i] = each[i];
-        factors->plain = factors->plain && each[i] == 1;
+        fill_multiples(factors->multiple + 256 * i, each[i]);
     }
 #ifdef HAVE_ISAL
     ec_init_tables(1, sums, factors->each, factors->table);
@@ -174,11 +166,9 @@ void redset_add_product(const redset_factors *factors, uint8_t *const sum[],
                         const uint8_t *from, size_t size)
 {
 #ifdef HAVE_ISAL
-    if (!factors->plain && size <= 0x7fffffff) {
-        ec_encode_data_update((int)size, 1, factors->sums, 0, factors->table,
-                              (unsigned char *)from, (unsigned char **)sum);
-        return;
-    }
-#endif
+    ec_encode_data_update((int)size, 1, factors->sums, 0, factors->table,
+                          (unsigned char *)from, (unsigned char **)sum);
+#else
     redset_add_product_portable(factors, sum, from, size);
+#endif
 }

@@ -22,10 +22,10 @@ void redset_xor(void *restrict into, const void *restrict from, size_t size);
 
 /* How one source enters the sums of a flow. */
 typedef struct redset_factors {
-    int sums;       /* number of them */
-    int plain;      /* all factors are 1: XOR does it */
-    uint8_t *each;  /* factor for each sum */
-    uint8_t *table; /* for ISA-L, where it is used */
+    int sums;          /* number of them */
+    uint8_t *each;     /* factor for each sum */
+    uint8_t *multiple; /* of each of 256 elements by these */
+    uint8_t *table;    /* for ISA-L, where it is used */
 } redset_factors;
 
 /* Room for up to sums factors; -ENOMEM. */
@@ -35,7 +35,7 @@ void redset_factors_done(redset_factors *factors);
 /* Takes over the factors of a source. */
 void redset_factors_set(redset_factors *factors, int sums, const uint8_t each[]);
 
-/* sum[i] ^= each[i] * from, for every sum. */
+/* sum[i] ^= each[i] * from, for every sum; size is at most INT_MAX. */
 void redset_add_product(const redset_factors *factors, uint8_t *const sum[],
                         const uint8_t *from, size_t size);
 
