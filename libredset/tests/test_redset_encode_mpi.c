@@ -310,6 +310,19 @@ static void test_faults(job *j, redset *set, int victim)
     CHECK(total >= 10);
 }
 
+/* What changes or fails while any scheme encodes. */
+static void test_trouble(job *j, redset_scheme scheme)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset *set = NULL;
+    j->failures = 2;
+    CHECK_INT(job_create(j, scheme, 3, 1, &set, err), 0);
+    test_changing_file(j, set);
+    test_faults(j, set, 0);
+    test_faults(j, set, j->ranks - 1);
+    redset_free(set);
+}
+
 int main(int argc, char **argv)
 {
     job j;
@@ -323,9 +336,8 @@ int main(int argc, char **argv)
     test_single(&j);
     CHECK_INT(job_create(&j, REDSET_XOR, 3, 1, &set, err), 0);
     test_bad_files(&j, set);
-    test_changing_file(&j, set);
-    test_faults(&j, set, 0);
-    test_faults(&j, set, j.ranks - 1);
+    for (int scheme = REDSET_PARTNER; scheme <= REDSET_RS; scheme++)
+        test_trouble(&j, (redset_scheme)scheme);
     CHECK_INT(job_encode(&j, set, err), 0);
     check_manifest(&j, set);
     redset_free(set);
