@@ -107,7 +107,7 @@ static void prepare(redset_flows *r, const turn *t)
                            &s->receive));
 }
 
-static void send(redset_flows *r, const turn *t)
+static void send_sums(redset_flows *r, const turn *t)
 {
     slot *s = slot_of(r, t);
     const redset_task *task = t->task;
@@ -175,7 +175,7 @@ int redset_flows_run(redset_flows *r, redset_streams *streams, char *err)
             take(r, &now);
         } else {
             add_own(r, &now);
-            send(r, &now);
+            send_sums(r, &now);
         }
     }
     for (int i = 0; i < r->slots; i++)
