@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finding the sets of an earlier encode: who has a good header tells the layout to all
- * members that it names, and nobody acts before all know a place and no two answers
- * differ. */
+/* Finding the sets of an earlier encode: who has a good header greets the right neighbour
+ * that it names; who was not greeted tells the layout to the left one. Nobody acts before
+ * all know a place and no two differ. */
 #include "src/redset_private_mpi.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
+#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
+#include <kvtree/kvtree_util.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* What one process finds out. */
 typedef struct search {
     redset *set;
     redset_header *header; /* its own; NULL when lost */
-    redset_layout known;   /* what own header and answers say; no members: nothing yet */
+    redset_layout
+        known;          /* what own header or a neighbour says; no members: nothing yet */
+    uint32_t crc;       /* checksum of it */
+    bool greeted, told; /* the right neighbour was greeted, the left one was told */
+    kvtree *heard;      /* ranks that greeted, with their checksums */
     char lost[ERRTEXT_SIZE]; /* how the own header was lost */
 } search;
 
@@ -44,74 +51,146 @@ static int find_header(search *s, const char *folder, const char *file, char *te
     return 0;
 }
 
-/* Fills send with the layout for every other member. */
-static int address_members(const search *s, kvtree *send)
+/* ---- who is where ---- */
+
+/* The rank of the member at a distance to the right. */
+static int neighbour(const redset_layout *layout, int distance)
 {
-    const redset_layout *layout = &s->header->layout;
-    for (int i = 0; i < layout->place.members; i++) {
-        char rank[16];
-        if (layout->members[i] == s->set->rank) continue;
-        snprintf(rank, sizeof rank, "%d", layout->members[i]);
-        kvtree *message = kvtree_set(send, rank, NULL);
-        if (!message || redset_layout_to_tree(layout, message) != 0) return -ENOMEM;
-    }
-    return 0;
+    int members = layout->place.members;
+    return layout->members[(layout->place.member + members + distance) % members];
 }
 
-/* Compares the answer of one rank with what is known so far, or begins with it. */
-static int learn_from(search *s, const kvtree_elem *answer, char *text)
+/* A checksum over a layout, the same for all its members. */
+static int checksum(const redset_layout *layout, uint32_t *crc)
 {
-    redset_layout layout;
-    const char *from = kvtree_elem_key(answer);
-    int rc = redset_layout_from_tree(kvtree_elem_hash(answer), &layout, text);
-    if (rc) return err_wrap(text, rc, "message of rank %s", from);
-    if (!s->known.members) {
-        s->known = layout;
-        return 0;
-    }
-    bool equal = redset_layout_equal(&s->known, &layout);
-    int id = layout.place.id;
-    redset_layout_done(&layout);
-    if (equal) return 0;
-    return err_set(text, REDSET_UNRECOVERABLE,
-                   "survivors contradict each other: set %d, but set %d after rank %s",
-                   s->known.place.id, id, from);
+    kvtree *tree = kvtree_new();
+    int rc = tree ? redset_layout_to_tree(layout, tree) : -ENOMEM;
+    size_t size = rc ? 0 : kvtree_pack_size(tree);
+    char *packed = rc ? NULL : malloc(size);
+    if (packed) kvtree_pack(packed, tree);
+    if (packed) *crc = crc32_add(0, packed, size);
+    kvtree_delete(&tree);
+    free(packed);
+    return packed ? 0 : -ENOMEM;
 }
 
-static int learn(search *s, const kvtree *answers, char *text)
+static int contradict(const search *s, const char *from, char *text)
 {
-    int rc = 0;
-    if (s->header) rc = redset_layout_from_tree(s->header->tree, &s->known, text);
-    for (kvtree_elem *e = kvtree_elem_first(answers); e && !rc; e = kvtree_elem_next(e))
-        rc = learn_from(s, e, text);
-    if (rc) return rc;
-    if (!s->known.members)
-        return err_set(text, REDSET_UNRECOVERABLE, "no survivor knows its place, and %s",
-                       s->lost);
+    return err_set(
+        text, REDSET_UNRECOVERABLE,
+        "survivors contradict each other: rank %s tells of another set than %d", from,
+        s->known.place.id);
+}
+
+/* This process knows its set now. */
+static int know(search *s, const kvtree *tree, const char *from, char *text)
+{
+    int rc = redset_layout_from_tree(tree, &s->known, text);
+    if (rc) return err_wrap(text, rc, "layout from %s", from);
     if (s->known.ranks != s->set->layout.ranks ||
         redset_layout_find(&s->known, s->set->rank) != 0)
         return err_set(text, REDSET_UNRECOVERABLE,
                        "survivors of set %d do not know it as a member",
                        s->known.place.id);
+    rc = checksum(&s->known, &s->crc);
+    return rc ? err_sys(text, rc, "layout") : 0;
+}
+
+static bool has_heard(const search *s)
+{
+    char left[16];
+    snprintf(left, sizeof left, "%d", neighbour(&s->known, -1));
+    return s->known.place.members == 1 || kvtree_get(s->heard, left);
+}
+
+/* There is something to say: first to the right neighbour, then, when the left one was
+ * silent, to that. */
+static bool is_pending(const search *s)
+{
+    return s->known.members && (!s->greeted || (!s->told && !has_heard(s)));
+}
+
+static int say(search *s, kvtree *send)
+{
+    char to[16];
+    if (!is_pending(s)) return 0;
+    bool first = !s->greeted;
+    snprintf(to, sizeof to, "%d", neighbour(&s->known, first ? 1 : -1));
+    s->greeted = true;
+    s->told = !first;
+    if (s->known.place.members == 1) return 0;
+    kvtree *message = kvtree_set(send, to, NULL);
+    if (!message) return -ENOMEM;
+    return first ? kvtree_util_set_crc32(message, "HELLO", s->crc)
+                 : redset_layout_to_tree(&s->known, message);
+}
+
+/* Takes one message: a layout, or a greeting, which is kept. */
+static int hear(search *s, const kvtree_elem *message, char *text)
+{
+    unsigned long crc;
+    char *from = kvtree_elem_key(message);
+    const kvtree *tree = kvtree_elem_hash(message);
+    if (kvtree_util_get_crc32(tree, "HELLO", &crc) == 0)
+        return kvtree_util_set_crc32(s->heard, from, crc) == 0
+                   ? 0
+                   : err_sys(text, -ENOMEM, "message of rank %s", from);
+    if (!s->known.members) return know(s, tree, from, text);
+    redset_layout other;
+    int rc = redset_layout_from_tree(tree, &other, text);
+    if (rc) return err_wrap(text, rc, "message of rank %s", from);
+    bool equal = redset_layout_equal(&s->known, &other);
+    redset_layout_done(&other);
+    return equal ? 0 : contradict(s, from, text);
+}
+
+/* All who greeted mean the same set. */
+static int compare(const search *s, char *text)
+{
+    unsigned long crc;
+    for (kvtree_elem *e = kvtree_elem_first(s->heard); e; e = kvtree_elem_next(e)) {
+        const char *from = kvtree_elem_key(e);
+        if (kvtree_util_get_crc32(s->heard, from, &crc) != 0 || crc != s->crc)
+            return contradict(s, from, text);
+    }
     return 0;
 }
 
-/* Collective: everyone tells, and learns, the layouts. */
+/* Collective: everyone says what it has to say, and hears the others. *pending becomes
+ * the number of those that have more to say. */
+static int speak(search *s, int64_t *pending, char *text)
+{
+    kvtree *send = kvtree_new(), *heard = kvtree_new();
+    int said = send && heard ? say(s, send) : -ENOMEM;
+    int rc = kvtree_exchange(send, heard, s->set->comm);
+    if (!rc) rc = said;
+    if (rc) err_sys(text, rc, "exchange layouts");
+    for (kvtree_elem *e = kvtree_elem_first(heard); e && !rc; e = kvtree_elem_next(e))
+        rc = hear(s, e, text);
+    if (!rc && s->known.members) rc = compare(s, text);
+    kvtree_delete(&send);
+    kvtree_delete(&heard);
+    *pending = is_pending(s);
+    return agree_sum(s->set->comm, rc, text, 1, pending);
+}
+
+/* Collective: layouts reach the members that lost theirs, from right to left, one member
+ * in two rounds. Where nothing was lost one round is enough. */
 static int exchange(search *s, char *text)
 {
-    MPI_Comm comm = s->set->comm;
-    kvtree *send = kvtree_new(), *answers = kvtree_new();
-    int rc = send && answers ? 0 : -ENOMEM;
-    if (!rc && s->header) rc = address_members(s, send);
-    rc = agree(comm, rc ? err_sys(text, rc, "message") : 0, text);
-    if (!rc) {
-        rc = kvtree_exchange(send, answers, comm);
-        if (rc) err_sys(text, rc, "exchange layouts");
-    }
-    if (!rc) rc = agree(comm, learn(s, answers, text), text);
-    kvtree_delete(&send);
-    kvtree_delete(&answers);
-    return rc;
+    int64_t pending = 0;
+    int rc = s->heard ? 0 : err_sys(text, -ENOMEM, "messages");
+    if (!rc && s->header) rc = know(s, s->header->tree, "its own file", text);
+    rc = agree(s->set->comm, rc, text);
+    if (rc) return rc;
+    do
+        rc = speak(s, &pending, text);
+    while (!rc && pending);
+    if (rc) return rc;
+    if (!s->known.members)
+        rc = err_set(text, REDSET_UNRECOVERABLE, "no survivor knows its place, and %s",
+                     s->lost);
+    return agree(s->set->comm, rc, text);
 }
 
 /* Splits the sets apart. All members of a layout hold that layout by now, so a set that
@@ -134,10 +213,11 @@ static int split_sets(redset *set, char *text)
 
 static int recover(redset *set, const char *folder, const char *file, char *text)
 {
-    search s = {.set = set};
+    search s = {.set = set, .heard = kvtree_new()};
     int rc = agree(set->comm, find_header(&s, folder, file, text), text);
     if (!rc) rc = exchange(&s, text);
     redset_header_free(s.header);
+    kvtree_delete(&s.heard);
     if (rc) {
         redset_layout_done(&s.known);
         return rc;
