@@ -6,7 +6,6 @@
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
-#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
@@ -82,18 +81,12 @@ static int prepare(encoding *e, const char *folder, int count, const redset_file
 /* Collective: about is the same on every rank. */
 static int check_about(const encoding *e, char *text)
 {
-    size_t size = kvtree_pack_size(e->about);
-    char *packed = malloc(size);
-    int rc =
-        agree(e->set->comm, packed ? 0 : err_sys(text, -ENOMEM, "description"), text);
-    if (rc) {
-        free(packed);
-        return rc;
-    }
-    kvtree_pack(packed, e->about);
-    long long sum = (long long)crc32_add(0, packed, size);
-    long long mine[4] = {sum, -sum, (long long)size, -(long long)size}, most[4];
-    free(packed);
+    uint32_t crc = 0;
+    long long size = (long long)kvtree_pack_size(e->about);
+    int rc = redset_tree_crc(e->about, &crc);
+    rc = agree(e->set->comm, rc ? err_sys(text, rc, "description") : 0, text);
+    if (rc) return rc;
+    long long mine[4] = {crc, -(long long)crc, size, -size}, most[4];
     MPI_Allreduce(mine, most, 4, MPI_LONG_LONG, MPI_MAX, e->set->comm);
     if (most[0] == -most[1] && most[2] == -most[3]) return 0;
     return err_set(text, -EINVAL, "ranks differ in the description of what they encode");

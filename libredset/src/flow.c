@@ -27,16 +27,20 @@ redset_shape redset_shape_of(const redset_place *place)
     return (redset_shape){place->scheme, place->members, place->failures};
 }
 
+bool redset_is_coded(const redset_shape *shape)
+{
+    return shape->scheme == REDSET_XOR || shape->scheme == REDSET_RS;
+}
+
 int redset_data_streams(const redset_shape *shape)
 {
-    int coded = shape->scheme == REDSET_XOR || shape->scheme == REDSET_RS;
-    return coded ? shape->members - shape->failures : 1;
+    return redset_is_coded(shape) ? shape->members - shape->failures : 1;
 }
 
 uint64_t redset_chunk_size(const redset_shape *shape, uint64_t largest)
 {
     uint64_t data = (uint64_t)redset_data_streams(shape);
-    if (shape->scheme == REDSET_SINGLE || shape->scheme == REDSET_PARTNER) return 0;
+    if (!redset_is_coded(shape)) return 0;
     return largest / data + (largest % data != 0);
 }
 
@@ -53,11 +57,6 @@ int redset_stream_at(const redset_shape *shape, int member, int position)
     for (int j = 0; j < shape->failures; j++)
         before += around(shape, member - j) < position;
     return position - before;
-}
-
-int redset_copied_member(const redset_shape *shape, int member, int j)
-{
-    return around(shape, member - 1 - j);
 }
 
 /* ---- building a flow ---- */

@@ -46,6 +46,9 @@ int redset_shape_check(const redset_shape *shape);
 /* The set of a place. */
 redset_shape redset_shape_of(const redset_place *place);
 
+/* Whether data is cut into chunks, and redundancy is computed (XOR, RS). */
+bool redset_is_coded(const redset_shape *shape);
+
 /* D: the number of data streams. */
 int redset_data_streams(const redset_shape *shape);
 
@@ -55,9 +58,6 @@ uint64_t redset_chunk_size(const redset_shape *shape, uint64_t largest);
 
 /* The stream of member at a position (not for PARTNER). */
 int redset_stream_at(const redset_shape *shape, int member, int position);
-
-/* The member whose data redundancy number j of member copies (PARTNER). */
-int redset_copied_member(const redset_shape *shape, int member, int j);
 
 /* ---- flows ---- */
 

@@ -4,7 +4,6 @@
 #include "src/redset_private.h"
 
 #include "common/beneath.h"
-#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
@@ -57,13 +56,6 @@ kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk,
     return tree;
 }
 
-/* The rank of the left neighbour at a distance. */
-static int neighbour(const redset_layout *layout, int distance)
-{
-    int members = layout->place.members;
-    return layout->members[(layout->place.member + members - distance) % members];
-}
-
 /* One list: it fits into the chunks of its set. */
 static int parse_list(const redset_header *header, int distance, const char *name,
                       char *err)
@@ -81,7 +73,7 @@ static int parse_list(const redset_header *header, int distance, const char *nam
 static int parse_neighbour(const redset_header *header, int distance, char *err)
 {
     char name[32] = "PARTNER";
-    int rank = neighbour(&header->layout, distance);
+    int rank = redset_layout_neighbour(&header->layout, -distance);
     if (distance > 1) snprintf(name, sizeof name, "PARTNERS %d", distance);
     int rc = parse_list(header, distance, name, err);
     if (rc || header->list[distance].rank == rank) return rc;
@@ -125,12 +117,16 @@ static int parse_lists(redset_header *header, char *err)
     return rc ? rc : check_names(header, err);
 }
 
+uint64_t redset_part_length(const redset_header *header, int part)
+{
+    return redset_is_coded(&header->shape) ? header->chunk : header->list[part + 1].size;
+}
+
 /* Sums up the redundancy data. */
 static int measure(redset_header *header, char *err)
 {
     for (int i = 0; i < header->shape.failures; i++) {
-        uint64_t part = header->shape.scheme == REDSET_PARTNER ? header->list[i + 1].size
-                                                               : header->chunk;
+        uint64_t part = redset_part_length(header, i);
         if (part > INT64_MAX - header->data)
             return err_set(err, -EBADMSG, "redundancy data of more than 2^63 bytes");
         header->data += part;
@@ -148,7 +144,7 @@ static int parse_all(redset_header *header, char *err)
     header->list = calloc((size_t)header->shape.failures + 1, sizeof *header->list);
     if (!header->list) return err_sys(err, -ENOMEM, "lists of files");
     if (kvtree_util_get_bytecount(header->tree, "CHUNK", &chunk) != 0 ||
-        chunk > INT64_MAX || (chunk > 0 && redset_chunk_size(&header->shape, 1) == 0))
+        chunk > INT64_MAX || (chunk > 0 && !redset_is_coded(&header->shape)))
         return err_set(err, -EBADMSG, "no valid CHUNK");
     if (kvtree_util_get_crc32(header->tree, "CRC", &crc) != 0 || crc > UINT32_MAX)
         return err_set(err, -EBADMSG, "no valid CRC");
@@ -223,18 +219,6 @@ int redset_header_read(int dir, const char *name, redset_header **header, char *
     return rc ? err_wrap(err, rc, "read %s", name) : 0;
 }
 
-/* Continues crc over the packed bytes of tree. */
-static int add_crc(const kvtree *tree, uint32_t *crc)
-{
-    size_t size = kvtree_pack_size(tree);
-    char *packed = malloc(size);
-    if (!packed) return -ENOMEM;
-    kvtree_pack(packed, tree);
-    *crc = crc32_add(*crc, packed, size);
-    free(packed);
-    return 0;
-}
-
 int redset_header_state(const redset_header *header, redset_state *state)
 {
     static const char *const common[] = {"DSET",  "TYPE",  "FAILURES",
@@ -242,9 +226,9 @@ int redset_header_state(const redset_header *header, redset_state *state)
     int rc = 0;
     memset(state, 0, redset_state_size(&header->shape));
     for (size_t i = 0; !rc && i < sizeof common / sizeof common[0]; i++)
-        rc = add_crc(kvtree_get(header->tree, common[i]), &state->layout);
+        rc = redset_tree_crc(kvtree_get(header->tree, common[i]), &state->layout);
     for (int d = 0; !rc && d <= header->shape.failures; d++)
-        rc = add_crc(redset_header_list(header->tree, d), &state->list[d]);
+        rc = redset_tree_crc(redset_header_list(header->tree, d), &state->list[d]);
     return rc;
 }
 

@@ -165,6 +165,12 @@ int redset_layout_find(redset_layout *layout, int rank)
     return -ENOENT;
 }
 
+int redset_layout_neighbour(const redset_layout *layout, int distance)
+{
+    int members = layout->place.members;
+    return layout->members[(layout->place.member + members + distance) % members];
+}
+
 bool redset_layout_equal(const redset_layout *a, const redset_layout *b)
 {
     const redset_place *p = &a->place, *q = &b->place;

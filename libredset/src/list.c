@@ -7,6 +7,7 @@
 #include "src/redset_private.h"
 
 #include "common/beneath.h"
+#include "common/crc32.h"
 #include "common/errtext.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
@@ -117,4 +118,15 @@ void redset_list_done(redset_list *list)
 {
     free(list->files);
     list->files = NULL;
+}
+
+int redset_tree_crc(const kvtree *tree, uint32_t *crc)
+{
+    size_t size = kvtree_pack_size(tree);
+    char *packed = malloc(size);
+    if (!packed) return -ENOMEM;
+    kvtree_pack(packed, tree);
+    *crc = crc32_add(*crc, packed, size);
+    free(packed);
+    return 0;
 }

@@ -6,14 +6,12 @@
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
-#include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* What one process finds out. */
 typedef struct search {
@@ -53,25 +51,14 @@ static int find_header(search *s, const char *folder, const char *file, char *te
 
 /* ---- who is where ---- */
 
-/* The rank of the member at a distance to the right. */
-static int neighbour(const redset_layout *layout, int distance)
-{
-    int members = layout->place.members;
-    return layout->members[(layout->place.member + members + distance) % members];
-}
-
 /* A checksum over a layout, the same for all its members. */
 static int checksum(const redset_layout *layout, uint32_t *crc)
 {
     kvtree *tree = kvtree_new();
     int rc = tree ? redset_layout_to_tree(layout, tree) : -ENOMEM;
-    size_t size = rc ? 0 : kvtree_pack_size(tree);
-    char *packed = rc ? NULL : malloc(size);
-    if (packed) kvtree_pack(packed, tree);
-    if (packed) *crc = crc32_add(0, packed, size);
+    if (!rc) rc = redset_tree_crc(tree, crc);
     kvtree_delete(&tree);
-    free(packed);
-    return packed ? 0 : -ENOMEM;
+    return rc;
 }
 
 static int contradict(const search *s, const char *from, char *text)
@@ -99,7 +86,7 @@ static int know(search *s, const kvtree *tree, const char *from, char *text)
 static bool has_heard(const search *s)
 {
     char left[16];
-    snprintf(left, sizeof left, "%d", neighbour(&s->known, -1));
+    snprintf(left, sizeof left, "%d", redset_layout_neighbour(&s->known, -1));
     return s->known.place.members == 1 || kvtree_get(s->heard, left);
 }
 
@@ -115,7 +102,7 @@ static int say(search *s, kvtree *send)
     char to[16];
     if (!is_pending(s)) return 0;
     bool first = !s->greeted;
-    snprintf(to, sizeof to, "%d", neighbour(&s->known, first ? 1 : -1));
+    snprintf(to, sizeof to, "%d", redset_layout_neighbour(&s->known, first ? 1 : -1));
     s->greeted = true;
     s->told = !first;
     if (s->known.place.members == 1) return 0;

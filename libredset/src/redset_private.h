@@ -83,6 +83,9 @@ kvtree *redset_list_to_tree(const redset_list *list);
  * owned by tree. -EBADMSG. */
 int redset_list_from_tree(const kvtree *tree, redset_list *list, char *err);
 
+/* Continues crc over the packed bytes of tree; -ENOMEM. */
+int redset_tree_crc(const kvtree *tree, uint32_t *crc);
+
 /* Frees the array only. */
 void redset_list_done(redset_list *list);
 
@@ -102,6 +105,9 @@ int redset_layout_from_tree(const kvtree *tree, redset_layout *layout, char *err
 
 /* Makes rank's place that of the layout; -ENOENT when rank is not a member. */
 int redset_layout_find(redset_layout *layout, int rank);
+
+/* The rank of the member so many places to the right; negative: to the left. */
+int redset_layout_neighbour(const redset_layout *layout, int distance);
 
 /* Whether both describe the same set, whoever the member is. */
 bool redset_layout_equal(const redset_layout *a, const redset_layout *b);
@@ -141,6 +147,9 @@ int redset_header_read(int dir, const char *name, redset_header **header, char *
 /* Checksums that tell whether headers belong together; the lost flag is 0. state has room
  * for redset_state_size(&header->shape). */
 int redset_header_state(const redset_header *header, redset_state *state);
+
+/* Bytes of redundancy stream number part. */
+uint64_t redset_part_length(const redset_header *header, int part);
 
 /* Bytes that flow i moves of each stream, for all flows in which the member of header
  * takes part: length[shape.members]. */

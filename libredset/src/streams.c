@@ -20,9 +20,8 @@ int redset_streams_init(const redset_header *header, redset_streams *streams, ch
     redset_part *part = calloc((size_t)parts + 1, sizeof *part);
     if (!part) return err_sys(err, -ENOMEM, "%d parts of redundancy data", parts);
     for (int i = 0; i < parts; i++) {
-        bool copy = header->shape.scheme == REDSET_PARTNER;
         part[i].offset = offset;
-        part[i].length = copy ? header->list[i + 1].size : header->chunk;
+        part[i].length = redset_part_length(header, i);
         offset += part[i].length;
     }
     *streams = (redset_streams){.data = redset_data_streams(&header->shape),
@@ -30,7 +29,7 @@ int redset_streams_init(const redset_header *header, redset_streams *streams, ch
                                 .part = part,
                                 .fd = -1};
     streams->chunk =
-        redset_chunk_size(&header->shape, 1) ? header->chunk : header->list[0].size;
+        redset_is_coded(&header->shape) ? header->chunk : header->list[0].size;
     return 0;
 }
 
