@@ -117,6 +117,15 @@ static int parse_lists(redset_header *header, char *err)
     return rc ? rc : check_names(header, err);
 }
 
+/* A key that nobody knows may change what the others mean. */
+static int check_keys(const redset_header *header, char *err)
+{
+    int failures = header->shape.failures, keys = 7;
+    if (failures > 0) keys += header->shape.scheme == REDSET_XOR ? 1 : 2;
+    if (failures > 1) keys++;
+    return redset_keys_check(header->tree, keys, err);
+}
+
 uint64_t redset_part_length(const redset_header *header, int part)
 {
     return redset_is_coded(&header->shape) ? header->chunk : header->list[part + 1].size;
@@ -151,6 +160,7 @@ static int parse_all(redset_header *header, char *err)
     header->chunk = chunk;
     header->crc = (uint32_t)crc;
     rc = parse_lists(header, err);
+    if (!rc) rc = check_keys(header, err);
     return rc ? rc : measure(header, err);
 }
 

@@ -90,6 +90,7 @@ static int get_place(const kvtree *tree, redset_layout *layout, char *err)
     if (!rc) rc = get_int(group, "ID", 0, layout->ranks - 1, &place->id, err);
     if (!rc) rc = get_int(group, "GROUPS", 1, layout->ranks, &place->sets, err);
     if (!rc) rc = get_int(group, "INDEX", 0, place->sets - 1, &place->set, err);
+    if (!rc) rc = redset_keys_check(group, 5, err);
     if (rc) return err_wrap(err, rc, "GROUP");
     if (place->members != redset_members_of(layout->ranks, place->sets, place->set))
         return err_set(err, -EBADMSG, "set %d of %d over %d ranks cannot have %d members",

@@ -62,6 +62,12 @@ kvtree *redset_list_to_tree(const redset_list *list)
     return tree;
 }
 
+int redset_keys_check(const kvtree *tree, int keys, char *err)
+{
+    if (kvtree_size(tree) == keys) return 0;
+    return err_set(err, -EBADMSG, "%d keys where %d should be", kvtree_size(tree), keys);
+}
+
 static int read_file_entry(const kvtree *entry, redset_file *file, char *err)
 {
     char *name, why[ERRTEXT_SIZE];
@@ -106,6 +112,7 @@ int redset_list_from_tree(const kvtree *tree, redset_list *list, char *err)
     read.files = calloc((size_t)read.count + 1, sizeof *read.files);
     if (!read.files) return err_sys(err, -ENOMEM, "list of %d files", read.count);
     int rc = read_files(entries, &read, err);
+    if (!rc) rc = redset_keys_check(tree, read.count > 0 ? 3 : 2, err);
     if (rc) {
         redset_list_done(&read);
         return rc;

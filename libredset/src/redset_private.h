@@ -83,6 +83,10 @@ kvtree *redset_list_to_tree(const redset_list *list);
  * owned by tree. -EBADMSG. */
 int redset_list_from_tree(const kvtree *tree, redset_list *list, char *err);
 
+/* Whether tree has so many keys: when all that it must have are among them, then it has
+ * no others. -EBADMSG. */
+int redset_keys_check(const kvtree *tree, int keys, char *err);
+
 /* Continues crc over the packed bytes of tree; -ENOMEM. */
 int redset_tree_crc(const kvtree *tree, uint32_t *crc);
 

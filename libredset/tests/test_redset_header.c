@@ -247,6 +247,10 @@ static void test_lies(void **state)
         {{"PARTNER", "RANK"}, "6"}, /* the right neighbour, not the left */
         {{"PARTNER", "FILE", "0", "SIZE"}, "526"},
         {{"PARTNER", "FILE", "0", "FILE"}, "/etc/passwd"},
+        {{"FAILURES"}, "1"}, /* not with XOR */
+        {{"COLOUR"}, "blue"},
+        {{"GROUP", "COLOUR"}, "blue"},
+        {{"CURRENT", "COLOUR"}, "blue"},
     };
     fixture *f = *state;
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
