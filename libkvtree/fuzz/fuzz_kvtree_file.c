@@ -6,7 +6,6 @@
 #include "fuzz_tree.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -74,25 +73,14 @@ static void repair(char *file, size_t size)
 
 /* ---- reading a whole file ---- */
 
-static char folder[256];
 static int folder_fd = -1, file_fd = -1;
-
-static void remove_folder(void)
-{
-    unlinkat(folder_fd, "tree", 0);
-    rmdir(folder);
-}
 
 static void store(const char *bytes, size_t size)
 {
     if (folder_fd < 0) {
-        const char *base = getenv("TMPDIR");
-        snprintf(folder, sizeof folder, "%s/scr-test-XXXXXX", base ? base : "/tmp");
-        REQUIRE(mkdtemp(folder) != NULL);
-        folder_fd = open(folder, O_RDONLY | O_DIRECTORY);
+        folder_fd = open(fuzz_folder(), O_RDONLY | O_DIRECTORY);
         file_fd = openat(folder_fd, "tree", O_WRONLY | O_CREAT | O_EXCL, 0600);
         REQUIRE(folder_fd >= 0 && file_fd >= 0);
-        atexit(remove_folder);
     }
     REQUIRE(pwrite(file_fd, bytes, size, 0) == (ssize_t)size);
     REQUIRE(ftruncate(file_fd, (off_t)size) == 0);

@@ -9,9 +9,13 @@ the library. Inputs named found-* were found by fuzzing (tests/fuzz.py --merge) 
 """
 import pathlib
 import struct
+import sys
 import zlib
 
-CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/support"))
+
+import corpus  # noqa: E402
+
 MAGIC = 0x951FC3F5
 
 
@@ -168,18 +172,6 @@ def util_inputs():
     return inputs
 
 
-def main():
-    for target, inputs in {"unpack": unpack_inputs(), "file": file_inputs(),
-                           "print": print_inputs(), "util": util_inputs()}.items():
-        folder = CORPUS / f"fuzz_kvtree_{target}"
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.iterdir():
-            if not old.name.startswith("found-"):
-                old.unlink()
-        for name, data in inputs.items():
-            (folder / f"{name}.bin").write_bytes(data)
-        print(f"{folder}: {len(inputs)} inputs")
-
-
 if __name__ == "__main__":
-    main()
+    corpus.write(__file__, {"fuzz_kvtree_unpack": unpack_inputs(), "fuzz_kvtree_file": file_inputs(),
+                            "fuzz_kvtree_print": print_inputs(), "fuzz_kvtree_util": util_inputs()})

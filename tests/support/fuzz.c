@@ -4,10 +4,12 @@
  * sanitizer. */
 #include "fuzz.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void fuzz_fail(const char *file, int line, const char *condition)
 {
@@ -29,6 +31,27 @@ uint32_t fuzz_hash(const void *bytes, size_t size)
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ ((const unsigned char *)bytes)[i]) * 16777619u;
     return hash;
+}
+
+static char folder[256];
+
+static void remove_folder(void)
+{
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        unlinkat(dirfd(dir), entry->d_name, 0); /* . and .. stay */
+    if (dir) closedir(dir);
+    rmdir(folder);
+}
+
+const char *fuzz_folder(void)
+{
+    if (folder[0]) return folder;
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/scr-test-XXXXXX", base ? base : "/tmp");
+    REQUIRE(mkdtemp(folder) != NULL);
+    atexit(remove_folder);
+    return folder;
 }
 
 /* ---- memory ---- */
