@@ -19,18 +19,22 @@ int redset_report(char *err, const char *text, int rc)
     return rc;
 }
 
+/* Before anything else comm is duplicated, so that nothing but that happens on it. */
 int redset_start(MPI_Comm comm, redset **set, char *text)
 {
+    MPI_Comm own;
+    MPI_Comm_dup(comm, &own);
     redset *s = calloc(1, sizeof *s);
-    int rc = agree(comm, s ? 0 : err_sys(text, -ENOMEM, "redundancy set"), text);
+    int rc = agree(own, s ? 0 : err_sys(text, -ENOMEM, "redundancy set"), text);
     if (rc) {
         free(s);
+        MPI_Comm_free(&own);
         return rc;
     }
+    s->comm = own;
     s->set = MPI_COMM_NULL;
     s->piece = REDSET_PIECE;
     s->memory = REDSET_MEMORY;
-    MPI_Comm_dup(comm, &s->comm);
     MPI_Comm_rank(s->comm, &s->rank);
     MPI_Comm_size(s->comm, &s->layout.ranks);
     *set = s;
@@ -122,7 +126,8 @@ static int choose_scheme(redset_place *place, const redset_config *config, char 
 static int create(redset *set, const redset_config *config, char *text)
 {
     redset_place *place = &set->layout.place;
-    int largest, rc = check_equal(set->comm, config, text);
+    int largest, rc = agree(set->comm, check_config(config, text), text);
+    if (!rc) rc = check_equal(set->comm, config, text);
     if (rc) return rc;
     int position = find_position(set, config->failure_group, &largest);
     int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;
@@ -140,8 +145,7 @@ int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char
 {
     char text[ERRTEXT_SIZE] = "";
     redset *s;
-    int rc = agree(comm, check_config(config, text), text);
-    if (!rc) rc = redset_start(comm, &s, text);
+    int rc = redset_start(comm, &s, text);
     if (rc) return redset_report(err, text, rc);
     rc = create(s, config, text);
     if (rc) {
