@@ -17,6 +17,7 @@ typedef struct job {
     int rank, ranks;
     redset_scheme scheme; /* XOR, unless the test wants another */
     int failures;
+    size_t piece;              /* bytes of a message, JOB_PIECE at first */
     char root[64], folder[80]; /* of all; of this rank */
     int count;
     redset_file files[JOB_FILES];
@@ -79,6 +80,7 @@ static inline void job_begin(job *j, MPI_Comm comm)
     memset(j, 0, sizeof *j);
     j->comm = comm;
     j->scheme = REDSET_XOR;
+    j->piece = JOB_PIECE;
     MPI_Comm_rank(comm, &j->rank);
     MPI_Comm_size(comm, &j->ranks);
     check_folder(j->root);
@@ -125,7 +127,7 @@ static inline int job_create(const job *j, redset_scheme scheme, int set_size,
     redset_config config = {.scheme = scheme,
                             .set_size = set_size,
                             .failure_group = node,
-                            .piece = JOB_PIECE,
+                            .piece = j->piece,
                             .failures = j->failures};
     return redset_create(j->comm, &config, set, err);
 }

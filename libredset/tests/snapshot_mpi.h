@@ -93,4 +93,16 @@ static inline void expect_hopeless(const job *j, const snapshot *s, const char *
     CHECK(job_fingerprint(j) == before);
 }
 
+/* The sets are recovered anew, as after a restart. */
+static inline void recover_again(const job *j, snapshot *s)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_free(s->set);
+    s->set = NULL;
+    const char *own = job_has(j, s->name) ? s->name : NULL;
+    CHECK_INT(redset_recover(j->comm, j->folder, own, &s->set, err), 0);
+    CHECK_STR(err, "");
+    CHECK_INT(redset_get_place(s->set)->failures, j->failures);
+}
+
 #endif

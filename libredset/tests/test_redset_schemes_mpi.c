@@ -4,18 +4,6 @@
 #include "snapshot_mpi.h"
 #include "src/flow.h"
 
-/* The sets are recovered anew, as after a restart. */
-static void recover(const job *j, snapshot *s)
-{
-    char err[REDSET_ERROR_SIZE] = "";
-    redset_free(s->set);
-    s->set = NULL;
-    const char *own = job_has(j, s->name) ? s->name : NULL;
-    CHECK_INT(redset_recover(j->comm, j->folder, own, &s->set, err), 0);
-    CHECK_STR(err, "");
-    CHECK_INT(redset_get_place(s->set)->failures, j->failures);
-}
-
 static int count_ones(unsigned pattern)
 {
     int count = 0;
@@ -29,7 +17,7 @@ static void lose_and_rebuild(job *j, snapshot *s, unsigned pattern, int entries)
 {
     int lost = pattern >> j->rank & 1;
     if (lost) job_lose(j);
-    if (count_ones(pattern) < j->ranks) recover(j, s);
+    if (count_ones(pattern) < j->ranks) recover_again(j, s);
     expect_rebuilt(j, s, lost, entries);
 }
 
@@ -80,7 +68,7 @@ static void try_several_sets(job *j, redset_scheme scheme)
     for (int node = 0; node < j->ranks / 2; node++) {
         int lost = j->rank / 2 == node || j->rank / 2 == (node + 1) % (j->ranks / 2);
         if (lost) job_lose(j);
-        recover(j, &s);
+        recover_again(j, &s);
         expect_rebuilt(j, &s, lost, entries);
     }
     forget(j, &s);
