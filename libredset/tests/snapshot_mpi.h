@@ -97,12 +97,12 @@ static inline void expect_hopeless(const job *j, const snapshot *s, const char *
 static inline void recover_again(const job *j, snapshot *s)
 {
     char err[REDSET_ERROR_SIZE] = "";
-    redset_free(s->set);
-    s->set = NULL;
+    const redset_place before = *redset_get_place(s->set);
+    s->set = redset_free(s->set);
     const char *own = job_has(j, s->name) ? s->name : NULL;
     CHECK_INT(redset_recover(j->comm, j->folder, own, &s->set, err), 0);
     CHECK_STR(err, "");
-    CHECK_INT(redset_get_place(s->set)->failures, j->failures);
+    CHECK(memcmp(&before, redset_get_place(s->set), sizeof before) == 0);
 }
 
 #endif

@@ -1,51 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making sets and encoding: who is with whom, that the parity is that of the definition,
- * and that every failure on one rank is one of all and leaves nothing behind. */
+/* Encoding: that the parity is that of the definition, and that every failure on one rank
+ * is one of all and leaves nothing behind. Who is in which set: test_redset_groups_mpi.c.
+ */
 #include "fault.h"
 #include "job_mpi.h"
 #include <zlib.h>
 
 /* ---- sets ---- */
-
-/* Whether no two members of this rank's set named the same group. */
-static void check_place(const job *j, const redset_place *place, int group)
-{
-    int mine[3] = {place->set, group, place->member};
-    int *all = malloc((size_t)j->ranks * sizeof mine), members = 0, lowest = -1;
-    MPI_Allgather(mine, 3, MPI_INT, all, 3, MPI_INT, j->comm);
-    for (int i = 0; i < j->ranks; i++) {
-        if (all[3 * i] != place->set) continue;
-        if (lowest < 0) lowest = i;
-        members++;
-        if (i == j->rank) continue;
-        CHECK(all[3 * i + 1] != group);
-        CHECK(all[3 * i + 2] != place->member);
-    }
-    CHECK_INT(members, place->members);
-    CHECK_INT(lowest, place->id);
-    CHECK(place->member >= 0 && place->member < place->members);
-    CHECK_INT(place->scheme, members == 1 ? REDSET_SINGLE : REDSET_XOR);
-    free(all);
-}
-
-static void test_groups(const job *j)
-{
-    for (int kind = 0; kind < 5; kind++)
-        for (int set_size = 2; set_size <= 5; set_size++) {
-            int groups[] = {j->rank, j->rank / 2, j->rank % 2, 0, j->rank == 0};
-            char node[32], err[REDSET_ERROR_SIZE] = "";
-            redset *set = NULL;
-            snprintf(node, sizeof node, "n%d", groups[kind]);
-            redset_config config = {
-                .scheme = REDSET_XOR, .set_size = set_size, .failure_group = node};
-            CHECK_INT(redset_create(j->comm, &config, &set, err), 0);
-            if (!set) continue;
-            check_place(j, redset_get_place(set), groups[kind]);
-            if (kind == 3) CHECK_INT(redset_get_place(set)->scheme, REDSET_SINGLE);
-            CHECK(redset_free(set) == NULL);
-        }
-    CHECK(redset_free(NULL) == NULL);
-}
 
 static void expect_no_set(const job *j, const redset_config *config, const char *text)
 {
@@ -330,7 +291,6 @@ int main(int argc, char **argv)
     redset *set = NULL;
     check_begin(&argc, &argv);
     job_begin(&j, MPI_COMM_WORLD);
-    test_groups(&j);
     test_refused_sets(&j);
     test_encode(&j);
     test_single(&j);
