@@ -96,6 +96,21 @@ int redset_output_complete(redset_logical *logical, char *err)
     return rc;
 }
 
+int redset_clear_way(int dir, const char *name, char *err)
+{
+    struct stat st;
+    for (const char *end = strchr(name, '/'); end; end = strchr(end + 1, '/')) {
+        char folder[BENEATH_NAME_MAX];
+        snprintf(folder, sizeof folder, "%.*s", (int)(end - name), name);
+        int rc = beneath_stat(dir, folder, &st, err);
+        if (rc) return rc == -ENOENT ? 0 : rc;
+        if (!S_ISDIR(st.st_mode)) return beneath_unlink(dir, folder, err);
+    }
+    int rc = beneath_stat(dir, name, &st, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    return S_ISDIR(st.st_mode) ? beneath_remove_tree(dir, name, err) : 0;
+}
+
 /* Renames temporary file i, into a folder that is made where missing. */
 static int give_name(redset_logical *l, int i, char *err)
 {
@@ -140,10 +155,13 @@ static int sync_folders(int dir, const char *name, char *err)
 int redset_output_commit(redset_logical *logical, char *err)
 {
     const redset_list *list = logical->list;
-    for (int i = 0; i < list->count; i++) {
-        int rc = give_name(logical, i, err);
-        if (rc) return rc;
-    }
+    int rc = 0;
+    /* for all before any gets its name, so that none of them is ever in the way */
+    for (int i = 0; i < list->count && !rc; i++)
+        rc = redset_clear_way(logical->dir, list->files[i].name, err);
+    for (int i = 0; i < list->count && !rc; i++)
+        rc = give_name(logical, i, err);
+    if (rc) return rc;
     for (int i = 0; i < list->count; i++) {
         const char *name = list->files[i].name;
         const char *before = i > 0 ? list->files[i - 1].name : NULL;
@@ -151,7 +169,7 @@ int redset_output_commit(redset_logical *logical, char *err)
         /* files of one folder mostly come in a row: sync it once */
         if (before && folder_length(before) == length && !strncmp(before, name, length))
             continue;
-        int rc = sync_folders(logical->dir, name, err);
+        rc = sync_folders(logical->dir, name, err);
         if (rc) return rc;
     }
     return 0;

@@ -317,22 +317,65 @@ static void test_output_faults(void **state)
     sample_remove(&s);
 }
 
+/* A link where a folder belongs is removed, and what it leads to is left alone. */
 static void test_output_link_in_the_way(void **state)
 {
     char err[REDSET_ERROR_SIZE], folder[64], other[64], path[1200];
+    struct stat st;
     sample s;
     sample_make(&s, 1, (size_t[]){10}); /* a/b0/file */
     scratch_make(folder);
     scratch_make(other);
+    scratch_write(other, "b0/file", 33, 7);
     scratch_path(path, folder, "a");
     assert_int_equal(symlink(other, path), 0);
     int dir = open(folder, O_RDONLY | O_DIRECTORY);
-    assert_int_not_equal(copy_into(&s, dir, 1, err), 0);
-    assert_int_equal(scratch_count(other), 0);
+    assert_int_equal(copy_into(&s, dir, 1, err), 0);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISDIR(st.st_mode));
+    assert_true(scratch_same(folder, s.names[0], 10, 0));
+    assert_true(scratch_same(other, "b0/file", 33, 7));
     assert_int_equal(scratch_count(folder), 1);
     close(dir);
     scratch_remove(folder);
     scratch_remove(other);
+    sample_remove(&s);
+}
+
+static void test_output_folder_in_the_way(void **state)
+{
+    char err[REDSET_ERROR_SIZE], folder[64];
+    sample s;
+    sample_make(&s, 3, (size_t[]){10, 20, 30});
+    scratch_make(folder);
+    int dir = open(folder, O_RDONLY | O_DIRECTORY);
+    scratch_write(folder, "a/b0/file/deep/er", 5, 5);
+    scratch_write(folder, "a/b0/other", 6, 6);
+    scratch_write(folder, "file2/x", 7, 7);
+    assert_int_equal(copy_into(&s, dir, 2, err), 0);
+    for (int i = 0; i < 3; i++)
+        assert_true(scratch_same(folder, s.names[i], s.files[i].size, (unsigned)i));
+    assert_true(scratch_same(folder, "a/b0/other", 6, 6));
+    assert_int_equal(scratch_count(folder), 3);
+    close(dir);
+    scratch_remove(folder);
+    sample_remove(&s);
+}
+
+/* What just got its name is not removed for the sake of another one. */
+static void test_output_in_its_own_way(void **state)
+{
+    char err[REDSET_ERROR_SIZE], folder[64];
+    sample s;
+    sample_make(&s, 2, (size_t[]){10, 20});
+    strcpy(s.names[1], "a");
+    scratch_make(folder);
+    int dir = open(folder, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(copy_into(&s, dir, 1, err), -EISDIR);
+    assert_true(scratch_same(folder, s.names[0], 10, 0));
+    assert_int_equal(scratch_count(folder), 1);
+    close(dir);
+    scratch_remove(folder);
     sample_remove(&s);
 }
 
@@ -349,6 +392,8 @@ int main(void)
         cmocka_unit_test(test_output_wrong_checksum),
         cmocka_unit_test(test_output_faults),
         cmocka_unit_test(test_output_link_in_the_way),
+        cmocka_unit_test(test_output_folder_in_the_way),
+        cmocka_unit_test(test_output_in_its_own_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
