@@ -110,19 +110,6 @@ static int gather_members(redset *set, char *text)
     return 0;
 }
 
-/* What a set of that size can do. */
-static int choose_scheme(redset_place *place, const redset_config *config, char *text)
-{
-    int wanted = config->failures && config->scheme != REDSET_XOR ? config->failures : 1;
-    place->scheme = place->members == 1 ? REDSET_SINGLE : config->scheme;
-    place->failures = wanted < place->members ? wanted : place->members - 1;
-    if (place->scheme == REDSET_SINGLE) place->failures = 0;
-    redset_shape shape = redset_shape_of(place);
-    if (redset_shape_check(&shape) == 0) return 0;
-    return err_set(text, -EINVAL, "a set of %d members is too large for RS: at most %d",
-                   place->members, REDSET_RS_MEMBERS_MAX);
-}
-
 static int create(redset *set, const redset_config *config, char *text)
 {
     redset_place *place = &set->layout.place;
@@ -133,7 +120,7 @@ static int create(redset *set, const redset_config *config, char *text)
     int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;
     rc = redset_choose(set->layout.ranks, largest, set_size, position, place);
     if (rc) err_sys(text, rc, "choose a set");
-    if (!rc) rc = choose_scheme(place, config, text);
+    if (!rc) rc = redset_choose_scheme(config->scheme, config->failures, place, text);
     rc = agree(set->comm, rc, text);
     if (rc) return rc;
     if (config->piece) set->piece = config->piece;

@@ -30,6 +30,11 @@
 /* Number of members of one of sets sets that procs processes were dealt out to. */
 int redset_members_of(int procs, int sets, int set);
 
+/* What a set of place->members can do of what is wanted: fills scheme and failures of
+ * *place. -EINVAL for more members than RS can have. */
+int redset_choose_scheme(redset_scheme scheme, int failures, redset_place *place,
+                         char *err);
+
 /* ---- plan.c ---- */
 
 /* What one member of a set knows of itself, in checksums. */

@@ -135,10 +135,57 @@ static void test_refused(void **state)
     assert_int_equal(place.set, 77);
 }
 
+/* The place of a set of so many members whose scheme was chosen; scheme 0: refused. */
+static redset_place choose(redset_scheme scheme, int failures, int members, char *err)
+{
+    redset_place place = {.members = members};
+    int rc = redset_choose_scheme(scheme, failures, &place, err);
+    if (place.scheme == 0) assert_int_equal(rc, -EINVAL);
+    if (place.scheme != 0) assert_int_equal(rc, 0);
+    return place;
+}
+
+static void test_rs_of_more_than_255_is_refused(void **state)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    for (int failures = 0; failures <= 300; failures += 50) {
+        assert_int_equal(choose(REDSET_RS, failures, 255, err).scheme, REDSET_RS);
+        assert_string_equal(err, "");
+        assert_int_equal(choose(REDSET_RS, failures, 256, NULL).scheme, 0);
+    }
+    assert_int_equal(choose(REDSET_RS, 2, 256, err).scheme, 0);
+    assert_string_equal(err, "a set of 256 members is too large for RS: at most 255");
+    assert_int_equal(choose(REDSET_RS, 2, 1000000, err).scheme, 0);
+    assert_non_null(strstr(err, "1000000 members"));
+    assert_non_null(strstr(err, "at most 255"));
+    /* the others have no limit */
+    assert_int_equal(choose(REDSET_XOR, 0, 1000000, NULL).scheme, REDSET_XOR);
+    assert_int_equal(choose(REDSET_PARTNER, 2, 1000000, NULL).scheme, REDSET_PARTNER);
+}
+
+static void test_small_sets_do_what_they_can(void **state)
+{
+    for (int scheme = REDSET_SINGLE; scheme <= REDSET_RS; scheme++) {
+        redset_place place = choose((redset_scheme)scheme, 3, 1, NULL);
+        assert_int_equal(place.scheme, REDSET_SINGLE);
+        assert_int_equal(place.failures, 0);
+    }
+    assert_int_equal(choose(REDSET_XOR, 3, 8, NULL).failures, 1);
+    assert_int_equal(choose(REDSET_RS, 0, 8, NULL).failures, 1);
+    assert_int_equal(choose(REDSET_RS, 3, 8, NULL).failures, 3);
+    assert_int_equal(choose(REDSET_RS, 8, 8, NULL).failures, 7);
+    assert_int_equal(choose(REDSET_RS, 255, 255, NULL).failures, 254);
+    assert_int_equal(choose(REDSET_PARTNER, 3, 3, NULL).failures, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_jobs), cmocka_unit_test(test_million),
-        cmocka_unit_test(test_known), cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_small_jobs),
+        cmocka_unit_test(test_million),
+        cmocka_unit_test(test_known),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rs_of_more_than_255_is_refused),
+        cmocka_unit_test(test_small_sets_do_what_they_can)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
