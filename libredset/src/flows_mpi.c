@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG = 0x7273, ALIGNMENT = 4096, SMALLEST = 4096 };
+enum { TAG = 0x7273, ALIGNMENT = 4096 };
 
 /* Most bytes of a message, whose size is an int. */
 #define LARGEST ((size_t)1 << 30)
@@ -191,7 +191,7 @@ static size_t piece_size(const redset *set, const redset_shape *shape, int slots
 {
     size_t sums = shape->scheme == REDSET_PARTNER ? 1 : (size_t)shape->failures;
     size_t piece = set->memory / ((size_t)slots * sums + 1) / ALIGNMENT * ALIGNMENT;
-    if (piece < SMALLEST) piece = SMALLEST;
+    if (piece < REDSET_PIECE_MIN) piece = REDSET_PIECE_MIN;
     if (piece > set->piece) piece = set->piece;
     return piece < LARGEST / sums ? piece : LARGEST / sums;
 }

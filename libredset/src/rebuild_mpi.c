@@ -271,6 +271,7 @@ static int move_data(rebuilding *r, char *text)
     char *why = survivor ? r->lost : text;
     int rc = r->flows ? redset_flows_run(r->flows, &r->streams, why) : 0;
     if (!survivor) return rc;
+    r->flows = redset_flows_free(r->flows); /* what is read now takes a buffer, too */
     if (!rc)
         rc = redset_streams_verify(&r->streams, r->name, r->header, r->set->piece, why);
     return rc ? lose(r, rc, text) : 0;

@@ -123,8 +123,11 @@ static int create(redset *set, const redset_config *config, char *text)
     if (!rc) rc = redset_choose_scheme(config->scheme, config->failures, place, text);
     rc = agree(set->comm, rc, text);
     if (rc) return rc;
-    if (config->piece) set->piece = config->piece;
     if (config->memory) set->memory = config->memory;
+    if (config->piece) set->piece = config->piece;
+    /* one that is read alone, without sums, has to fit, too */
+    size_t most = set->memory > REDSET_PIECE_MIN ? set->memory : REDSET_PIECE_MIN;
+    if (set->piece > most) set->piece = most;
     return gather_members(set, text);
 }
 

@@ -22,6 +22,9 @@
  * to receive fit into the second-level cache of today's processors. */
 #define REDSET_PIECE ((size_t)128 * 1024)
 
+/* Smaller ones take too long; that much memory is taken in any case. */
+#define REDSET_PIECE_MIN ((size_t)4096)
+
 /* Bytes for all buffers together. */
 #define REDSET_MEMORY ((size_t)8 << 20)
 
