@@ -18,30 +18,36 @@ static int hash(const char *string, uint32_t seed)
     return (int)(h >> 1);
 }
 
-/* 1 when string equals that of the first rank of comm. */
-static int equals_first(MPI_Comm comm, const char *string)
+/* *equal: string is that of the first rank of comm; *all: so it is on all ranks. */
+static int compare_to_first(MPI_Comm comm, const char *string, int *equal, int *all)
 {
     char first[SPLIT_STRING_SIZE] = "";
     strncpy(first, string, sizeof first - 1);
-    MPI_Bcast(first, (int)sizeof first, MPI_CHAR, 0, comm);
-    return strcmp(first, string) == 0;
+    int rc = MPI_Bcast(first, (int)sizeof first, MPI_CHAR, 0, comm);
+    if (rc != MPI_SUCCESS) return rc;
+    *equal = strcmp(first, string) == 0;
+    return MPI_Allreduce(equal, all, 1, MPI_INT, MPI_LAND, comm);
 }
 
-void split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group)
+int split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group)
 {
-    int rank, equal, all_equal;
+    int rank, equal, all;
     MPI_Comm part, next;
     MPI_Comm_rank(comm, &rank);
-    MPI_Comm_split(comm, hash(string, 0), rank, &part);
+    int rc = MPI_Comm_split(comm, hash(string, 0), rank, &part);
+    if (rc != MPI_SUCCESS) return rc;
     for (uint32_t seed = 1;; seed++) {
-        equal = equals_first(part, string);
-        MPI_Allreduce(&equal, &all_equal, 1, MPI_INT, MPI_LAND, part);
-        if (all_equal) break;
+        rc = compare_to_first(part, string, &equal, &all);
+        if (rc == MPI_SUCCESS && all) {
+            *group = part;
+            return MPI_SUCCESS;
+        }
         /* those equal to the first rank stay together under one color that no hash takes
          */
-        MPI_Comm_split(part, equal ? 0 : hash(string, seed) | 1, rank, &next);
+        if (rc == MPI_SUCCESS)
+            rc = MPI_Comm_split(part, equal ? 0 : hash(string, seed) | 1, rank, &next);
         MPI_Comm_free(&part);
+        if (rc != MPI_SUCCESS) return rc;
         part = next;
     }
-    *group = part;
 }

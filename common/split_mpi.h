@@ -15,7 +15,7 @@
 /* Collective over comm. *group becomes a new communicator of all ranks that gave an equal
  * string, ordered as in comm; the caller frees it, and has checked the string's length.
  * No rank sees more strings than its own and, when two strings have the same hash, one
- * more per attempt. */
-void split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group);
+ * more per attempt. Returns MPI_SUCCESS, or what MPI returned. */
+int split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group);
 
 #endif

@@ -82,13 +82,13 @@ static int prepare(encoding *e, const char *folder, int count, const redset_file
 static int check_about(const encoding *e, char *text)
 {
     uint32_t crc = 0;
-    long long size = (long long)kvtree_pack_size(e->about);
+    int64_t size = (int64_t)kvtree_pack_size(e->about);
     int rc = redset_tree_crc(e->about, &crc);
     rc = agree(e->set->comm, rc ? err_sys(text, rc, "description") : 0, text);
     if (rc) return rc;
-    long long mine[4] = {crc, -(long long)crc, size, -size}, most[4];
-    MPI_Allreduce(mine, most, 4, MPI_LONG_LONG, MPI_MAX, e->set->comm);
-    if (most[0] == -most[1] && most[2] == -most[3]) return 0;
+    const int64_t facts[] = {crc, size};
+    int equal = redset_equal(e->set->comm, facts, 2, text);
+    if (equal) return equal < 0 ? equal : 0;
     return err_set(text, -EINVAL, "ranks differ in the description of what they encode");
 }
 
@@ -193,9 +193,11 @@ static int run(encoding *e, char *text)
 {
     const redset *set = e->set;
     uint64_t largest;
-    MPI_Allreduce(&e->list.size, &largest, 1, MPI_UINT64_T, MPI_MAX, set->set);
+    int rc = redset_mpi(
+        MPI_Allreduce(&e->list.size, &largest, 1, MPI_UINT64_T, MPI_MAX, set->set), text);
+    if (rc) return rc;
     e->chunk = redset_chunk_size(&e->shape, largest);
-    int rc = agree(set->comm, tell_neighbours(e, text), text);
+    rc = agree(set->comm, tell_neighbours(e, text), text);
     if (!rc) rc = agree(set->comm, begin(e, text), text);
     if (rc) return rc;
 

@@ -86,7 +86,7 @@ static slot *slot_of(const redset_flows *r, const turn *t)
 
 static void check(redset_flows *r, int result)
 {
-    if (result != MPI_SUCCESS && !r->rc) r->rc = err_set(r->err, -ECOMM, "MPI failed");
+    if (result != MPI_SUCCESS && !r->rc) r->rc = redset_mpi(result, r->err);
 }
 
 static void wait_for_sends(redset_flows *r, slot *s)

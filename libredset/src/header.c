@@ -181,6 +181,21 @@ int redset_header_parse(kvtree *tree, redset_header **header, char *err)
     return 0;
 }
 
+int redset_header_inherit(kvtree *tree, int rank, redset_header **header, char *err)
+{
+    redset_header *h;
+    int rc = redset_header_parse(tree, &h, err);
+    if (rc) return err_wrap(err, rc, "header from the neighbours");
+    if (h->list[0].rank != rank) {
+        rc = err_set(err, -EBADMSG, "neighbours of rank %d kept the list of rank %d",
+                     rank, h->list[0].rank);
+        redset_header_free(h);
+        return rc;
+    }
+    *header = h;
+    return 0;
+}
+
 /* The file has the name that its header says, and ends where its data ends. */
 static int check_file(const redset_header *header, int fd, const char *name, char *err)
 {

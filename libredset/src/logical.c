@@ -47,6 +47,7 @@ int redset_logical_open(int dir, const redset_list *list, int chunks, uint64_t c
     if (!l) return err_sys(err, -ENOMEM, "logical file");
     l->dir = dir;
     l->list = list;
+    l->open_files = REDSET_OPEN_FILES;
     for (int i = 0; i < REDSET_OPEN_FILES; i++)
         l->slots[i].fd = -1;
     l->chunk_count = chunks;
@@ -84,7 +85,7 @@ static int open_file(const redset_logical *l, int file, char *err)
 static int descriptor(redset_logical *l, int file, char *err)
 {
     redset_slot *slot = &l->slots[0];
-    for (int i = 0; i < REDSET_OPEN_FILES; i++) {
+    for (int i = 0; i < l->open_files; i++) {
         redset_slot *s = &l->slots[i];
         if (s->fd >= 0 && s->file == file) {
             s->used = ++l->clock;

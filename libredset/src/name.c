@@ -3,7 +3,9 @@
 #include "src/redset_private.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 static const struct {
@@ -51,4 +53,44 @@ int redset_file_name(const redset_place *place, char name[REDSET_NAME_SIZE])
     snprintf(name, REDSET_NAME_SIZE, "%d_of_%d_in_%d.%s", place->member + 1,
              place->members, place->id, suffix);
     return 0;
+}
+
+static int scheme_from_suffix(const char *suffix, redset_scheme *scheme)
+{
+    for (int i = 0; i < SCHEMES; i++)
+        if (strcmp(schemes[i].suffix, suffix) == 0) {
+            *scheme = schemes[i].scheme;
+            return 0;
+        }
+    return -EINVAL;
+}
+
+int redset_file_name_parse(const char *name, redset_place *place)
+{
+    char suffix[16], again[REDSET_NAME_SIZE];
+    long long number, members, id;
+    redset_place p = {.sets = 1};
+    if (sscanf(name, "%10lld_of_%10lld_in_%10lld.%15s", &number, &members, &id, suffix) !=
+            4 ||
+        number > INT_MAX || members > INT_MAX || id > INT_MAX ||
+        scheme_from_suffix(suffix, &p.scheme) != 0)
+        return -EINVAL;
+    p.member = (int)number - 1;
+    p.members = (int)members;
+    p.id = (int)id;
+    p.failures = p.scheme != REDSET_SINGLE;
+    /* one name for one place: no spaces, signs, zeros in front, nothing behind */
+    if (redset_file_name(&p, again) != 0 || strcmp(name, again) != 0) return -EINVAL;
+    place->scheme = p.scheme;
+    place->member = p.member;
+    place->members = p.members;
+    place->id = p.id;
+    return 0;
+}
+
+int redset_join(char *path, size_t size, const char *folder, const char *name)
+{
+    int length = snprintf(path, size, "%s%s%s", folder ? folder : "",
+                          folder && name ? "/" : "", name ? name : "");
+    return (size_t)length < size ? 0 : -ENAMETOOLONG;
 }

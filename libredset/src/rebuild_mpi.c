@@ -13,131 +13,105 @@
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
 #include <kvtree/kvtree_util.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* One call of redset_rebuild on one process. */
+/* One call of redset_rebuild, or redset_verify, on one process. */
 typedef struct rebuilding {
     const redset *set;
-    char name[REDSET_NAME_SIZE]; /* of the redundancy file */
     int dir;
-    redset_header *header; /* own; on a lost member made from those of its neighbours */
     redset_shape shape;
-    redset_state *own, *states; /* of this member, of all */
-    char lost[ERRTEXT_SIZE];    /* why own says so */
+    redset_salvage own;
+    redset_state *states; /* of all members */
     redset_plan plan;
     uint8_t *is_lost; /* one of each member, when there is a plan */
     redset_manifest *manifest;
     redset_flows *flows;
-    redset_streams streams;
-    redset_store store;
 } rebuilding;
+
+static rebuilding rebuilding_of(const redset *set)
+{
+    const redset_layout *layout = &set->layout;
+    return (rebuilding){
+        .set = set,
+        .dir = -1,
+        .shape = redset_shape_of(&layout->place),
+        .own = {.layout = layout, .member = layout->place.member, .streams = {.fd = -1}}};
+}
 
 static bool is_lost(const rebuilding *r)
 {
-    return r->is_lost[r->set->layout.place.member];
+    return r->is_lost[r->own.member];
 }
 
-/* ---- what is there ---- */
-
-static int check_own(rebuilding *r, char *why)
-{
-    int rc = redset_header_read(r->dir, r->name, &r->header, why);
-    if (rc) return rc;
-    if (r->header->list[0].rank != r->set->rank ||
-        !redset_layout_equal(&r->header->layout, &r->set->layout))
-        return err_set(why, -EBADMSG, "%s is of another set", r->name);
-    return redset_sizes_check(r->dir, &r->header->list[0], why);
-}
-
-/* This member counts as lost, for the reason in r->lost, if rc says that: no failure. */
-static int lose(rebuilding *r, int rc, char *text)
-{
-    if (!redset_is_loss(rc)) return err_set(text, rc, "%s", r->lost);
-    r->header = redset_header_free(r->header);
-    memset(r->own, 0, redset_state_size(&r->shape));
-    r->own->lost = 1;
-    return 0;
-}
-
-/* Fills r->own by what costs little: header and sizes. The bytes are read once, while
- * they are used or, when nothing is to be rebuilt from them, in their place. */
+/* Looks at what costs little. The bytes are read once, while they are used or, when
+ * nothing is to be rebuilt from them, in their place. */
 static int inspect(rebuilding *r, const char *folder, char *text)
 {
     size_t members = (size_t)r->shape.members, size = redset_state_size(&r->shape);
-    r->own = calloc(1, size);
+    r->own.state = calloc(1, size);
     r->states = calloc(members, size);
     r->is_lost = calloc(members, 1);
-    if (!r->own || !r->states || !r->is_lost)
+    if (!r->own.state || !r->states || !r->is_lost)
         return err_sys(text, -ENOMEM, "states of members");
     int rc = beneath_open_folder(folder, &r->dir, text);
-    if (!rc) rc = redset_file_name(&r->set->layout.place, r->name);
+    if (!rc) rc = redset_file_name(&r->set->layout.place, r->own.name);
     if (rc) return rc;
-    rc = check_own(r, r->lost);
-    if (rc) return lose(r, rc, text);
-    rc = redset_header_state(r->header, r->own);
-    return rc ? err_sys(text, rc, "checksums of the header") : 0;
+    r->own.dir = r->dir;
+    rc = redset_salvage_look(&r->own, text);
+    return rc ? rc : redset_salvage_measure(&r->own, text);
 }
 
-/* ---- verdict ---- */
-
-enum { NAMED = 8, EXPLAINED = 2, REASON_SIZE = 160 };
-
-/* Appends to text, cut to fit. */
-__attribute__((format(printf, 2, 3))) static void append(char *text, const char *format,
-                                                         ...)
-{
-    size_t used = strlen(text);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text + used, ERRTEXT_SIZE - used, format, args);
-    va_end(args);
-}
-
-/* Collective over a set that lost too much: names the lost, and says of the first ones
- * what happened to them. */
-static void explain_loss(const rebuilding *r, char *text)
+/* Collective over a set: names the lost, and says what happened to the first ones. */
+static int explain_loss(const rebuilding *r, char *text)
 {
     const redset_layout *layout = &r->set->layout;
-    int named = 0, explained = 0;
-    err_set(text, 0, "set %d (%s over %d ranks) lost", layout->place.id,
-            redset_scheme_name(layout->place.scheme), layout->place.members);
-    for (int i = 0; i < layout->place.members && named < NAMED; i++)
-        if (r->is_lost[i])
-            append(text, "%s %d (rank %d)", named++ ? "," : " members", i,
-                   layout->members[i]);
-    if (r->plan.lost > named) append(text, " and %d more", r->plan.lost - named);
-    for (int i = 0; i < layout->place.members && explained < EXPLAINED; i++) {
+    redset_verdict_lost(layout, r->is_lost, text);
+    for (int i = 0, told = 0; i < r->shape.members && told < REDSET_EXPLAINED; i++) {
         if (!r->is_lost[i]) continue;
-        char reason[REASON_SIZE] = "";
-        snprintf(reason, sizeof reason, "%.*s", REASON_SIZE - 1, r->lost);
-        MPI_Bcast(reason, REASON_SIZE, MPI_CHAR, i, r->set->set);
-        append(text, "; rank %d: %s", layout->members[i], reason);
-        explained++;
+        char reason[REDSET_REASON_SIZE] = "";
+        snprintf(reason, sizeof reason, "%.*s", REDSET_REASON_SIZE - 1, r->own.lost);
+        int rc = MPI_Bcast(reason, REDSET_REASON_SIZE, MPI_CHAR, i, r->set->set);
+        if (rc != MPI_SUCCESS) return redset_mpi(rc, text);
+        redset_verdict_reason(layout->members[i], reason, text);
+        told++;
     }
+    return 0;
 }
 
 /* Collective over the set: what follows from the states of its members. */
 static int judge(rebuilding *r, char *text)
 {
-    const redset_layout *layout = &r->set->layout;
     int size = (int)redset_state_size(&r->shape);
-    MPI_Allgather(r->own, size, MPI_BYTE, r->states, size, MPI_BYTE, r->set->set);
+    int rc = redset_mpi(MPI_Allgather(r->own.state, size, MPI_BYTE, r->states, size,
+                                      MPI_BYTE, r->set->set),
+                        text);
+    if (rc) return rc;
     r->plan = redset_plan_make(&r->shape, r->states, r->is_lost);
-    if (r->plan.kind == REDSET_PLAN_HOPELESS) {
-        explain_loss(r, text);
-        return REDSET_UNRECOVERABLE;
-    }
     if (r->plan.kind == REDSET_PLAN_MIXED)
-        return err_set(text, REDSET_UNRECOVERABLE,
-                       "set %d (%s over %d ranks) has redundancy files of different "
-                       "encodes: they disagree on member %d (rank %d)",
-                       layout->place.id, redset_scheme_name(layout->place.scheme),
-                       layout->place.members, r->plan.member,
-                       layout->members[r->plan.member]);
-    return 0;
+        return redset_verdict_mixed(&r->set->layout, &r->plan, text);
+    if (r->plan.kind != REDSET_PLAN_HOPELESS) return 0;
+    rc = explain_loss(r, text);
+    return rc ? rc : REDSET_UNRECOVERABLE;
+}
+
+/* Collective: no set lost too much, and all are of one encode. */
+static int judge_all(rebuilding *r, char *text)
+{
+    MPI_Comm comm = r->set->comm;
+    uint32_t crc = 0;
+    int rc = judge(r, text);
+    bool survives = !is_lost(r);
+    if (!rc && survives)
+        rc = redset_tree_crc(kvtree_get(r->own.header->tree, "DSET"), &crc);
+    rc = agree(comm, rc, text);
+    if (rc) return rc;
+    const int64_t about[] = {crc, r->set->layout.place.sets};
+    int equal = redset_equal(comm, survives ? about : NULL, 2, text);
+    if (equal) return equal < 0 ? equal : 0;
+    return err_set(text, REDSET_UNRECOVERABLE,
+                   "redundancy files are of different encodes: descriptions of the whole "
+                   "differ");
 }
 
 /* ---- the lost headers ---- */
@@ -148,17 +122,17 @@ static int judge(rebuilding *r, char *text)
 static int add_list(const rebuilding *r, kvtree *message, int lost, int distance)
 {
     char key[16];
-    const kvtree *header = r->header->tree;
+    const kvtree *header = r->own.header->tree;
     int members = r->shape.members;
     int owner = (lost + members - distance) % members;
-    int own = (r->set->layout.place.member + members - owner) % members;
+    int own = (r->own.member + members - owner) % members;
     snprintf(key, sizeof key, "%d", distance);
     kvtree *list = kvtree_set(message, key, NULL), *about = NULL;
     if (!list || kvtree_merge(list, redset_header_list(header, own)) != 0) return -ENOMEM;
     if (distance > 0) return 0;
     about = kvtree_set(message, "DSET", NULL);
     if (!about || kvtree_merge(about, kvtree_get(header, "DSET")) != 0) return -ENOMEM;
-    return kvtree_util_set_bytecount(message, "CHUNK", r->header->chunk);
+    return kvtree_util_set_bytecount(message, "CHUNK", r->own.header->chunk);
 }
 
 /* Addresses the lists that this survivor is to give to a lost member. */
@@ -170,7 +144,7 @@ static int address_lists(const rebuilding *r, kvtree *send, int lost)
     for (int d = 0; d <= r->shape.failures && !rc; d++) {
         int owner = (lost + members - d) % members;
         int holder = redset_list_holder(&r->shape, r->is_lost, owner);
-        if (holder != r->set->layout.place.member) continue;
+        if (holder != r->own.member) continue;
         kvtree *message = kvtree_get(send, to);
         if (!message) message = kvtree_set(send, to, NULL);
         rc = message ? add_list(r, message, lost, d) : -ENOMEM;
@@ -205,11 +179,7 @@ static int make_header(rebuilding *r, kvtree *answers, char *text)
     int rc = lists ? make_tree(r, answers, lists, &tree) : -ENOMEM;
     free(lists);
     if (rc) return err_sys(text, rc, "header");
-    rc = redset_header_parse(tree, &r->header, text);
-    if (rc) return err_wrap(text, rc, "header from the neighbours");
-    if (r->header->list[0].rank == r->set->rank) return 0;
-    return err_set(text, -EBADMSG, "neighbours kept the list of rank %d",
-                   r->header->list[0].rank);
+    return redset_header_inherit(tree, r->set->rank, &r->own.header, text);
 }
 
 /* Collective over the set: survivors tell the lost members what they had. */
@@ -230,25 +200,11 @@ static int pass_headers(rebuilding *r, char *text)
 
 /* ---- the data ---- */
 
-/* What a lost member writes to. */
-static int begin_lost(rebuilding *r, char *text)
-{
-    const redset_header *h = r->header;
-    redset_streams *s = &r->streams;
-    int rc = redset_streams_init(h, s, text);
-    if (!rc)
-        rc = redset_output_create(r->dir, &h->list[0], s->data, s->chunk, &s->logical,
-                                  text);
-    if (!rc) rc = redset_store_begin(r->dir, r->name, h->tree, &r->store, text);
-    s->store = &r->store;
-    return rc;
-}
-
 static int begin_flows(rebuilding *r, char *text)
 {
     uint64_t *length = calloc((size_t)r->shape.members, sizeof *length);
     if (!length) return err_sys(text, -ENOMEM, "%d members", r->shape.members);
-    redset_header_lengths(r->header, length);
+    redset_header_lengths(r->own.header, length);
     int rc = redset_flows_new(r->set, &r->shape, r->is_lost, length, &r->flows, text);
     free(length);
     return rc;
@@ -258,9 +214,8 @@ static int begin(rebuilding *r, char *text)
 {
     int rc = r->plan.kind == REDSET_PLAN_REBUILD ? begin_flows(r, text) : 0;
     if (rc) return rc;
-    return is_lost(r)
-               ? begin_lost(r, text)
-               : redset_streams_open(r->dir, r->name, r->header, &r->streams, text);
+    return is_lost(r) ? redset_salvage_write(&r->own, text)
+                      : redset_salvage_read(&r->own, text);
 }
 
 /* Collective over the set: what is lost flows from the survivors. These have all their
@@ -268,21 +223,18 @@ static int begin(rebuilding *r, char *text)
 static int move_data(rebuilding *r, char *text)
 {
     bool survivor = !is_lost(r);
-    char *why = survivor ? r->lost : text;
-    int rc = r->flows ? redset_flows_run(r->flows, &r->streams, why) : 0;
+    char *why = survivor ? r->own.lost : text;
+    int rc = r->flows ? redset_flows_run(r->flows, &r->own.streams, why) : 0;
     if (!survivor) return rc;
     r->flows = redset_flows_free(r->flows); /* what is read now takes a buffer, too */
-    if (!rc)
-        rc = redset_streams_verify(&r->streams, r->name, r->header, r->set->piece, why);
-    return rc ? lose(r, rc, text) : 0;
+    return rc ? redset_salvage_lose(&r->own, rc, text)
+              : redset_salvage_verify(&r->own, r->set->piece, text);
 }
 
 static void drop(rebuilding *r)
 {
-    redset_store_abort(&r->store);
     r->flows = redset_flows_free(r->flows);
-    redset_streams_done(&r->streams);
-    if (r->own && r->own->lost) r->header = redset_header_free(r->header);
+    redset_salvage_drop(&r->own);
 }
 
 /* Collective: what lost members get has temporary names so far. *damaged is the number of
@@ -290,14 +242,14 @@ static void drop(rebuilding *r)
 static int attempt(rebuilding *r, int64_t *damaged, char *text)
 {
     MPI_Comm comm = r->set->comm;
-    int rc = agree(comm, judge(r, text), text);
+    int rc = judge_all(r, text);
     if (rc) return rc;
     bool busy = r->plan.kind == REDSET_PLAN_REBUILD;
     rc = agree(comm, busy ? pass_headers(r, text) : 0, text);
     if (!rc) rc = agree(comm, begin(r, text), text);
     if (rc) return rc;
     rc = move_data(r, text);
-    *damaged = r->own->lost && !is_lost(r);
+    *damaged = r->own.state->lost && !is_lost(r);
     return agree_sum(comm, rc, text, 1, damaged);
 }
 
@@ -314,46 +266,28 @@ static int rebuild(rebuilding *r, const char *folder, char *text)
     return rc;
 }
 
-/* The lost member: its files are what they were; they still have temporary names. */
-static int complete_lost(rebuilding *r, char *text)
-{
-    redset_header *h = r->header;
-    int rc = redset_output_complete(r->streams.logical, text);
-    h->crc = redset_streams_crc(&r->streams);
-    if (!rc) rc = redset_store_complete(&r->store, h->tree, h->crc, text);
-    if (rc) return rc;
-    h->size = r->store.header;
-    return 0;
-}
-
 static int make_manifest(rebuilding *r, char *text)
 {
-    r->manifest = redset_manifest_new(r->header);
+    r->manifest = redset_manifest_new(r->own.header);
     return r->manifest ? 0 : err_sys(text, -ENOMEM, "manifest");
-}
-
-/* The redundancy file comes last: while it is missing, the member counts as lost. */
-static int commit(rebuilding *r, char *text)
-{
-    if (!is_lost(r)) return 0;
-    int rc = redset_output_commit(r->streams.logical, text);
-    return rc ? rc : redset_store_commit(&r->store, text);
 }
 
 /* Collective: all is there and right; now it gets its names. */
 static int conclude(rebuilding *r, char *text)
 {
-    int rc = is_lost(r) ? complete_lost(r, text) : 0;
+    int rc = is_lost(r) ? redset_salvage_complete(&r->own, text) : 0;
     if (!rc) rc = make_manifest(r, text);
     rc = agree(r->set->comm, rc, text);
-    return rc ? rc : agree(r->set->comm, commit(r, text), text);
+    if (rc) return rc;
+    rc = is_lost(r) ? redset_salvage_commit(&r->own, text) : 0;
+    return agree(r->set->comm, rc, text);
 }
 
 static void finish(rebuilding *r)
 {
-    drop(r);
-    redset_header_free(r->header);
-    free(r->own);
+    redset_flows_free(r->flows);
+    redset_salvage_done(&r->own);
+    free(r->own.state);
     free(r->states);
     free(r->is_lost);
     redset_manifest_free(r->manifest);
@@ -364,8 +298,7 @@ int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
                    int *rebuilt, char *err)
 {
     char text[ERRTEXT_SIZE] = "";
-    rebuilding r = {.set = set, .dir = -1, .streams = {.fd = -1}};
-    r.shape = redset_shape_of(&set->layout.place);
+    rebuilding r = rebuilding_of(set);
     int rc = rebuild(&r, folder, text);
     if (!rc) rc = conclude(&r, text);
     if (!rc) {
@@ -373,6 +306,42 @@ int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
         *rebuilt = is_lost(&r);
         r.manifest = NULL;
     }
+    finish(&r);
+    return redset_report(err, text, rc);
+}
+
+/* ---- only looking ---- */
+
+/* Reads all that this member has. */
+static int read_all(rebuilding *r, char *text)
+{
+    if (r->own.state->lost) return 0;
+    int rc = redset_salvage_read(&r->own, text);
+    return rc ? rc : redset_salvage_verify(&r->own, r->set->piece, text);
+}
+
+/* Collective. A set that is lost counts for more than one that can be rebuilt. */
+static int verify(rebuilding *r, const char *folder, char *text)
+{
+    MPI_Comm comm = r->set->comm;
+    int rc = inspect(r, folder, text);
+    if (!rc) rc = read_all(r, text);
+    rc = agree(comm, rc, text);
+    if (!rc) rc = judge_all(r, text);
+    if (rc) return rc;
+    if (r->plan.kind == REDSET_PLAN_REBUILD) {
+        rc = explain_loss(r, text);
+        if (!rc) rc = REDSET_RECOVERABLE;
+    }
+    return agree(comm, rc, text);
+}
+
+int redset_verify(redset *set, const char *folder, int *lost, char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    rebuilding r = rebuilding_of(set);
+    int rc = verify(&r, folder, text);
+    if (rc >= 0) *lost = (int)r.own.state->lost;
     finish(&r);
     return redset_report(err, text, rc);
 }

@@ -186,8 +186,10 @@ static int exchange(search *s, char *text)
 static int split_sets(redset *set, char *text)
 {
     const redset_place *place = &set->layout.place;
-    int size, member, rc = 0;
-    MPI_Comm_split(set->comm, place->set, place->member, &set->set);
+    int size, member;
+    int rc =
+        redset_mpi(MPI_Comm_split(set->comm, place->set, place->member, &set->set), text);
+    if (rc) return rc;
     MPI_Comm_size(set->set, &size);
     MPI_Comm_rank(set->set, &member);
     if (size != place->members || member != place->member)

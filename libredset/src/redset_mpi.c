@@ -19,13 +19,38 @@ int redset_report(char *err, const char *text, int rc)
     return rc;
 }
 
+int redset_mpi(int result, char *text)
+{
+    char why[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    if (result == MPI_SUCCESS) return 0;
+    MPI_Error_string(result, why, &length);
+    return err_set(text, -ECOMM, "MPI: %s", why);
+}
+
+int redset_equal(MPI_Comm comm, const int64_t values[], int count, char *text)
+{
+    int64_t mine[2 * REDSET_VALUES_MAX] = {0}, most[2 * REDSET_VALUES_MAX];
+    for (int i = 0; i < count; i++) {
+        mine[i] = values ? values[i] : INT64_MIN;
+        mine[count + i] = values ? -values[i] : INT64_MIN;
+    }
+    int rc = MPI_Allreduce(mine, most, 2 * count, MPI_INT64_T, MPI_MAX, comm);
+    if (rc != MPI_SUCCESS) return redset_mpi(rc, text);
+    for (int i = 0; i < count; i++)
+        if (most[i] != INT64_MIN && most[i] != -most[count + i]) return 0;
+    return 1;
+}
+
 /* Before anything else comm is duplicated, so that nothing but that happens on it. */
 int redset_start(MPI_Comm comm, redset **set, char *text)
 {
     MPI_Comm own;
-    MPI_Comm_dup(comm, &own);
+    int rc = redset_mpi(MPI_Comm_dup(comm, &own), text);
+    if (rc) return rc;
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* parts of it inherit that */
     redset *s = calloc(1, sizeof *s);
-    int rc = agree(own, s ? 0 : err_sys(text, -ENOMEM, "redundancy set"), text);
+    rc = agree(own, s ? 0 : err_sys(text, -ENOMEM, "redundancy set"), text);
     if (rc) {
         free(s);
         MPI_Comm_free(&own);
@@ -62,61 +87,64 @@ static int check_config(const redset_config *config, char *text)
 /* All ranks want the same; the result is the same on all. */
 static int check_equal(MPI_Comm comm, const redset_config *config, char *text)
 {
-    enum { COUNT = 5 };
-    long long mine[2 * COUNT] = {(long long)config->scheme, config->set_size,
-                                 config->failures, (long long)config->piece,
-                                 (long long)config->memory},
-                       most[2 * COUNT];
-    for (int i = 0; i < COUNT; i++)
-        mine[COUNT + i] = -mine[i];
-    MPI_Allreduce(mine, most, 2 * COUNT, MPI_LONG_LONG, MPI_MAX, comm);
-    for (int i = 0; i < COUNT; i++)
-        if (most[i] != -most[COUNT + i])
-            return err_set(text, -EINVAL,
-                           "ranks differ in redundancy scheme, set size, failures, piece "
-                           "or memory");
-    return 0;
+    const int64_t wanted[] = {(int64_t)config->scheme, config->set_size, config->failures,
+                              (int64_t)config->piece, (int64_t)config->memory};
+    int equal = redset_equal(comm, wanted, 5, text);
+    if (equal) return equal < 0 ? equal : 0;
+    return err_set(text, -EINVAL,
+                   "ranks differ in redundancy scheme, set size, failures, piece or "
+                   "memory");
 }
 
-/* This process's index when all failure groups are written down one after the other, in
- * the order of their lowest ranks. */
-static int find_position(const redset *set, const char *failure_group, int *largest)
+/* This process's index when all groups are written down one after the other, in the order
+ * of their lowest ranks. */
+static int count_groups(const redset *set, MPI_Comm group, int *position, int *largest)
 {
-    MPI_Comm group;
     int rank, size, before = 0;
-    split_by_string(set->comm, failure_group, &group);
     MPI_Comm_rank(group, &rank);
     MPI_Comm_size(group, &size);
-    MPI_Allreduce(&size, largest, 1, MPI_INT, MPI_MAX, set->comm);
     int counted = rank == 0 ? size : 0;
-    MPI_Exscan(&counted, &before, 1, MPI_INT, MPI_SUM, set->comm);
+    int rc = MPI_Allreduce(&size, largest, 1, MPI_INT, MPI_MAX, set->comm);
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Exscan(&counted, &before, 1, MPI_INT, MPI_SUM, set->comm);
     if (set->rank == 0) before = 0; /* MPI leaves it undefined there */
-    MPI_Bcast(&before, 1, MPI_INT, 0, group);
+    if (rc == MPI_SUCCESS) rc = MPI_Bcast(&before, 1, MPI_INT, 0, group);
+    *position = before + rank;
+    return rc;
+}
+
+static int find_position(const redset *set, const char *failure_group, int *position,
+                         int *largest)
+{
+    MPI_Comm group;
+    int rc = split_by_string(set->comm, failure_group, &group);
+    if (rc != MPI_SUCCESS) return rc;
+    rc = count_groups(set, group, position, largest);
     MPI_Comm_free(&group);
-    return before + rank;
+    return rc;
 }
 
 /* Collective: from the numbers of place to members that know each other. */
 static int gather_members(redset *set, char *text)
 {
     redset_place *place = &set->layout.place;
-    MPI_Comm_split(set->comm, place->set, place->member, &set->set);
+    int rc =
+        redset_mpi(MPI_Comm_split(set->comm, place->set, place->member, &set->set), text);
+    if (rc) return rc;
     set->layout.members = calloc((size_t)place->members, sizeof *set->layout.members);
-    int rc = set->layout.members ? 0 : err_sys(text, -ENOMEM, "members of a set");
+    rc = set->layout.members ? 0 : err_sys(text, -ENOMEM, "members of a set");
     rc = agree(set->comm, rc, text);
     if (rc) return rc;
-    MPI_Allgather(&set->rank, 1, MPI_INT, set->layout.members, 1, MPI_INT, set->set);
-    MPI_Allreduce(&set->rank, &place->id, 1, MPI_INT, MPI_MIN, set->set);
-    return 0;
+    rc = MPI_Allgather(&set->rank, 1, MPI_INT, set->layout.members, 1, MPI_INT, set->set);
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Allreduce(&set->rank, &place->id, 1, MPI_INT, MPI_MIN, set->set);
+    return redset_mpi(rc, text);
 }
 
 static int create(redset *set, const redset_config *config, char *text)
 {
     redset_place *place = &set->layout.place;
-    int largest, rc = agree(set->comm, check_config(config, text), text);
-    if (!rc) rc = check_equal(set->comm, config, text);
     if (rc) return rc;
-    int position = find_position(set, config->failure_group, &largest);
     int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;
     rc = redset_choose(set->layout.ranks, largest, set_size, position, place);
     if (rc) err_sys(text, rc, "choose a set");

@@ -7,9 +7,10 @@
  *
  * From the ground up: a list is the files of one process, a layout is the members of its
  * set, a header is both as they stand in a redundancy file. A logical file is the bytes
- * of a list, cut into chunks; a store is a redundancy file that is being written. Every
- * `char *err` is as in redset.h, and functions return 0 or -errno where nothing else is
- * said. */
+ * of a list, cut into chunks; a store is a redundancy file that is being written; streams
+ * are both, as flows see them. A salvage is one member in a rebuild, a group all members
+ * of a set in one process. Every `char *err` is as in redset.h, and functions return 0 or
+ * -errno where nothing else is said. */
 
 #include "common/replace.h"
 #include "src/flow.h"
@@ -27,6 +28,11 @@
 
 /* Bytes for all buffers together. */
 #define REDSET_MEMORY ((size_t)8 << 20)
+
+/* ---- name.c ---- */
+
+/* folder/name, or one of them where the other is NULL; -ENAMETOOLONG. */
+int redset_join(char *path, size_t size, const char *folder, const char *name);
 
 /* ---- choose.c ---- */
 
@@ -152,6 +158,10 @@ kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk,
 /* Takes tree, also on failure, and checks everything in it; -EBADMSG. */
 int redset_header_parse(kvtree *tree, redset_header **header, char *err);
 
+/* The same for the header of a lost process, put together from what others know; it must
+ * be that of rank. */
+int redset_header_inherit(kvtree *tree, int rank, redset_header **header, char *err);
+
 /* Reads and checks the header of the redundancy file name below dir, its name and its
  * length. */
 int redset_header_read(int dir, const char *name, redset_header **header, char *err);
@@ -208,6 +218,7 @@ typedef struct redset_logical {
     int chunk_count;
     redset_chunk *chunks; /* how far each is */
     redset_slot slots[REDSET_OPEN_FILES];
+    int open_files; /* slots that may be used: all, unless somebody sets less */
     uint64_t clock;
     bool writing;    /* to temporary files in dir ... */
     uint64_t unique; /* ... with this number in their names */
@@ -265,11 +276,11 @@ int redset_output_commit(redset_logical *logical, char *err);
 typedef struct redset_store {
     bool open;
     replacement file;
-    char name[REDSET_NAME_SIZE];
+    const char *name;
     uint64_t header; /* bytes of the header */
 } redset_store;
 
-/* Starts the file with a header whose checksums may still be wrong. */
+/* Starts the file with a header whose checksums may still be wrong. name stays in use. */
 int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *store,
                        char *err);
 
@@ -339,15 +350,126 @@ int redset_sizes_check(int dir, const redset_list *list, char *err);
 int redset_streams_verify(redset_streams *streams, const char *name,
                           const redset_header *header, size_t piece, char *err);
 
-/* Reads all that belongs to a header: its files and the redundancy data of the file name
- * below dir. Sizes and checksums must be the recorded ones: -EBADMSG. */
-int redset_verify(int dir, const char *name, const redset_header *header, char *err);
-
 /* As redset_logical_finish, and compares the checksums with the list: -EBADMSG. */
 int redset_logical_verify(redset_logical *logical, char *err);
 
 /* Whether an error that came up while reading says that data is lost (rather than that
  * this process lacks memory or descriptors). */
 bool redset_is_loss(int code);
+
+/* ---- salvage.c: what is left of one member, and what comes back ---- */
+
+typedef struct redset_salvage {
+    const redset_layout *layout;
+    int member;
+    int dir;                     /* what names are relative to; not owned */
+    char name[BENEATH_NAME_MAX]; /* of the redundancy file */
+    redset_state *state;         /* not owned */
+    redset_header *header; /* of a lost member: inherited, when there is a plan for it */
+    redset_streams streams;
+    redset_store store;
+    char lost[REDSET_ERROR_SIZE]; /* why it counts as lost */
+} redset_salvage;
+
+/* Reads the header and fills *state. Nothing may be open. That the member is lost is no
+ * failure, here and below. */
+int redset_salvage_look(redset_salvage *salvage, char *err);
+
+/* Compares the sizes of its files; that costs little, too. */
+int redset_salvage_measure(redset_salvage *salvage, char *err);
+
+/* The member counts as lost, if that is what rc says; its reason is in salvage->lost
+ * already. Otherwise returns rc. */
+int redset_salvage_lose(redset_salvage *salvage, int rc, char *err);
+
+/* Opens the streams of a member: to be read, or to be written. */
+int redset_salvage_read(redset_salvage *salvage, char *err);
+int redset_salvage_write(redset_salvage *salvage, char *err);
+
+/* Reads what was not read so far and compares all checksums. */
+int redset_salvage_verify(redset_salvage *salvage, size_t piece, char *err);
+
+/* What was written is what was lost, and durable: -EBADMSG otherwise. */
+int redset_salvage_complete(redset_salvage *salvage, char *err);
+
+/* Gives it its names; the redundancy file comes last: while that is missing, the member
+ * counts as lost. */
+int redset_salvage_commit(redset_salvage *salvage, char *err);
+
+/* Closes streams, removes what has no name yet, and forgets an inherited header. */
+void redset_salvage_drop(redset_salvage *salvage);
+
+/* The same, and frees the header. */
+void redset_salvage_done(redset_salvage *salvage);
+
+/* ---- verdict.c: what is told about sets that are not whole ---- */
+
+/* Starts text (REDSET_ERROR_SIZE bytes) with the set and its lost members. */
+void redset_verdict_lost(const redset_layout *layout, const uint8_t lost[], char *text);
+
+/* Appends what happened to one of them; a few are enough. */
+enum { REDSET_EXPLAINED = 2, REDSET_REASON_SIZE = 160 };
+void redset_verdict_reason(int rank, const char *reason, char *text);
+
+/* REDSET_UNRECOVERABLE, and the text for a plan that is MIXED. */
+int redset_verdict_mixed(const redset_layout *layout, const redset_plan *plan,
+                         char *text);
+
+/* ---- group.c: all members of a set in one process ---- */
+
+typedef struct redset_group {
+    redset_layout layout;
+    redset_shape shape;
+    int looked;             /* members in use: all, once made */
+    redset_salvage *member; /* layout.place.members */
+    void *states;
+    uint8_t *lost; /* one of each member, when there is a plan */
+    redset_plan plan;
+    int verdict; /* that follows from plan: 0, RECOVERABLE, UNRECOVERABLE; 0 after a
+                    commit */
+    char text[REDSET_ERROR_SIZE]; /* for it */
+} redset_group;
+
+/* Takes layout, also on failure. Files are below dir, redundancy files in the folder
+ * redundancy (NULL: none) below that. Reads the headers of all
+ * members. */
+int redset_group_new(int dir, const char *redundancy, redset_layout *layout,
+                     redset_group **group, char *err);
+
+/* Compares the sizes of all files. */
+int redset_group_measure(redset_group *group, char *err);
+
+/* The plan, by what is known of the members so far; returns the verdict. */
+int redset_group_judge(redset_group *group);
+
+/* Reads all; returns the verdict. */
+int redset_group_verify(redset_group *group, char *err);
+
+/* Rebuilds what is lost, without names yet; 0 or REDSET_UNRECOVERABLE. */
+int redset_group_rebuild(redset_group *group, char *err);
+
+/* Gives the names. */
+int redset_group_commit(redset_group *group, char *err);
+
+redset_group *redset_group_free(redset_group *group);
+
+/* ---- flows.c: all flows of a group, without MPI ---- */
+
+/* Moves all bytes from the streams of survivors to those of lost members. A survivor that
+ * cannot be read is lost from then on, and no more is moved: that is no failure. */
+int redset_group_flow(redset_group *group, char *err);
+
+/* ---- together.c: sets in one folder ---- */
+
+/* -EINVAL when two processes claim the name of a file. */
+int redset_groups_check_names(redset_group *const groups[], int count, char *err);
+
+/* REDSET_UNRECOVERABLE when they are not of one encode. */
+int redset_groups_check_encode(redset_group *const groups[], int count, char *err);
+
+/* ---- found.c: what callers are told about groups ---- */
+
+/* NULL without memory. */
+redset_found *redset_found_new(int count, redset_group *const groups[]);
 
 #endif

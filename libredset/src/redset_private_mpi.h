@@ -23,6 +23,16 @@ struct redset {
 /* Copies text to err, if there is one and rc is not 0; returns rc. */
 int redset_report(char *err, const char *text, int rc);
 
+/* -ECOMM and a text, unless result, which MPI returned, is MPI_SUCCESS: then 0. Errors on
+ * the communicators of a set come back to us, and must not end the program. A collective
+ * call that fails is no cause for an agreement, as that would most likely fail, too. */
+int redset_mpi(int result, char *text);
+
+/* Collective over comm: 1 when all ranks that have values (NULL: none) have the same
+ * count ones, 0 otherwise, or -ECOMM. */
+enum { REDSET_VALUES_MAX = 5 };
+int redset_equal(MPI_Comm comm, const int64_t values[], int count, char *text);
+
 /* A set over a duplicate of comm, still without members; collective. */
 int redset_start(MPI_Comm comm, redset **set, char *text);
 

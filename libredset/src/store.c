@@ -7,14 +7,12 @@
 #include "common/io.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
-#include <stdio.h>
 #include <unistd.h>
 
 int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *store,
                        char *err)
 {
-    redset_store s = {.open = true};
-    snprintf(s.name, sizeof s.name, "%s", name);
+    redset_store s = {.open = true, .name = name};
     int rc = replace_begin(dir, name, 0600, &s.file, err);
     if (rc) return rc;
     ssize_t size = kvtree_write_fd(s.file.fd, header, err);

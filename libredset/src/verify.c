@@ -53,13 +53,3 @@ int redset_streams_verify(redset_streams *streams, const char *name,
     return err_set(err, -EBADMSG, "data of %s has checksum %08x, not %08x", name, crc,
                    header->crc);
 }
-
-int redset_verify(int dir, const char *name, const redset_header *header, char *err)
-{
-    redset_streams streams;
-    int rc = redset_streams_open(dir, name, header, &streams, err);
-    if (rc) return rc;
-    rc = redset_streams_verify(&streams, name, header, REDSET_PIECE, err);
-    redset_streams_done(&streams);
-    return rc;
-}

@@ -66,12 +66,25 @@ static inline void check_manifest(const job *j, const redset_manifest *m,
     }
 }
 
+/* Looking tells what a rebuild will do, and changes nothing. */
+static inline void expect_state(const job *j, const snapshot *s, int state, int lost)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    int told = -1;
+    uint64_t before = job_fingerprint(j);
+    CHECK_INT(redset_verify(s->set, j->folder, &told, err), state);
+    CHECK((state == 0) == (err[0] == 0));
+    if (lost >= 0) CHECK_INT(told, lost);
+    CHECK(job_fingerprint(j) == before);
+}
+
 static inline void expect_rebuilt(const job *j, const snapshot *s, int lost, int entries)
 {
     char err[REDSET_ERROR_SIZE] = "";
     redset_manifest *m = NULL;
     int rebuilt = -1;
     uint64_t before = job_fingerprint(j);
+    expect_state(j, s, job_any(j, lost) ? REDSET_RECOVERABLE : 0, lost);
     CHECK_INT(redset_rebuild(s->set, j->folder, &m, &rebuilt, err), 0);
     CHECK_STR(err, "");
     CHECK_INT(rebuilt, lost);
@@ -87,6 +100,7 @@ static inline void expect_hopeless(const job *j, const snapshot *s, const char *
     redset_manifest *m = NULL;
     int rebuilt = -1;
     uint64_t before = job_fingerprint(j);
+    expect_state(j, s, REDSET_UNRECOVERABLE, -1);
     CHECK_INT(redset_rebuild(s->set, j->folder, &m, &rebuilt, err), REDSET_UNRECOVERABLE);
     if (!strstr(err, text)) CHECK_STR(err, text);
     CHECK(m == NULL && rebuilt == -1);

@@ -374,7 +374,10 @@ static int verify(fixture *f, char *err)
     redset_header *h;
     int rc = redset_header_read(f->dir, file_name, &h, err);
     if (rc) return rc;
-    rc = redset_verify(f->dir, file_name, h, err);
+    redset_streams streams;
+    rc = redset_streams_open(f->dir, file_name, h, &streams, err);
+    if (!rc) rc = redset_streams_verify(&streams, file_name, h, REDSET_PIECE, err);
+    redset_streams_done(&streams);
     redset_header_free(h);
     return rc;
 }

@@ -67,10 +67,54 @@ static void test_refused(void **state)
     assert_string_equal(name, "as before");
 }
 
+static void test_parse(void **state)
+{
+    static const redset_place good[] = {{REDSET_XOR, 2, 1, 1, 4, 2, 1},
+                                        {REDSET_SINGLE, 8, 5, 5, 1, 0, 0},
+                                        {REDSET_XOR, 1, 0, INT_MAX, INT_MAX, 7, 1},
+                                        {REDSET_PARTNER, 2, 1, 1, 4, 0, 3},
+                                        {REDSET_RS, 2, 1, 1, 255, 9, 254}};
+    static const char *const bad[] = {"",
+                                      "3_of_4_in_1",
+                                      "3_of_4_in_1.",
+                                      "3_of_4_in_1.xyz",
+                                      "3_of_4_in_1.XOR",
+                                      "3_of_4_in_1.xor ",
+                                      "3_of_4_in_1.xor.tmp",
+                                      " 3_of_4_in_1.xor",
+                                      "+3_of_4_in_1.xor",
+                                      "03_of_4_in_1.xor",
+                                      "0_of_4_in_1.xor",
+                                      "5_of_4_in_1.xor",
+                                      "3_of_4_in_-1.xor",
+                                      "1_of_1_in_0.xor",
+                                      "1_of_2_in_0.single",
+                                      "1_of_256_in_0.rs",
+                                      "2147483648_of_2147483648_in_0.xor",
+                                      "99999999999_of_99999999999_in_0.xor",
+                                      "folder/3_of_4_in_1.xor"};
+    char name[REDSET_NAME_SIZE];
+    redset_place place = {.sets = 99, .set = 98, .failures = 97};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        assert_int_equal(redset_file_name(&good[i], name), 0);
+        assert_int_equal(redset_file_name_parse(name, &place), 0);
+        assert_int_equal(place.scheme, good[i].scheme);
+        assert_int_equal(place.id, good[i].id);
+        assert_int_equal(place.members, good[i].members);
+        assert_int_equal(place.member, good[i].member);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(redset_file_name_parse(bad[i], &place), -EINVAL);
+    assert_int_equal(place.members, 255);
+    assert_int_equal(place.sets, 99); /* what no name tells */
+    assert_int_equal(place.set, 98);
+    assert_int_equal(place.failures, 97);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_schemes),
-                                       cmocka_unit_test(test_file_names),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schemes), cmocka_unit_test(test_file_names),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_parse)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

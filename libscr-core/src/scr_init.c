@@ -23,7 +23,8 @@ static int find_nodes(struct scr *scr)
         snprintf(scr->node_name, sizeof scr->node_name, "%s", name);
     else if (gethostname(scr->node_name, sizeof scr->node_name - 1) != 0)
         strcpy(scr->node_name, "localhost");
-    split_by_string(scr->world, scr->node_name, &scr->node);
+    if (split_by_string(scr->world, scr->node_name, &scr->node) != MPI_SUCCESS)
+        return SCR_FAILURE;
     MPI_Comm_rank(scr->node, &scr->node_rank);
     MPI_Comm_size(scr->node, &scr->node_ranks);
     scr->nodes = scr->node_rank == 0;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# libkvtree alone: configures, builds and tests it where neither MPI nor libyaml can be found.
+# Configures, builds and tests libkvtree alone, and libredset without its MPI part, where neither MPI nor libyaml
+# can be found.
 #
 # Argument: the source folder.
 set -euo pipefail
@@ -25,16 +26,28 @@ for program in mpicc mpicc.mpich mpiexec mpiexec.mpich mpichversion; do
 done
 export PATH=$scratch/bin:$PATH
 
-meson setup "$scratch/build" "$source" -Dcomponents=kvtree --wrap-mode=nodownload
-meson compile -C "$scratch/build"
-meson test -C "$scratch/build" --suite kvtree --print-errorlogs
+# Builds and tests one component; the libraries must be those named.
+build_alone() {
+    local component=$1 libraries=$2 built
+    shift 2
+    meson setup "$scratch/$component" "$source" -Dcomponents="$component" --wrap-mode=nodownload "$@"
+    meson compile -C "$scratch/$component"
+    meson test -C "$scratch/$component" --suite "$component" --print-errorlogs
+    built=$(find "$scratch/$component" -name 'lib*.so' -printf '%f\n' | sort | tr '\n' ' ')
+    if [ "$built" != "$libraries " ]; then
+        echo "$component without MPI: built $built"
+        exit 1
+    fi
+}
 
-if [ -e "$scratch/used" ]; then
-    cat "$scratch/used"
+build_alone kvtree libscr-kvtree.so
+build_alone redset "libscr-kvtree.so libscr-redset.so" -Dmpi=disabled
+if meson setup "$scratch/filo" "$source" -Dcomponents=filo -Dmpi=disabled >"$scratch/log" ||
+    ! grep -q 'filo cannot be built with -Dmpi=disabled' "$scratch/log"; then
+    cat "$scratch/log"
     exit 1
 fi
-libraries=$(find "$scratch/build" -name 'lib*.so')
-if [ "$(basename -a $libraries)" != libscr-kvtree.so ]; then
-    echo "built more than libkvtree without MPI: $libraries"
+if [ -e "$scratch/used" ]; then
+    cat "$scratch/used"
     exit 1
 fi

@@ -9,9 +9,9 @@
  * redundancy data over their files, each stores its share in a redundancy file beside its
  * own files, and the files of lost members can be rebuilt from those of the others.
  *
- * This header is the part without MPI: names, layouts, and what the files tell.
- * redset_mpi.h makes sets, encodes and rebuilds. Format of the redundancy file:
- * docs/formats/redset.md. */
+ * This header is the part without MPI: names, layouts, what the files tell, and the
+ * rebuild from a folder that holds what was salvaged. redset_mpi.h makes sets, encodes
+ * and rebuilds within a job. Format of the redundancy file: docs/formats/redset.md. */
 
 #include <kvtree/kvtree.h>
 #include <stdint.h>
@@ -27,6 +27,9 @@ extern "C" {
 /* Verdict: more is lost than the scheme can rebuild. err names the set and the members.
  */
 #define REDSET_UNRECOVERABLE 1
+
+/* Verdict: something is lost, and all of it can be rebuilt. err says what, and why. */
+#define REDSET_RECOVERABLE 2
 
 /* Longest name of a redundancy file, with its NUL. */
 #define REDSET_NAME_SIZE 64
@@ -75,6 +78,10 @@ int redset_choose(int procs, int largest_group, int set_size, int position,
  * ".partner", ".rs"). -EINVAL if place makes no sense. */
 int redset_file_name(const redset_place *place, char name[REDSET_NAME_SIZE]);
 
+/* The other way round: fills scheme, member, members and id of *place from the name of a
+ * redundancy file; -EINVAL for any other name. */
+int redset_file_name_parse(const char *name, redset_place *place);
+
 /* A protected file. */
 typedef struct redset_file {
     const char *name;   /* relative to the folder, without ".." */
@@ -105,6 +112,62 @@ int redset_read_header(const char *folder, const char *name, redset_manifest **m
 
 /* Frees manifest, NULL is fine; returns NULL. */
 redset_manifest *redset_manifest_free(redset_manifest *manifest);
+
+/* ---- sets in a folder ----
+ *
+ * One process, without MPI, has the files of all others in one folder, under the names by
+ * which they were protected, and all redundancy files together in that folder or in one
+ * below it:
+ *
+ *     rc = redset_rebuild_folder("/lustre/run/ckpt.7", NULL, REDSET_ALL, &found, err);
+ *     if (rc) fprintf(stderr, "%s\n", err);
+ *     redset_found_free(found);
+ *
+ * Protected files of different processes must have different names: -EINVAL otherwise. */
+
+/* One member of a set. */
+typedef struct redset_found_member {
+    int rank;
+    int lost;                  /* 1: something of it was missing or damaged */
+    char *reason;              /* what; NULL if nothing is lost */
+    redset_manifest *manifest; /* what it protected; NULL when no survivor tells */
+} redset_found_member;
+
+typedef struct redset_found_set {
+    redset_place place;           /* its member is -1 */
+    int lost;                     /* number of lost members */
+    int verdict;                  /* 0: nothing was lost, or REDSET_... */
+    char *text;                   /* why; NULL if nothing was lost */
+    redset_found_member *members; /* place.members */
+} redset_found_set;
+
+typedef struct redset_found {
+    int ranks; /* of the communicator that encoded */
+    int count;
+    redset_found_set *sets; /* in the order of their ids */
+} redset_found;
+
+/* In place of the id of a set: all of the encode. A set of which no member left a good
+ * redundancy file is missed then, and the verdict is REDSET_UNRECOVERABLE. */
+#define REDSET_ALL (-1)
+
+/* Tells the state of the set with that id, or of all, without changing it: reads all
+ * files and compares sizes and checksums. redundancy is the name of the folder below
+ * folder that has the redundancy files; NULL: folder itself. Returns 0 if nothing is
+ * lost, REDSET_RECOVERABLE, or REDSET_UNRECOVERABLE; *found is filled in with all three,
+ * and the caller frees it. -ENOENT when there is no redundancy file (of that set). */
+int redset_verify_folder(const char *folder, const char *redundancy, int id,
+                         redset_found **found, char *err);
+
+/* The same, and rebuilds what is lost, files and redundancy files. A file gets its name
+ * only when all that was asked for is rebuilt and has the recorded checksum. Returns 0
+ * when all is there now (lost of *found tells what was not), or REDSET_UNRECOVERABLE,
+ * with nothing changed. */
+int redset_rebuild_folder(const char *folder, const char *redundancy, int id,
+                          redset_found **found, char *err);
+
+/* Frees found, NULL is fine; returns NULL. */
+redset_found *redset_found_free(redset_found *found);
 
 #ifdef __cplusplus
 }

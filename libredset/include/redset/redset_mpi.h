@@ -17,7 +17,8 @@
  *         rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, &rebuilt, err);
  *
  * Every function here is collective over the communicator that the set was made from, and
- * returns the same value on every rank: 0, -errno, or a verdict where one is listed. */
+ * returns the same value on every rank: 0, -errno, or a verdict where one is listed. Where
+ * MPI itself fails, -ECOMM or -EIO may be of some ranks only, and the set is of no use. */
 
 #include <mpi.h>
 #include <redset/redset.h>
@@ -76,6 +77,12 @@ int redset_encode(redset *set, const char *folder, const kvtree *about, int coun
  * err says which set lacks which members and why. */
 int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
                    int *rebuilt, char *err);
+
+/* Tells the state of all sets without changing it: reads all that is below folder, which
+ * exists, and compares sizes and checksums. Returns 0 if nothing is lost,
+ * REDSET_RECOVERABLE, or REDSET_UNRECOVERABLE, with a text as from redset_rebuild; with
+ * all three *lost is 1 on a process that lost something. */
+int redset_verify(redset *set, const char *folder, int *lost, char *err);
 
 #ifdef __cplusplus
 }

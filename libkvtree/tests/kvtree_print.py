@@ -1,51 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command kvtree_print.
 
-usage: command.py kvtree_print kvtree_print.1
+usage: kvtree_print.py kvtree_print kvtree_print.1
 """
 import json
 import os
 import pathlib
-import re
-import shutil
 import struct
 import subprocess
-import sys
-import tempfile
 import zlib
 
-COMMAND, MAN_PAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page,
+                     expect_wrong_usage, image, run, run_tests)
+
 GUIDE = {'RANK': {'0': {'FILES': {'2': {}}, 'NOTE': {'a = b\x1b': {}}}}}
 TREE = 'RANK\n  0\n    FILES\n      2\n    NOTE\n      a = b\\x1b\n'
 SMALL = {'RANK': {'0': {'FILES': {'2': {}}}}}
-
-
-def packed(tree):
-    return struct.pack('>I', len(tree)) + b''.join(
-        key.encode() + b'\0' + packed(value) for key, value in tree.items())
-
-
-def image(tree, crc=True):
-    data = packed(tree)
-    head = struct.pack('>IHHQI', 0x951fc3f5, 1, 1, 20 + len(data) + 4 * crc, crc)
-    return head + data + (struct.pack('>I', zlib.crc32(head + data)) if crc else b'')
-
-
-def run(*arguments, command=COMMAND, **how):
-    how = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'stdin': subprocess.DEVNULL, **how}
-    if 'input' in how:
-        del how['stdin']
-    return subprocess.run([command, *arguments], timeout=60, env={**os.environ, 'LC_ALL': 'C'}, **how)
-
-
-def expect(done, code, out='', err=()):
-    """The exit code, the output word for word, and what the errors say."""
-    told = done.stderr.decode()
-    assert done.returncode == code, (done.args, done.returncode, done.stdout, told)
-    assert done.stdout.decode() == out, (done.args, done.stdout, out)
-    for text in err:
-        assert text in told, (done.args, told, text)
-    assert err or not told, (done.args, told)
 
 
 def test_forms():
@@ -153,21 +123,14 @@ def test_several_files():
 
 def test_output_fails():
     pathlib.Path('f').write_bytes(image(GUIDE))
-    for arguments in (['f'], ['-j', 'f'], ['f', 'f'], ['--verify', 'f'], ['--help'], ['--version']):
-        with open('/dev/full', 'w') as full:
-            done = run(*arguments, stdout=full)
-        assert done.returncode == 1, arguments
-        assert done.stderr == b'kvtree_print: write: No space left on device\n', done.stderr
+    expect_output_fails(['f'], ['-j', 'f'], ['f', 'f'], ['--verify', 'f'])
 
 
 def test_wrong_usage():
     pathlib.Path('f').write_bytes(image(GUIDE))
-    for arguments in ([], ['--json'], ['--wrong', 'f'], ['-x', 'f'], ['f', '--indent'],
-                      ['--indent=0', 'f'], ['--indent=65', 'f'], ['--indent=2x', 'f'], ['--indent=', 'f'],
-                      ['-i', '99999999999999999999', 'f'], ['--json=1', 'f']):
-        done = run(*arguments)
-        assert done.returncode == 2 and not done.stdout, arguments
-        assert b"usage: kvtree_print [" in done.stderr and b"--help" in done.stderr, arguments
+    expect_wrong_usage([], ['--json'], ['--wrong', 'f'], ['-x', 'f'], ['f', '--indent'], ['--indent=0', 'f'],
+                       ['--indent=65', 'f'], ['--indent=2x', 'f'], ['--indent=', 'f'],
+                       ['-i', '99999999999999999999', 'f'], ['--json=1', 'f'])
     expect(run('--indent=64', 'f', '-k'), 0, (f"RANK\n{' ' * 64}0\n{' ' * 128}FILES = 2\n"
                                               f"{' ' * 128}NOTE = a \\x3d b\\x1b\n"))
 
@@ -182,40 +145,9 @@ def test_alias():
     expect(run('no', command=alias), 1, '', ['scr_print_hash_file: read no: '])
 
 
-def options_of(text):
-    return set(re.findall(r'^ +(-\w), (--[\w-]+)', text, flags=re.MULTILINE))
-
-
 def test_help_and_man_page():
-    told = options_of(run('--help').stdout.decode())
-    assert len(told) == 8, told
-    for short, long in told:  # each is known
-        done = run(short, '3', '--help') if long == '--indent' else run(short, '--help')
-        assert done.returncode == 0, short
-        done = run(f'{long}=3', '--help') if long == '--indent' else run(long, '--help')
-        assert done.returncode == 0, long
-    page = MAN_PAGE.read_text().replace('\\', '')
-    rows = re.findall(r'^\.BR (-\w) ", " (--[\w-]+)', page, flags=re.MULTILINE)
-    assert sorted(rows) == sorted(told), (rows, told)
+    expect_documented(8, {'--indent': '3'})
+    expect_well_formed_page()
 
 
-def test_man_page_is_well_formed():
-    if shutil.which('mandoc'):
-        done = subprocess.run(['mandoc', '-Tlint', '-Wwarning', MAN_PAGE], capture_output=True)
-    elif shutil.which('man') and shutil.which('groff'):
-        done = subprocess.run(['man', '--warnings', '-E', 'UTF-8', '-P', 'cat', '-l', MAN_PAGE],
-                              capture_output=True, env={**os.environ, 'LC_ALL': 'C.UTF-8'})
-        assert b'kvtree_print' in done.stdout
-    else:
-        print('no mandoc and no man here')
-        return
-    assert done.returncode == 0 and not done.stderr, (done.stdout, done.stderr)
-
-
-for name, test in list(globals().items()):
-    if name.startswith('test_'):
-        with tempfile.TemporaryDirectory(prefix='scr-test-') as scratch:
-            os.chdir(scratch)
-            test()
-            os.chdir('/')
-        print(name)
+run_tests(globals())

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* redset_rebuild: rebuilds what was lost of redundancy sets, in a folder that holds what
+ * was salvaged of all processes; or only looks. */
+#include <redset/redset.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { GOOD = 0, BAD = 1, WRONG_USAGE = 2, CAN_BE_REBUILT = 3 };
+
+typedef struct request {
+    const char *folder, *redundancy;
+    int id;
+    int verify, quiet;
+} request;
+
+static const char *self(void)
+{
+    return program_invocation_short_name;
+}
+
+/* ---- output ---- */
+
+static int flush_output(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return GOOD;
+    fprintf(stderr, "%s: write: %s\n", self(), strerror(errno ? errno : EIO));
+    return BAD;
+}
+
+static void print_member(const redset_found_member *member)
+{
+    uint64_t bytes = 0;
+    const redset_manifest *m = member->manifest;
+    for (int i = 0; m && i < m->count; i++)
+        bytes += m->files[i].size;
+    printf("  rank %d was lost: %s", member->rank, member->reason);
+    if (m)
+        printf(" (%d file%s, %" PRIu64 " bytes)", m->count, m->count == 1 ? "" : "s",
+               bytes);
+    printf("\n");
+}
+
+static const char *state_of(const redset_found_set *set)
+{
+    if (set->verdict == REDSET_UNRECOVERABLE) return "cannot be rebuilt";
+    if (set->verdict == REDSET_RECOVERABLE) return "can be rebuilt";
+    return set->lost ? "rebuilt" : "all there";
+}
+
+static void print_set(const redset_found_set *set)
+{
+    const redset_place *place = &set->place;
+    printf("set %d: %s over %d rank%s: %s\n", place->id,
+           redset_scheme_name(place->scheme), place->members,
+           place->members == 1 ? "" : "s", state_of(set));
+    for (int m = 0; m < place->members; m++)
+        if (set->members[m].lost) print_member(&set->members[m]);
+}
+
+/* ---- work ---- */
+
+/* Many members need many descriptors; where the limit may be raised, we do. */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int work(const request *r)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    redset_found *found = NULL;
+    raise_limit();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
+    int rc = (r->verify ? redset_verify_folder : redset_rebuild_folder)(
+        r->folder, r->redundancy, r->id, &found, err);
+    for (int i = 0; found && i < found->count && !r->quiet; i++)
+        print_set(&found->sets[i]);
+    redset_found_free(found);
+    int flushed = flush_output();
+    if (rc) fprintf(stderr, "%s: %s: %s\n", self(), r->folder, err);
+    if (rc == REDSET_RECOVERABLE) return flushed == GOOD ? CAN_BE_REBUILT : BAD;
+    return rc ? BAD : flushed;
+}
+
+/* ---- arguments ---- */
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: %s [OPTION]... FOLDER\n", self());
+}
+
+static int wrong_usage(void)
+{
+    usage(stderr);
+    fprintf(stderr, "Try '%s --help'.\n", self());
+    return WRONG_USAGE;
+}
+
+static int help(void)
+{
+    usage(stdout);
+    printf(
+        "Rebuilds the files of lost processes from those of the others, by the "
+        "redundancy\n"
+        "files in FOLDER. FOLDER holds all that was salvaged, under the names by which "
+        "it\n"
+        "was protected. Nothing is changed unless all can be rebuilt.\n"
+        "\n"
+        "  -n, --verify           only tell what is lost; reads all files\n"
+        "  -r, --redundancy NAME  the folder below FOLDER that has the redundancy files\n"
+        "                         (default: FOLDER itself)\n"
+        "  -s, --set ID           only the set whose redundancy files are *_in_ID.*\n"
+        "  -q, --quiet            print nothing about sets\n"
+        "  -h, --help             print this text\n"
+        "  -V, --version          print the version\n"
+        "\n"
+        "Exit code: 0 all is there (now), 1 more is lost than can be rebuilt, or an "
+        "error,\n"
+        "2 wrong usage, 3 with --verify: something is lost that can be rebuilt.\n");
+    return flush_output();
+}
+
+static int version(void)
+{
+    printf("%s %s\n", self(), PROJECT_VERSION);
+    return flush_output();
+}
+
+static int parse_id(const char *text, int *id)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno || *end || end == text || value < 0 || value > INT32_MAX) {
+        fprintf(stderr, "%s: --set takes a number from 0 on, not '%s'\n", self(), text);
+        return WRONG_USAGE;
+    }
+    *id = (int)value;
+    return GOOD;
+}
+
+/* Takes one option; -1 to go on, or an exit code. */
+static int take_option(int c, request *r)
+{
+    switch (c) {
+    case 'n':
+        r->verify = 1;
+        return -1;
+    case 'q':
+        r->quiet = 1;
+        return -1;
+    case 'r':
+        r->redundancy = optarg;
+        return -1;
+    case 's':
+        return parse_id(optarg, &r->id) == GOOD ? -1 : wrong_usage();
+    case 'h':
+        return help();
+    case 'V':
+        return version();
+    default:
+        return wrong_usage();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"verify", no_argument, NULL, 'n'},
+                                            {"redundancy", required_argument, NULL, 'r'},
+                                            {"set", required_argument, NULL, 's'},
+                                            {"quiet", no_argument, NULL, 'q'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {NULL, 0, NULL, 0}};
+    request r = {.id = REDSET_ALL};
+    for (int c; (c = getopt_long(argc, argv, "nr:s:qhV", options, NULL)) != -1;) {
+        int code = take_option(c, &r);
+        if (code >= 0) return code;
+    }
+    if (argc - optind != 1) return wrong_usage();
+    r.folder = argv[optind];
+    return work(&r);
+}

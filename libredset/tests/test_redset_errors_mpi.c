@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MPI returns an error, at its first, second, ... call of a kind, on all ranks: each ends
+ * with an error, without a crash or an endless wait, though the application's
+ * communicator would end the program; and what was protected is still there. */
+#include "job_mpi.h"
+
+#include <errno.h>
+
+enum kind {
+    NONE,
+    ALLREDUCE,
+    ALLGATHER,
+    BCAST,
+    EXSCAN,
+    SPLIT,
+    DUP,
+    SEND, /* of the data of flows */
+    RECEIVE,
+    KINDS
+};
+
+enum { DATA_TAG = 0x7273, MANY = 200 };
+
+static enum kind failing;
+static int left; /* the call that fails is so many calls away; 0: it has failed */
+
+/* The call is done, so that nobody waits for it, but its result says otherwise. */
+static int result(enum kind kind, int rc)
+{
+    return failing == kind && left > 0 && --left == 0 ? MPI_ERR_INTERN : rc;
+}
+
+int MPI_Allreduce(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm)
+{
+    return result(ALLREDUCE, PMPI_Allreduce(in, out, n, type, op, comm));
+}
+
+int MPI_Allgather(const void *in, int n, MPI_Datatype type, void *out, int m,
+                  MPI_Datatype to, MPI_Comm comm)
+{
+    return result(ALLGATHER, PMPI_Allgather(in, n, type, out, m, to, comm));
+}
+
+int MPI_Bcast(void *buf, int n, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    return result(BCAST, PMPI_Bcast(buf, n, type, root, comm));
+}
+
+int MPI_Exscan(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op,
+               MPI_Comm comm)
+{
+    return result(EXSCAN, PMPI_Exscan(in, out, n, type, op, comm));
+}
+
+/* A communicator that the caller does not know of would stay for ever: these two are not
+ * done when they fail. */
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
+{
+    int rc = result(SPLIT, MPI_SUCCESS);
+    return rc == MPI_SUCCESS ? PMPI_Comm_split(comm, color, key, made) : rc;
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
+{
+    int rc = result(DUP, MPI_SUCCESS);
+    return rc == MPI_SUCCESS ? PMPI_Comm_dup(comm, made) : rc;
+}
+
+int MPI_Isend(const void *buf, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request *request)
+{
+    int rc = PMPI_Isend(buf, n, type, to, tag, comm, request);
+    return tag == DATA_TAG ? result(SEND, rc) : rc;
+}
+
+int MPI_Irecv(void *buf, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+              MPI_Request *request)
+{
+    int rc = PMPI_Irecv(buf, n, type, from, tag, comm, request);
+    return tag == DATA_TAG ? result(RECEIVE, rc) : rc;
+}
+
+/* Looks and rebuilds. */
+static int restart(job *j, const char *name, char *err)
+{
+    redset *set = NULL;
+    redset_manifest *manifest = NULL;
+    int rebuilt, lost;
+    int rc = redset_recover(j->comm, j->folder, j->rank ? name : NULL, &set, err);
+    if (!rc) rc = redset_verify(set, j->folder, &lost, err);
+    if (rc >= 0) err[0] = 0;
+    if (rc >= 0) rc = redset_rebuild(set, j->folder, &manifest, &rebuilt, err);
+    redset_manifest_free(manifest);
+    redset_free(set);
+    return rc;
+}
+
+/* Protects, loses the files of rank 0, and gets them back. All ranks are in one set, and
+ * so do the same calls. */
+static int run(job *j, char *err)
+{
+    char name[REDSET_NAME_SIZE] = "";
+    redset *set = NULL;
+    int rc = job_create(j, j->scheme, j->ranks, 1, &set, err);
+    if (!rc) rc = job_encode(j, set, err);
+    if (!rc) job_name(set, name);
+    redset_free(set);
+    if (rc) return rc;
+    if (j->rank == 0) job_lose(j);
+    rc = restart(j, name, err);
+    if (!rc) CHECK(job_intact(j));
+    return rc;
+}
+
+/* Returns how often somebody failed. */
+static int fail_calls(job *j, enum kind kind)
+{
+    for (int n = 1; n < MANY; n++) {
+        char err[REDSET_ERROR_SIZE] = "";
+        failing = kind;
+        left = n;
+        int rc = run(j, err), fired = left == 0;
+        failing = NONE;
+        fired = job_any(j, fired);
+        CHECK(job_agreed(j, rc < 0));
+        CHECK_INT(rc != 0, fired);
+        CHECK_INT(err[0] != 0, fired);
+        if (rc && rc != -ECOMM && rc != -EIO) CHECK_INT(rc, -ECOMM);
+        if (j->rank) CHECK(job_intact(j));
+        job_lose(j);
+        job_write(j, 0);
+        MPI_Barrier(j->comm);
+        if (!fired) return n - 1;
+    }
+    return MANY;
+}
+
+/* What failed is no obstacle to the next one. */
+static void all_is_well(job *j)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    CHECK_INT(run(j, err), 0);
+    CHECK_STR(err, "");
+    job_lose(j);
+    job_write(j, 0);
+    MPI_Barrier(j->comm);
+}
+
+int main(int argc, char **argv)
+{
+    job j;
+    check_begin(&argc, &argv);
+    job_begin(&j, MPI_COMM_WORLD);
+    for (int kind = NONE + 1; kind < KINDS; kind++) {
+        int failures = fail_calls(&j, (enum kind)kind);
+        if (check_rank == 0) printf("kind %d: %d calls failed\n", kind, failures);
+        CHECK(failures > 0 && failures < MANY);
+        all_is_well(&j);
+    }
+    job_end(&j);
+    return check_end();
+}

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""For tests of the commands: runs one and compares what it says; its help and its manual page; tree files.
+
+A test of a command gets the path of the program and of its page; its functions test_* run in new folders, one
+after the other:
+
+    from command import expect, run, run_tests
+    def test_something():
+        expect(run('--option', 'file'), 0, 'what it prints')
+    run_tests(globals())
+"""
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+COMMAND, MAN_PAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+
+
+# Where syncing costs nothing.
+MEMORY = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
+
+
+# ---- tree files ----
+
+def packed(tree):
+    """The bytes of a tree (dicts of dicts), by docs/formats/kvtree.md."""
+    return struct.pack('>I', len(tree)) + b''.join(
+        key.encode() + b'\0' + packed(value) for key, value in tree.items())
+
+
+def image(tree, crc=True):
+    """A tree in file format."""
+    data = packed(tree)
+    head = struct.pack('>IHHQI', 0x951fc3f5, 1, 1, 20 + len(data) + 4 * crc, crc)
+    return head + data + (struct.pack('>I', zlib.crc32(head + data)) if crc else b'')
+
+
+# ---- runs ----
+
+def run(*arguments, command=COMMAND, **how):
+    how = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'stdin': subprocess.DEVNULL, **how}
+    if 'input' in how:
+        del how['stdin']
+    return subprocess.run([command, *arguments], timeout=60, env={**os.environ, 'LC_ALL': 'C'}, **how)
+
+
+def expect(done, code, out='', err=()):
+    """The exit code, the output word for word, and what the errors say."""
+    told = done.stderr.decode()
+    assert done.returncode == code, (done.args, done.returncode, done.stdout, told)
+    assert done.stdout.decode() == out, (done.args, done.stdout.decode(), out)
+    for text in err:
+        assert text in told, (done.args, told, text)
+    assert err or not told, (done.args, told)
+
+
+def expect_output_fails(*calls):
+    """Each call notices that its output is lost."""
+    for arguments in (*calls, ['--help'], ['--version']):
+        with open('/dev/full', 'w') as full:
+            done = run(*arguments, stdout=full)
+        assert done.returncode == 1, arguments
+        assert done.stderr == f'{COMMAND.name}: write: No space left on device\n'.encode(), done.stderr
+
+
+def expect_wrong_usage(*calls):
+    for arguments in calls:
+        done = run(*arguments)
+        assert done.returncode == 2 and not done.stdout, arguments
+        assert f'usage: {COMMAND.name} ['.encode() in done.stderr and b'--help' in done.stderr, arguments
+
+
+# ---- help and manual page ----
+
+def expect_documented(count, values=()):
+    """Help and page name the same options, so many, and each is known. values: for those that take one."""
+    values = dict(values)
+    text = run('--help').stdout.decode()
+    told = set(re.findall(r'^ +(-\w), (--[\w-]+)', text, flags=re.MULTILINE))
+    assert len(told) == count, told
+    for short, long in told:
+        value = values.get(long)
+        for call in ([short, value], [f'{long}={value}']) if value else ([short], [long]):
+            assert run(*call, '--help').returncode == 0, call
+    page = MAN_PAGE.read_text().replace('\\', '')
+    rows = re.findall(r'^\.BR (-\w) ", " (--[\w-]+)', page, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(told), (rows, told)
+
+
+def expect_well_formed_page():
+    if shutil.which('mandoc'):
+        done = subprocess.run(['mandoc', '-Tlint', '-Wwarning', MAN_PAGE], capture_output=True)
+    elif shutil.which('man') and shutil.which('groff'):
+        done = subprocess.run(['man', '--warnings', '-E', 'UTF-8', '-P', 'cat', '-l', MAN_PAGE],
+                              capture_output=True, env={**os.environ, 'LC_ALL': 'C.UTF-8'})
+        assert COMMAND.name.encode() in done.stdout
+    else:
+        print('no mandoc and no man here')
+        return
+    assert done.returncode == 0 and not done.stderr, (done.stdout, done.stderr)
+
+
+def run_tests(names):
+    for name, test in list(names.items()):
+        if name.startswith('test_'):
+            with tempfile.TemporaryDirectory(prefix='scr-test-', dir=MEMORY) as scratch:
+                os.chdir(scratch)
+                test()
+                os.chdir('/')
+            print(name)
