@@ -73,23 +73,21 @@ int redset_gf_invert(uint8_t *rows, int n)
 
 /* ---- buffers ---- */
 
-/* Blocks of fixed length let the compiler use the machine's vectors at any level of
- * optimisation. */
-enum { WORDS = 8, BLOCK = WORDS * sizeof(uint64_t) };
+/* A vector that gcc and clang cut to what the machine has, at any level of optimisation. */
+typedef uint64_t block __attribute__((vector_size(64)));
 
 void redset_xor(void *restrict into, const void *restrict from, size_t size)
 {
     unsigned char *a = into;
     const unsigned char *b = from;
-    for (; size >= BLOCK; size -= BLOCK) {
-        uint64_t x[WORDS], y[WORDS];
-        memcpy(x, a, BLOCK);
-        memcpy(y, b, BLOCK);
-        for (int i = 0; i < WORDS; i++)
-            x[i] ^= y[i];
-        memcpy(a, x, BLOCK);
-        a += BLOCK;
-        b += BLOCK;
+    for (; size >= sizeof(block); size -= sizeof(block)) {
+        block x, y;
+        memcpy(&x, a, sizeof x);
+        memcpy(&y, b, sizeof y);
+        x ^= y;
+        memcpy(a, &x, sizeof x);
+        a += sizeof x;
+        b += sizeof x;
     }
     while (size-- > 0)
         *a++ ^= *b++;
