@@ -210,6 +210,10 @@ static bool tell_files(told *t, int distance)
     for (int i = 0; i < files; i++) {
         if (!tell_file(list, i, &file) || file.size > INT64_MAX - *size) return false;
         if (distance == 0 && strcmp(file.name, t->name) == 0) return false;
+        told_file other = {0};
+        for (int j = 0; j < i; j++)
+            if (tell_file(list, j, &other) && !strcmp(other.name, file.name))
+                return false;
         *size += file.size;
     }
     return true;

@@ -72,6 +72,7 @@ static int prepare(encoding *e, const char *folder, int count, const redset_file
         e->list.files[i] = files[i];
         rc = inspect(e, &e->list.files[i], text);
     }
+    if (!rc) rc = redset_list_check(&e->list, text);
     if (!rc) rc = redset_list_sum(&e->list, text);
     if (rc) return rc;
     e->lists = calloc((size_t)e->shape.failures + 1, sizeof *e->lists);

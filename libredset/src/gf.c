@@ -73,7 +73,8 @@ int redset_gf_invert(uint8_t *rows, int n)
 
 /* ---- buffers ---- */
 
-/* A vector that gcc and clang cut to what the machine has, at any level of optimisation. */
+/* A vector that gcc and clang cut to what the machine has, at any level of optimisation.
+ */
 typedef uint64_t block __attribute__((vector_size(64)));
 
 void redset_xor(void *restrict into, const void *restrict from, size_t size)

@@ -13,6 +13,7 @@
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const own_keys[] = {"FILE", "SIZE", "CRC"};
 
@@ -38,6 +39,26 @@ int redset_list_sum(redset_list *list, char *err)
     }
     list->size = sum;
     return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int redset_list_check(const redset_list *list, char *err)
+{
+    size_t count = (size_t)list->count;
+    const char **names = malloc((count + 1) * sizeof *names);
+    int rc = names ? 0 : err_sys(err, -ENOMEM, "names of %zu files", count);
+    for (size_t i = 0; i < count && !rc; i++)
+        names[i] = list->files[i].name;
+    if (!rc) qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 1; i < count && !rc; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            rc = err_set(err, -EINVAL, "%s is listed twice", names[i]);
+    free(names);
+    return rc;
 }
 
 static int add_file(kvtree *files, int index, const redset_file *file)
@@ -94,7 +115,9 @@ static int read_files(const kvtree *entries, redset_list *list, char *err)
         int rc = read_file_entry(entry, &list->files[i], err);
         if (rc) return err_wrap(err, rc, "FILE %d", i);
     }
-    return redset_list_sum(list, err) ? -EBADMSG : 0;
+    int rc = redset_list_sum(list, err);
+    if (!rc) rc = redset_list_check(list, err);
+    return rc == 0 || rc == -ENOMEM ? rc : -EBADMSG;
 }
 
 int redset_list_from_tree(const kvtree *tree, redset_list *list, char *err)

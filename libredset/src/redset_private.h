@@ -90,6 +90,9 @@ int redset_file_check(const redset_file *file, char *err);
 /* Adds up the sizes of the files into list->size; -EOVERFLOW. */
 int redset_list_sum(redset_list *list, char *err);
 
+/* -EINVAL when a name is there twice. */
+int redset_list_check(const redset_list *list, char *err);
+
 /* The list as it stands under CURRENT and PARTNER; NULL without memory. */
 kvtree *redset_list_to_tree(const redset_list *list);
 

@@ -210,6 +210,11 @@ static void test_bad_files(job *j, redset *set)
     if (last) j->files[0] = (redset_file){.name = "folder/x", .meta = meta};
     expect_failure(j, set, -EINVAL, "SIZE");
     kvtree_delete(&meta);
+    if (last) {
+        j->count = 2;
+        j->files[0] = j->files[1] = (redset_file){.name = "folder/x"};
+    }
+    expect_failure(j, set, -EINVAL, "folder/x is listed twice");
     *j = all;
     int count = j->count;
     if (last) j->count = -1;

@@ -190,6 +190,7 @@ static void test_lies(void **state)
         {{"CURRENT", "FILE", "1", "FILE"}, "3_of_4_in_0.xor"},
         {{"CURRENT", "FILE", "1", "FILE"}, "sub//two.ckpt"},
         {{"CURRENT", "FILE", "1", "FILE"}, "two\n.ckpt"},
+        {{"CURRENT", "FILE", "2", "FILE"}, "one.ckpt"}, /* twice */
         {{"PARTNER", "RANK"}, "6"}, /* the right neighbour, not the left */
         {{"PARTNER", "FILE", "0", "SIZE"}, "526"},
         {{"PARTNER", "FILE", "0", "FILE"}, "/etc/passwd"},

@@ -17,8 +17,9 @@
  *         rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, &rebuilt, err);
  *
  * Every function here is collective over the communicator that the set was made from, and
- * returns the same value on every rank: 0, -errno, or a verdict where one is listed. Where
- * MPI itself fails, -ECOMM or -EIO may be of some ranks only, and the set is of no use. */
+ * returns the same value on every rank: 0, -errno, or a verdict where one is listed.
+ * Where MPI itself fails, -ECOMM or -EIO may be of some ranks only, and the set is of no
+ * use. */
 
 #include <mpi.h>
 #include <redset/redset.h>
@@ -59,11 +60,11 @@ redset *redset_free(redset *set);
 /* This process's place in its set. */
 const redset_place *redset_get_place(const redset *set);
 
-/* Protects count files below folder, each read once; fills size and crc of each. about
- * (may be NULL) describes the whole and must be the same on every rank. The redundancy
- * file named by the place gets its name when it is complete and synced; on failure no
- * rank keeps one. Source files are never changed; one that changes its size meanwhile is
- * -ESTALE. */
+/* Protects count files below folder, of which no two have one name, each read once; fills
+ * size and crc of each. about (may be NULL) describes the whole and must be the same on
+ * every rank. The redundancy file named by the place gets its name when it is complete
+ * and synced; on failure no rank keeps one. Source files are never changed; one that
+ * changes its size meanwhile is -ESTALE. */
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], char *err);
 
