@@ -69,8 +69,8 @@ static inline int check_end(void)
     return all != 0;
 }
 
-/* A new folder that all ranks know, on rank 0's machine, in memory where possible, because
- * tests sync much; check_remove takes it away again. */
+/* A new folder that all ranks know, on rank 0's machine, in memory where possible,
+ * because tests sync much; check_remove takes it away again. */
 static inline void check_folder(char path[64])
 {
     if (check_rank == 0) {
