@@ -96,6 +96,23 @@ int redset_output_complete(redset_logical *logical, char *err)
     return rc;
 }
 
+/* It is not ours to remove. */
+static int set_aside(int dir, const char *name, char *err)
+{
+    const char *last;
+    char aside[256];
+    uint64_t random;
+    int parent, rc = replace_draw(&random);
+    if (rc) return err_sys(err, rc, "random name");
+    rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    if (rc) return rc;
+    snprintf(aside, sizeof aside, "%.200s.%016llx.old", last, (unsigned long long)random);
+    if (renameat(parent, last, parent, aside) != 0)
+        rc = err_sys(err, -errno, "rename %s to %s", name, aside);
+    io_close(&parent);
+    return rc;
+}
+
 int redset_clear_way(int dir, const char *name, char *err)
 {
     struct stat st;
@@ -104,11 +121,11 @@ int redset_clear_way(int dir, const char *name, char *err)
         snprintf(folder, sizeof folder, "%.*s", (int)(end - name), name);
         int rc = beneath_stat(dir, folder, &st, err);
         if (rc) return rc == -ENOENT ? 0 : rc;
-        if (!S_ISDIR(st.st_mode)) return beneath_unlink(dir, folder, err);
+        if (!S_ISDIR(st.st_mode)) return set_aside(dir, folder, err);
     }
     int rc = beneath_stat(dir, name, &st, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    return S_ISDIR(st.st_mode) ? beneath_remove_tree(dir, name, err) : 0;
+    return S_ISDIR(st.st_mode) ? set_aside(dir, name, err) : 0;
 }
 
 /* Renames temporary file i, into a folder that is made where missing. */

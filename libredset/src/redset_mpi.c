@@ -144,6 +144,11 @@ static int gather_members(redset *set, char *text)
 static int create(redset *set, const redset_config *config, char *text)
 {
     redset_place *place = &set->layout.place;
+    int position = 0, largest = 0;
+    int rc = agree(set->comm, check_config(config, text), text);
+    if (!rc) rc = check_equal(set->comm, config, text);
+    if (rc) return rc;
+    rc = redset_mpi(find_position(set, config->failure_group, &position, &largest), text);
     if (rc) return rc;
     int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;
     rc = redset_choose(set->layout.ranks, largest, set_size, position, place);

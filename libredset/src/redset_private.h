@@ -267,8 +267,9 @@ int redset_output_write(redset_logical *logical, int chunk, const void *buf, siz
 /* Compares each file's checksum with its list (-EBADMSG) and syncs it. */
 int redset_output_complete(redset_logical *logical, char *err);
 
-/* Removes what can have no file's name beside it: a folder of that name with all in it,
- * or what is no folder where one belongs. Links are removed, never followed. */
+/* Sets aside what stands in the way of a file of that name, a folder, or what is no
+ * folder where one belongs, under "<name>.<16 hex digits>.old": it is not ours to remove.
+ */
 int redset_clear_way(int dir, const char *name, char *err);
 
 /* Makes folders and gives the files their names. */

@@ -413,20 +413,22 @@ def test_links_and_folders_in_place_of_files():
     done = run('f')
     assert done.returncode == 0 and b'rank 1 was lost' in done.stdout, done
     assert not os.path.islink('f/d1/ckpt') and everything('f') == whole
-    # a folder that is a link is not written through
+    # a folder that is a link is not written through, but set aside, and so is a folder in place of a file
     shutil.rmtree('f/d1')
     os.symlink(pathlib.Path('outside').absolute(), 'f/d1')
     pathlib.Path('outside/ckpt').write_bytes(b'x')
+    os.unlink('f/d3/ckpt')
+    put('f', {'d3/ckpt/in/it': b'not ours'})
     done = run('f')
-    assert done.returncode == 1 and pathlib.Path('outside/ckpt').read_bytes() == b'x', done
-    assert not [name for name in os.listdir('f') if name.endswith('.tmp')]
-    os.unlink('f/d1')
-    os.makedirs('f/d1/ckpt/in')
-    done = run('f')
-    assert done.returncode == 1 and b'd1/ckpt' in done.stderr, done
-    os.rmdir('f/d1/ckpt/in')
-    os.rmdir('f/d1/ckpt')
-    assert run('f').returncode == 0 and everything('f') == whole
+    assert done.returncode == 0 and pathlib.Path('outside/ckpt').read_bytes() == b'x', done
+    aside = [path for path in pathlib.Path('f').rglob('*.old')]
+    assert sorted(path.name.split('.')[0] for path in aside) == ['ckpt', 'd1'], aside
+    assert {name: data for name, data in everything('f').items() if '.old' not in name} == whole
+    for path in aside:
+        if path.is_symlink():
+            assert os.readlink(path) == str(pathlib.Path('outside').absolute())
+        else:
+            assert (path / 'in/it').read_bytes() == b'not ours'
 
 
 def limited(limit, value):

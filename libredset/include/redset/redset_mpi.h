@@ -73,7 +73,8 @@ int redset_encode(redset *set, const char *folder, const kvtree *about, int coun
  * that turns out to be damaged counts as lost, and the rebuild begins again. *manifest
  * (the caller frees it) tells what this process has then; *rebuilt is 1 on a process
  * whose files were rebuilt. A file gets its name only when its bytes have the recorded
- * checksum; what has that name by then is replaced, a folder with all in it. Verdict
+ * checksum; a folder that stands in its place is set aside as "<name>.<16 hex
+ * digits>.old", and so is what is no folder where one belongs. Verdict
  * REDSET_UNRECOVERABLE on all ranks, with nothing changed, when any set lost too much;
  * err says which set lacks which members and why. */
 int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
