@@ -71,7 +71,8 @@ static void try(nth_fault fault)
         print_message("the kernel refuses seccomp notifications: %s\n", strerror(rc));
         skip();
     }
-    assert_true(result.count <= NTH_CALLS);
+    /* a sanitizer may give memory back in hundreds of calls, at the end */
+    assert_true(NTH_SANITIZED || result.count <= NTH_CALLS);
 }
 
 #define WRONG(...) (print_error(__VA_ARGS__), ++wrong)
@@ -113,7 +114,7 @@ static void killed_at_any_call(void **state)
 {
     int wrong = 0;
     nth_fault fault = {1, NTH_KILL};
-    for (;; fault.at++) {
+    for (; fault.at <= NTH_CALLS; fault.at++) {
         try(fault);
         if (result.count < fault.at) break;
         assert_true(nth_was_killed(&result));
@@ -157,7 +158,7 @@ static void any_call_fails(void **state)
     for (size_t e = 0; e < sizeof errors / sizeof *errors; e++) {
         nth_fault fault = {1, errors[e]};
         unsigned points = 0, failed = 0;
-        for (;; fault.at++) {
+        for (; fault.at <= NTH_CALLS; fault.at++) {
             try(fault);
             if (result.count < fault.at) break;
             if (result.calls[fault.at - 1].answer == NTH_GO) continue;
