@@ -48,7 +48,7 @@ int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, cha
 
 int redset_store_commit(redset_store *store, char *err)
 {
-    int rc = redset_clear_way(store->file.parent, store->name, err);
+    int rc = redset_clear_way(store->file.parent, store->file.final, err);
     if (rc) return rc;
     store->open = false;
     return replace_commit(&store->file, err);

@@ -353,6 +353,20 @@ def test_redundancy_in_a_folder_below():
     expect(run('f', '-r', '.scr/no'), 1, '', ['f/.scr/no', 'No such file'])
 
 
+def test_in_the_way_of_a_file_in_a_folder_below():
+    """What is set aside is what has its name in that folder, and nothing else."""
+    files = {rank: {f'ckpt{rank}': bytes_of(rank, 100)} for rank in range(4)}
+    s = Set('XOR', 1, {**files, 0: {'r/r': b'a file of the name of its folder'}})
+    whole = fill('f', [s], 'r/')
+    take('f', s.of_member(2, 'r/'))
+    put('f', {f'r/{s.name(2)}/x': b'not ours'})
+    assert run('f', '-r', 'r').returncode == 0
+    found = everything('f')
+    aside = [name for name in found if '.old/' in name]
+    assert len(aside) == 1 and aside[0].startswith(f'r/{s.name(2)}.') and found.pop(aside[0]) == b'not ours', aside
+    assert found == whole
+
+
 def test_one_folder_cannot_hold_all():
     files = {rank: {'ckpt': b'state of rank %d' % rank} for rank in range(4)}
     for sets in ([Set('XOR', 1, files)], [Set('XOR', 1, files, i, 2) for i in range(2)]):
