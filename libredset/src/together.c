@@ -15,16 +15,34 @@ typedef struct claim {
     int owner;
 } claim;
 
+/* In an order that has what is in a folder right behind the folder. */
+static int compare_names(const char *a, const char *b)
+{
+    size_t i = 0;
+    while (a[i] && a[i] == b[i])
+        i++;
+    int x = (unsigned char)a[i], y = (unsigned char)b[i];
+    return (x == '/' ? 1 : x << 1) - (y == '/' ? 1 : y << 1);
+}
+
+/* One name is that of a folder of the other. */
+static bool is_above(const char *folder, const char *name)
+{
+    size_t length = strlen(folder);
+    return strncmp(folder, name, length) == 0 && name[length] == '/';
+}
+
 static int compare_claims(const void *x, const void *y)
 {
     const claim *a = x, *b = y;
-    int names = a->name && b->name ? strcmp(a->name, b->name) : 0;
+    int names = a->name && b->name ? compare_names(a->name, b->name) : 0;
     if (names) return names;
     if (a->number != b->number) return a->number < b->number ? -1 : 1;
     return (a->owner > b->owner) - (a->owner < b->owner);
 }
 
-/* The first of two claims to one thing by different owners; NULL: there are none. */
+/* The first of two claims to one thing by different owners, or to a file and to a folder
+ * of one name; the other one is behind it. NULL: there are none. */
 static const claim *find_conflict(claim *claims, size_t count)
 {
     qsort(claims, count, sizeof *claims, compare_claims);
@@ -32,17 +50,26 @@ static const claim *find_conflict(claim *claims, size_t count)
         const claim *a = &claims[i - 1], *b = &claims[i];
         bool same = a->name ? strcmp(a->name, b->name) == 0 : a->number == b->number;
         if (same && a->owner != b->owner) return a;
+        if (a->name && is_above(a->name, b->name)) return a;
     }
     return NULL;
 }
 
-static int contradict(const char *what, int number, char *err)
+/* A redundancy file that tells of the set. */
+static const char *witness(const redset_group *g)
 {
-    return err_set(
-        err, REDSET_UNRECOVERABLE,
-        "redundancy files are of different encodes: they contradict each other "
-        "about %s %d",
-        what, number);
+    for (int m = 0; m < g->shape.members; m++)
+        if (g->member[m].header) return g->member[m].name;
+    return g->member[0].name;
+}
+
+static int contradict(const redset_group *a, const redset_group *b, const char *what,
+                      char *err)
+{
+    return err_set(err, REDSET_UNRECOVERABLE,
+                   "redundancy files are of different encodes: %s and %s contradict each "
+                   "other about %s",
+                   witness(a), witness(b), what);
 }
 
 /* No two sets have one rank. */
@@ -57,7 +84,8 @@ static int check_ranks(redset_group *const groups[], int count, char *err)
         for (int m = 0; m < groups[i]->shape.members; m++)
             claims[n++] = (claim){.number = groups[i]->layout.members[m], .owner = i};
     const claim *bad = find_conflict(claims, n);
-    int rc = bad ? contradict("rank", bad->number, err) : 0;
+    int rc =
+        bad ? contradict(groups[bad[0].owner], groups[bad[1].owner], "ranks", err) : 0;
     free(claims);
     return rc;
 }
@@ -70,7 +98,9 @@ static int check_numbers(redset_group *const groups[], int count, char *err)
     for (int i = 0; i < count; i++)
         claims[i] = (claim){.number = groups[i]->layout.place.set, .owner = i};
     const claim *bad = find_conflict(claims, (size_t)count);
-    int rc = bad ? contradict("set number", bad->number, err) : 0;
+    int rc =
+        bad ? contradict(groups[bad[0].owner], groups[bad[1].owner], "set numbers", err)
+            : 0;
     free(claims);
     return rc;
 }
@@ -88,18 +118,19 @@ static int checksum(const redset_group *g, uint32_t *crc)
 static int check_about(redset_group *const groups[], int count, char *err)
 {
     uint32_t first = 0;
-    bool known = false;
+    const redset_group *known = NULL;
     for (int i = 0; i < count; i++) {
         uint32_t crc = 0;
         const redset_layout *a = &groups[0]->layout, *b = &groups[i]->layout;
         if (a->ranks != b->ranks || a->place.sets != b->place.sets)
-            return contradict("set", b->place.id, err);
+            return contradict(groups[0], groups[i], "the number of ranks or sets", err);
         int rc = checksum(groups[i], &crc);
         if (rc == -ENOENT) continue;
         if (rc) return err_sys(err, rc, "description of set %d", b->place.id);
-        if (known && crc != first) return contradict("set", b->place.id, err);
+        if (known && crc != first)
+            return contradict(known, groups[i], "what they are of", err);
         first = crc;
-        known = true;
+        known = groups[i];
     }
     return 0;
 }
@@ -150,10 +181,14 @@ int redset_groups_check_names(redset_group *const groups[], int count, char *err
         n += claim_names(groups[i], i, claims + n);
     const claim *bad = find_conflict(claims, n);
     int rc = 0;
-    if (bad)
+    if (bad && strcmp(bad[0].name, bad[1].name) == 0)
         rc = err_set(err, -EINVAL,
                      "one folder cannot hold the files of all ranks: two of them have %s",
                      bad->name);
+    else if (bad)
+        rc = err_set(err, -EINVAL,
+                     "one folder cannot hold the files of all ranks: %s and %s",
+                     bad[0].name, bad[1].name);
     free(claims);
     return rc;
 }

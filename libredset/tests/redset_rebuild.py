@@ -383,6 +383,23 @@ def test_one_folder_cannot_hold_all():
     assert b'two of them have 1_of_2_in_0.xor' in done.stderr, done
 
 
+def test_a_file_is_a_folder_of_another():
+    """Then nothing that is good is set aside for it."""
+    for first, second, redundancy in (('a', 'a/b', ''), ('a/b', 'a', ''), ('a/b', 'a/b/c/d', ''), ('b', 'b/a', 'r/'),
+                                      ('2_of_4_in_0.rs/x', 'b', ''), ('r', 'b', 'r/')):
+        files = {0: {'a.b': b'0', first: b'12'}, 1: {'a-b': b'3', second: b'45'}, 2: {}, 3: {'d': b'6'}}
+        s = Set('RS', 2, files)
+        for lost in ([0], [0, 1]):
+            shutil.rmtree('f', ignore_errors=True)
+            for m in set(range(4)) - set(lost):
+                put('f', s.of_member(m, redundancy))
+            before = everything('f')
+            for options in ([], ['-n']):
+                done = run(*options, *(['-r', 'r'] if redundancy else []), 'f')
+                assert done.returncode == 1 and b'one folder cannot hold the files of all ranks' in done.stderr, done
+                assert everything('f') == before, (first, second, lost)
+
+
 def test_files_of_different_encodes():
     old = several_sets('XOR', 1, 8, 2, about='ckpt.6')
     new = several_sets('XOR', 1, 8, 2)
@@ -400,6 +417,7 @@ def test_files_of_different_encodes():
         for options in ([], ['--verify']):
             done = run(*options, 'f')
             assert done.returncode == 1 and b'different encodes' in done.stderr, (case, done)
+            assert case == 0 or b'_in_0.xor and 1_of_' in done.stderr, done
             assert everything('f') == before
 
 

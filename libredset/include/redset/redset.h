@@ -123,7 +123,8 @@ redset_manifest *redset_manifest_free(redset_manifest *manifest);
  *     if (rc) fprintf(stderr, "%s\n", err);
  *     redset_found_free(found);
  *
- * Protected files of different processes must have different names: -EINVAL otherwise. */
+ * Protected files of different processes must have different names, of which none is that
+ * of a folder of another: -EINVAL otherwise. */
 
 /* One member of a set. */
 typedef struct redset_found_member {
