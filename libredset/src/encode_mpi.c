@@ -179,6 +179,8 @@ static int relist(encoding *e, char *text)
     return make_list(e, text);
 }
 
+/* A redundancy file of an earlier encode goes before any new one comes, so that whoever
+ * is killed from here on leaves no mixture of both. */
 static int complete(encoding *e, char *text)
 {
     kvtree *header = build_header(e);
@@ -186,7 +188,7 @@ static int complete(encoding *e, char *text)
     int rc =
         redset_store_complete(&e->store, header, redset_streams_crc(&e->streams), text);
     kvtree_delete(&header);
-    return rc;
+    return rc ? rc : redset_store_retire(&e->store, text);
 }
 
 /* Collective: from agreed preparations to a redundancy file under its name. */

@@ -81,7 +81,9 @@ static int compare_crcs(const redset_logical *l, char *err)
     redset_logical_crcs(l, crcs);
     for (int i = 0; i < l->list->count && !rc; i++)
         if (crcs[i] != l->list->files[i].crc)
-            rc = err_set(err, -EBADMSG, "%s was rebuilt with checksum %08x, not %08x",
+            rc = err_set(err, -EBADMSG,
+                         "%s was rebuilt with checksum %08x, not %08x: some redundancy "
+                         "data is not of this encode",
                          l->list->files[i].name, crcs[i], l->list->files[i].crc);
     free(crcs);
     return rc;

@@ -295,6 +295,12 @@ int redset_store_write(redset_store *store, uint64_t offset, const void *buf, si
 /* Puts the checksum of the data into header, writes it over the first one, and syncs. */
 int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, char *err);
 
+/* Sets aside what stands in its way. */
+int redset_store_clear_way(const redset_store *store, char *err);
+
+/* The same, and removes for good what has its name so far. */
+int redset_store_retire(const redset_store *store, char *err);
+
 /* Gives the file its name. */
 int redset_store_commit(redset_store *store, char *err);
 

@@ -46,9 +46,24 @@ int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, cha
     return rc ? err_sys(err, rc, "fsync %s", store->name) : 0;
 }
 
+int redset_store_clear_way(const redset_store *store, char *err)
+{
+    return redset_clear_way(store->file.parent, store->file.final, err);
+}
+
+int redset_store_retire(const redset_store *store, char *err)
+{
+    int rc = redset_store_clear_way(store, err);
+    if (rc) return rc;
+    if (unlinkat(store->file.parent, store->file.final, 0) != 0)
+        return errno == ENOENT ? 0 : err_sys(err, -errno, "remove %s", store->name);
+    rc = io_fsync(store->file.parent);
+    return rc ? err_sys(err, rc, "fsync of the folder of %s", store->name) : 0;
+}
+
 int redset_store_commit(redset_store *store, char *err)
 {
-    int rc = redset_clear_way(store->file.parent, store->file.final, err);
+    int rc = redset_store_clear_way(store, err);
     if (rc) return rc;
     store->open = false;
     return replace_commit(&store->file, err);

@@ -276,6 +276,41 @@ static void test_faults(job *j, redset *set, int victim)
     CHECK(total >= 10);
 }
 
+/* Names of all ranks' redundancy files below the folder of all, and how many of these
+ * were of the earlier encode, which have a second link, when a new one got its name. */
+static char (*own_names)[1200];
+static int own_count, old_ones;
+
+static void count_old_ones(void)
+{
+    struct stat st;
+    for (int i = 0; i < own_count; i++)
+        old_ones += stat(own_names[i], &st) == 0 && st.st_nlink > 1;
+}
+
+/* Whoever is killed while new redundancy files get their names leaves no mixture: by then
+ * no old one is left, on any rank. */
+static void test_again(job *j, redset *set)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE], own[1200], link_path[1200];
+    CHECK_INT(job_encode(j, set, err), 0);
+    scratch_path(own, j->folder, job_name(set, name));
+    snprintf(link_path, sizeof link_path, "%s/old.%d", j->root, j->rank);
+    CHECK_INT(link(own, link_path), 0);
+    own_count = j->ranks;
+    own_names = calloc((size_t)j->ranks, sizeof *own_names);
+    MPI_Allgather(own, sizeof own, MPI_CHAR, own_names, sizeof own, MPI_CHAR, j->comm);
+    old_ones = 0;
+    fault_arm_event(FAULT_RENAME, 1, count_old_ones);
+    CHECK_INT(job_encode(j, set, err), 0);
+    CHECK(fault_disarm());
+    fault_arm(FAULT_NONE, 0, 0);
+    CHECK_INT(old_ones, 0);
+    CHECK(job_has(j, name));
+    unlink(link_path);
+    free(own_names);
+}
+
 /* What changes or fails while any scheme encodes. */
 static void test_trouble(job *j, redset_scheme scheme)
 {
@@ -283,6 +318,7 @@ static void test_trouble(job *j, redset_scheme scheme)
     redset *set = NULL;
     j->failures = 2;
     CHECK_INT(job_create(j, scheme, 3, 1, &set, err), 0);
+    test_again(j, set);
     test_changing_file(j, set);
     test_faults(j, set, 0);
     test_faults(j, set, j->ranks - 1);

@@ -63,8 +63,9 @@ const redset_place *redset_get_place(const redset *set);
 /* Protects count files below folder, of which no two have one name, each read once; fills
  * size and crc of each. about (may be NULL) describes the whole and must be the same on
  * every rank. The redundancy file named by the place gets its name when it is complete
- * and synced; on failure no rank keeps one. Source files are never changed; one that
- * changes its size meanwhile is -ESTALE. */
+ * and synced; what had that name is removed on all ranks before, so that those of two
+ * encodes are never mixed, and on failure no rank keeps one. Source files are never
+ * changed; one that changes its size meanwhile is -ESTALE. */
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], char *err);
 
