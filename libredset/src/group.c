@@ -211,6 +211,8 @@ int redset_group_commit(redset_group *group, char *err)
 {
     int rc = 0;
     for (int m = 0; m < group->shape.members && !rc; m++)
+        if (group->lost[m]) rc = redset_salvage_clear_way(&group->member[m], err);
+    for (int m = 0; m < group->shape.members && !rc; m++)
         if (group->lost[m]) rc = redset_salvage_commit(&group->member[m], err);
     if (!rc) group->verdict = 0;
     return rc;

@@ -98,8 +98,19 @@ int redset_output_complete(redset_logical *logical, char *err)
     return rc;
 }
 
+/* Others may have set aside since then what was seen, a folder or not, and have put there
+ * what belongs there. */
+static int move_aside(int parent, const char *last, const char *aside, bool folder)
+{
+    struct stat st;
+    if (renameat(parent, last, parent, aside) != 0) return errno == ENOENT ? 0 : -errno;
+    if (fstatat(parent, aside, &st, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
+    if (!S_ISDIR(st.st_mode) == !folder) return 0;
+    return renameat(parent, aside, parent, last) != 0 ? -errno : 0;
+}
+
 /* It is not ours to remove. */
-static int set_aside(int dir, const char *name, char *err)
+static int set_aside(int dir, const char *name, bool folder, char *err)
 {
     const char *last;
     char aside[256];
@@ -109,8 +120,8 @@ static int set_aside(int dir, const char *name, char *err)
     rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc) return rc;
     snprintf(aside, sizeof aside, "%.200s.%016llx.old", last, (unsigned long long)random);
-    if (renameat(parent, last, parent, aside) != 0)
-        rc = err_sys(err, -errno, "rename %s to %s", name, aside);
+    rc = move_aside(parent, last, aside, folder);
+    if (rc) err_sys(err, rc, "rename %s to %s", name, aside);
     io_close(&parent);
     return rc;
 }
@@ -123,11 +134,11 @@ int redset_clear_way(int dir, const char *name, char *err)
         snprintf(folder, sizeof folder, "%.*s", (int)(end - name), name);
         int rc = beneath_stat(dir, folder, &st, err);
         if (rc) return rc == -ENOENT ? 0 : rc;
-        if (!S_ISDIR(st.st_mode)) return set_aside(dir, folder, err);
+        if (!S_ISDIR(st.st_mode)) return set_aside(dir, folder, false, err);
     }
     int rc = beneath_stat(dir, name, &st, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    return S_ISDIR(st.st_mode) ? set_aside(dir, name, err) : 0;
+    return S_ISDIR(st.st_mode) ? set_aside(dir, name, true, err) : 0;
 }
 
 /* Renames temporary file i, into a folder that is made where missing. */
@@ -171,13 +182,18 @@ static int sync_folders(int dir, const char *name, char *err)
     }
 }
 
+int redset_output_clear_way(const redset_logical *logical, char *err)
+{
+    int rc = 0;
+    for (int i = 0; i < logical->list->count && !rc; i++)
+        rc = redset_clear_way(logical->dir, logical->list->files[i].name, err);
+    return rc;
+}
+
 int redset_output_commit(redset_logical *logical, char *err)
 {
     const redset_list *list = logical->list;
     int rc = 0;
-    /* for all before any gets its name, so that none of them is ever in the way */
-    for (int i = 0; i < list->count && !rc; i++)
-        rc = redset_clear_way(logical->dir, list->files[i].name, err);
     for (int i = 0; i < list->count && !rc; i++)
         rc = give_name(logical, i, err);
     if (rc) return rc;

@@ -279,6 +279,10 @@ static int conclude(rebuilding *r, char *text)
     if (!rc) rc = make_manifest(r, text);
     rc = agree(r->set->comm, rc, text);
     if (rc) return rc;
+    /* for all before any file gets its name: ranks may share a folder */
+    rc = is_lost(r) ? redset_salvage_clear_way(&r->own, text) : 0;
+    rc = agree(r->set->comm, rc, text);
+    if (rc) return rc;
     rc = is_lost(r) ? redset_salvage_commit(&r->own, text) : 0;
     return agree(r->set->comm, rc, text);
 }

@@ -272,6 +272,10 @@ int redset_output_complete(redset_logical *logical, char *err);
  */
 int redset_clear_way(int dir, const char *name, char *err);
 
+/* The same for all files. Whoever else writes to that folder clears its way, too, before
+ * any file gets its name, so that no new file is ever in the way. */
+int redset_output_clear_way(const redset_logical *logical, char *err);
+
 /* Makes folders and gives the files their names. */
 int redset_output_commit(redset_logical *logical, char *err);
 
@@ -401,6 +405,9 @@ int redset_salvage_verify(redset_salvage *salvage, size_t piece, char *err);
 
 /* What was written is what was lost, and durable: -EBADMSG otherwise. */
 int redset_salvage_complete(redset_salvage *salvage, char *err);
+
+/* Sets aside what stands in the way of its names. */
+int redset_salvage_clear_way(const redset_salvage *salvage, char *err);
 
 /* Gives it its names; the redundancy file comes last: while that is missing, the member
  * counts as lost. */

@@ -86,6 +86,12 @@ int redset_salvage_complete(redset_salvage *salvage, char *err)
     return 0;
 }
 
+int redset_salvage_clear_way(const redset_salvage *salvage, char *err)
+{
+    int rc = redset_output_clear_way(salvage->streams.logical, err);
+    return rc ? rc : redset_store_clear_way(&salvage->store, err);
+}
+
 int redset_salvage_commit(redset_salvage *salvage, char *err)
 {
     int rc = redset_output_commit(salvage->streams.logical, err);

@@ -63,8 +63,6 @@ int redset_store_retire(const redset_store *store, char *err)
 
 int redset_store_commit(redset_store *store, char *err)
 {
-    int rc = redset_store_clear_way(store, err);
-    if (rc) return rc;
     store->open = false;
     return replace_commit(&store->file, err);
 }
