@@ -48,19 +48,21 @@ static void print_member(const redset_found_member *member)
     printf("\n");
 }
 
-static const char *state_of(const redset_found_set *set)
+/* failed: nothing was done, and not all may have been read. */
+static const char *state_of(const redset_found_set *set, int failed)
 {
     if (set->verdict == REDSET_UNRECOVERABLE) return "cannot be rebuilt";
     if (set->verdict == REDSET_RECOVERABLE) return "can be rebuilt";
+    if (failed) return "left as it is";
     return set->lost ? "rebuilt" : "all there";
 }
 
-static void print_set(const redset_found_set *set)
+static void print_set(const redset_found_set *set, int failed)
 {
     const redset_place *place = &set->place;
     printf("set %d: %s over %d rank%s: %s\n", place->id,
            redset_scheme_name(place->scheme), place->members,
-           place->members == 1 ? "" : "s", state_of(set));
+           place->members == 1 ? "" : "s", state_of(set, failed));
     for (int m = 0; m < place->members; m++)
         if (set->members[m].lost) print_member(&set->members[m]);
 }
@@ -85,7 +87,7 @@ static int work(const request *r)
     int rc = (r->verify ? redset_verify_folder : redset_rebuild_folder)(
         r->folder, r->redundancy, r->id, &found, err);
     for (int i = 0; found && i < found->count && !r->quiet; i++)
-        print_set(&found->sets[i]);
+        print_set(&found->sets[i], rc == REDSET_UNRECOVERABLE);
     redset_found_free(found);
     int flushed = flush_output();
     if (rc) fprintf(stderr, "%s: %s: %s\n", self(), r->folder, err);

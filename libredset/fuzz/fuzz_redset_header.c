@@ -90,7 +90,7 @@ typedef struct told {
     const kvtree *header;
     redset_place place;
     int ranks, *rank;
-    uint64_t chunk, crc, data;
+    uint64_t chunk, crc, data, encode;
     uint64_t *size; /* of each list */
     char name[64];
 } told;
@@ -256,15 +256,29 @@ static bool tell_lists(told *t)
     return true;
 }
 
+/* Sixteen small hexadecimal digits. */
+static bool tell_encode(told *t)
+{
+    const char *text = only(t->header, "ENCODE");
+    if (!text || strlen(text) != 16) return false;
+    for (t->encode = 0; *text; text++) {
+        int digit = digit_of(*text, 16);
+        if (digit == 16 || isupper((unsigned char)*text)) return false;
+        t->encode = t->encode * 16 + (uint64_t)digit;
+    }
+    return true;
+}
+
 /* Whether t->header is one, and what it tells. */
 static bool tell(told *t)
 {
     const kvtree *h = t->header;
     if (!tell_place(t) || !tell_members(t) || !kvtree_get(h, "DSET") ||
         !number(h, "CHUNK", DIGITS, is_coded(t) ? INT64_MAX : 0, &t->chunk) ||
-        !number(h, "CRC", CHECKSUM, UINT32_MAX, &t->crc) || !tell_lists(t))
+        !number(h, "CRC", CHECKSUM, UINT32_MAX, &t->crc) || !tell_encode(t) ||
+        !tell_lists(t))
         return false;
-    int f = t->place.failures, keys = 7 + (f > 0) + (f > 1);
+    int f = t->place.failures, keys = 8 + (f > 0) + (f > 1);
     if (f > 0 && t->place.scheme != REDSET_XOR) keys++;
     return kvtree_size(h) == keys &&
            (f < 2 || kvtree_size(kvtree_get(h, "PARTNERS")) == f - 1);
@@ -295,6 +309,7 @@ static void require_told(const told *t, const redset_header *h)
     REQUIRE(h->shape.scheme == p->scheme && h->shape.members == p->members);
     REQUIRE(h->shape.failures == p->failures && redset_shape_check(&h->shape) == 0);
     REQUIRE(h->chunk == t->chunk && h->crc == t->crc && h->data == t->data);
+    REQUIRE(h->encode == t->encode);
     REQUIRE(redset_file_name(&h->layout.place, name) == 0 && !strcmp(name, t->name));
     for (int d = 0; d <= p->failures; d++) {
         REQUIRE(h->list[d].rank == t->rank[(p->member + p->members - d) % p->members]);
@@ -349,7 +364,7 @@ static kvtree *build(const redset_header *h, bool from_tree)
         REQUIRE(list[d] != NULL);
     }
     const kvtree *about = kvtree_get(h->tree, "DSET");
-    kvtree *tree = redset_header_build(&h->layout, h->chunk, about, list);
+    kvtree *tree = redset_header_build(&h->layout, h->chunk, h->encode, about, list);
     REQUIRE(tree && kvtree_util_set_crc32(tree, "CRC", h->crc) == 0);
     for (int d = 0; d < lists; d++)
         kvtree_delete(&list[d]);

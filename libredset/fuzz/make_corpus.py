@@ -58,7 +58,7 @@ def header(kind, failures, members, member, *, sets=1, index=0, files=one_each, 
         tree["PARTNER"] = lists[1]
     if failures > 1:
         tree["PARTNERS"] = {d: lists[d] for d in range(2, failures + 1)}
-    return tree | {"CRC": "0xc3a07703"}
+    return tree | {"ENCODE": "0000000b5e2a91c7", "CRC": "0xc3a07703"}
 
 
 def no_files(_):
@@ -120,6 +120,9 @@ LIES = {
     "lie-failures-of-all": changed("rs-all-others", "FAILURES", to=4),
     "lie-signs": changed("xor", "GROUP", "RANK", to={0: "-0", 1: "+1", 2: "02", 3: "3"}),
     "lie-checksum-decimal": changed("xor", "CRC", to=4294967295),
+    "lie-encode-short": changed("xor", "ENCODE", to="0b5e2a91c7"),
+    "lie-encode-large-letters": changed("xor", "ENCODE", to="0000000B5E2A91C7"),
+    "lie-encode-sign": changed("xor", "ENCODE", to="+000000b5e2a91c7"),
     "lie-rank-twice": changed("xor", "GROUP", "RANK", 3, to=2),
     "lie-member-too-many": changed("xor", "GROUP", "RANK", 4, to=5),
     "lie-set-of-all": changed("xor", "GROUP", "RANKS", to=2147483647),

@@ -24,6 +24,7 @@ typedef struct encoding {
     uint32_t *crcs;   /* as found while reading */
     redset_shape shape;
     uint64_t chunk; /* bytes of a chunk */
+    int64_t number; /* of the encode, when all lists are known */
     kvtree **lists; /* list as a tree, and those of the left neighbours, as in headers */
     redset_header *header;
     redset_flows *flows; /* NULL in a set of one */
@@ -134,7 +135,8 @@ static int tell_neighbours(encoding *e, char *text)
 
 static kvtree *build_header(const encoding *e)
 {
-    return redset_header_build(&e->set->layout, e->chunk, e->about, e->lists);
+    return redset_header_build(&e->set->layout, e->chunk, (uint64_t)e->number, e->about,
+                               e->lists);
 }
 
 static int begin_flows(encoding *e, char *text)
@@ -171,12 +173,18 @@ static int stream(encoding *e, char *text)
     return rc ? rc : redset_logical_finish(e->streams.logical, e->crcs, text);
 }
 
-/* The list again, now with checksums. */
+/* The list again, now with checksums. The sum of all lists' checksums tells this encode
+ * from others: it says which bytes of which files the redundancy data was made of. */
 static int relist(encoding *e, char *text)
 {
+    uint32_t crc = 0;
     for (int i = 0; i < e->list.count; i++)
         e->list.files[i].crc = e->crcs[i];
-    return make_list(e, text);
+    int rc = make_list(e, text);
+    if (rc) return rc;
+    rc = redset_tree_crc(e->lists[0], &crc);
+    e->number = crc;
+    return rc ? err_sys(text, rc, "list of %d files", e->list.count) : 0;
 }
 
 /* A redundancy file of an earlier encode goes before any new one comes, so that whoever
@@ -206,7 +214,7 @@ static int run(encoding *e, char *text)
 
     rc = stream(e, text);
     if (!rc) rc = relist(e, text);
-    rc = agree(set->comm, rc, text);
+    rc = agree_sum(set->comm, rc, text, 1, &e->number);
     if (!rc) rc = agree(set->comm, tell_neighbours(e, text), text);
     if (!rc) rc = agree(set->comm, complete(e, text), text);
     if (!rc) rc = agree(set->comm, redset_store_commit(&e->store, text), text);

@@ -201,7 +201,6 @@ static int judge(search *s, char *err)
 {
     if (judge_all(s)) return conclude(s, err);
     int rc = redset_groups_check_encode(s->groups, s->count, err);
-    if (rc > 0) return err_wrap(err, rc, "%s", s->path);
     if (!rc) rc = redset_groups_check_names(s->groups, s->count, err);
     for (int i = 0; i < s->count && !rc; i++)
         rc = redset_group_measure(s->groups[i], err);

@@ -107,7 +107,7 @@ static int inherit(redset_group *g, int m, char *err)
     kvtree **lists = calloc((size_t)g->shape.failures + 1, sizeof *lists);
     if (!lists) return err_sys(err, -ENOMEM, "lists of files");
     const redset_header *source = collect_lists(g, m, lists);
-    kvtree *tree = redset_header_build(&g->layout, source->chunk,
+    kvtree *tree = redset_header_build(&g->layout, source->chunk, source->encode,
                                        kvtree_get(source->tree, "DSET"), lists);
     free(lists);
     if (!tree) return err_sys(err, -ENOMEM, "header");

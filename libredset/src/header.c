@@ -42,7 +42,24 @@ static int set_lists(kvtree *tree, int failures, kvtree *const lists[])
     return rc;
 }
 
-kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk,
+int redset_encode_to_tree(uint64_t encode, kvtree *tree)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)encode);
+    return kvtree_util_set_str(tree, "ENCODE", text);
+}
+
+int redset_encode_from_tree(const kvtree *tree, uint64_t *encode, char *err)
+{
+    char *text;
+    if (kvtree_util_get_str(tree, "ENCODE", &text) != 0 ||
+        strspn(text, "0123456789abcdef") != 16 || text[16])
+        return err_set(err, -EBADMSG, "no valid ENCODE");
+    *encode = strtoull(text, NULL, 16);
+    return 0;
+}
+
+kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk, uint64_t encode,
                             const kvtree *about, kvtree *const lists[])
 {
     kvtree *tree = kvtree_new();
@@ -50,7 +67,8 @@ kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk,
     if (!rc) rc = redset_layout_to_tree(layout, tree);
     if (!rc) rc = kvtree_util_set_bytecount(tree, "CHUNK", chunk);
     if (!rc) rc = set_lists(tree, layout->place.failures, lists);
-    /* last, so that filling in the real value does not change the order of keys */
+    /* last, so that filling in the real values does not change the order of keys */
+    if (!rc) rc = redset_encode_to_tree(encode, tree);
     if (!rc) rc = kvtree_util_set_crc32(tree, "CRC", 0);
     if (rc) kvtree_delete(&tree);
     return tree;
@@ -120,7 +138,7 @@ static int parse_lists(redset_header *header, char *err)
 /* A key that nobody knows may change what the others mean. */
 static int check_keys(const redset_header *header, char *err)
 {
-    int failures = header->shape.failures, keys = 7;
+    int failures = header->shape.failures, keys = 8;
     if (failures > 0) keys += header->shape.scheme == REDSET_XOR ? 1 : 2;
     if (failures > 1) keys++;
     return redset_keys_check(header->tree, keys, err);
@@ -159,7 +177,8 @@ static int parse_all(redset_header *header, char *err)
         return err_set(err, -EBADMSG, "no valid CRC");
     header->chunk = chunk;
     header->crc = (uint32_t)crc;
-    rc = parse_lists(header, err);
+    rc = redset_encode_from_tree(header->tree, &header->encode, err);
+    if (!rc) rc = parse_lists(header, err);
     if (!rc) rc = check_keys(header, err);
     return rc ? rc : measure(header, err);
 }
@@ -246,8 +265,8 @@ int redset_header_read(int dir, const char *name, redset_header **header, char *
 
 int redset_header_state(const redset_header *header, redset_state *state)
 {
-    static const char *const common[] = {"DSET",  "TYPE",  "FAILURES",
-                                         "RANKS", "GROUP", "CHUNK"};
+    static const char *const common[] = {"DSET",  "TYPE",  "FAILURES", "RANKS",
+                                         "GROUP", "CHUNK", "ENCODE"};
     int rc = 0;
     memset(state, 0, redset_state_size(&header->shape));
     for (size_t i = 0; !rc && i < sizeof common / sizeof common[0]; i++)

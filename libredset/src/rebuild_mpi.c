@@ -106,8 +106,9 @@ static int judge_all(rebuilding *r, char *text)
         rc = redset_tree_crc(kvtree_get(r->own.header->tree, "DSET"), &crc);
     rc = agree(comm, rc, text);
     if (rc) return rc;
-    const int64_t about[] = {crc, r->set->layout.place.sets};
-    int equal = redset_equal(comm, survives ? about : NULL, 2, text);
+    const int64_t about[] = {crc, r->set->layout.place.sets,
+                             survives ? (int64_t)r->own.header->encode : 0};
+    int equal = redset_equal(comm, survives ? about : NULL, 3, text);
     if (equal) return equal < 0 ? equal : 0;
     return err_set(text, REDSET_UNRECOVERABLE,
                    "redundancy files are of different encodes: descriptions of the whole "
@@ -132,6 +133,7 @@ static int add_list(const rebuilding *r, kvtree *message, int lost, int distance
     if (distance > 0) return 0;
     about = kvtree_set(message, "DSET", NULL);
     if (!about || kvtree_merge(about, kvtree_get(header, "DSET")) != 0) return -ENOMEM;
+    if (redset_encode_to_tree(r->own.header->encode, message) != 0) return -ENOMEM;
     return kvtree_util_set_bytecount(message, "CHUNK", r->own.header->chunk);
 }
 
@@ -156,6 +158,7 @@ static int address_lists(const rebuilding *r, kvtree *send, int lost)
 static int make_tree(const rebuilding *r, kvtree *answers, kvtree **lists, kvtree **tree)
 {
     unsigned long chunk = 0;
+    uint64_t encode = 0;
     const kvtree *about = NULL;
     for (kvtree_elem *e = kvtree_elem_first(answers); e; e = kvtree_elem_next(e)) {
         kvtree *answer = kvtree_elem_hash(e);
@@ -164,10 +167,12 @@ static int make_tree(const rebuilding *r, kvtree *answers, kvtree **lists, kvtre
             snprintf(key, sizeof key, "%d", d);
             if (kvtree_get(answer, key)) lists[d] = kvtree_get(answer, key);
         }
-        if (kvtree_util_get_bytecount(answer, "CHUNK", &chunk) == 0)
+        if (kvtree_util_get_bytecount(answer, "CHUNK", &chunk) == 0) {
             about = kvtree_get(answer, "DSET");
+            redset_encode_from_tree(answer, &encode, NULL);
+        }
     }
-    *tree = redset_header_build(&r->set->layout, chunk, about, lists);
+    *tree = redset_header_build(&r->set->layout, chunk, encode, about, lists);
     return *tree ? 0 : -ENOMEM;
 }
 

@@ -142,6 +142,7 @@ typedef struct redset_header {
     redset_layout layout;
     redset_shape shape;
     uint64_t chunk;    /* bytes of a chunk; 0 where data is not cut (SINGLE, PARTNER) */
+    uint64_t encode;   /* tells the encode: the sum of the checksums of all lists */
     uint64_t data;     /* bytes of redundancy data */
     uint32_t crc;      /* their CRC32 */
     redset_list *list; /* of the files of this process, and of shape.failures left
@@ -155,8 +156,13 @@ kvtree *redset_header_list(const kvtree *header, int distance);
 
 /* Puts a header together, always in the same order. lists has failures + 1 trees, as in
  * redset_header; they and about are copied. NULL without memory. */
-kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk,
+kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk, uint64_t encode,
                             const kvtree *about, kvtree *const lists[]);
+
+/* Puts the number of an encode into a tree, with a fixed number of digits, or gets it
+ * from there; -EBADMSG. */
+int redset_encode_to_tree(uint64_t encode, kvtree *tree);
+int redset_encode_from_tree(const kvtree *tree, uint64_t *encode, char *err);
 
 /* Takes tree, also on failure, and checks everything in it; -EBADMSG. */
 int redset_header_parse(kvtree *tree, redset_header **header, char *err);

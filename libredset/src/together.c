@@ -105,12 +105,16 @@ static int check_numbers(redset_group *const groups[], int count, char *err)
     return rc;
 }
 
-/* The checksum of what the caller said about the whole; -ENOENT when nobody is left. */
+/* The checksum of what all headers of an encode have in common; -ENOENT when nobody is
+ * left. */
 static int checksum(const redset_group *g, uint32_t *crc)
 {
-    for (int m = 0; m < g->shape.members; m++)
-        if (g->member[m].header)
-            return redset_tree_crc(kvtree_get(g->member[m].header->tree, "DSET"), crc);
+    for (int m = 0; m < g->shape.members; m++) {
+        const redset_header *h = g->member[m].header;
+        if (!h) continue;
+        int rc = redset_tree_crc(kvtree_get(h->tree, "DSET"), crc);
+        return rc ? rc : redset_tree_crc(kvtree_get(h->tree, "ENCODE"), crc);
+    }
     return -ENOENT;
 }
 

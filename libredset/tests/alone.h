@@ -119,10 +119,18 @@ static inline void alone_begin(alone *a, redset_scheme scheme, int members, int 
         scratch_bytes(data[m], alone_size(m), (unsigned)m);
     }
     alone_encode(a, chunk, data, parity);
+    uint64_t number = 0;
+    for (int m = 0; m < members; m++) {
+        uint32_t crc = 0;
+        lists[0] = alone_list(a, m);
+        redset_tree_crc(lists[0], &crc);
+        kvtree_delete(&lists[0]);
+        number += crc;
+    }
     for (int m = 0; m < members; m++) {
         for (int d = 0; d <= failures; d++)
             lists[d] = alone_list(a, (m + members - d) % members);
-        kvtree *tree = redset_header_build(&a->layout, chunk, NULL, lists);
+        kvtree *tree = redset_header_build(&a->layout, chunk, number, NULL, lists);
         alone_write(a, m, tree, parity[m], (size_t)(chunk * (uint64_t)failures));
         kvtree_delete(&tree);
         for (int d = 0; d <= failures; d++)

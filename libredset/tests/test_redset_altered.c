@@ -59,7 +59,7 @@ static kvtree *header_tree(set *s, int member)
     kvtree_util_set_int(about, "ID", 6);
     for (int d = 0; d <= s->shape.failures; d++)
         lists[d] = list_tree(s, (member + members - d) % members);
-    kvtree *tree = redset_header_build(&s->layout, s->chunk, about, lists);
+    kvtree *tree = redset_header_build(&s->layout, s->chunk, 0x1234567890, about, lists);
     kvtree_util_set_crc32(tree, "CRC", CRC);
     for (int d = 0; d <= s->shape.failures; d++)
         kvtree_delete(&lists[d]);

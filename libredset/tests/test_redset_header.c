@@ -47,7 +47,7 @@ static kvtree *make_header(const fixture *f)
         own[i].crc = (uint32_t)crc32_z(0, bytes, own[i].size);
     }
     kvtree *lists[] = {list_tree(RANK, 3, own), list_tree(2, 1, theirs)};
-    kvtree *header = redset_header_build(&layout, CHUNK, about, lists);
+    kvtree *header = redset_header_build(&layout, CHUNK, 77, about, lists);
     kvtree_util_set_crc32(header, "CRC", crc32_z(0, f->parity, CHUNK));
     kvtree_delete(&meta);
     kvtree_delete(&about);
@@ -179,6 +179,9 @@ static void test_lies(void **state)
         {{"CHUNK"}, "9223372036854775808"},
         {{"CHUNK"}, "99999999999999999999"},
         {{"CRC"}, "0x1ffffffff"},
+        {{"ENCODE"}, "77"},
+        {{"ENCODE"}, "000000000000004G"},
+        {{"ENCODE"}, "0000000000000004d"},
         {{"CURRENT", "RANK"}, "5"}, /* not in GROUP */
         {{"CURRENT", "RANK"}, "6"}, /* in GROUP, but the name says another */
         {{"CURRENT", "FILES"}, "2147483647"},
@@ -252,15 +255,15 @@ static void test_single(void **state)
     kvtree *current = list_tree(3, 1, files), *lists[] = {current, current};
     char err[REDSET_ERROR_SIZE];
     redset_header *h;
-    kvtree *tree = redset_header_build(&alone, 0, NULL, lists);
+    kvtree *tree = redset_header_build(&alone, 0, 0, NULL, lists);
     assert_int_equal(redset_header_parse(tree, &h, err), 0);
     assert_int_equal(h->layout.place.member, 0);
     assert_int_equal(h->list[0].size, 1000000);
     redset_header_free(h);
-    tree = redset_header_build(&alone, 1, NULL, lists);
+    tree = redset_header_build(&alone, 1, 0, NULL, lists);
     assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
     alone.place.failures = 1; /* writes a list too many */
-    tree = redset_header_build(&alone, 0, NULL, lists);
+    tree = redset_header_build(&alone, 0, 0, NULL, lists);
     assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
     kvtree_delete(&current);
 }
@@ -273,7 +276,7 @@ static kvtree *rs_header(redset_scheme scheme, uint64_t chunk)
     redset_file file = {.name = "x", .size = 300};
     kvtree *lists[] = {list_tree(1, 1, &file), list_tree(0, 0, NULL),
                        list_tree(4, 1, &file)};
-    kvtree *tree = redset_header_build(&five, chunk, NULL, lists);
+    kvtree *tree = redset_header_build(&five, chunk, UINT64_MAX, NULL, lists);
     for (int i = 0; i < 3; i++)
         kvtree_delete(&lists[i]);
     return tree;
