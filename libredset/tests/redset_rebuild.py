@@ -197,7 +197,7 @@ def check_losses(folder, whole, s, lost, rebuilt_only=False):
     can = s.can_rebuild(lost)
     if not rebuilt_only:
         done = run('--verify', folder)
-        assert done.returncode == (3 if lost else 0) if can else 1, (s.title(), lost, done)
+        assert done.returncode == ((3 if lost else 0) if can else 1), (s.title(), lost, done)
         assert everything(folder) == damaged
     done = run(folder)
     lines = done.stdout.decode().splitlines()
