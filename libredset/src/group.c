@@ -126,8 +126,8 @@ static int inherit_all(redset_group *g, char *err)
 
 static int open_survivor(const redset_group *g, redset_salvage *s, char *err)
 {
-    int rc = redset_salvage_read(s, s->lost), share = OPEN_FILES / g->shape.members;
-    if (rc) return redset_salvage_lose(s, rc, err);
+    int rc = redset_salvage_read(s, err), share = OPEN_FILES / g->shape.members;
+    if (rc || s->state->lost) return rc;
     if (share < REDSET_OPEN_FILES) s->streams.logical->open_files = share ? share : 1;
     return 0;
 }

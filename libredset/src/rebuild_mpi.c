@@ -242,8 +242,15 @@ static void drop(rebuilding *r)
     redset_salvage_drop(&r->own);
 }
 
-/* Collective: what lost members get has temporary names so far. *damaged is the number of
- * survivors, in any set, that turned out to be none. */
+/* Collective: *damaged becomes the number of survivors, in any set, that turned out to be
+ * none, if rc is 0 on all ranks. */
+static int count_damaged(const rebuilding *r, int rc, int64_t *damaged, char *text)
+{
+    *damaged = r->own.state->lost && !is_lost(r);
+    return agree_sum(r->set->comm, rc, text, 1, damaged);
+}
+
+/* Collective: what lost members get has temporary names so far. */
 static int attempt(rebuilding *r, int64_t *damaged, char *text)
 {
     MPI_Comm comm = r->set->comm;
@@ -251,11 +258,9 @@ static int attempt(rebuilding *r, int64_t *damaged, char *text)
     if (rc) return rc;
     bool busy = r->plan.kind == REDSET_PLAN_REBUILD;
     rc = agree(comm, busy ? pass_headers(r, text) : 0, text);
-    if (!rc) rc = agree(comm, begin(r, text), text);
-    if (rc) return rc;
-    rc = move_data(r, text);
-    *damaged = r->own.state->lost && !is_lost(r);
-    return agree_sum(comm, rc, text, 1, damaged);
+    if (!rc) rc = count_damaged(r, begin(r, text), damaged, text);
+    if (rc || *damaged) return rc;
+    return count_damaged(r, move_data(r, text), damaged, text);
 }
 
 /* Collective: an attempt that met damage is dropped, and the next one knows of it. There
@@ -326,7 +331,8 @@ static int read_all(rebuilding *r, char *text)
 {
     if (r->own.state->lost) return 0;
     int rc = redset_salvage_read(&r->own, text);
-    return rc ? rc : redset_salvage_verify(&r->own, r->set->piece, text);
+    if (rc || r->own.state->lost) return rc;
+    return redset_salvage_verify(&r->own, r->set->piece, text);
 }
 
 /* Collective. A set that is lost counts for more than one that can be rebuilt. */

@@ -49,8 +49,9 @@ int redset_salvage_lose(redset_salvage *salvage, int rc, char *err)
 
 int redset_salvage_read(redset_salvage *salvage, char *err)
 {
-    return redset_streams_open(salvage->dir, salvage->name, salvage->header,
-                               &salvage->streams, err);
+    int rc = redset_streams_open(salvage->dir, salvage->name, salvage->header,
+                                 &salvage->streams, salvage->lost);
+    return rc ? redset_salvage_lose(salvage, rc, err) : 0;
 }
 
 int redset_salvage_write(redset_salvage *salvage, char *err)

@@ -211,6 +211,10 @@ static void test_faults(job *j, int victim)
             if (rc == 0 && fired)
                 CHECK(call == FAULT_OPEN || (call == FAULT_READ && victim != 0));
             if (rc == 0 && fired && victim != 0) CHECK(j->scheme != REDSET_XOR);
+            int spare = j->scheme != REDSET_XOR && j->ranks > 2;
+            /* but for the folder itself */
+            if (victim != 0 && spare && (call == FAULT_READ || call == FAULT_OPEN))
+                CHECK_INT(rc, call == FAULT_OPEN && n == 1 ? -EIO : 0);
             if (rc == 0) CHECK(job_intact(j));
             if (rc) CHECK(fired && (rc == -EIO || rc == REDSET_UNRECOVERABLE));
             if (rc) CHECK(m == NULL && rebuilt == -1);
