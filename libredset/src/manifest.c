@@ -50,7 +50,7 @@ redset_manifest *redset_manifest_new(const redset_header *header)
     m->rank = header->list[0].rank;
     m->ranks = header->layout.ranks;
     m->place = header->layout.place;
-    m->file_size = header->size + header->data;
+    m->file_size = header->size ? header->size + header->data : 0;
     m->file_crc = header->crc;
     redset_file_name(&m->place, m->file);
     m->about = copy_tree(kvtree_get(header->tree, "DSET"));

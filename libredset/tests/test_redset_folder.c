@@ -235,6 +235,8 @@ static void tells_what_is_lost(void **state)
         assert_int_equal(member->manifest->count, ALONE_FILES);
         assert_string_equal(member->manifest->files[0].name, set.names[m * OF_MEMBER]);
         assert_int_equal(member->manifest->files[0].size, alone_size(m));
+        assert_int_equal(member->manifest->file_size,
+                         member->lost ? 0 : set.sizes[m * OF_MEMBER + ALONE_FILES]);
     }
     assert_non_null(strstr(s->members[SECOND].reason, "3/a has checksum"));
     redset_found_free(found);

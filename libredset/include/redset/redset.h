@@ -98,7 +98,7 @@ typedef struct redset_manifest {
     int ranks; /* size of that communicator */
     redset_place place;
     char file[REDSET_NAME_SIZE]; /* name of the redundancy file */
-    uint64_t file_size;          /* its bytes */
+    uint64_t file_size;          /* its bytes; 0, as file_crc, while it is lost */
     uint32_t file_crc; /* CRC32 of its redundancy data (all bytes behind the header) */
     kvtree *about;     /* description of the whole that encode was given; never NULL */
     int count;
