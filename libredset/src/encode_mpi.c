@@ -60,9 +60,9 @@ static int make_list(encoding *e, char *text)
 static int prepare(encoding *e, const char *folder, int count, const redset_file files[],
                    char *text)
 {
-    if (count < 0) return err_set(text, -EINVAL, "%d files", count);
     int rc = redset_file_name(&e->set->layout.place, e->name);
     if (!rc) rc = beneath_open_folder(folder, &e->dir, text);
+    if (!rc && count < 0) rc = err_set(text, -EINVAL, "%d files", count);
     if (rc) return rc;
     e->list.rank = e->set->rank;
     e->list.files = calloc((size_t)count + 1, sizeof *e->list.files);
