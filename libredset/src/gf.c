@@ -77,7 +77,8 @@ int redset_gf_invert(uint8_t *rows, int n)
  */
 typedef uint64_t block __attribute__((vector_size(64)));
 
-void redset_xor(void *restrict into, const void *restrict from, size_t size)
+/* into ^= from */
+static void add(void *restrict into, const void *restrict from, size_t size)
 {
     unsigned char *a = into;
     const unsigned char *b = from;
@@ -107,7 +108,7 @@ void redset_add_product_portable(const redset_factors *factors, uint8_t *const s
 {
     for (int i = 0; i < factors->sums; i++)
         if (factors->each[i] == 1)
-            redset_xor(sum[i], from, size);
+            add(sum[i], from, size);
         else if (factors->each[i])
             add_multiple(sum[i], from, factors->multiple + 256 * i, size);
 }

@@ -17,9 +17,6 @@ uint8_t redset_gf_inverse(uint8_t a);
  * the right half. -1 if it is singular. */
 int redset_gf_invert(uint8_t *rows, int n);
 
-/* into ^= from */
-void redset_xor(void *restrict into, const void *restrict from, size_t size);
-
 /* How one source enters the sums of a flow. */
 typedef struct redset_factors {
     int sums;          /* number of them */

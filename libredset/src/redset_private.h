@@ -370,9 +370,6 @@ int redset_sizes_check(int dir, const redset_list *list, char *err);
 int redset_streams_verify(redset_streams *streams, const char *name,
                           const redset_header *header, size_t piece, char *err);
 
-/* As redset_logical_finish, and compares the checksums with the list: -EBADMSG. */
-int redset_logical_verify(redset_logical *logical, char *err);
-
 /* Whether an error that came up while reading says that data is lost (rather than that
  * this process lacks memory or descriptors). */
 bool redset_is_loss(int code);

@@ -14,7 +14,8 @@ bool redset_is_loss(int code)
            code != -ECOMM;
 }
 
-int redset_logical_verify(redset_logical *logical, char *err)
+/* As redset_logical_finish, and compares the checksums with the list: -EBADMSG. */
+static int verify_logical(redset_logical *logical, char *err)
 {
     const redset_list *list = logical->list;
     uint32_t *crcs = calloc((size_t)list->count + 1, sizeof *crcs);
@@ -46,7 +47,7 @@ int redset_streams_verify(redset_streams *streams, const char *name,
                           const redset_header *header, size_t piece, char *err)
 {
     int rc = redset_streams_skim(streams, piece, err);
-    if (!rc) rc = redset_logical_verify(streams->logical, err);
+    if (!rc) rc = verify_logical(streams->logical, err);
     if (rc) return rc;
     uint32_t crc = redset_streams_crc(streams);
     if (crc == header->crc) return 0;
