@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Encode: what all schemes have in common. Look at the files, tell the neighbour, let the
- * scheme read everything once and make its redundancy data, put the checksums into the
- * headers of two members, and give the redundancy file its name when all are well. */
+/* Encode: what all schemes have in common. Look at the files, tell the neighbours, let
+ * the flows read everything once and make the redundancy data, put the checksums into the
+ * headers of all who list the files, and give the redundancy file its name when all are
+ * well. */
 #include "src/redset_private_mpi.h"
 
 #include "common/agree_mpi.h"

@@ -55,7 +55,7 @@ static void try_losses(job *j, redset_scheme scheme, int failures, unsigned step
     forget(j, &s);
 }
 
-/* Nodes of two ranks, three sets, one node and then another lost before the first rebuild
+/* Nodes of two ranks, two sets, one node and then another lost before the first rebuild
  * is asked for. */
 static void try_several_sets(job *j, redset_scheme scheme)
 {

@@ -137,8 +137,8 @@ typedef struct redset_found_member {
 typedef struct redset_found_set {
     redset_place place;           /* its member is -1 */
     int lost;                     /* number of lost members */
-    int verdict;                  /* 0: nothing was lost, or REDSET_... */
-    char *text;                   /* why; NULL if nothing was lost */
+    int verdict;                  /* 0: all is there now; or REDSET_... */
+    char *text;                   /* why; NULL if all is there now */
     redset_found_member *members; /* place.members */
 } redset_found_set;
 

@@ -16,8 +16,9 @@
  *     if (rc == 0)
  *         rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, &rebuilt, err);
  *
- * Every function here is collective over the communicator that the set was made from, and
- * returns the same value on every rank: 0, -errno, or a verdict where one is listed.
+ * Every function here, but redset_get_place, is collective over the communicator that the
+ * set was made from, and returns the same value on every rank: 0, -errno, or a verdict
+ * where one is listed.
  * Where MPI itself fails, -ECOMM or -EIO may be of some ranks only, and the set is of no
  * use. */
 
@@ -41,16 +42,17 @@ typedef struct redset_config {
                     * for pieces of 4 KiB */
 } redset_config;
 
-/* Makes the sets for a new encode. When all processes name one failure group, no set can
- * have two members, and any scheme becomes SINGLE: the place of the set tells. comm is
- * duplicated. */
+/* Makes the sets for a new encode. When more than half of all processes name one failure
+ * group, some sets have one member only (when all do, each has), and any scheme becomes
+ * SINGLE there: the place of the set tells. comm is duplicated. */
 int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char *err);
 
 /* Finds the sets of an earlier encode by their redundancy files. Each process gives the
  * name, below its folder, of the redundancy file that belongs to its own rank, or NULL if
  * that was lost; a damaged file counts as lost. Survivors tell the lost members where
  * they belong. Verdict REDSET_UNRECOVERABLE when a process remains that no survivor
- * knows, or when comm does not have as many ranks as the encode. */
+ * knows, when survivors contradict each other, or when comm does not have as many ranks
+ * as the encode. The set has the piece and memory of a configuration with zeros. */
 int redset_recover(MPI_Comm comm, const char *folder, const char *file, redset **set,
                    char *err);
 
