@@ -33,12 +33,12 @@ int redset_equal(MPI_Comm comm, const int64_t values[], int count, char *text)
     int64_t mine[2 * REDSET_VALUES_MAX] = {0}, most[2 * REDSET_VALUES_MAX];
     for (int i = 0; i < count; i++) {
         mine[i] = values ? values[i] : INT64_MIN;
-        mine[count + i] = values ? -values[i] : INT64_MIN;
+        mine[count + i] = values ? ~values[i] : INT64_MIN; /* unlike -, of any value */
     }
     int rc = MPI_Allreduce(mine, most, 2 * count, MPI_INT64_T, MPI_MAX, comm);
     if (rc != MPI_SUCCESS) return redset_mpi(rc, text);
     for (int i = 0; i < count; i++)
-        if (most[i] != INT64_MIN && most[i] != -most[count + i]) return 0;
+        if (most[i] != INT64_MIN && most[i] != ~most[count + i]) return 0;
     return 1;
 }
 

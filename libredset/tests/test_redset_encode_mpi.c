@@ -49,6 +49,26 @@ static void test_refused_sets(const job *j)
     expect_no_set(j, &bad, "differ");
 }
 
+/* Memory without a bound may be written in several ways. */
+static void test_any_memory(job *j)
+{
+    static const size_t sizes[] = {1, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char err[REDSET_ERROR_SIZE] = "";
+        redset *set = NULL;
+        redset_config config = {.scheme = REDSET_XOR,
+                                .set_size = 2,
+                                .failure_group = "n",
+                                .memory = sizes[i]};
+        CHECK_INT(redset_create(j->comm, &config, &set, err), 0);
+        CHECK_STR(err, "");
+        redset_free(set);
+        if (j->ranks == 1) continue;
+        if (j->rank == 0) config.memory = 2;
+        expect_no_set(j, &config, "differ");
+    }
+}
+
 /* ---- parity ---- */
 
 /* The files of a rank (which all are on this machine) in a row, padded to size. */
@@ -334,6 +354,7 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv);
     job_begin(&j, MPI_COMM_WORLD);
     test_refused_sets(&j);
+    test_any_memory(&j);
     test_encode(&j);
     test_single(&j);
     CHECK_INT(job_create(&j, REDSET_XOR, 3, 1, &set, err), 0);
