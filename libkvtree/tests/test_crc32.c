@@ -38,9 +38,23 @@ static void as_zlib_has_it(void **state)
                          crc32_add(0, bytes, SIZE));
 }
 
+static void zeros(void **state)
+{
+    static const unsigned char none[5000];
+    for (size_t count = 0; count <= sizeof none; count += count < 70 ? 1 : 493)
+        for (uint32_t crc = 0; crc < 3; crc++)
+            assert_int_equal(crc32_add_zeros(crc * 0x9e3779b9u, count),
+                             crc32_z(crc * 0x9e3779b9u, none, count));
+    /* 4 GiB and more: in two halves and at once */
+    const uint64_t many = ((uint64_t)5 << 30) + 3;
+    assert_int_equal(crc32_add_zeros(crc32_add_zeros(77, many / 3), many - many / 3),
+                     crc32_add_zeros(77, many));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_known_value),
-                                       cmocka_unit_test(as_zlib_has_it)};
+                                       cmocka_unit_test(as_zlib_has_it),
+                                       cmocka_unit_test(zeros)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
