@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One large file, some middling ones, many small ones, copied from memory to memory: a
- * transfer with and without checksums, beside `cp -r` of the same folder. */
+/* One large file, some middling ones, many small ones, copied from memory to memory and
+ * to disk: transfers by each method, with and without checksums, beside `cp -r` of the
+ * same folder, to disk followed by a sync of its file system. And files added to a
+ * transfer with a state file. */
 #include "bench.h"
 
 #include <axl/axl.h>
@@ -12,24 +14,27 @@ typedef struct load {
     int files;
     size_t size; /* of each file */
     unsigned flags;
+    const char *method; /* NULL: cp */
+    int synced;         /* cp: what it made is synced */
     char source[128], destination[128];
 } load;
 
-static void count_one(const load *l, const char *folder)
+static void count_all(const load *l)
 {
     char path[160];
     struct stat st;
     for (int i = 0; i < l->files; i++) {
-        snprintf(path, sizeof path, "%s/f%d", folder, i);
+        snprintf(path, sizeof path, "%s/f%d", l->destination, i);
         bench_require(l->b, stat(path, &st) == 0 && (size_t)st.st_size == l->size, path);
     }
 }
 
-/* What the transfer made is there; the next one begins anew. */
+/* What was made is there; the next one begins anew, and waits for nothing of this one. */
 static void check(const load *l)
 {
-    count_one(l, l->destination);
+    count_all(l);
     bench_remove(l->destination);
+    if (l->synced) sync();
 }
 
 static int add_all(const load *l, axl_transfer *transfer, char *err)
@@ -44,75 +49,218 @@ static int add_all(const load *l, axl_transfer *transfer, char *err)
     return rc;
 }
 
-static double run_axl(void *arg)
+static double run_axl(const load *l)
 {
-    const load *l = arg;
     axl_transfer *transfer = NULL;
+    const axl_options options = {.flags = l->flags};
     char err[AXL_ERROR_SIZE] = "";
     double start = bench_now();
-    int rc = axl_create("sync", l->flags, &transfer, err);
+    int rc = axl_create(l->method, &options, &transfer, err);
     if (rc == 0) rc = add_all(l, transfer, err);
     if (rc == 0) rc = axl_dispatch(transfer, err);
     if (rc == 0) rc = axl_wait(transfer, err);
     axl_free(transfer);
     double seconds = bench_now() - start;
     bench_require(l->b, rc == 0, err);
-    check(l);
     return seconds;
 }
 
-static double run_cp(void *arg)
+static int sync_folder(const char *path)
 {
-    load *l = arg;
+    int fd = open(path, O_RDONLY | O_DIRECTORY);
+    int rc = fd < 0 ? -1 : syncfs(fd);
+    if (fd >= 0) close(fd);
+    return rc;
+}
+
+static double run_cp(const load *l)
+{
     char cp[] = "cp", recursive[] = "-r";
-    char *command[] = {cp, recursive, l->source, l->destination, NULL};
+    char *command[] = {cp, recursive, (char *)l->source, (char *)l->destination, NULL};
     pid_t child;
     int status = 0;
     double start = bench_now();
     int ok = posix_spawnp(&child, cp, NULL, NULL, command, environ) == 0 &&
              waitpid(child, &status, 0) == child && status == 0;
+    if (ok && l->synced) ok = sync_folder(l->destination) == 0;
     double seconds = bench_now() - start;
     bench_require(l->b, ok, "cp failed");
+    return seconds;
+}
+
+static double run(void *arg)
+{
+    const load *l = arg;
+    double seconds = l->method ? run_axl(l) : run_cp(l);
     check(l);
     return seconds;
 }
 
-static void measure(bench *b, const char *name, int files, size_t size)
+/* What is measured, with the most time it may take, in that of cp. */
+static const struct way {
+    const char *name, *method;
+    unsigned flags;
+    double memory, disk;
+} ways[] = {{"cp", NULL, 0, NAN, NAN},
+            {"sync", "sync", 0, NAN, 1.05},
+            {"sync, checksum", "sync", AXL_CHECKSUM, 1.1, 1.05},
+            {"pthread", "pthread", 0, 0.9, 1.05},
+            {"pthread, checksum", "pthread", AXL_CHECKSUM, 1.1, 1.05}};
+
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+static void report(bench *b, const load *l, const char *name, const double t[WAYS])
 {
-    enum { CP, PLAIN, CHECKSUM, CASES };
-    load plain = {.b = b, .files = files, .size = size}, checksum;
+    double megabytes = 1e-6 * (double)l->size * l->files;
+    for (int i = 0; i < WAYS; i++) {
+        char text[32];
+        double most = l->synced ? ways[i].disk : ways[i].memory;
+        snprintf(text, sizeof text, "at most %g", most);
+        bench_text(b, l->synced ? "disk" : "memory");
+        bench_text(b, name);
+        bench_text(b, ways[i].name);
+        bench_number(b, megabytes / t[i]);
+        bench_number(b, t[i] / t[0]);
+        bench_text(b, isnan(most) ? "-" : text);
+        bench_text(b, isnan(most) ? "-" : t[i] <= most * t[0] ? "reached" : "missed");
+    }
+}
+
+/* disk: where the copies go, or NULL: to memory. */
+static void measure(bench *b, const char *name, int files, size_t size, const char *disk)
+{
+    load loads[WAYS],
+        first = {.b = b, .files = files, .size = size, .synced = disk != NULL};
+    bench_case cases[WAYS];
     char path[160];
-    double t[CASES], megabytes = 1e-6 * (double)size * files;
-    snprintf(plain.source, sizeof plain.source, "%s/from", b->folder);
-    snprintf(plain.destination, sizeof plain.destination, "%s/to", b->folder);
-    bench_require(b, mkdir(plain.source, 0700) == 0, plain.source);
+    double t[WAYS];
+    snprintf(first.source, sizeof first.source, "%s/from", b->folder);
+    snprintf(first.destination, sizeof first.destination, "%s/to",
+             disk ? disk : b->folder);
+    bench_require(b, mkdir(first.source, 0700) == 0, first.source);
     for (int i = 0; i < files; i++) {
-        snprintf(path, sizeof path, "%s/f%d", plain.source, i);
+        snprintf(path, sizeof path, "%s/f%d", first.source, i);
         bench_make_file(b, path, size);
     }
-    checksum = plain;
-    checksum.flags = AXL_CHECKSUM;
-    bench_measure(b, CASES,
-                  (const bench_case[CASES]){
-                      {run_cp, &plain}, {run_axl, &plain}, {run_axl, &checksum}},
-                  t);
-    bench_remove(plain.source);
-    bench_text(b, name);
-    for (int i = 0; i < CASES; i++)
-        bench_number(b, megabytes / t[i]);
-    bench_number(b, t[PLAIN] / t[CP]);
-    bench_number(b, t[CHECKSUM] / t[CP]);
+    for (int i = 0; i < WAYS; i++) {
+        loads[i] = first;
+        loads[i].method = ways[i].method;
+        loads[i].flags = ways[i].flags;
+        cases[i] = (bench_case){run, &loads[i]};
+    }
+    bench_measure(b, WAYS, cases, t);
+    bench_remove(first.source);
+    report(b, &first, name, t);
+}
+
+static void measure_all(bench *b, const char *disk)
+{
+    measure(b, "1 x 1 GiB", 1, 1024 * (size_t)MiB, disk);
+    measure(b, "64 x 16 MiB", 64, 16 * (size_t)MiB, disk);
+    measure(b, "2000 x 64 KiB", 2000, 64 * (size_t)KiB, disk);
+}
+
+/* ---- many files ---- */
+
+typedef struct list {
+    const bench *b;
+    int files;
+} list;
+
+static double run_list(void *arg)
+{
+    const list *l = arg;
+    axl_transfer *t = NULL;
+    char state[128], to[64], err[AXL_ERROR_SIZE] = "";
+    snprintf(state, sizeof state, "%s/state", l->b->folder);
+    const axl_options options = {.state = state};
+    double start = bench_now();
+    int rc = axl_create("sync", &options, &t, err);
+    for (int i = 0; i < l->files && rc == 0; i++) {
+        snprintf(to, sizeof to, "/folder/of/many/files/%d", i);
+        rc = axl_add(t, "/source", to, err);
+    }
+    double seconds = bench_now() - start;
+    axl_free(t);
+    bench_require(l->b, rc == 0, err);
+    return seconds;
+}
+
+static void measure_lists(bench *b)
+{
+    list lists[] = {{b, 1000}, {b, 10000}, {b, 100000}};
+    bench_case cases[] = {
+        {run_list, &lists[0]}, {run_list, &lists[1]}, {run_list, &lists[2]}};
+    double t[3];
+    bench_measure(b, 3, cases, t);
+    for (int i = 0; i < 3; i++) {
+        bench_number(b, lists[i].files);
+        bench_number(b, 1e9 * t[i] / lists[i].files);
+    }
+}
+
+/* ---- limits ---- */
+
+/* About ten seconds with a limit, once. Returns what was used of it per second. */
+static double run_limited(const load *l, const axl_options *options)
+{
+    axl_transfer *t = NULL;
+    char err[AXL_ERROR_SIZE] = "";
+    double start = bench_now(), cpu = bench_cpu();
+    int rc = axl_create("pthread", options, &t, err);
+    if (rc == 0) rc = add_all(l, t, err);
+    if (rc == 0) rc = axl_dispatch(t, err);
+    if (rc == 0) rc = axl_wait(t, err);
+    axl_free(t);
+    double seconds = bench_now() - start;
+    bench_require(l->b, rc == 0, err);
+    check(l);
+    if (options->percent > 0) return 100 * (bench_cpu() - cpu) / seconds;
+    return (double)l->size * l->files / seconds;
+}
+
+static void measure_limits(bench *b)
+{
+    const axl_options limits[] = {{.bandwidth = 1e8, .flags = AXL_CHECKSUM},
+                                  {.percent = 5, .flags = AXL_CHECKSUM}};
+    load l = {.b = b, .files = 64, .size = 16 * (size_t)MiB};
+    char path[160];
+    snprintf(l.source, sizeof l.source, "%s/from", b->folder);
+    snprintf(l.destination, sizeof l.destination, "%s/to", b->folder);
+    bench_require(b, mkdir(l.source, 0700) == 0, l.source);
+    for (int i = 0; i < l.files; i++) {
+        snprintf(path, sizeof path, "%s/f%d", l.source, i);
+        bench_make_file(b, path, l.size);
+    }
+    for (int i = 0; i < 2; i++) {
+        double limit = i == 0 ? limits[i].bandwidth : limits[i].percent;
+        double used = run_limited(&l, &limits[i]);
+        bench_text(b, i == 0 ? "bytes per second" : "percent of a processor");
+        bench_number(b, limit);
+        bench_number(b, used);
+        bench_number(b, used / limit);
+        bench_text(b, used > 0.9 * limit && used < 1.1 * limit ? "reached" : "missed");
+    }
+    bench_remove(l.source);
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const columns[] = {
-        "files",   "cp -r [MB/s]",      "axl [MB/s]", "axl, checksum [MB/s]",
-        "time/cp", "time/cp, checksum", NULL};
+    static const char *const columns[] = {"to",      "files",    "by",     "MB/s",
+                                          "time/cp", "to reach", "result", NULL};
+    static const char *const limit_columns[] = {"limit",      "is",     "used",
+                                                "used/limit", "result", NULL};
+    static const char *const list_columns[] = {"files", "add [ns per file]", NULL};
+    char disk[] = "/var/tmp/bench-axl-XXXXXX";
     bench b;
     bench_begin(&b, argc, argv, columns);
-    measure(&b, "1 x 256 MiB", 1, 256 * (size_t)MiB);
-    measure(&b, "16 x 16 MiB", 16, 16 * (size_t)MiB);
-    measure(&b, "500 x 64 KiB", 500, 64 * (size_t)KiB);
+    bench_require(&b, mkdtemp(disk) != NULL, disk);
+    measure_all(&b, NULL);
+    measure_all(&b, disk);
+    bench_remove(disk);
+    bench_table(&b, list_columns);
+    measure_lists(&b);
+    bench_table(&b, limit_columns);
+    measure_limits(&b);
     return bench_end(&b);
 }

@@ -9,10 +9,11 @@ int main(int argc, char **argv)
     const char *source = argc > 2 ? argv[1] : argv[0];
     const char *destination = argc > 2 ? argv[2] : "axl-example/new/copy";
     char err[AXL_ERROR_SIZE] = "";
+    axl_options options = {.flags = AXL_CHECKSUM | AXL_KEEP_MODE};
     axl_transfer *transfer = NULL;
     axl_file file = {0};
 
-    int rc = axl_create("sync", AXL_CHECKSUM | AXL_KEEP_MODE, &transfer, err);
+    int rc = axl_create("pthread", &options, &transfer, err);
     if (rc == 0) rc = axl_add(transfer, source, destination, err);
     if (rc == 0) rc = axl_dispatch(transfer, err);
     if (rc == 0) rc = axl_wait(transfer, err);

@@ -7,13 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const axl_method pthread_method = {.name = "pthread"};
-static const axl_method daemon_method = {.name = "daemon"};
 static const axl_method bbapi_method = {.name = "bbapi"};
 static const axl_method dw_method = {.name = "dw"};
 
 static const axl_method *const methods[] = {
-    &axl_sync, &pthread_method, &daemon_method, &bbapi_method, &dw_method,
+    &axl_sync, &axl_pthread, &axl_daemon, &bbapi_method, &dw_method,
 };
 
 enum { METHODS = sizeof methods / sizeof methods[0] };

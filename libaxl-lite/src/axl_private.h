@@ -4,15 +4,96 @@
 
 /* What the sources of libaxl-lite share: a transfer seen from inside, and what a method
  * has to provide. A new method is one source file that defines an axl_method, and one row
- * in the table of axl_method.c. */
+ * in the table of axl_method.c.
+ *
+ *     axl.c           the list and the states of a transfer
+ *     axl_method.c    the table of methods; axl_sync.c, axl_pthread.c, axl_daemon.c: they
+ *     axl_work.c      workers, who take pieces of files from the list until none is left
+ *     axl_piece.c     one piece, from one descriptor to another
+ *     axl_place.c     temporary files, and how they get their names
+ *     axl_throttle.c  when the next piece may be moved
+ *     axl_state.c     the state file: written, read, owned
+ *     axl_save.c      what workers write into it
+ *     axl_resume.c    what an earlier process did
+ *     axl_serve.c     what the process scr_transfer does */
 
 #include "common/errtext.h"
 #include <axl/axl.h>
+#include <kvtree/kvtree.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <time.h>
 
-/* The methods of a transfer. A method leaves its result in the transfer by
- * axl_transfer_finish. */
-typedef struct axl_method {
+/* ---- a transfer ---- */
+
+typedef enum axl_state { AXL_FILLING, AXL_STARTED, AXL_FINISHED } axl_state;
+
+enum { AXL_WORKERS_MAX = 256 };
+#define AXL_BUFFER_MAX ((size_t)1 << 30)
+
+/* Files are cut into pieces of this many bytes, so that several workers can share one. */
+#define AXL_PIECE ((uint64_t)32 << 20)
+#define AXL_INTERVAL 1.0
+
+/* A file of the list. While workers run, their lock protects what changes. */
+typedef struct axl_item {
+    axl_file file;                /* as callers see it */
+    struct timespec atime, mtime; /* of the source, ... */
+    uint64_t size;                /* ... its size, ... */
+    mode_t mode;                  /* ... its mode when it was dispatched */
+    uint64_t begin;      /* bytes that an earlier process copied: pieces begin there */
+    uint32_t begin_crc;  /* their checksum */
+    uint64_t synced;     /* bytes that are on disk for sure, from the start on ... */
+    uint32_t synced_crc; /* ... and their checksum */
+    bool made;           /* the temporary file is there */
+    size_t pieces, left; /* of it; not done yet */
+    uint32_t *crcs;      /* of the pieces */
+    uint8_t *moved;      /* 1 of those that are done */
+} axl_item;
+
+typedef struct axl_work axl_work;
+typedef struct axl_worker axl_worker;
+typedef struct axl_folder axl_folder;
+typedef struct axl_method axl_method;
+
+struct axl_transfer {
+    const axl_method *method;
+    unsigned flags;
+    int workers;
+    size_t buffer;
+    uint64_t piece;  /* AXL_PIECE; tests take less */
+    double interval; /* seconds between two writes of the state file */
+    double bandwidth, percent;
+    char *state_path;  /* of the state file; NULL: none */
+    int owner;         /* its lock; -1: we do not have it */
+    bool resumed;      /* an earlier process may have left temporary files */
+    bool obeys;        /* the one that dispatches was told so by the state file */
+    char *daemon_path; /* of scr_transfer; NULL: in $PATH */
+    int starts;        /* of it, since it moved some bytes */
+    axl_state state;
+    int result;                 /* once finished: 0 or the first error ... */
+    char error[AXL_ERROR_SIZE]; /* ... and its text */
+    uint64_t id;                /* random, in the names of temporary files */
+    size_t count, capacity;
+    axl_item *items;
+    size_t slots;        /* of the index: a power of two, at least twice count, or 0 */
+    size_t *index;       /* open hash of destinations: number of the file + 1, or 0 */
+    uint64_t bytes;      /* of all sources, once dispatched */
+    uint64_t bytes_done; /* and once finished */
+    size_t files_done;
+    axl_work *work; /* of methods that move files in this process */
+};
+
+/* Ends the transfer with its result and, unless that is 0, its text. */
+void axl_transfer_finish(axl_transfer *transfer, int result, const char *error);
+
+/* ---- methods ---- */
+
+/* A method leaves its result in the transfer by axl_transfer_finish. */
+struct axl_method {
     const char *name;
+    bool remote; /* another process works on the state file */
 
     /* Starts to move all files of the list, whose sources were there a moment ago. NULL:
      * a method that this build does not have. */
@@ -24,33 +105,191 @@ typedef struct axl_method {
     /* Returns when the transfer is finished. */
     void (*wait)(axl_transfer *transfer);
 
-    /* Ends a transfer that may still run, and gives back what start took. */
-    void (*stop)(axl_transfer *transfer);
-} axl_method;
+    /* Ends a transfer that still runs; nothing moves afterwards. for_good: nothing of
+     * what is unfinished is kept. */
+    void (*stop)(axl_transfer *transfer, bool for_good);
 
-typedef enum axl_state { AXL_FILLING, AXL_STARTED, AXL_FINISHED } axl_state;
-
-struct axl_transfer {
-    const axl_method *method;
-    unsigned flags;
-    axl_state state;
-    int result;                 /* once finished: 0 or the first error ... */
-    char error[AXL_ERROR_SIZE]; /* ... and its text */
-    size_t count, capacity;
-    axl_file *files;
-    size_t slots;  /* of the index: a power of two, at least twice count, or 0 */
-    size_t *index; /* open hash of destinations: number of the file + 1, or 0 */
+    /* How far it is while it runs: file number i, if file is not NULL, and the whole,
+     * if progress is not NULL. */
+    void (*look)(const axl_transfer *transfer, size_t i, axl_file *file,
+                 axl_progress *progress);
 };
 
-extern const axl_method axl_sync;
+extern const axl_method axl_sync, axl_pthread, axl_daemon;
 
 /* The method of that name, ready for use; -EINVAL or -ENOTSUP as axl_create tells. */
 int axl_method_find(const char *name, const axl_method **method, char *err);
 
-/* Ends the transfer with its result and, unless that is 0, its text. */
-void axl_transfer_finish(axl_transfer *transfer, int result, const char *error);
+/* ---- axl_throttle.c ---- */
 
-/* Opens a file to be copied: a regular file, no link. */
-int axl_open_source(const char *path, int *fd, char *err);
+/* Two limits, each with the time until which what was done so far is paid for. All times
+ * are in seconds on one clock. */
+typedef struct axl_throttle {
+    double bandwidth; /* bytes per second; 0: no limit */
+    double share;     /* of a processor, 0 to 1; 0: no limit */
+    double paid_bytes, paid_time;
+    double last; /* when somebody paid */
+} axl_throttle;
+
+/* Nothing is paid before now. */
+void axl_throttle_begin(axl_throttle *throttle, double bandwidth, double percent,
+                        double now);
+
+/* So many bytes were moved until now, which took the processor so many seconds. Returns
+ * the seconds to wait before more may be moved. */
+double axl_throttle_pay(axl_throttle *throttle, double now, uint64_t bytes, double cpu);
+
+/* ---- axl_work.c ---- */
+
+/* Lets workers move all files: so many threads, or, for 0, the caller before this
+ * returns. */
+int axl_work_start(axl_transfer *transfer, int threads, char *err);
+
+/* For methods: all but the last finish the transfer when no worker is left. */
+int axl_work_test(axl_transfer *transfer);
+void axl_work_wait(axl_transfer *transfer);
+void axl_work_stop(axl_transfer *transfer, bool for_good);
+void axl_work_look(const axl_transfer *transfer, size_t i, axl_file *file,
+                   axl_progress *progress);
+
+/* Called by a worker after some bytes: pays for them, and waits as long as it has to.
+ * -ECANCELED when the transfer ends. */
+int axl_worker_pay(axl_worker *worker, uint64_t bytes);
+
+/* ---- axl_resume.c ---- */
+
+/* Finds out how far item number i of a transfer that is resumed came. */
+int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *err);
+
+/* ---- axl_state.c ---- */
+
+typedef enum axl_command {
+    AXL_COMMAND_STOP,
+    AXL_COMMAND_RUN,
+    AXL_COMMAND_EXIT
+} axl_command;
+
+/* What the mover of files says about himself. */
+typedef struct axl_news {
+    bool fresh;   /* a command that stands in the file was meant for another one */
+    bool follows; /* without a list in the file there is nothing to tell: -ENOENT */
+    bool running, done;
+    int result; /* 0 or an error ... */
+    char error[AXL_ERROR_SIZE];
+} axl_news;
+
+/* A tree with the list and the options; -ENOMEM. */
+int axl_state_build(const axl_transfer *transfer, kvtree **state);
+
+/* Writes state, with the news added, to the file. A command that stands there stays, and
+ * becomes *command; otherwise *command is written. */
+int axl_state_write(const char *path, kvtree *state, const axl_news *news,
+                    axl_command *command, char *err);
+
+/* Changes the command in a file that is there. */
+int axl_state_command(const char *path, axl_command command, char *err);
+
+/* Reads the file. */
+int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command *command,
+                   char *err);
+
+/* Fills a new transfer from a tree; nothing in it is believed. -EBADMSG. */
+int axl_state_fill(axl_transfer *transfer, const kvtree *state, char *err);
+
+/* Takes over what the entry of a file says of it; returns the bytes that are written. */
+uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry,
+                        axl_item *item);
+
+/* Writes the error of a transfer that could not be dispatched into its file; what goes
+ * wrong with that is returned. */
+int axl_state_fail(const axl_transfer *transfer, int result, char *err);
+
+/* Whether somebody says in the file that he moves files. */
+bool axl_state_is_running(const char *path);
+
+/* Only one process at a time works on a state file: -EBUSY for others. The lock is a file
+ * beside it, and ends with its owner. */
+int axl_owner_take(const char *path, int *owner, char *err);
+void axl_owner_drop(const char *path, int *owner);
+
+/* ---- axl_serve.c ---- */
+
+/* How a state file is attended. */
+typedef struct axl_service {
+    const char *path;
+    double interval;          /* seconds between two looks at the file */
+    bool leave;               /* end when there is nothing to do */
+    const volatile int *stop; /* not 0: end now, so that it can be resumed */
+    int owner;
+} axl_service;
+
+/* Attends it until it says EXIT, or as service tells. -EBUSY when another process does.
+ */
+int axl_serve(axl_service *service, char *err);
+
+/* ---- axl_piece.c ---- */
+
+/* A part of a file on its way. */
+typedef struct axl_piece {
+    const axl_item *item;
+    int in, out; /* out -1: only the checksum is wanted */
+    uint64_t offset, length;
+    bool checksum;
+    uint32_t crc; /* of the piece, with checksum */
+    char *buffer; /* of buffer_size bytes */
+    size_t buffer_size;
+    size_t kernel_step; /* most bytes that the kernel is asked to copy at a time */
+    axl_worker *worker; /* NULL: nobody stops it, or pays */
+} axl_piece;
+
+/* Moves it. Holes stay holes. -ESTALE when the source ends before the piece. */
+int axl_piece_move(axl_piece *piece, char *err);
+
+/* ---- axl_place.c ---- */
+
+/* Opens a file to be copied: a regular file, no link. *st tells of it. */
+int axl_open_source(const char *path, int *fd, struct stat *st, char *err);
+
+/* -ESTALE unless the open source is what it was when it was dispatched. */
+int axl_check_source(const axl_item *item, int fd, char *err);
+
+/* Folders of destinations; the last one stays open, as the next file is mostly there. */
+struct axl_folder {
+    char *path; /* with its slash; NULL: none yet */
+    int fd;
+};
+
+void axl_folder_done(axl_folder *folder);
+
+/* Makes the temporary file of item number i, of its final size, in its folder, which is
+ * made, too. */
+int axl_place_make(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
+                   char *err);
+
+/* Opens it for writing. */
+int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
+                   char *err);
+
+/* Files that are complete, but still have temporary names. They are synced together: the
+ * journals of file systems make that one wait instead of many. */
+enum { AXL_BATCH = 16 };
+
+typedef struct axl_batch {
+    int count;
+    size_t items[AXL_BATCH];
+    int fds[AXL_BATCH];
+} axl_batch;
+
+/* Syncs, closes and names all of the batch, and syncs their folders; it is empty then.
+ * *placed is the number of those that have their names. */
+int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
+                    char *err);
+
+/* Whether there is a temporary file of item number i, and its size. */
+bool axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder,
+                    uint64_t *size);
+
+/* Removes the temporary file of item number i. */
+void axl_place_remove(const axl_transfer *transfer, size_t i);
 
 #endif

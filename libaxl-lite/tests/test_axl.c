@@ -4,6 +4,7 @@
 
 #include <axl/axl.h>
 #include <errno.h>
+#include <math.h>
 #include <time.h>
 #include <zlib.h>
 
@@ -15,7 +16,8 @@ typedef struct fixture {
 static axl_transfer *create(unsigned flags)
 {
     axl_transfer *t = NULL;
-    assert_int_equal(axl_create("sync", flags, &t, NULL), 0);
+    const axl_options options = {.flags = flags};
+    assert_int_equal(axl_create("sync", &options, &t, NULL), 0);
     assert_non_null(t);
     return t;
 }
@@ -32,18 +34,32 @@ static void add_numbered(axl_transfer *t, const scratch *s, int i)
 
 static void test_methods(void **state)
 {
-    const char *missing[] = {"pthread", "daemon", "bbapi", "dw"};
+    const char *missing[] = {"bbapi", "dw"};
     char err[AXL_ERROR_SIZE];
     axl_transfer *t = NULL;
-    for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(axl_create(missing[i], 0, &t, err), -ENOTSUP);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(axl_create(missing[i], NULL, &t, err), -ENOTSUP);
         assert_non_null(strstr(err, missing[i]));
-        assert_non_null(strstr(err, "available: sync"));
+        assert_non_null(strstr(err, "available: sync, pthread"));
     }
-    assert_int_equal(axl_create("carrier pigeon", 0, &t, err), -EINVAL);
+    assert_int_equal(axl_create("carrier pigeon", NULL, &t, err), -EINVAL);
     assert_non_null(strstr(err, "\"carrier pigeon\"; available: sync"));
-    assert_int_equal(axl_create(NULL, 0, &t, err), -EINVAL);
-    assert_int_equal(axl_create("sync", 64, &t, err), -EINVAL);
+    assert_int_equal(axl_create(NULL, NULL, &t, err), -EINVAL);
+    assert_null(t);
+}
+
+static void test_options(void **state)
+{
+    const axl_options bad[] = {{.flags = 64},      {.workers = -1},
+                               {.workers = 10000}, {.buffer = (size_t)1 << 40},
+                               {.bandwidth = -1},  {.bandwidth = NAN},
+                               {.percent = -0.1},  {.percent = NAN}};
+    axl_transfer *t = NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char err[AXL_ERROR_SIZE] = "";
+        assert_int_equal(axl_create("sync", &bad[i], &t, err), -EINVAL);
+        assert_true(err[0]);
+    }
     assert_null(t);
 }
 
@@ -211,6 +227,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_options),
         WITH_FOLDER(test_several_files),
         cmocka_unit_test(test_no_files),
         WITH_FOLDER(test_order_of_calls),

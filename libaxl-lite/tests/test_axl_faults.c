@@ -39,24 +39,24 @@ static int strikes(call which)
     }                                                                                    \
     return (int)syscall(number, __VA_ARGS__)
 
-ssize_t read(int fd, void *buf, size_t size)
+ssize_t pread(int fd, void *buf, size_t size, off_t offset)
 {
     if (strikes(READ)) {
         errno = fault.error;
         if (fault.error) return -1;
         size = 1; /* a short read */
     }
-    return syscall(SYS_read, fd, buf, size);
+    return syscall(SYS_pread64, fd, buf, size, offset);
 }
 
-ssize_t write(int fd, const void *buf, size_t size)
+ssize_t pwrite(int fd, const void *buf, size_t size, off_t offset)
 {
     if (strikes(WRITE)) {
         errno = fault.error;
         if (fault.error) return -1;
         size = 1;
     }
-    return syscall(SYS_write, fd, buf, size);
+    return syscall(SYS_pwrite64, fd, buf, size, offset);
 }
 
 int fsync(int fd)

@@ -22,7 +22,7 @@ _Static_assert(FILO_ERROR_SIZE == ERRTEXT_SIZE && AXL_ERROR_SIZE == ERRTEXT_SIZE
 static int check_method(const char *method, char *err)
 {
     axl_transfer *transfer;
-    int rc = axl_create(method, 0, &transfer, err);
+    int rc = axl_create(method, NULL, &transfer, err);
     if (rc == 0) axl_free(transfer);
     return rc;
 }
@@ -117,8 +117,8 @@ int filo_move(filo_job *job, enum filo_direction direction, int checksum, int co
               const filo_file files[], filo_file result[])
 {
     axl_transfer *transfer;
-    unsigned flags = AXL_KEEP_MODE | (checksum ? AXL_CHECKSUM : 0);
-    int rc = axl_create(job->method, flags, &transfer, job->text);
+    const axl_options options = {.flags = AXL_KEEP_MODE | (checksum ? AXL_CHECKSUM : 0)};
+    int rc = axl_create(job->method, &options, &transfer, job->text);
     if (rc) return rc;
     rc = run(transfer, job, direction, count, files);
     for (int i = 0; i < count && rc == 0; i++) {

@@ -15,7 +15,7 @@ SKIP = 77  # Meson's exit code for a test that cannot be made here
 BELOW = {
     "common": set(),
     "libkvtree": {"common"},
-    "libaxl-lite": {"common"},
+    "libaxl-lite": {"common", "libkvtree"},
     "libredset": {"common", "libkvtree"},
     "libfilo": {"common", "libkvtree", "libaxl-lite"},
     "libscr-core": {"common", "libkvtree", "libaxl-lite", "libredset", "libfilo"},

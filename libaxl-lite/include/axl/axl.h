@@ -11,14 +11,16 @@
  *
  *     axl_transfer *t;
  *     char err[AXL_ERROR_SIZE];
- *     rc = axl_create("sync", AXL_CHECKSUM, &t, err);
+ *     axl_options options = {.flags = AXL_CHECKSUM, .workers = 4};
+ *     rc = axl_create("pthread", &options, &t, err);
  *     if (rc == 0) rc = axl_add(t, "/dev/shm/a", "/pfs/a", err);
  *     if (rc == 0) rc = axl_dispatch(t, err);
+ *     ...                                         the program goes on meanwhile
  *     if (rc == 0) rc = axl_wait(t, err);
  *     axl_free(t);
  *
  * Functions return 0, a negative error (-errno), or a positive verdict where one is
- * listed. */
+ * listed. A transfer is for one thread at a time. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,25 +36,53 @@ extern "C" {
 /* Verdict of axl_test: still moving. */
 #define AXL_RUNNING 1
 
-/* Flags of axl_create and axl_copy. */
-#define AXL_CHECKSUM 1u  /* compute the CRC32 (zlib's polynomial) of each file */
-#define AXL_KEEP_MODE 2u /* give the mode of the source, else 0666 less the umask */
+/* Flags of axl_options and axl_copy. */
+#define AXL_CHECKSUM 1u   /* compute the CRC32 (zlib's polynomial) of each file */
+#define AXL_KEEP_MODE 2u  /* give the mode of the source, else 0666 less the umask */
+#define AXL_KEEP_TIMES 4u /* give the times of the source */
+
+/* How files shall move. Zeros are the defaults. */
+typedef struct axl_options {
+    unsigned flags;
+    int workers;        /* threads (pthread, daemon); 0: one per processor, at most 8 */
+    size_t buffer;      /* bytes that pass at a time; 0: 256 KiB */
+    double bandwidth;   /* most bytes per second, all workers together; 0: no limit */
+    double percent;     /* most time of one processor that the transfer takes, in percent,
+                         * all workers together; 0: no limit */
+    const char *state;  /* state file: what was done, so that axl_resume can go on after
+                         * the program ended, or died; NULL: none, but for "daemon", which
+                         * needs one */
+    const char *daemon; /* path of the program scr_transfer; NULL: found in $PATH */
+} axl_options;
 
 typedef struct axl_transfer axl_transfer;
 
-/* What is known of a file that was moved. */
+/* What is known of a file that is moved. */
 typedef struct axl_file {
     const char *source;      /* owned by the transfer */
     const char *destination; /* owned by the transfer */
-    uint64_t size;           /* bytes written */
-    uint32_t crc;            /* with AXL_CHECKSUM */
+    uint64_t size;           /* bytes; of a file that is in place */
+    uint32_t crc;            /* with AXL_CHECKSUM, of a file that is in place */
     int done;                /* 1: in place; 0: not, or not yet */
 } axl_file;
 
-/* A new transfer by method: "sync" moves the files within axl_dispatch. A name that this
- * build has no method for is -ENOTSUP ("pthread", "daemon", "bbapi", "dw"), an unknown
- * one -EINVAL, and err lists the available ones. The caller frees it with axl_free. */
-int axl_create(const char *method, unsigned flags, axl_transfer **transfer, char *err);
+/* How far a transfer is. */
+typedef struct axl_progress {
+    size_t files, files_done;   /* in all; in place */
+    uint64_t bytes, bytes_done; /* of sources, known once dispatched; copied so far */
+} axl_progress;
+
+/* A new transfer by method:
+ *
+ *     sync      by the thread that calls axl_dispatch, before that returns
+ *     pthread   by threads of this process, which share large files
+ *     daemon    by the process scr_transfer, which goes on when this one ends
+ *
+ * A name that this build has no method for is -ENOTSUP ("bbapi", "dw"), an unknown one
+ * -EINVAL, and err lists the available ones. options may be NULL. The caller frees it
+ * with axl_free. */
+int axl_create(const char *method, const axl_options *options, axl_transfer **transfer,
+               char *err);
 
 /* Adds a file. Both paths are copied. A destination that is in the list already (letter
  * by letter) is -EEXIST. After axl_dispatch: -EINVAL. */
@@ -71,21 +101,37 @@ int axl_test(axl_transfer *transfer, char *err);
 /* Waits for the end: 0 or the first error. */
 int axl_wait(axl_transfer *transfer, char *err);
 
+/* Stops a transfer for good: returns when nothing moves any more. Temporary files and the
+ * state file are removed, files in place stay; axl_test and axl_wait return -ECANCELED.
+ * 0, also when the transfer was finished before, which then stays as it is. */
+int axl_cancel(axl_transfer *transfer, char *err);
+
+/* Takes up the transfer of a state file again, whatever became of the one that wrote it:
+ * the list, flags and limits of then, by any method. axl_dispatch goes on where it was:
+ * files in place are not copied again, and of a large one that was copied in part only
+ * the rest, unless its source was changed since. It is -EBUSY while another process works
+ * on the state file. -ENODATA when that process ended before it had moved anything: there
+ * is no list, then. -EBADMSG for a damaged file. */
+int axl_resume(const char *state, const char *method, axl_transfer **transfer, char *err);
+
+int axl_progress_get(const axl_transfer *transfer, axl_progress *progress);
+
 /* Number of files, and the i-th of them. The pointers are good until the transfer is
  * freed. */
 size_t axl_count(const axl_transfer *transfer);
 int axl_get(const axl_transfer *transfer, size_t i, axl_file *file);
 
-/* Stops a running transfer and frees it. Temporary files are removed; files in place
- * stay. NULL is fine. Returns NULL. */
+/* Frees a transfer. One that still runs is stopped: with a state file so that axl_resume
+ * can go on ("daemon": it just goes on), without one as by axl_cancel. The state file of
+ * a transfer that moved all files is removed. NULL is fine. Returns NULL. */
 axl_transfer *axl_free(axl_transfer *transfer);
 
 /* One file, in the calling thread, as axl_dispatch moves it. size and crc may be NULL.
  * The source must be a regular file, not a link (-ELOOP), a folder (-EISDIR) or anything
- * else (-EINVAL). A source that is written to meanwhile is -ESTALE. On failure the
- * destination is what it was before, and no temporary file stays; folders that were made
- * do. (Only where the very last step fails, the fsync of the folder, the new file is in
- * place; err says so.) */
+ * else (-EINVAL). A source that is written to meanwhile is -ESTALE. Holes stay holes. On
+ * failure the destination is what it was before, and no temporary file stays; folders
+ * that were made do. (Only where the very last step fails, the fsync of the folder, the
+ * new file is in place; err says so.) */
 int axl_copy(const char *source, const char *destination, unsigned flags, uint64_t *size,
              uint32_t *crc, char *err);
 

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_transfer: moves files in the background, driven by a transfer file (SCR Developer
+ * Guide 1.2, section 2.22). */
+#include "src/axl_private.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GOOD = 0, BAD = 1, WRONG_USAGE = 2, ATTENDED = 3 };
+
+/* Seconds between two looks at the file. */
+#define INTERVAL_MAX 3600.0
+
+typedef struct request {
+    const char *file;
+    double interval;
+    int background, leave;
+} request;
+
+static volatile int stop;
+
+static void on_signal(int number)
+{
+    stop = number;
+}
+
+static const char *self(void)
+{
+    return program_invocation_short_name;
+}
+
+/* ---- work ---- */
+
+/* One who is asked to end lets it be resumed; a file that may not grow is an error, like
+ * a full disk. */
+static void handle_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int serve(const request *r)
+{
+    char err[AXL_ERROR_SIZE] = "";
+    axl_service service = {.path = r->file,
+                           .interval = r->interval,
+                           .leave = r->leave != 0,
+                           .stop = &stop,
+                           .owner = -1};
+    handle_signals();
+    int rc = axl_serve(&service, err);
+    if (rc) fprintf(stderr, "%s: %s\n", self(), err);
+    if (rc == -EBUSY) return ATTENDED;
+    return rc ? BAD : GOOD;
+}
+
+static int work(const request *r)
+{
+    if (r->background) {
+        pid_t child = fork();
+        if (child < 0) {
+            fprintf(stderr, "%s: fork: %s\n", self(), strerror(errno));
+            return BAD;
+        }
+        if (child > 0) return GOOD;
+    }
+    return serve(r);
+}
+
+/* ---- arguments ---- */
+
+static int flush_output(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return GOOD;
+    fprintf(stderr, "%s: write: %s\n", self(), strerror(errno ? errno : EIO));
+    return BAD;
+}
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: %s [OPTION]... FILE\n", self());
+}
+
+static int wrong_usage(void)
+{
+    usage(stderr);
+    fprintf(stderr, "Try '%s --help'.\n", self());
+    return WRONG_USAGE;
+}
+
+static int help(void)
+{
+    usage(stdout);
+    printf("Attends the transfer file FILE: copies the files that are listed there when "
+           "its\n"
+           "COMMAND is RUN, stops when it is STOP, and ends when it is EXIT.\n"
+           "\n"
+           "  -b, --background        go into the background\n"
+           "  -i, --interval SECONDS  between two looks at FILE (default: 1)\n"
+           "  -l, --leave             end when there is nothing to do\n"
+           "  -h, --help              print this text\n"
+           "  -V, --version           print the version\n"
+           "\n"
+           "On SIGTERM it ends so that another %s can go on.\n"
+           "\n"
+           "Exit code: 0 it was told to end, 1 FILE cannot be read or written, 2 wrong "
+           "usage,\n"
+           "3 another process attends FILE.\n",
+           self());
+    return flush_output();
+}
+
+static int version(void)
+{
+    printf("%s %s\n", self(), PROJECT_VERSION);
+    return flush_output();
+}
+
+static int parse_interval(const char *text, double *interval)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (*end || end == text || !(value > 0 && value <= INTERVAL_MAX)) {
+        fprintf(stderr, "%s: --interval takes seconds above 0, at most %g, not '%s'\n",
+                self(), INTERVAL_MAX, text);
+        return WRONG_USAGE;
+    }
+    *interval = value;
+    return GOOD;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"background", no_argument, NULL, 'b'},
+                                            {"interval", required_argument, NULL, 'i'},
+                                            {"leave", no_argument, NULL, 'l'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {NULL, 0, NULL, 0}};
+    request r = {.interval = 1};
+    for (int c; (c = getopt_long(argc, argv, "bi:lhV", options, NULL)) != -1;) {
+        if (c == 'b')
+            r.background = 1;
+        else if (c == 'l')
+            r.leave = 1;
+        else if (c == 'h')
+            return help();
+        else if (c == 'V')
+            return version();
+        else if (c != 'i' || parse_interval(optarg, &r.interval) != GOOD)
+            return wrong_usage();
+    }
+    if (argc - optind != 1) return wrong_usage();
+    r.file = argv[optind];
+    return work(&r);
+}

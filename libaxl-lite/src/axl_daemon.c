@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Method "daemon": the process scr_transfer moves the files, driven by the state file. It
+ * goes on when this process has ended. Where none attends the file, one is started. */
+#include "src/axl_private.h"
+
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* One that ends so often without having moved a byte will not do better. */
+enum { STARTS_MAX = 3 };
+
+/* Seconds between two looks at the file: first, and at most. */
+#define FIRST_PAUSE 0.01
+#define LAST_PAUSE 0.5
+
+/* So many first pauses without a sign that files move, and none does. */
+enum { QUIET = 50 };
+
+/* ---- the process ---- */
+
+static int add_actions(posix_spawn_file_actions_t *actions)
+{
+    int rc = 0;
+    for (int fd = 0; fd < 3 && !rc; fd++)
+        rc = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR, 0);
+    return rc ? rc : posix_spawn_file_actions_addclosefrom_np(actions, 3);
+}
+
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int rc = posix_spawnattr_setsigmask(attributes, &none);
+    if (!rc) rc = posix_spawnattr_setsigdefault(attributes, &all);
+    if (rc) return rc;
+    return posix_spawnattr_setflags(
+        attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+/* An errno, as of all functions of spawn.h. */
+static int spawn(const char *path, char *const arguments[], pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int rc = posix_spawn_file_actions_init(&actions);
+    if (rc) return rc;
+    rc = posix_spawnattr_init(&attributes);
+    if (!rc) {
+        rc = add_actions(&actions);
+        if (!rc) rc = set_attributes(&attributes);
+        if (!rc)
+            rc = posix_spawnp(child, path, &actions, &attributes, arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+/* Starts scr_transfer, which goes into the background by itself, so that it is not our
+ * child. */
+static int start_process(const axl_transfer *t, char *err)
+{
+    char program[] = "scr_transfer", background[] = "--background", leave[] = "--leave";
+    char *arguments[] = {program, background, leave, t->state_path, NULL};
+    const char *path = t->daemon_path ? t->daemon_path : program;
+    pid_t child;
+    int status = 0, rc = spawn(path, arguments, &child);
+    if (rc) return err_sys(err, -rc, "start %s", path);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+    return err_set(err, -ECHILD, "%s could not be started", path);
+}
+
+/* Whether some process attends the file. */
+static bool is_attended(const axl_transfer *t)
+{
+    int owner = -1;
+    if (axl_owner_take(t->state_path, &owner, NULL) != 0) return true;
+    axl_owner_drop(t->state_path, &owner);
+    return false;
+}
+
+/* ---- the file ---- */
+
+static int read_file(const axl_transfer *t, kvtree **state, axl_news *news,
+                     axl_command *command, char *err)
+{
+    *state = kvtree_new();
+    if (!*state) return err_sys(err, -ENOMEM, "state file %s", t->state_path);
+    int rc = axl_state_read(t->state_path, *state, news, command, err);
+    if (rc) kvtree_delete(state);
+    return rc;
+}
+
+/* A file that somebody attends may be idle. */
+static int check_idle(const axl_transfer *t, char *err)
+{
+    kvtree *state;
+    axl_news news;
+    axl_command command;
+    if (!is_attended(t)) return 0;
+    int rc = read_file(t, &state, &news, &command, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    bool busy = kvtree_get(state, "FILES") && command == AXL_COMMAND_RUN && !news.done &&
+                !news.result;
+    kvtree_delete(&state);
+    return busy ? err_set(err, -EBUSY, "%s has another transfer that is not finished",
+                          t->state_path)
+                : 0;
+}
+
+static int write_list(axl_transfer *t, char *err)
+{
+    kvtree *state;
+    axl_command command = AXL_COMMAND_RUN;
+    int rc = axl_state_build(t, &state);
+    if (rc) return err_sys(err, rc, "state file %s", t->state_path);
+    rc = axl_state_write(t->state_path, state, &(axl_news){.fresh = true}, &command, err);
+    kvtree_delete(&state);
+    return rc;
+}
+
+/* ---- the method ---- */
+
+static int daemon_start(axl_transfer *transfer, char *err)
+{
+    int rc = check_idle(transfer, err);
+    if (!rc) rc = write_list(transfer, err);
+    if (!rc && !is_attended(transfer)) rc = start_process(transfer, err);
+    transfer->starts = 1;
+    return rc;
+}
+
+/* What the file says of each file of the list, which stands there in its order. */
+static void take_over(axl_transfer *t, const kvtree *state, axl_progress *progress)
+{
+    size_t i = 0;
+    progress->files_done = 0;
+    progress->bytes_done = 0;
+    const kvtree *files = kvtree_get(state, "FILES");
+    for (kvtree_elem *e = kvtree_elem_first(files); e && i < t->count;
+         e = kvtree_elem_next(e), i++) {
+        axl_item *item = &t->items[i];
+        uint64_t written = axl_state_take(t, kvtree_elem_hash(e), item);
+        progress->bytes_done += written;
+        progress->files_done += item->file.done != 0;
+    }
+}
+
+/* Nobody attends the file any more, though it is not finished. */
+static void start_again(axl_transfer *t, uint64_t bytes)
+{
+    char err[AXL_ERROR_SIZE] = "";
+    if (bytes > t->bytes_done) t->starts = 0;
+    t->bytes_done = bytes;
+    int rc = t->starts++ < STARTS_MAX
+                 ? start_process(t, err)
+                 : err_set(err, -ECHILD, "scr_transfer ended %d times without a result",
+                           STARTS_MAX);
+    if (rc) axl_transfer_finish(t, rc, err);
+}
+
+static int daemon_test(axl_transfer *transfer)
+{
+    char err[AXL_ERROR_SIZE] = "";
+    kvtree *state;
+    axl_news news;
+    axl_command command;
+    axl_progress progress;
+    bool attended = is_attended(transfer); /* before: it writes, and ends then */
+    int rc = read_file(transfer, &state, &news, &command, err);
+    if (rc) {
+        axl_transfer_finish(transfer, rc, err);
+        return 0;
+    }
+    take_over(transfer, state, &progress);
+    kvtree_delete(&state);
+    if (news.done || news.result) {
+        transfer->bytes_done = progress.bytes_done;
+        transfer->files_done = progress.files_done;
+        axl_transfer_finish(transfer, news.result, news.error);
+    } else if (command != AXL_COMMAND_RUN) {
+        axl_transfer_finish(transfer, -ECANCELED, "the transfer was cancelled");
+    } else if (!attended) {
+        start_again(transfer, progress.bytes_done);
+    }
+    return transfer->state == AXL_FINISHED ? 0 : AXL_RUNNING;
+}
+
+static void daemon_wait(axl_transfer *transfer)
+{
+    double pause = FIRST_PAUSE;
+    while (daemon_test(transfer) == AXL_RUNNING) {
+        usleep((useconds_t)(1e6 * pause));
+        pause = pause < LAST_PAUSE ? 2 * pause : LAST_PAUSE;
+    }
+}
+
+/* It goes on by itself, unless it shall not. */
+static void daemon_stop(axl_transfer *transfer, bool for_good)
+{
+    char err[AXL_ERROR_SIZE] = "";
+    if (!for_good) return;
+    int rc = axl_state_command(transfer->state_path, AXL_COMMAND_STOP, err);
+    /* one that is about to begin says so soon, and obeys then */
+    for (int quiet = 0; !rc && quiet < QUIET && is_attended(transfer); quiet++) {
+        if (axl_state_is_running(transfer->state_path)) quiet = 0;
+        usleep((useconds_t)(1e6 * FIRST_PAUSE));
+    }
+    for (size_t i = 0; i < transfer->count && !rc; i++)
+        axl_place_remove(transfer, i);
+    axl_transfer_finish(transfer, rc ? rc : -ECANCELED,
+                        rc ? err : "the transfer was cancelled");
+}
+
+static void daemon_look(const axl_transfer *transfer, size_t i, axl_file *file,
+                        axl_progress *progress)
+{
+    kvtree *state;
+    axl_news news;
+    axl_command command;
+    axl_progress now = {0};
+    if (read_file(transfer, &state, &news, &command, NULL) == 0) {
+        take_over((axl_transfer *)transfer, state, &now);
+        kvtree_delete(&state);
+    }
+    if (file) *file = transfer->items[i].file;
+    if (progress) {
+        progress->files_done = now.files_done;
+        progress->bytes_done = now.bytes_done;
+    }
+}
+
+const axl_method axl_daemon = {
+    .name = "daemon",
+    .remote = true,
+    .start = daemon_start,
+    .test = daemon_test,
+    .wait = daemon_wait,
+    .stop = daemon_stop,
+    .look = daemon_look,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One piece of a file, from one descriptor to another. With a checksum the bytes pass
+ * through a small buffer; without one the kernel copies. Holes of the source are skipped:
+ * the destination has its final size already. */
+#include "src/axl_private.h"
+
+#include "common/crc32.h"
+#include "common/io.h"
+#include <errno.h>
+#include <unistd.h>
+
+static int ended_early(const axl_piece *p, char *err)
+{
+    return err_set(err, -ESTALE, "%s changed while it was read", p->item->file.source);
+}
+
+static int pay(const axl_piece *p, uint64_t bytes)
+{
+    return p->worker ? axl_worker_pay(p->worker, bytes) : 0;
+}
+
+/* ---- bytes ---- */
+
+static int write_out(axl_piece *p, uint64_t at, size_t size, char *err)
+{
+    if (p->out < 0) return 0;
+    int rc = io_pwrite(p->out, p->buffer, size, (off_t)at);
+    return rc ? err_sys(err, rc, "write %s", p->item->file.destination) : 0;
+}
+
+static int move_by_buffer(axl_piece *p, uint64_t at, uint64_t end, char *err)
+{
+    int rc = 0;
+    while (at < end && !rc) {
+        size_t want = end - at < p->buffer_size ? (size_t)(end - at) : p->buffer_size;
+        ssize_t n = io_pread(p->in, p->buffer, want, (off_t)at);
+        if (n < 0) return err_sys(err, (int)n, "read %s", p->item->file.source);
+        if ((size_t)n < want) return ended_early(p, err);
+        if (p->checksum) p->crc = crc32_add(p->crc, p->buffer, want);
+        rc = write_out(p, at, want, err);
+        if (rc) return rc;
+        rc = pay(p, want);
+        at += want;
+    }
+    return rc;
+}
+
+/* Not all file systems can, nor between all of them; and some say "0 bytes" before the
+ * end of the file. */
+static bool kernel_declines(ssize_t n, int error)
+{
+    return n == 0 || error == EXDEV || error == ENOSYS || error == EINVAL ||
+           error == EOPNOTSUPP;
+}
+
+static int move_by_kernel(axl_piece *p, uint64_t at, uint64_t end, char *err)
+{
+    int rc = 0;
+    while (at < end && !rc) {
+        off64_t from = (off64_t)at, to = (off64_t)at;
+        size_t want = end - at < p->kernel_step ? (size_t)(end - at) : p->kernel_step;
+        ssize_t n = copy_file_range(p->in, &from, p->out, &to, want, 0);
+        if (n > 0) {
+            at += (uint64_t)n;
+            rc = pay(p, (uint64_t)n);
+        } else if (kernel_declines(n, errno)) {
+            return move_by_buffer(p, at, end, err);
+        } else if (errno != EINTR) {
+            return err_sys(err, -errno, "copy %s to %s", p->item->file.source,
+                           p->item->file.destination);
+        }
+    }
+    return rc;
+}
+
+/* ---- holes ---- */
+
+/* Where the data at or behind an offset begins and ends, at most at end. File systems
+ * that know of no holes have data everywhere. */
+static void find_data(const axl_piece *p, uint64_t at, uint64_t end, uint64_t *from,
+                      uint64_t *to)
+{
+    off_t data = lseek(p->in, (off_t)at, SEEK_DATA);
+    *from = data >= 0 ? (uint64_t)data : errno == ENXIO ? end : at;
+    *to = end;
+    if (*from >= end) {
+        *from = end;
+        return;
+    }
+    off_t hole = lseek(p->in, (off_t)*from, SEEK_HOLE);
+    if (hole > (off_t)*from && (uint64_t)hole < end) *to = (uint64_t)hole;
+}
+
+int axl_piece_move(axl_piece *piece, char *err)
+{
+    uint64_t at = piece->offset, end = piece->offset + piece->length, from, to;
+    int rc = 0;
+    piece->crc = 0;
+    while (at < end && !rc) {
+        find_data(piece, at, end, &from, &to);
+        if (piece->checksum) piece->crc = crc32_add_zeros(piece->crc, from - at);
+        if (from == end) break;
+        rc = piece->checksum || piece->out < 0 ? move_by_buffer(piece, from, to, err)
+                                               : move_by_kernel(piece, from, to, err);
+        at = to;
+    }
+    return rc;
+}

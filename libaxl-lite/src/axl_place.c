@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sources that are opened, and temporary files beside their destinations: made, opened,
+ * and given their names when they are whole and on disk. */
+#include "src/axl_private.h"
+
+#include "common/folder.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- sources ---- */
+
+int axl_open_source(const char *path, int *fd, struct stat *st, char *err)
+{
+    /* O_NONBLOCK: opening a pipe must not wait for somebody who writes to it */
+    int in = io_open(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    if (in == -ELOOP)
+        return err_set(err, -ELOOP, "%s is a symbolic link, or lies in a loop of them",
+                       path);
+    if (in < 0) return err_sys(err, in, "open %s", path);
+    int rc = fstat(in, st) == 0 ? 0 : err_sys(err, -errno, "stat %s", path);
+    if (rc == 0 && !S_ISREG(st->st_mode))
+        rc = err_set(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL,
+                     "%s is not a regular file", path);
+    if (rc) {
+        io_close(&in);
+        return rc;
+    }
+    *fd = in;
+    return 0;
+}
+
+int axl_check_source(const axl_item *item, int fd, char *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", item->file.source);
+    if ((uint64_t)st.st_size == item->size && st.st_mtim.tv_sec == item->mtime.tv_sec &&
+        st.st_mtim.tv_nsec == item->mtime.tv_nsec)
+        return 0;
+    return err_set(err, -ESTALE, "%s changed while it was read", item->file.source);
+}
+
+/* ---- folders ---- */
+
+/* Bytes of the folder part of a path, with its slash. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+void axl_folder_done(axl_folder *folder)
+{
+    if (folder->path) io_close(&folder->fd);
+    free(folder->path);
+    folder->path = NULL;
+}
+
+/* Opens the folder of path, made where it is missing; *last is the name in it. */
+static int enter(axl_folder *folder, const char *path, const char **last, char *err)
+{
+    size_t length = folder_length(path);
+    *last = path + length;
+    if (!path[length]) return err_set(err, -EISDIR, "\"%s\" is no file name", path);
+    if (folder->path && strlen(folder->path) == length &&
+        memcmp(folder->path, path, length) == 0)
+        return 0;
+    axl_folder_done(folder);
+    char *parent = strndup(path, length);
+    if (!parent) return err_sys(err, -ENOMEM, "open the folder of %s", path);
+    int rc = folder_make(parent, 0777, &folder->fd, err);
+    if (rc)
+        free(parent);
+    else
+        folder->path = parent;
+    return rc;
+}
+
+/* ---- temporary files ---- */
+
+static void temporary_name(const axl_transfer *t, size_t i, char name[64])
+{
+    snprintf(name, 64, ".%016llx-%zu.tmp", (unsigned long long)t->id, i);
+}
+
+/* A rename would find this out as well, but only after all the data was written. */
+static int refuse_folder(const axl_folder *folder, const char *last, const char *path,
+                         char *err)
+{
+    struct stat st;
+    if (fstatat(folder->fd, last, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
+        return 0;
+    return err_set(err, -EISDIR, "%s is a folder", path);
+}
+
+static int create(const axl_transfer *t, size_t i, const axl_folder *folder, int *fd,
+                  char *err)
+{
+    char name[64];
+    const axl_item *item = &t->items[i];
+    temporary_name(t, i, name);
+    *fd = io_open(folder->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                  t->flags & AXL_KEEP_MODE ? 0600 : 0666);
+    if (*fd < 0)
+        return err_sys(err, *fd, "create a temporary file for %s",
+                       item->file.destination);
+    if (ftruncate(*fd, (off_t)item->size) == 0) return 0;
+    int rc = err_sys(err, -errno, "write %s", item->file.destination);
+    io_close(fd);
+    unlinkat(folder->fd, name, 0);
+    return rc;
+}
+
+int axl_place_make(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
+                   char *err)
+{
+    const char *last, *path = transfer->items[i].file.destination;
+    int rc = enter(folder, path, &last, err);
+    if (!rc) rc = refuse_folder(folder, last, path, err);
+    return rc ? rc : create(transfer, i, folder, fd, err);
+}
+
+int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
+                   char *err)
+{
+    char name[64];
+    const char *last, *path = transfer->items[i].file.destination;
+    int rc = enter(folder, path, &last, err);
+    if (rc) return rc;
+    temporary_name(transfer, i, name);
+    *fd = io_open(folder->fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    return *fd < 0 ? err_sys(err, *fd, "open the temporary file of %s", path) : 0;
+}
+
+bool axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder,
+                    uint64_t *size)
+{
+    char name[64];
+    const char *last;
+    struct stat st;
+    if (enter(folder, transfer->items[i].file.destination, &last, NULL) != 0)
+        return false;
+    temporary_name(transfer, i, name);
+    if (fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    *size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : UINT64_MAX;
+    return true;
+}
+
+void axl_place_remove(const axl_transfer *transfer, size_t i)
+{
+    char name[64];
+    const char *last;
+    axl_folder folder = {0};
+    if (enter(&folder, transfer->items[i].file.destination, &last, NULL) == 0) {
+        temporary_name(transfer, i, name);
+        unlinkat(folder.fd, name, 0);
+    }
+    axl_folder_done(&folder);
+}
+
+/* ---- names ---- */
+
+/* What is kept of the source, and everything on disk. */
+static int finish_file(const axl_transfer *t, const axl_item *item, int *fd, char *err)
+{
+    const char *path = item->file.destination;
+    struct timespec times[2] = {item->atime, item->mtime};
+    if (t->flags & AXL_KEEP_MODE && fchmod(*fd, item->mode & 0777) != 0)
+        return err_sys(err, -errno, "set the mode of %s", path);
+    if (t->flags & AXL_KEEP_TIMES && futimens(*fd, times) != 0)
+        return err_sys(err, -errno, "set the times of %s", path);
+    int rc = io_fsync(*fd);
+    if (rc) return err_sys(err, rc, "fsync %s", path);
+    rc = io_close(fd);
+    return rc ? err_sys(err, rc, "close %s", path) : 0;
+}
+
+static int give_name(const axl_transfer *t, size_t i, axl_folder *folder, char *err)
+{
+    char name[64];
+    const char *last, *path = t->items[i].file.destination;
+    int rc = enter(folder, path, &last, err);
+    if (rc) return rc;
+    temporary_name(t, i, name);
+    if (renameat(folder->fd, name, folder->fd, last) == 0) return 0;
+    return err_sys(err, -errno, "rename to %s", path);
+}
+
+static bool same_folder(const axl_transfer *t, size_t a, size_t b)
+{
+    const char *x = t->items[a].file.destination, *y = t->items[b].file.destination;
+    size_t length = folder_length(x);
+    return length == folder_length(y) && memcmp(x, y, length) == 0;
+}
+
+/* Syncs the folders of those that have their names, each run of one folder once. */
+static int sync_folders(const axl_transfer *t, const axl_batch *batch, int placed,
+                        char *err)
+{
+    axl_folder folder = {0};
+    int rc = 0;
+    for (int k = 0; k < placed && !rc; k++) {
+        const char *last, *path = t->items[batch->items[k]].file.destination;
+        if (k + 1 < placed && same_folder(t, batch->items[k], batch->items[k + 1]))
+            continue;
+        rc = enter(&folder, path, &last, err);
+        if (rc) break;
+        rc = io_fsync(folder.fd);
+        if (rc)
+            err_sys(err, rc, "fsync of the folder of %s (the file is in place)", path);
+    }
+    axl_folder_done(&folder);
+    return rc;
+}
+
+int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
+                    char *err)
+{
+    axl_folder folder = {0};
+    int rc = 0;
+    *placed = 0;
+    /* what can be written meanwhile is, before the first one waits for it */
+    for (int k = 0; k < batch->count && batch->count > 1; k++)
+        sync_file_range(batch->fds[k], 0, 0, SYNC_FILE_RANGE_WRITE);
+    for (int k = 0; k < batch->count && !rc; k++)
+        rc =
+            finish_file(transfer, &transfer->items[batch->items[k]], &batch->fds[k], err);
+    for (int k = 0; k < batch->count; k++)
+        io_close(&batch->fds[k]);
+    for (int k = 0; k < batch->count && !rc; k++) {
+        rc = give_name(transfer, batch->items[k], &folder, err);
+        *placed += rc == 0;
+    }
+    axl_folder_done(&folder);
+    int synced = sync_folders(transfer, batch, *placed, rc ? NULL : err);
+    batch->count = 0;
+    return rc ? rc : synced;
+}

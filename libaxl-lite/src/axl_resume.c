@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A transfer that an earlier process left: its list is read from the state file, and each
+ * file is looked at to see how far it came. */
+#include "src/axl_private.h"
+
+#include "common/crc32.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the list ---- */
+
+static int read_list(axl_transfer *t, const char *path, char *err)
+{
+    axl_news news;
+    axl_command command;
+    kvtree *state = kvtree_new();
+    int rc = state ? 0 : err_sys(err, -ENOMEM, "state file %s", path);
+    if (!rc) rc = axl_state_read(path, state, &news, &command, err);
+    if (!rc) {
+        rc = axl_state_fill(t, state, err);
+        if (rc) err_wrap(err, rc, "state file %s", path);
+    }
+    kvtree_delete(&state);
+    return rc;
+}
+
+int axl_resume(const char *state, const char *method, axl_transfer **transfer, char *err)
+{
+    axl_transfer *t;
+    char text[AXL_ERROR_SIZE] = "";
+    const axl_options options = {.state = state};
+    if (!state || !*state) return err_set(err, -EINVAL, "resume: no state file");
+    int rc = axl_create(method, &options, &t, text);
+    if (rc) return err_set(err, rc, "%s", text);
+    t->resumed = true;
+    rc = read_list(t, state, text);
+    if (rc) {
+        t->resumed = false;
+        axl_free(t);
+        return err_set(err, rc, "%s", text);
+    }
+    *transfer = t;
+    return 0;
+}
+
+/* ---- one file ---- */
+
+/* Nothing that was copied is of use. */
+static void begin_anew(axl_item *item)
+{
+    item->begin = item->synced = 0;
+    item->begin_crc = item->synced_crc = 0;
+}
+
+/* Reads both files to their ends; *equal: they have the same bytes, of that checksum. */
+static int read_both(const axl_item *item, int there, bool *equal, uint32_t *crc)
+{
+    enum { STEP = 128 * 1024 };
+    struct stat st;
+    int in = -1, rc = axl_open_source(item->file.source, &in, &st, NULL);
+    char *a = malloc(2 * (size_t)STEP), *b = a + STEP;
+    if (!rc && !a) rc = -ENOMEM;
+    *equal = true;
+    *crc = 0;
+    for (uint64_t at = 0; at < item->size && !rc && *equal; at += STEP) {
+        ssize_t n = io_pread(in, a, STEP, (off_t)at);
+        ssize_t m = io_pread(there, b, STEP, (off_t)at);
+        if (n < 0 || m < 0) rc = n < 0 ? (int)n : (int)m;
+        *equal = !rc && n > 0 && n == m && memcmp(a, b, (size_t)n) == 0;
+        if (*equal) *crc = crc32_add(*crc, a, (size_t)n);
+    }
+    io_close(&in);
+    free(a);
+    return rc;
+}
+
+/* A file that got its name just before the end, when nobody could write that down any
+ * more, has no temporary file, and the bytes of its source. */
+static void find_destination(axl_item *item)
+{
+    struct stat st;
+    bool equal;
+    uint32_t crc;
+    int fd = -1;
+    if (axl_open_source(item->file.destination, &fd, &st, NULL) != 0) return;
+    if ((uint64_t)st.st_size == item->size && read_both(item, fd, &equal, &crc) == 0 &&
+        equal && io_fsync(fd) == 0) {
+        item->file.done = 1;
+        item->file.size = item->size;
+        item->file.crc = crc;
+    }
+    io_close(&fd);
+}
+
+static int look_at_source(axl_item *item, bool *same, char *err)
+{
+    struct stat st;
+    int fd, rc = axl_open_source(item->file.source, &fd, &st, err);
+    if (rc) return rc;
+    io_close(&fd);
+    *same = (uint64_t)st.st_size == item->size &&
+            st.st_mtim.tv_sec == item->mtime.tv_sec &&
+            st.st_mtim.tv_nsec == item->mtime.tv_nsec;
+    item->size = (uint64_t)st.st_size;
+    item->mode = st.st_mode;
+    item->atime = st.st_atim;
+    item->mtime = st.st_mtim;
+    return 0;
+}
+
+int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
+{
+    bool same;
+    uint64_t size;
+    axl_item *item = &transfer->items[i];
+    if (item->file.done) return 0;
+    int rc = look_at_source(item, &same, err);
+    if (rc) return rc;
+    bool left = axl_place_find(transfer, i, folder, &size);
+    item->made = left && same && size == item->size && item->begin > 0;
+    if (item->made) return 0;
+    begin_anew(item);
+    if (left) axl_place_remove(transfer, i);
+    if (!left && same) find_destination(item);
+    return 0;
+}

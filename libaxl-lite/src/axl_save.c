@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The state file of a running transfer: written by workers between two pieces, once a
+ * second at most, and less often where it is long. */
+#include "src/axl_work.h"
+
+#include "common/io.h"
+#include <errno.h>
+#include <zlib.h>
+
+/* The state file takes no more than one part of so many of the time. */
+#define SHARE 20
+
+/* The bytes that are copied from the start on without a gap, and their checksum. */
+uint64_t axl_copied(const axl_transfer *transfer, const axl_item *item, uint32_t *crc)
+{
+    uLong sum = item->begin_crc;
+    uint64_t bytes = item->begin;
+    for (size_t p = 0; p < item->pieces && item->moved[p]; p++) {
+        uint64_t length = axl_piece_length(transfer, item, p);
+        sum = crc32_combine(sum, item->crcs[p], (z_off_t)length);
+        bytes += length;
+    }
+    *crc = (uint32_t)sum;
+    return bytes;
+}
+
+/* ---- files that are copied in part ---- */
+
+enum { PARTS = 2 * AXL_WORKERS_MAX };
+
+/* What of a file is copied, before it is synced. */
+typedef struct part {
+    size_t item;
+    uint64_t bytes;
+    uint32_t crc;
+} part;
+
+/* Pieces are taken in their order, so that no more files than workers are in parts. */
+static int find_parts(axl_work *w, part parts[PARTS])
+{
+    int count = 0;
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < w->transfer->count && i <= w->item && count < PARTS; i++) {
+        const axl_item *item = &w->transfer->items[i];
+        if (item->file.done || !item->made || item->pieces < 2) continue;
+        part p = {.item = i};
+        p.bytes = axl_copied(w->transfer, item, &p.crc);
+        if (p.bytes > item->synced) parts[count++] = p;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return count;
+}
+
+static int sync_part(axl_worker *worker, const part *p, char *err)
+{
+    int fd,
+        rc = axl_place_open(worker->work->transfer, p->item, &worker->folder, &fd, err);
+    if (rc == -ENOENT) return 0; /* it has got its name meanwhile */
+    if (rc) return rc;
+    rc = io_fsync(fd);
+    io_close(&fd);
+    return rc ? err_sys(err, rc, "fsync %s",
+                        worker->work->transfer->items[p->item].file.destination)
+              : 0;
+}
+
+static int sync_parts(axl_worker *worker, char *err)
+{
+    axl_work *w = worker->work;
+    part parts[PARTS];
+    int rc = 0, count = find_parts(w, parts);
+    for (int i = 0; i < count && !rc; i++) {
+        rc = sync_part(worker, &parts[i], err);
+        if (rc) break;
+        pthread_mutex_lock(&w->lock);
+        w->transfer->items[parts[i].item].synced = parts[i].bytes;
+        w->transfer->items[parts[i].item].synced_crc = parts[i].crc;
+        pthread_mutex_unlock(&w->lock);
+    }
+    return rc;
+}
+
+/* ---- the file ---- */
+
+int axl_save(axl_work *work, const axl_news *news, char *err)
+{
+    axl_transfer *t = work->transfer;
+    kvtree *state;
+    pthread_mutex_lock(&work->lock);
+    int rc = axl_state_build(t, &state);
+    axl_command command = work->command;
+    pthread_mutex_unlock(&work->lock);
+    if (rc) return err_sys(err, rc, "state file %s", t->state_path);
+    rc = axl_state_write(t->state_path, state, news, &command, err);
+    kvtree_delete(&state);
+    if (rc) return rc;
+    pthread_mutex_lock(&work->lock);
+    work->command = command;
+    if (command != AXL_COMMAND_RUN) work->stop = true;
+    pthread_cond_broadcast(&work->changed);
+    pthread_mutex_unlock(&work->lock);
+    return 0;
+}
+
+/* Whether this worker is to write it now. */
+static bool begin(axl_work *w, double now)
+{
+    pthread_mutex_lock(&w->lock);
+    bool due = w->transfer->state_path && !w->saving && now >= w->next_save;
+    if (due) w->saving = true;
+    pthread_mutex_unlock(&w->lock);
+    return due;
+}
+
+void axl_save_sometimes(axl_worker *worker)
+{
+    axl_work *w = worker->work;
+    char err[AXL_ERROR_SIZE] = "";
+    double start = axl_seconds(CLOCK_MONOTONIC);
+    if (!begin(w, start)) return;
+    int rc = sync_parts(worker, err);
+    if (!rc)
+        rc =
+            axl_save(w, &(axl_news){.follows = w->transfer->obeys, .running = true}, err);
+    if (rc) axl_work_fail(w, rc, err);
+    double now = axl_seconds(CLOCK_MONOTONIC), rest = SHARE * (now - start);
+    double interval = w->transfer->interval;
+    pthread_mutex_lock(&w->lock);
+    w->saving = false;
+    w->next_save = now + (interval > 0 && rest > interval ? rest : interval);
+    pthread_mutex_unlock(&w->lock);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the process scr_transfer does: it attends a state file, moves the files that are
+ * listed there when it is told to run, and writes down how far it came. */
+#include "src/axl_private.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* Seconds between two looks at a transfer that runs. */
+#define GLANCE 0.05
+
+static void pause_for(double seconds)
+{
+    struct timespec t = {.tv_sec = (time_t)seconds};
+    t.tv_nsec = (long)(1e9 * (seconds - (double)t.tv_sec));
+    nanosleep(&t, NULL); /* a signal ends it early, and is meant to */
+}
+
+static axl_command command_now(const axl_service *s)
+{
+    axl_news news;
+    axl_command command = AXL_COMMAND_STOP;
+    kvtree *state = kvtree_new();
+    if (state) axl_state_read(s->path, state, &news, &command, NULL);
+    kvtree_delete(&state);
+    return command;
+}
+
+/* Until it is done, or shall stop. */
+static void watch(const axl_service *s, axl_transfer *t)
+{
+    double waited = 0;
+    for (; axl_test(t, NULL) == AXL_RUNNING; waited += GLANCE) {
+        bool look = waited >= s->interval;
+        if (look) waited = 0;
+        if (*s->stop || (look && command_now(s) != AXL_COMMAND_RUN)) {
+            t->method->stop(t, false);
+            return;
+        }
+        pause_for(GLANCE);
+    }
+}
+
+/* Moves what is listed. What goes wrong stands in the file afterwards; an error is
+ * returned only when not even that can be written. */
+static int move_files(const axl_service *s, char *err)
+{
+    axl_transfer *t;
+    int rc = axl_resume(s->path, "pthread", &t, err);
+    if (rc) return rc;
+    t->obeys = true;
+    t->owner = s->owner;
+    t->interval = s->interval < AXL_INTERVAL ? s->interval : AXL_INTERVAL;
+    rc = axl_dispatch(t, err);
+    if (!rc)
+        watch(s, t);
+    else
+        rc = axl_state_fail(t, rc, err);
+    t->owner = -1; /* it stays ours */
+    axl_free(t);
+    return rc;
+}
+
+/* One look at the file; *idle: there is nothing to do now. */
+static int attend(const axl_service *s, bool *idle, bool *leave, char *err)
+{
+    axl_news news = {0};
+    axl_command command;
+    kvtree *state = kvtree_new();
+    int rc = state ? axl_state_read(s->path, state, &news, &command, err)
+                   : err_sys(err, -ENOMEM, "state file %s", s->path);
+    bool listed = kvtree_get(state, "FILES") != NULL;
+    kvtree_delete(&state);
+    *idle = true;
+    *leave = rc == 0 ? command == AXL_COMMAND_EXIT : s->leave;
+    if (rc == -ENOENT) return 0; /* not written yet, or removed */
+    if (rc || *leave) return rc;
+    *idle = !listed || command != AXL_COMMAND_RUN || news.done || news.result;
+    if (!*idle) return move_files(s, err);
+    *leave = s->leave;
+    return 0;
+}
+
+int axl_serve(axl_service *service, char *err)
+{
+    bool idle, leave = false;
+    int rc = axl_owner_take(service->path, &service->owner, err);
+    while (!rc && !leave && !*service->stop) {
+        rc = attend(service, &idle, &leave, err);
+        if (!rc && !leave && idle) pause_for(service->interval);
+    }
+    axl_owner_drop(service->path, &service->owner);
+    return rc;
+}

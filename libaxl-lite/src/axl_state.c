@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The state file: what shall be moved, and what was (docs/formats/transfer.md; SCR
+ * Developer Guide 1.2, section 2.22). Whoever moves the files writes it from time to
+ * time, and reads there what he is told. */
+#include "src/axl_private.h"
+
+#include "common/errtext.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <kvtree/kvtree.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- writing ---- */
+
+static int set_text(kvtree *tree, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int set_text(kvtree *tree, const char *key, const char *format, ...)
+{
+    char text[64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return kvtree_util_set_str(tree, key, text);
+}
+
+/* The path from the root on; NULL without memory. */
+static char *absolute(const char *path)
+{
+    char *made = NULL, *here = *path == '/' ? NULL : getcwd(NULL, 0);
+    if (*path == '/') return strdup(path);
+    if (here && asprintf(&made, "%s/%s", here, path) < 0) made = NULL;
+    free(here);
+    return made;
+}
+
+/* The place of a source below FILES. One that is there already, with another destination,
+ * gets another spelling of its path. */
+static kvtree *add_source(kvtree *files, const char *path)
+{
+    char *key = absolute(path), *longer;
+    while (key && kvtree_get(files, key)) {
+        if (asprintf(&longer, "/.%s", key) < 0) longer = NULL;
+        free(key);
+        key = longer;
+    }
+    kvtree *entry = key ? kvtree_set(files, key, NULL) : NULL;
+    free(key);
+    return entry;
+}
+
+static int add_item(const axl_transfer *t, const axl_item *item, kvtree *files)
+{
+    kvtree *entry = add_source(files, item->file.source);
+    char *destination = absolute(item->file.destination);
+    uint64_t written = item->file.done ? item->size : item->synced;
+    int rc = entry && destination ? 0 : -ENOMEM;
+    if (!rc) rc = kvtree_util_set_str(entry, "DESTINATION", destination);
+    if (!rc) rc = kvtree_util_set_bytecount(entry, "SIZE", item->size);
+    if (!rc) rc = kvtree_util_set_bytecount(entry, "WRITTEN", written);
+    if (!rc && t->flags & AXL_CHECKSUM)
+        rc = kvtree_util_set_crc32(entry, "CRC",
+                                   item->file.done ? item->file.crc : item->synced_crc);
+    if (!rc)
+        rc = set_text(entry, "MTIME", "%lld.%09ld", (long long)item->mtime.tv_sec,
+                      item->mtime.tv_nsec);
+    if (!rc && item->file.done) rc = kvtree_util_set_str(entry, "FLAG", "DONE");
+    free(destination);
+    return rc;
+}
+
+static const struct {
+    unsigned flag;
+    const char *name;
+} flag_names[] = {{AXL_CHECKSUM, "CHECKSUM"},
+                  {AXL_KEEP_MODE, "KEEP_MODE"},
+                  {AXL_KEEP_TIMES, "KEEP_TIMES"}};
+
+enum { FLAGS = sizeof flag_names / sizeof flag_names[0] };
+
+static int add_options(const axl_transfer *t, kvtree *tree)
+{
+    int rc = set_text(tree, "PERCENT", "%f", t->percent);
+    if (!rc) rc = set_text(tree, "BW", "%f", t->bandwidth);
+    if (!rc) rc = set_text(tree, "ID", "%016llx", (unsigned long long)t->id);
+    if (!rc) rc = kvtree_util_set_int(tree, "WORKERS", t->workers);
+    if (!rc) rc = kvtree_util_set_bytecount(tree, "BUFFER", t->buffer);
+    kvtree *flags = rc ? NULL : kvtree_set(tree, "OPTIONS", NULL);
+    if (!flags) return -ENOMEM;
+    for (int i = 0; i < FLAGS && !rc; i++)
+        if (t->flags & flag_names[i].flag)
+            rc = kvtree_set_kv(tree, "OPTIONS", flag_names[i].name) ? 0 : -ENOMEM;
+    return rc;
+}
+
+int axl_state_build(const axl_transfer *transfer, kvtree **state)
+{
+    kvtree *tree = kvtree_new();
+    kvtree *files = kvtree_set(tree, "FILES", NULL);
+    int rc = files ? 0 : -ENOMEM;
+    for (size_t i = 0; i < transfer->count && !rc; i++)
+        rc = add_item(transfer, &transfer->items[i], files);
+    if (!rc) rc = add_options(transfer, tree);
+    if (rc)
+        kvtree_delete(&tree);
+    else
+        *state = tree;
+    return rc;
+}
+
+/* ---- the file ---- */
+
+static const char *value_of(const kvtree *tree, const char *key)
+{
+    const kvtree *value = kvtree_get(tree, key);
+    return kvtree_size(value) == 1 ? kvtree_elem_key(kvtree_elem_first(value)) : NULL;
+}
+
+static axl_command command_of(const kvtree *tree)
+{
+    const char *text = value_of(tree, "COMMAND");
+    if (text && strcmp(text, "RUN") == 0) return AXL_COMMAND_RUN;
+    if (text && strcmp(text, "EXIT") == 0) return AXL_COMMAND_EXIT;
+    return AXL_COMMAND_STOP;
+}
+
+static const char *const command_names[] = {
+    [AXL_COMMAND_STOP] = "STOP", [AXL_COMMAND_RUN] = "RUN", [AXL_COMMAND_EXIT] = "EXIT"};
+
+static int add_news(kvtree *tree, const axl_news *news)
+{
+    int rc = kvtree_util_set_str(tree, "STATE", news->running ? "RUNNING" : "STOPPED");
+    if (!rc && news->done) rc = kvtree_util_set_str(tree, "FLAG", "DONE");
+    if (!rc && news->result) rc = kvtree_util_set_int(tree, "CODE", news->result);
+    if (!rc && news->result) rc = kvtree_util_set_str(tree, "ERROR", news->error);
+    return rc;
+}
+
+/* Locks the file, which must have a list if it has to. */
+static int open_locked(const char *path, bool listed, int *fd, kvtree **old, char *err)
+{
+    *old = kvtree_new();
+    if (!*old) return err_sys(err, -ENOMEM, "state file %s", path);
+    int rc = kvtree_file_lock_open_read(AT_FDCWD, path, fd, *old, err);
+    if (!rc && listed && !kvtree_get(*old, "FILES")) {
+        unlink(path); /* it was removed, and is there only since we asked for it */
+        io_close(fd);
+        rc = err_sys(err, -ENOENT, "state file %s", path);
+    }
+    if (rc) kvtree_delete(old);
+    return rc;
+}
+
+/* Writes it, unless rc says why not, and gives up the lock. */
+static int close_locked(const char *path, int *fd, const kvtree *tree, int rc, char *err)
+{
+    if (!rc) return kvtree_file_write_close_unlock(AT_FDCWD, path, fd, tree, err);
+    io_close(fd);
+    return err_sys(err, rc, "state file %s", path);
+}
+
+int axl_state_write(const char *path, kvtree *state, const axl_news *news,
+                    axl_command *command, char *err)
+{
+    kvtree *old;
+    int fd, rc = open_locked(path, news->follows, &fd, &old, err);
+    if (rc) return rc;
+    /* what others told us stays; the first to write tells himself to run */
+    if (kvtree_get(old, "COMMAND") && !news->fresh) *command = command_of(old);
+    rc = kvtree_util_set_str(state, "COMMAND", command_names[*command]);
+    if (!rc) rc = add_news(state, news);
+    rc = close_locked(path, &fd, state, rc, err);
+    kvtree_delete(&old);
+    return rc;
+}
+
+int axl_state_command(const char *path, axl_command command, char *err)
+{
+    kvtree *old;
+    int fd, rc = open_locked(path, true, &fd, &old, err);
+    if (rc) return rc;
+    rc = kvtree_util_set_str(old, "COMMAND", command_names[command]);
+    rc = close_locked(path, &fd, old, rc, err);
+    kvtree_delete(&old);
+    return rc;
+}
+
+/* ---- reading ---- */
+
+static int get_time(const kvtree *entry, struct timespec *time)
+{
+    long long seconds;
+    long nanoseconds;
+    char more;
+    const char *text = value_of(entry, "MTIME");
+    if (!text || sscanf(text, "%19lld.%9ld%c", &seconds, &nanoseconds, &more) != 2 ||
+        nanoseconds < 0)
+        return -EBADMSG;
+    *time = (struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = nanoseconds};
+    return 0;
+}
+
+/* What an earlier process says that it has done. Files of a writer that knows only the
+ * documented keys have no time, and begin anew. */
+static int get_done(const axl_transfer *t, const kvtree *entry, axl_item *item, char *err)
+{
+    unsigned long size, written, crc = 0;
+    const char *flag = value_of(entry, "FLAG"), *source = item->file.source;
+    if (kvtree_util_get_bytecount(entry, "SIZE", &size) != 0)
+        return err_set(err, -EBADMSG, "%s has no valid SIZE", source);
+    if (!kvtree_get(entry, "WRITTEN") || !kvtree_get(entry, "MTIME")) return 0;
+    if (kvtree_util_get_bytecount(entry, "WRITTEN", &written) != 0 || written > size)
+        return err_set(err, -EBADMSG, "%s has no valid WRITTEN", source);
+    if (get_time(entry, &item->mtime) != 0)
+        return err_set(err, -EBADMSG, "%s has no valid MTIME", source);
+    if (t->flags & AXL_CHECKSUM &&
+        (kvtree_util_get_crc32(entry, "CRC", &crc) != 0 || crc > UINT32_MAX))
+        return err_set(err, -EBADMSG, "%s has no valid CRC", source);
+    item->size = size;
+    item->begin = item->synced = written;
+    item->begin_crc = item->synced_crc = (uint32_t)crc;
+    if (!flag || strcmp(flag, "DONE") != 0) return 0;
+    item->file.done = 1;
+    item->file.size = size;
+    item->file.crc = (uint32_t)crc;
+    return 0;
+}
+
+static int get_item(axl_transfer *t, const char *source, const kvtree *entry, char *err)
+{
+    const char *destination = value_of(entry, "DESTINATION");
+    while (strncmp(source, "/./", 3) == 0)
+        source += 2;
+    if (*source != '/' || !destination || *destination != '/')
+        return err_set(err, -EBADMSG, "%s has no absolute path or DESTINATION", source);
+    int rc = axl_add(t, source, destination, err);
+    if (rc) return rc == -ENOMEM ? rc : -EBADMSG;
+    return get_done(t, entry, &t->items[t->count - 1], err);
+}
+
+static int get_options(axl_transfer *t, const kvtree *tree, char *err)
+{
+    unsigned long buffer = 0;
+    const char *id = value_of(tree, "ID");
+    if (kvtree_get(tree, "PERCENT") &&
+        (kvtree_util_get_double(tree, "PERCENT", &t->percent) != 0 || !(t->percent >= 0)))
+        return err_set(err, -EBADMSG, "no valid PERCENT");
+    if (kvtree_get(tree, "BW") &&
+        (kvtree_util_get_double(tree, "BW", &t->bandwidth) != 0 || !(t->bandwidth >= 0)))
+        return err_set(err, -EBADMSG, "no valid BW");
+    if (kvtree_get(tree, "WORKERS") &&
+        (kvtree_util_get_int(tree, "WORKERS", &t->workers) != 0 || t->workers < 0 ||
+         t->workers > AXL_WORKERS_MAX))
+        return err_set(err, -EBADMSG, "no valid WORKERS");
+    if (kvtree_get(tree, "BUFFER") &&
+        (kvtree_util_get_bytecount(tree, "BUFFER", &buffer) != 0 || buffer == 0 ||
+         buffer > AXL_BUFFER_MAX))
+        return err_set(err, -EBADMSG, "no valid BUFFER");
+    if (buffer) t->buffer = buffer;
+    if (id && (strspn(id, "0123456789abcdef") != 16 || id[16]))
+        return err_set(err, -EBADMSG, "no valid ID");
+    t->id = id ? strtoull(id, NULL, 16) : 0;
+    for (int i = 0; i < FLAGS; i++)
+        if (kvtree_get(kvtree_get(tree, "OPTIONS"), flag_names[i].name))
+            t->flags |= flag_names[i].flag;
+    return 0;
+}
+
+int axl_state_fill(axl_transfer *transfer, const kvtree *state, char *err)
+{
+    const kvtree *files = kvtree_get(state, "FILES");
+    if (!files) return err_set(err, -ENODATA, "no list of files was written yet");
+    int rc = get_options(transfer, state, err);
+    for (kvtree_elem *e = kvtree_elem_first(files); e && !rc; e = kvtree_elem_next(e))
+        rc = get_item(transfer, kvtree_elem_key(e), kvtree_elem_hash(e), err);
+    return rc;
+}
+
+int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command *command,
+                   char *err)
+{
+    int rc = kvtree_file_read_with_lock(AT_FDCWD, path, state, err), code;
+    if (rc) return rc;
+    const char *running = value_of(state, "STATE"), *flag = value_of(state, "FLAG");
+    const char *error = value_of(state, "ERROR");
+    *command = command_of(state);
+    *news = (axl_news){.running = running && strcmp(running, "RUNNING") == 0,
+                       .done = flag && strcmp(flag, "DONE") == 0};
+    if (kvtree_util_get_int(state, "CODE", &code) == 0 && code < 0) news->result = code;
+    if (news->result) snprintf(news->error, sizeof news->error, "%s", error ? error : "");
+    return 0;
+}
+
+uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry, axl_item *item)
+{
+    axl_item told = {.file = item->file};
+    if (get_done(transfer, entry, &told, NULL) != 0) return 0;
+    item->file = told.file;
+    return told.file.done ? told.size : told.synced;
+}
+
+int axl_state_fail(const axl_transfer *transfer, int result, char *err)
+{
+    kvtree *state;
+    axl_news news = {.follows = true, .result = result};
+    axl_command command = AXL_COMMAND_RUN;
+    snprintf(news.error, sizeof news.error, "%s", err);
+    int rc = axl_state_build(transfer, &state);
+    if (rc) return err_sys(err, rc, "state file %s", transfer->state_path);
+    rc = axl_state_write(transfer->state_path, state, &news, &command, err);
+    kvtree_delete(&state);
+    return rc;
+}
+
+bool axl_state_is_running(const char *path)
+{
+    axl_news news = {0};
+    axl_command command;
+    kvtree *state = kvtree_new();
+    int rc = state ? axl_state_read(path, state, &news, &command, NULL) : -ENOMEM;
+    kvtree_delete(&state);
+    return rc == 0 && news.running;
+}
+
+/* ---- who works on it ---- */
+
+static int lock_name(const char *path, char name[PATH_MAX], char *err)
+{
+    if (snprintf(name, PATH_MAX, "%s.lock", path) < PATH_MAX) return 0;
+    return err_sys(err, -ENAMETOOLONG, "state file %.100s", path);
+}
+
+/* The file that was locked may have been removed by who had it before. */
+static bool is_current(int fd, const char *name)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && stat(name, &there) == 0 &&
+           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+int axl_owner_take(const char *path, int *owner, char *err)
+{
+    char name[PATH_MAX];
+    const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int rc = lock_name(path, name, err);
+    while (!rc) {
+        int fd = io_open(AT_FDCWD, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0) return err_sys(err, fd, "open %s", name);
+        if (fcntl(fd, F_OFD_SETLK, &all) != 0) {
+            rc = errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+            io_close(&fd);
+            return rc == -EBUSY ? err_set(err, rc, "another process works on %s", path)
+                                : err_sys(err, rc, "lock %s", name);
+        }
+        if (is_current(fd, name)) {
+            *owner = fd;
+            return 0;
+        }
+        io_close(&fd);
+    }
+    return rc;
+}
+
+void axl_owner_drop(const char *path, int *owner)
+{
+    char name[PATH_MAX];
+    if (*owner >= 0 && lock_name(path, name, NULL) == 0) unlink(name);
+    io_close(owner);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Workers: each takes the next piece of the list, moves it, and takes another one. Who
+ * moves the last piece of a file collects it for the batch that gets its names together.
+ * The first error ends the work; what is whole by then still gets its name. */
+#include "src/axl_work.h"
+
+#include "common/crc32.h"
+#include "common/io.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* Bytes of complete files that wait for their names. */
+#define BATCH_BYTES ((uint64_t)64 << 20)
+
+/* Most bytes that the kernel copies at a time, when nothing limits them: between two
+ * calls the transfer may be stopped. */
+#define KERNEL_STEP ((size_t)8 << 20)
+
+typedef struct task {
+    size_t item, piece;
+} task;
+
+double axl_seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- the end, and how it comes about ---- */
+
+static bool is_over(const axl_work *w)
+{
+    return w->stop || w->rc;
+}
+
+void axl_work_fail(axl_work *w, int rc, const char *text)
+{
+    pthread_mutex_lock(&w->lock);
+    if (!w->rc) {
+        w->rc = rc;
+        snprintf(w->err, sizeof w->err, "%s", text);
+    }
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Waits until a time of CLOCK_MONOTONIC, or the end; the lock is held. */
+static void pause_until(axl_work *w, double when)
+{
+    struct timespec t = {.tv_sec = (time_t)when};
+    t.tv_nsec = (long)(1e9 * (when - (double)t.tv_sec));
+    while (!is_over(w) &&
+           pthread_cond_timedwait(&w->changed, &w->lock, &t) != ETIMEDOUT) {
+    }
+}
+
+int axl_worker_pay(axl_worker *worker, uint64_t bytes)
+{
+    axl_work *w = worker->work;
+    double cpu = axl_seconds(CLOCK_THREAD_CPUTIME_ID), now = axl_seconds(CLOCK_MONOTONIC);
+    pthread_mutex_lock(&w->lock);
+    w->bytes += bytes;
+    double wait = axl_throttle_pay(&w->throttle, now, bytes, cpu - worker->cpu);
+    worker->cpu = cpu;
+    if (wait > 0) pause_until(w, now + wait);
+    bool over = is_over(w);
+    pthread_mutex_unlock(&w->lock);
+    return over ? -ECANCELED : 0;
+}
+
+static bool is_stopped(axl_work *w)
+{
+    pthread_mutex_lock(&w->lock);
+    bool stopped = w->stop;
+    pthread_mutex_unlock(&w->lock);
+    return stopped;
+}
+
+/* ---- tasks ---- */
+
+/* The lock is held. */
+static bool take(axl_work *w, task *next)
+{
+    axl_transfer *t = w->transfer;
+    while (!is_over(w) && w->item < t->count) {
+        axl_item *item = &t->items[w->item];
+        if (item->pieces == 0) { /* in place already */
+            w->item++;
+            continue;
+        }
+        if (w->piece > 0 && !item->made) { /* whoever has the first piece makes it */
+            pthread_cond_wait(&w->changed, &w->lock);
+            continue;
+        }
+        *next = (task){w->item, w->piece};
+        if (++w->piece == item->pieces) {
+            w->item++;
+            w->piece = 0;
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool take_task(axl_work *w, task *next)
+{
+    pthread_mutex_lock(&w->lock);
+    bool taken = take(w, next);
+    pthread_mutex_unlock(&w->lock);
+    return taken;
+}
+
+uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
+                          size_t piece)
+{
+    uint64_t left = item->size - item->begin - piece * transfer->piece;
+    return left < transfer->piece ? left : transfer->piece;
+}
+
+/* Opens the temporary file; the first one makes it. */
+static int open_destination(axl_worker *worker, const task *now, int *out, char *err)
+{
+    axl_work *w = worker->work;
+    axl_item *item = &w->transfer->items[now->item];
+    if (item->made)
+        return axl_place_open(w->transfer, now->item, &worker->folder, out, err);
+    int rc = axl_place_make(w->transfer, now->item, &worker->folder, out, err);
+    if (rc) return rc;
+    pthread_mutex_lock(&w->lock);
+    item->made = true;
+    if (item->pieces > 1) pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return 0;
+}
+
+static int move_piece(axl_worker *worker, const task *now, axl_piece *piece, char *err)
+{
+    const axl_transfer *t = worker->work->transfer;
+    struct stat st;
+    piece->offset = piece->item->begin + now->piece * t->piece;
+    piece->length = axl_piece_length(t, piece->item, now->piece);
+    piece->checksum = (t->flags & AXL_CHECKSUM) != 0;
+    piece->buffer = worker->buffer;
+    piece->buffer_size = worker->buffer_size;
+    piece->kernel_step =
+        t->bandwidth > 0 || t->percent > 0 ? worker->buffer_size : KERNEL_STEP;
+    piece->worker = worker;
+    int rc = axl_open_source(piece->item->file.source, &piece->in, &st, err);
+    if (!rc) rc = axl_check_source(piece->item, piece->in, err);
+    if (!rc) rc = open_destination(worker, now, &piece->out, err);
+    if (!rc) rc = axl_piece_move(piece, err);
+    if (!rc) rc = axl_check_source(piece->item, piece->in, err);
+    io_close(&piece->in);
+    return rc;
+}
+
+/* ---- complete files ---- */
+
+static void place_batch(axl_worker *worker)
+{
+    axl_work *w = worker->work;
+    char err[AXL_ERROR_SIZE] = "";
+    int placed;
+    int rc = axl_place_batch(w->transfer, &worker->batch, &placed, err);
+    worker->batch_bytes = 0;
+    pthread_mutex_lock(&w->lock);
+    for (int k = 0; k < placed; k++)
+        w->transfer->items[worker->batch.items[k]].file.done = 1;
+    w->files_done += (size_t)placed;
+    pthread_mutex_unlock(&w->lock);
+    if (rc) axl_work_fail(w, rc, err);
+}
+
+static void add_to_batch(axl_worker *worker, size_t i, int *out)
+{
+    axl_batch *batch = &worker->batch;
+    batch->items[batch->count] = i;
+    batch->fds[batch->count++] = *out;
+    *out = -1;
+    worker->batch_bytes += worker->work->transfer->items[i].size;
+    if (batch->count == AXL_BATCH || worker->batch_bytes >= BATCH_BYTES)
+        place_batch(worker);
+}
+
+/* One piece less; whether the file is complete. */
+static bool finish_piece(axl_work *w, const task *now, uint32_t crc)
+{
+    axl_item *item = &w->transfer->items[now->item];
+    pthread_mutex_lock(&w->lock);
+    item->crcs[now->piece] = crc;
+    item->moved[now->piece] = 1;
+    bool complete = --item->left == 0;
+    if (complete) item->file.size = axl_copied(w->transfer, item, &item->file.crc);
+    pthread_mutex_unlock(&w->lock);
+    return complete;
+}
+
+static void do_task(axl_worker *worker, const task *now)
+{
+    axl_work *w = worker->work;
+    char err[AXL_ERROR_SIZE] = "";
+    axl_piece piece = {.item = &w->transfer->items[now->item], .in = -1, .out = -1};
+    int rc = move_piece(worker, now, &piece, err);
+    if (!rc && finish_piece(w, now, piece.crc))
+        add_to_batch(worker, now->item, &piece.out);
+    io_close(&piece.out);
+    if (rc && rc != -ECANCELED) axl_work_fail(w, rc, err);
+    if (!rc) axl_save_sometimes(worker);
+}
+
+/* ---- workers ---- */
+
+/* So small that ten go through in a second, whatever the limit. */
+static size_t buffer_size(const axl_transfer *t)
+{
+    size_t size = t->buffer;
+    if (t->bandwidth > 0 && t->bandwidth / 10 < (double)size)
+        size = (size_t)(t->bandwidth / 10);
+    return size < 4096 ? 4096 : size;
+}
+
+static void *work(void *arg)
+{
+    axl_work *w = arg;
+    task next;
+    axl_worker worker = {.work = w, .buffer_size = buffer_size(w->transfer)};
+    worker.cpu = axl_seconds(CLOCK_THREAD_CPUTIME_ID);
+    worker.buffer = malloc(worker.buffer_size);
+    if (!worker.buffer)
+        axl_work_fail(w, -ENOMEM, "buffer of a transfer: Cannot allocate memory");
+    while (take_task(w, &next))
+        do_task(&worker, &next);
+    if (worker.batch.count && !is_stopped(w)) place_batch(&worker);
+    for (int k = 0; k < worker.batch.count; k++)
+        io_close(&worker.batch.fds[k]);
+    axl_folder_done(&worker.folder);
+    free(worker.buffer);
+    pthread_mutex_lock(&w->lock);
+    w->running--;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static int prepare_item(axl_work *w, axl_item *item)
+{
+    uint64_t left = item->size - item->begin;
+    item->pieces = item->left = 0;
+    w->bytes += item->file.done ? item->size : item->begin;
+    if (item->file.done) {
+        w->files_done++;
+        return 0;
+    }
+    item->pieces = left ? (size_t)((left - 1) / w->transfer->piece + 1) : 1;
+    item->left = item->pieces;
+    item->crcs = calloc(item->pieces, sizeof *item->crcs);
+    item->moved = calloc(item->pieces, 1);
+    return item->crcs && item->moved ? 0 : -ENOMEM;
+}
+
+static axl_work *work_new(axl_transfer *t)
+{
+    pthread_condattr_t attributes;
+    axl_work *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    w->transfer = t;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    w->command = AXL_COMMAND_RUN;
+    w->next_save = axl_seconds(CLOCK_MONOTONIC) + t->interval;
+    axl_throttle_begin(&w->throttle, t->bandwidth, t->percent,
+                       axl_seconds(CLOCK_MONOTONIC));
+    return w;
+}
+
+static void work_free(axl_work *w)
+{
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->changed);
+    free(w->threads);
+    free(w);
+}
+
+/* What is not in place is removed, unless somebody may go on with it. */
+static void clean_up(axl_transfer *t, bool keep)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        axl_item *item = &t->items[i];
+        if (item->made && !item->file.done && !keep) axl_place_remove(t, i);
+        free(item->crcs);
+        free(item->moved);
+        item->crcs = NULL;
+        item->moved = NULL;
+    }
+}
+
+/* That it was stopped is no result: it may go on. */
+static void save_result(axl_work *w, axl_news *news)
+{
+    axl_news told = *news;
+    told.follows = w->transfer->obeys;
+    if (!w->rc) told.result = 0;
+    int rc = axl_save(w, &told, told.error);
+    if (!rc || news->result) return;
+    *news = told;
+    news->result = rc;
+}
+
+/* No worker runs any more. */
+static void conclude(axl_transfer *t)
+{
+    axl_work *w = t->work;
+    for (int i = 0; i < w->started; i++)
+        pthread_join(w->threads[i], NULL);
+    axl_news news = {.done = w->files_done == t->count && !w->rc, .result = w->rc};
+    if (!news.result && !news.done) news.result = -ECANCELED;
+    snprintf(news.error, sizeof news.error, "%s",
+             w->rc ? w->err : "the transfer was cancelled");
+    if (t->state_path && !w->cancelled) save_result(w, &news);
+    clean_up(t, t->state_path && !w->cancelled);
+    t->bytes_done = w->bytes;
+    t->files_done = w->files_done;
+    axl_transfer_finish(t, news.result, news.error);
+    work_free(w);
+    t->work = NULL;
+}
+
+/* Signals are for the threads of the application. */
+static int start_threads(axl_work *w, int threads)
+{
+    sigset_t all, before;
+    int rc = 0;
+    w->threads = calloc((size_t)threads, sizeof *w->threads);
+    if (!w->threads) return -ENOMEM;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    w->running = threads;
+    while (w->started < threads && rc == 0) {
+        rc = pthread_create(&w->threads[w->started], NULL, work, w);
+        w->started += rc == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_lock(&w->lock);
+    w->running -= threads - w->started;
+    pthread_mutex_unlock(&w->lock);
+    return w->started ? 0 : -rc; /* some are enough */
+}
+
+int axl_work_start(axl_transfer *transfer, int threads, char *err)
+{
+    int rc = (transfer->work = work_new(transfer)) ? 0 : -ENOMEM;
+    for (size_t i = 0; i < transfer->count && !rc; i++)
+        rc = prepare_item(transfer->work, &transfer->items[i]);
+    if (!rc && transfer->state_path)
+        rc = axl_save(transfer->work,
+                      &(axl_news){.fresh = !transfer->obeys,
+                                  .follows = transfer->obeys,
+                                  .running = true},
+                      err);
+    if (!rc && threads > 0) rc = start_threads(transfer->work, threads);
+    if (rc) {
+        if (transfer->work) work_free(transfer->work);
+        transfer->work = NULL;
+        return err_sys(err, rc, "start a transfer of %zu files", transfer->count);
+    }
+    if (threads == 0) {
+        transfer->work->running = 1;
+        work(transfer->work);
+        conclude(transfer);
+    }
+    return 0;
+}
+
+int axl_work_test(axl_transfer *transfer)
+{
+    axl_work *w = transfer->work;
+    pthread_mutex_lock(&w->lock);
+    bool running = w->running > 0;
+    pthread_mutex_unlock(&w->lock);
+    if (running) return AXL_RUNNING;
+    conclude(transfer);
+    return 0;
+}
+
+void axl_work_wait(axl_transfer *transfer)
+{
+    axl_work *w = transfer->work;
+    pthread_mutex_lock(&w->lock);
+    while (w->running > 0)
+        pthread_cond_wait(&w->changed, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+    conclude(transfer);
+}
+
+void axl_work_stop(axl_transfer *transfer, bool for_good)
+{
+    axl_work *w = transfer->work;
+    pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    w->cancelled = for_good;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    axl_work_wait(transfer);
+}
+
+void axl_work_look(const axl_transfer *transfer, size_t i, axl_file *file,
+                   axl_progress *progress)
+{
+    axl_work *w = transfer->work;
+    pthread_mutex_lock(&w->lock);
+    if (file) *file = transfer->items[i].file;
+    if (progress) {
+        progress->files_done = w->files_done;
+        progress->bytes_done = w->bytes;
+    }
+    pthread_mutex_unlock(&w->lock);
+}

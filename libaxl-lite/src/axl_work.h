@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef AXL_WORK_H
+#define AXL_WORK_H
+
+/* What workers share (axl_work.c), and who writes down what they did (axl_save.c). */
+
+#include "src/axl_private.h"
+
+struct axl_work {
+    axl_transfer *transfer;
+    pthread_mutex_t lock; /* for all below, and for the items of the transfer */
+    pthread_cond_t changed;
+    pthread_t *threads;
+    int started, running; /* workers; running ones */
+    size_t item, piece;   /* that are taken next */
+    bool stop, cancelled; /* ... for good: nothing is kept */
+    int rc;               /* the first error ... */
+    char err[AXL_ERROR_SIZE];
+    axl_throttle throttle;
+    bool saving;      /* somebody writes the state file */
+    double next_save; /* when it is to be written again */
+    axl_command command;
+    uint64_t bytes;    /* copied */
+    size_t files_done; /* with their names */
+};
+
+struct axl_worker {
+    axl_work *work;
+    axl_folder folder;
+    axl_batch batch;
+    uint64_t batch_bytes;
+    char *buffer;
+    size_t buffer_size;
+    double cpu; /* seconds of this thread that were paid for */
+};
+
+/* The time of a clock, in seconds. */
+double axl_seconds(clockid_t clock);
+
+/* The first error counts, and ends the work. */
+void axl_work_fail(axl_work *work, int rc, const char *text);
+
+uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
+                          size_t piece);
+
+/* ---- axl_save.c ---- */
+
+/* The bytes of a file that are copied, from its start on without a gap, and their
+ * checksum. */
+uint64_t axl_copied(const axl_transfer *transfer, const axl_item *item, uint32_t *crc);
+
+/* Writes the state file, with the news. */
+int axl_save(axl_work *work, const axl_news *news, char *err);
+
+/* The same, by a worker, when the last time was long enough ago; what was copied so far
+ * is synced before. Obeys commands that stand in the file. */
+void axl_save_sometimes(axl_worker *worker);
+
+#endif

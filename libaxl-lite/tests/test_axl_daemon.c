@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Transfers by the process scr_transfer: it outlives the program that dispatched them,
+ * and when it dies itself, another one goes on. */
+#include "scratch.h"
+
+#include <axl/axl.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { FILES = 20 };
+
+static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+
+static const char *state_of(const scratch *s)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/transfer", s->folder);
+    return path;
+}
+
+static void names(const scratch *s, int i, char source[160], char destination[160])
+{
+    snprintf(source, 160, "%s/in%d", s->folder, i);
+    snprintf(destination, 160, "%s/out/%d", s->folder, i);
+}
+
+static size_t size_of(int i)
+{
+    return 1000 * (size_t)i;
+}
+
+static axl_transfer *create(const scratch *s, double bandwidth)
+{
+    axl_transfer *t = NULL;
+    char source[160], destination[160], err[AXL_ERROR_SIZE] = "";
+    const axl_options options = {.flags = AXL_CHECKSUM,
+                                 .state = state_of(s),
+                                 .daemon = program,
+                                 .workers = 2,
+                                 .bandwidth = bandwidth};
+    assert_int_equal(axl_create("daemon", &options, &t, err), 0);
+    for (int i = 0; i < FILES; i++) {
+        unsigned char *bytes = scratch_bytes(size_of(i));
+        names(s, i, source, destination);
+        scratch_write(source, bytes, size_of(i));
+        assert_int_equal(axl_add(t, source, destination, NULL), 0);
+        free(bytes);
+    }
+    return t;
+}
+
+static void expect_all(const scratch *s)
+{
+    char source[160], destination[160];
+    for (int i = 0; i < FILES; i++) {
+        unsigned char *bytes = scratch_bytes(size_of(i));
+        names(s, i, source, destination);
+        scratch_expect(destination, bytes, size_of(i));
+        free(bytes);
+    }
+    assert_int_equal(scratch_left(s), FILES);
+}
+
+/* The process ends soon after: nothing of it may stay. */
+static void expect_no_state(const scratch *s)
+{
+    char lock[160];
+    snprintf(lock, sizeof lock, "%s.lock", state_of(s));
+    for (int i = 0; i < 500 && access(lock, F_OK) == 0; i++)
+        usleep(10000);
+    assert_int_equal(access(lock, F_OK), -1);
+    assert_int_equal(access(state_of(s), F_OK), -1);
+}
+
+static void all_files_arrive(void **state)
+{
+    scratch *s = *state;
+    axl_progress p;
+    axl_file file;
+    axl_transfer *t = create(s, 0);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    assert_int_equal(axl_progress_get(t, &p), 0);
+    assert_true(p.files_done == FILES && p.bytes_done == p.bytes);
+    for (size_t i = 0; i < FILES; i++) {
+        uint32_t crc;
+        assert_int_equal(axl_get(t, i, &file), 0);
+        assert_int_equal(file.done, 1);
+        assert_int_equal(axl_checksum(file.destination, NULL, &crc, NULL), 0);
+        assert_int_equal(file.crc, crc);
+    }
+    axl_free(t);
+    expect_all(s);
+    expect_no_state(s);
+}
+
+static void it_outlives_the_program(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        axl_transfer *t = create(s, 400000);
+        _exit(axl_dispatch(t, NULL) != 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    char source[160], destination[160];
+    names(s, FILES - 1, source, destination);
+    for (int i = 0; i < 1000 && access(destination, F_OK) != 0; i++)
+        usleep(10000);
+    /* the next program finds out what became of it */
+    axl_transfer *t = NULL;
+    for (int i = 0; i < 500; i++) { /* as long as the process is about to end: -EBUSY */
+        int rc = axl_resume(state_of(s), "sync", &t, err);
+        if (!rc) rc = axl_dispatch(t, err);
+        if (rc != -EBUSY) break;
+        t = axl_free(t);
+        usleep(10000);
+    }
+    assert_int_equal(axl_wait(t, err), 0);
+    axl_free(t);
+    expect_all(s);
+    expect_no_state(s);
+}
+
+/* Whether a process is scr_transfer with this state file. */
+static int attends(const char *pid, const scratch *s)
+{
+    char path[300], line[4096];
+    snprintf(path, sizeof path, "/proc/%s/cmdline", pid);
+    int fd = open(path, O_RDONLY), found = 0;
+    ssize_t size = read(fd, line, sizeof line - 1);
+    if (fd >= 0) close(fd);
+    if (size <= 0) return 0;
+    line[size] = 0;
+    for (char *word = line; word < line + size; word += strlen(word) + 1)
+        found += strcmp(word, state_of(s)) == 0;
+    return found && strncmp(line, "scr_transfer", 12) == 0;
+}
+
+static pid_t find_process(const scratch *s)
+{
+    pid_t found = 0;
+    DIR *dir = opendir("/proc");
+    for (struct dirent *e; (e = readdir(dir));)
+        if (atoi(e->d_name) > 0 && attends(e->d_name, s)) found = atoi(e->d_name);
+    closedir(dir);
+    return found;
+}
+
+static void one_that_is_killed_is_followed(void **state)
+{
+    scratch *s = *state;
+    axl_transfer *t = create(s, 100000);
+    pid_t process;
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    do
+        process = find_process(s);
+    while (!process && axl_test(t, NULL) == AXL_RUNNING);
+    usleep(300000);
+    assert_true(process > 0);
+    assert_int_equal(kill(process, SIGKILL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    axl_free(t);
+    expect_all(s);
+    expect_no_state(s);
+}
+
+static void cancelled(void **state)
+{
+    scratch *s = *state;
+    axl_transfer *t = create(s, 50000);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_test(t, NULL), AXL_RUNNING);
+    assert_int_equal(axl_cancel(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), -ECANCELED);
+    axl_free(t);
+    assert_true(scratch_left(s) < FILES);
+    char folder[128];
+    snprintf(folder, sizeof folder, "%s/out", s->folder);
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        assert_null(strstr(e->d_name, ".tmp"));
+    if (dir) closedir(dir);
+    expect_no_state(s);
+}
+
+static void what_goes_wrong_is_told(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "", taken[160];
+    axl_transfer *t = create(s, 0);
+    assert_int_equal(axl_add(t, s->source, s->folder, NULL), 0); /* a folder */
+    scratch_write(s->source, "abc", 3);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_wait(t, err), -EISDIR);
+    assert_non_null(strstr(err, s->folder));
+    assert_int_equal(axl_cancel(t, NULL), 0);
+    axl_free(t);
+    expect_no_state(s);
+
+    snprintf(taken, sizeof taken, "%s/no/program", s->folder);
+    const axl_options missing = {.state = state_of(s), .daemon = taken};
+    assert_int_equal(axl_create("daemon", &missing, &t, NULL), 0);
+    assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+    assert_int_equal(axl_dispatch(t, err), -ENOENT);
+    assert_non_null(strstr(err, taken));
+    assert_int_equal(axl_wait(t, NULL), -ENOENT);
+    axl_cancel(t, NULL);
+    axl_free(t);
+    assert_int_equal(axl_create("daemon", NULL, &t, err), -EINVAL);
+    assert_non_null(strstr(err, "state file"));
+}
+
+int main(void)
+{
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
+    if (length < 0) return 1;
+    program[length] = 0;
+    strcpy(strrchr(program, '/'), "/scr_transfer");
+#define WITH_FOLDER(test)                                                                \
+    cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(all_files_arrive),
+        WITH_FOLDER(it_outlives_the_program),
+        WITH_FOLDER(one_that_is_killed_is_followed),
+        WITH_FOLDER(cancelled),
+        WITH_FOLDER(what_goes_wrong_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A transfer with a state file that is killed at any system call, and one in which any
+ * system call fails: no destination has ever wrong bytes, and axl_resume brings the rest,
+ * without copying again what is in place. */
+#include "nth_syscall.h"
+#include "scratch.h"
+#include "src/axl_private.h"
+
+#include <sys/mman.h>
+#include <zlib.h>
+
+enum { FILES = 4, PIECE = 65536, BUFFER = 32768 };
+
+/* A sanitizer takes too long for every call. */
+enum { STEP = NTH_SANITIZED ? 7 : 1 };
+
+static const size_t sizes[FILES] = {1000, 4 * PIECE + 777, 0, PIECE};
+
+static scratch *s;
+static nth_result result;
+static char state_path[128];
+static struct told {
+    int rc;
+    char err[AXL_ERROR_SIZE];
+} * told;
+
+static void name_files(int i, char source[160], char destination[160])
+{
+    snprintf(source, 160, "%s/in%d", s->folder, i);
+    snprintf(destination, 160, "%s/out/%d/file%d", s->folder, i / 2, i);
+}
+
+static unsigned char *bytes_of(int i)
+{
+    unsigned char *bytes = scratch_bytes(sizes[i]);
+    for (size_t k = 0; k < sizes[i]; k++)
+        bytes[k] = (unsigned char)(bytes[k] + i);
+    return bytes;
+}
+
+/* Sources are there; nothing else. */
+static void prepare(void)
+{
+    char source[160], destination[160];
+    nftw(s->folder, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(mkdir(s->folder, 0700), 0);
+    for (int i = 0; i < FILES; i++) {
+        unsigned char *bytes = bytes_of(i);
+        name_files(i, source, destination);
+        scratch_write(source, bytes, sizes[i]);
+        free(bytes);
+    }
+}
+
+/* Small pieces, and the state file after each of them. */
+static void tune(axl_transfer *t)
+{
+    t->piece = PIECE;
+    t->buffer = BUFFER;
+    t->interval = 0;
+}
+
+static int finish(axl_transfer *t, int rc)
+{
+    if (!rc) {
+        tune(t);
+        rc = axl_dispatch(t, told->err);
+    }
+    if (!rc) rc = axl_wait(t, told->err);
+    axl_free(t);
+    return told->rc = rc;
+}
+
+static int transfer(void *arg)
+{
+    char source[160], destination[160];
+    axl_transfer *t = NULL;
+    const axl_options options = {.flags = AXL_CHECKSUM, .state = state_path};
+    int rc = axl_create("sync", &options, &t, told->err);
+    for (int i = 0; i < FILES && !rc; i++) {
+        name_files(i, source, destination);
+        rc = axl_add(t, source, destination, told->err);
+    }
+    finish(t, rc);
+    return 0;
+}
+
+static int resume(void)
+{
+    axl_transfer *t = NULL;
+    told->err[0] = 0;
+    int rc = axl_resume(state_path, "sync", &t, told->err);
+    return finish(t, rc);
+}
+
+static void try(nth_fault fault)
+{
+    prepare();
+    memset(told, 0, sizeof *told);
+    int rc = nth_run(transfer, NULL, nth_at, &fault, &result);
+    if (rc) {
+        print_message("the kernel refuses seccomp notifications: %s\n", strerror(rc));
+        skip();
+    }
+}
+
+#define WRONG(...) (print_error(__VA_ARGS__), ++wrong)
+
+/* What is in place: inode numbers, 0 where nothing is. Whatever is there has the right
+ * bytes. */
+static int look(ino_t inodes[FILES])
+{
+    char source[160], destination[160];
+    int wrong = 0;
+    for (int i = 0; i < FILES; i++) {
+        struct stat st;
+        name_files(i, source, destination);
+        inodes[i] = 0;
+        if (stat(destination, &st) != 0) continue;
+        unsigned char *expected = bytes_of(i), *got = malloc(sizes[i] + 1);
+        int fd = open(destination, O_RDONLY);
+        inodes[i] = st.st_ino;
+        if (read(fd, got, sizes[i] + 1) != (ssize_t)sizes[i] ||
+            memcmp(got, expected, sizes[i]) != 0)
+            WRONG("file %d has wrong bytes\n", i);
+        close(fd);
+        free(expected);
+        free(got);
+    }
+    return wrong;
+}
+
+static int count_temporary(void)
+{
+    char folder[160];
+    int count = 0;
+    for (int k = 0; k < 2; k++) {
+        snprintf(folder, sizeof folder, "%s/out/%d", s->folder, k);
+        DIR *dir = opendir(folder);
+        for (struct dirent *e; dir && (e = readdir(dir));)
+            count += strstr(e->d_name, ".tmp") != NULL;
+        if (dir) closedir(dir);
+    }
+    return count;
+}
+
+/* After the first process: what is there is right, and the rest comes by resuming, or, as
+ * long as there is no state file, by beginning anew. */
+static int check_rest(unsigned at)
+{
+    ino_t before[FILES], after[FILES];
+    int wrong = look(before), state = access(state_path, F_OK) == 0;
+    int done = told->rc == 0 && nth_returned(&result) == 0;
+    if (!done && state && resume() == -ENODATA) state = 0;
+    if (!done && !state) {
+        told->err[0] = 0;
+        transfer(NULL);
+    }
+    if (told->rc) return WRONG("after call %u: %s\n", at, told->err);
+    wrong += look(after);
+    for (int i = 0; i < FILES; i++) {
+        if (!after[i]) WRONG("after call %u file %d is missing\n", at, i);
+        if (state && before[i] && before[i] != after[i])
+            WRONG("after call %u file %d was copied again\n", at, i);
+    }
+    if (count_temporary() > !state)
+        WRONG("after call %u %d temporary files stay\n", at, count_temporary());
+    if (access(state_path, F_OK) == 0) WRONG("after call %u the state file stays\n", at);
+    return wrong;
+}
+
+static void killed_at_any_call(void **state)
+{
+    int wrong = 0;
+    nth_fault fault = {1, NTH_KILL};
+    for (; fault.at <= NTH_CALLS; fault.at += STEP) {
+        try(fault);
+        if (result.count < fault.at) break;
+        assert_true(nth_was_killed(&result));
+        wrong += check_rest(fault.at);
+    }
+    print_message("killed at system calls 1 to %u, step %d\n", fault.at - 1, STEP);
+    assert_int_equal(told->rc, 0);
+    assert_true(fault.at > 100);
+    assert_int_equal(wrong, 0);
+}
+
+static void any_call_fails(void **state)
+{
+    static const int errors[] = {EIO, ENOSPC, EDQUOT};
+    int wrong = 0;
+    for (size_t e = 0; e < sizeof errors / sizeof *errors; e++) {
+        nth_fault fault = {1, errors[e]};
+        unsigned failed = 0, points = 0;
+        for (; fault.at <= NTH_CALLS; fault.at += STEP) {
+            try(fault);
+            if (result.count < fault.at) break;
+            const nth_call *call = &result.calls[fault.at - 1];
+            if (call->answer == NTH_GO) continue; /* of a sanitizer's memory */
+            if (nth_returned(&result) != 0) WRONG("dead after call %u\n", fault.at);
+            if ((told->rc == 0) != (told->err[0] == 0))
+                WRONG("%d with text '%s'\n", told->rc, told->err);
+            failed += told->rc != 0;
+            points++;
+            if (nth_is(call, "unlink")) continue; /* what cannot be removed stays */
+            wrong += check_rest(fault.at);
+        }
+        print_message("%s at each of %u system calls: %u transfers failed\n",
+                      strerror(errors[e]), points, failed);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static int begin(void **state)
+{
+    void *made;
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                -1, 0);
+    if (told == MAP_FAILED || scratch_make(&made) != 0) return -1;
+    s = made;
+    snprintf(state_path, sizeof state_path, "%s/state.scrinfo", s->folder);
+    return 0;
+}
+
+static int end(void **state)
+{
+    void *made = s;
+    munmap(told, sizeof *told);
+    return scratch_remove(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(killed_at_any_call),
+                                       cmocka_unit_test(any_call_fails)};
+    return cmocka_run_group_tests(tests, begin, end);
+}
