@@ -173,28 +173,18 @@ static int result_of(const axl_transfer *transfer, char *err)
     return transfer->result ? err_set(err, transfer->result, "%s", transfer->error) : 0;
 }
 
-/* What the source is now: it must be that when it is read. */
-static int look_at_source(axl_item *item, char *err)
-{
-    struct stat st;
-    int fd, rc = axl_open_source(item->file.source, &fd, &st, err);
-    if (rc) return rc;
-    io_close(&fd);
-    item->size = (uint64_t)st.st_size;
-    item->mode = st.st_mode;
-    item->atime = st.st_atim;
-    item->mtime = st.st_mtim;
-    return 0;
-}
-
+/* A process that takes up what another one left looks for itself. */
 static int look_at_files(axl_transfer *transfer, char *err)
 {
     axl_folder folder = {0};
+    bool unchanged, elsewhere = transfer->resumed && transfer->method->remote;
     int rc = 0;
     transfer->bytes = 0;
     for (size_t i = 0; i < transfer->count && !rc; i++) {
-        rc = transfer->resumed ? axl_look_again(transfer, i, &folder, err)
-                               : look_at_source(&transfer->items[i], err);
+        if (transfer->resumed && !elsewhere)
+            rc = axl_look_again(transfer, i, &folder, err);
+        else if (!elsewhere)
+            rc = axl_look_at_source(&transfer->items[i], &unchanged, err);
         transfer->bytes += transfer->items[i].size;
     }
     axl_folder_done(&folder);
@@ -204,8 +194,11 @@ static int look_at_files(axl_transfer *transfer, char *err)
 static int start(axl_transfer *transfer, char *err)
 {
     int rc = 0;
-    if (transfer->state_path && transfer->owner < 0 && !transfer->method->remote)
-        rc = axl_owner_take(transfer->state_path, &transfer->owner, err);
+    if (!transfer->method->remote) {
+        if (transfer->state_path && transfer->owner < 0)
+            rc = axl_owner_take(transfer->state_path, &transfer->owner, err);
+        transfer->ours = rc == 0;
+    }
     if (!rc) rc = look_at_files(transfer, err);
     if (!rc && !transfer->id && (rc = replace_draw(&transfer->id)) != 0)
         err_sys(err, rc, "random names");
@@ -245,7 +238,8 @@ int axl_wait(axl_transfer *transfer, char *err)
 /* The state file is of no use any more. */
 static void forget(axl_transfer *transfer)
 {
-    if (transfer->state_path && !transfer->obeys) unlink(transfer->state_path);
+    if (transfer->state_path && transfer->ours && !transfer->obeys)
+        unlink(transfer->state_path);
 }
 
 int axl_cancel(axl_transfer *transfer, char *err)
@@ -254,7 +248,7 @@ int axl_cancel(axl_transfer *transfer, char *err)
         return err_set(err, -EINVAL, "the transfer was not dispatched");
     if (transfer->state == AXL_STARTED)
         transfer->method->stop(transfer, true);
-    else if (transfer->result && transfer->state_path)
+    else if (transfer->result && transfer->state_path && transfer->ours)
         for (size_t i = 0; i < transfer->count; i++)
             if (!transfer->items[i].file.done) axl_place_remove(transfer, i);
     forget(transfer);

@@ -134,6 +134,7 @@ static int write_list(axl_transfer *t, char *err)
 static int daemon_start(axl_transfer *transfer, char *err)
 {
     int rc = check_idle(transfer, err);
+    transfer->ours = rc == 0;
     if (!rc) rc = write_list(transfer, err);
     if (!rc && !is_attended(transfer)) rc = start_process(transfer, err);
     transfer->starts = 1;

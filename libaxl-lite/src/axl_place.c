@@ -34,13 +34,32 @@ int axl_open_source(const char *path, int *fd, struct stat *st, char *err)
     return 0;
 }
 
+static bool is_unchanged(const axl_item *item, const struct stat *st)
+{
+    return (uint64_t)st->st_size == item->size &&
+           st->st_mtim.tv_sec == item->mtime.tv_sec &&
+           st->st_mtim.tv_nsec == item->mtime.tv_nsec;
+}
+
+int axl_look_at_source(axl_item *item, bool *unchanged, char *err)
+{
+    struct stat st;
+    int fd, rc = axl_open_source(item->file.source, &fd, &st, err);
+    if (rc) return rc;
+    io_close(&fd);
+    *unchanged = is_unchanged(item, &st);
+    item->size = (uint64_t)st.st_size;
+    item->mode = st.st_mode;
+    item->atime = st.st_atim;
+    item->mtime = st.st_mtim;
+    return 0;
+}
+
 int axl_check_source(const axl_item *item, int fd, char *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", item->file.source);
-    if ((uint64_t)st.st_size == item->size && st.st_mtim.tv_sec == item->mtime.tv_sec &&
-        st.st_mtim.tv_nsec == item->mtime.tv_nsec)
-        return 0;
+    if (is_unchanged(item, &st)) return 0;
     return err_set(err, -ESTALE, "%s changed while it was read", item->file.source);
 }
 

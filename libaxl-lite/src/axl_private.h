@@ -67,6 +67,7 @@ struct axl_transfer {
     double bandwidth, percent;
     char *state_path;  /* of the state file; NULL: none */
     int owner;         /* its lock; -1: we do not have it */
+    bool ours;         /* state file and temporary files are those of this transfer */
     bool resumed;      /* an earlier process may have left temporary files */
     bool obeys;        /* the one that dispatches was told so by the state file */
     char *daemon_path; /* of scr_transfer; NULL: in $PATH */
@@ -249,6 +250,10 @@ int axl_piece_move(axl_piece *piece, char *err);
 
 /* Opens a file to be copied: a regular file, no link. *st tells of it. */
 int axl_open_source(const char *path, int *fd, struct stat *st, char *err);
+
+/* Takes down what the source is now: it must be that when it is read. *unchanged: it is
+ * what was taken down before. */
+int axl_look_at_source(axl_item *item, bool *unchanged, char *err);
 
 /* -ESTALE unless the open source is what it was when it was dispatched. */
 int axl_check_source(const axl_item *item, int fd, char *err);

@@ -95,29 +95,13 @@ static void find_destination(axl_item *item)
     io_close(&fd);
 }
 
-static int look_at_source(axl_item *item, bool *same, char *err)
-{
-    struct stat st;
-    int fd, rc = axl_open_source(item->file.source, &fd, &st, err);
-    if (rc) return rc;
-    io_close(&fd);
-    *same = (uint64_t)st.st_size == item->size &&
-            st.st_mtim.tv_sec == item->mtime.tv_sec &&
-            st.st_mtim.tv_nsec == item->mtime.tv_nsec;
-    item->size = (uint64_t)st.st_size;
-    item->mode = st.st_mode;
-    item->atime = st.st_atim;
-    item->mtime = st.st_mtim;
-    return 0;
-}
-
 int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
 {
     bool same;
     uint64_t size;
     axl_item *item = &transfer->items[i];
     if (item->file.done) return 0;
-    int rc = look_at_source(item, &same, err);
+    int rc = axl_look_at_source(item, &same, err);
     if (rc) return rc;
     bool left = axl_place_find(transfer, i, folder, &size);
     item->made = left && same && size == item->size && item->begin > 0;

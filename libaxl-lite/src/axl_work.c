@@ -73,12 +73,12 @@ int axl_worker_pay(axl_worker *worker, uint64_t bytes)
     return over ? -ECANCELED : 0;
 }
 
-static bool is_stopped(axl_work *w)
+static bool is_cancelled(axl_work *w)
 {
     pthread_mutex_lock(&w->lock);
-    bool stopped = w->stop;
+    bool cancelled = w->cancelled;
     pthread_mutex_unlock(&w->lock);
-    return stopped;
+    return cancelled;
 }
 
 /* ---- tasks ---- */
@@ -235,7 +235,7 @@ static void *work(void *arg)
         axl_work_fail(w, -ENOMEM, "buffer of a transfer: Cannot allocate memory");
     while (take_task(w, &next))
         do_task(&worker, &next);
-    if (worker.batch.count && !is_stopped(w)) place_batch(&worker);
+    if (worker.batch.count && !is_cancelled(w)) place_batch(&worker);
     for (int k = 0; k < worker.batch.count; k++)
         io_close(&worker.batch.fds[k]);
     axl_folder_done(&worker.folder);

@@ -211,6 +211,108 @@ static void any_call_fails(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* A transfer that takes seconds, with small pieces. */
+static axl_transfer *start_slow(const char *method)
+{
+    char source[160], destination[160];
+    axl_transfer *t = NULL;
+    const axl_options options = {
+        .flags = AXL_CHECKSUM, .workers = 1, .bandwidth = 2e5, .state = state_path};
+    prepare();
+    assert_int_equal(axl_create(method, &options, &t, NULL), 0);
+    tune(t);
+    for (int i = 0; i < FILES; i++) {
+        name_files(i, source, destination);
+        assert_int_equal(axl_add(t, source, destination, NULL), 0);
+    }
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    return t;
+}
+
+static void expect_all_in_place(void)
+{
+    ino_t inodes[FILES];
+    assert_int_equal(look(inodes), 0);
+    for (int i = 0; i < FILES; i++)
+        assert_true(inodes[i] != 0);
+    assert_int_equal(count_temporary(), 0);
+    assert_int_equal(access(state_path, F_OK), -1);
+}
+
+/* Who wants to work on the same state file is refused, and does no harm, not even when he
+ * cancels what he never had. */
+static void only_one_works_on_it(void **state)
+{
+    static const char *const methods[] = {"sync", "pthread", "daemon"};
+    axl_transfer *t = start_slow("pthread"), *other;
+    for (size_t m = 0; m < 3; m++) {
+        char err[AXL_ERROR_SIZE] = "";
+        assert_int_equal(axl_resume(state_path, methods[m], &other, err), 0);
+        assert_int_equal(axl_dispatch(other, err), -EBUSY);
+        assert_non_null(strstr(err, state_path));
+        assert_int_equal(axl_wait(other, NULL), -EBUSY);
+        assert_int_equal(axl_cancel(other, NULL), 0);
+        axl_free(other);
+        assert_int_equal(access(state_path, F_OK), 0);
+    }
+    assert_int_equal(axl_wait(t, NULL), 0);
+    axl_free(t);
+    expect_all_in_place();
+}
+
+/* What is freed while it runs can be resumed, and goes on where it was. */
+static void freed_and_resumed(void **state)
+{
+    axl_progress p;
+    axl_transfer *t = start_slow("pthread");
+    do
+        axl_progress_get(t, &p);
+    while (p.bytes_done < sizes[0] + 2 * PIECE);
+    axl_free(t);
+    assert_int_equal(access(state_path, F_OK), 0);
+    assert_int_equal(count_temporary(), 1);
+    assert_int_equal(axl_resume(state_path, "sync", &t, NULL), 0);
+    tune(t);
+    t->bandwidth = 0;
+    assert_int_equal(t->items[0].file.done, 1);
+    assert_true(t->items[1].begin >= PIECE && t->items[1].begin < sizes[1]);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    for (size_t i = 0; i < FILES; i++) {
+        axl_file file;
+        unsigned char *bytes = bytes_of((int)i);
+        assert_int_equal(axl_get(t, i, &file), 0);
+        assert_int_equal(file.crc, crc32_z(0, bytes, sizes[i]));
+        free(bytes);
+    }
+    axl_free(t);
+    expect_all_in_place();
+}
+
+/* What was copied of a source that is another one now is of no use. */
+static void source_that_changed_meanwhile(void **state)
+{
+    char source[160], destination[160];
+    axl_progress p;
+    axl_transfer *t = start_slow("pthread");
+    do
+        axl_progress_get(t, &p);
+    while (p.bytes_done < sizes[0] + 2 * PIECE);
+    axl_free(t);
+    name_files(1, source, destination);
+    unsigned char *bytes = bytes_of(1);
+    bytes[0] ^= 1;
+    scratch_write(source, bytes, sizes[1]);
+    assert_int_equal(axl_resume(state_path, "sync", &t, NULL), 0);
+    t->bandwidth = 0;
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    axl_free(t);
+    scratch_expect(destination, bytes, sizes[1]);
+    free(bytes);
+    assert_int_equal(count_temporary(), 0);
+}
+
 static int begin(void **state)
 {
     void *made;
@@ -231,7 +333,9 @@ static int end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(killed_at_any_call),
-                                       cmocka_unit_test(any_call_fails)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(killed_at_any_call), cmocka_unit_test(any_call_fails),
+        cmocka_unit_test(only_one_works_on_it), cmocka_unit_test(freed_and_resumed),
+        cmocka_unit_test(source_that_changed_meanwhile)};
     return cmocka_run_group_tests(tests, begin, end);
 }
