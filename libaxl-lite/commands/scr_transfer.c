@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_transfer: moves files in the background, driven by a transfer file (SCR Developer
  * Guide 1.2, section 2.22). */
+#include "common/command.h"
 #include "src/axl_private.h"
 
 #include <errno.h>
@@ -11,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GOOD = 0, BAD = 1, WRONG_USAGE = 2, ATTENDED = 3 };
+enum { ATTENDED = 3 }; /* exit code */
+
+#define ARGUMENTS "[OPTION]... FILE"
 
 /* Seconds between two looks at the file. */
 #define INTERVAL_MAX 3600.0
@@ -27,11 +30,6 @@ static volatile int stop;
 static void on_signal(int number)
 {
     stop = number;
-}
-
-static const char *self(void)
-{
-    return program_invocation_short_name;
 }
 
 /* ---- work ---- */
@@ -58,9 +56,9 @@ static int serve(const request *r)
                            .owner = -1};
     handle_signals();
     int rc = axl_serve(&service, err);
-    if (rc) fprintf(stderr, "%s: %s\n", self(), err);
+    if (rc) fprintf(stderr, "%s: %s\n", command_self(), err);
     if (rc == -EBUSY) return ATTENDED;
-    return rc ? BAD : GOOD;
+    return rc ? COMMAND_BAD : COMMAND_GOOD;
 }
 
 static int work(const request *r)
@@ -68,39 +66,19 @@ static int work(const request *r)
     if (r->background) {
         pid_t child = fork();
         if (child < 0) {
-            fprintf(stderr, "%s: fork: %s\n", self(), strerror(errno));
-            return BAD;
+            fprintf(stderr, "%s: fork: %s\n", command_self(), strerror(errno));
+            return COMMAND_BAD;
         }
-        if (child > 0) return GOOD;
+        if (child > 0) return COMMAND_GOOD;
     }
     return serve(r);
 }
 
 /* ---- arguments ---- */
 
-static int flush_output(void)
-{
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout)) return GOOD;
-    fprintf(stderr, "%s: write: %s\n", self(), strerror(errno ? errno : EIO));
-    return BAD;
-}
-
-static void usage(FILE *out)
-{
-    fprintf(out, "usage: %s [OPTION]... FILE\n", self());
-}
-
-static int wrong_usage(void)
-{
-    usage(stderr);
-    fprintf(stderr, "Try '%s --help'.\n", self());
-    return WRONG_USAGE;
-}
-
 static int help(void)
 {
-    usage(stdout);
+    command_usage(stdout, ARGUMENTS);
     printf("Attends the transfer file FILE: copies the files that are listed there when "
            "its\n"
            "COMMAND is RUN, stops when it is STOP, and ends when it is EXIT.\n"
@@ -116,14 +94,8 @@ static int help(void)
            "Exit code: 0 it was told to end, 1 FILE cannot be read or written, 2 wrong "
            "usage,\n"
            "3 another process attends FILE.\n",
-           self());
-    return flush_output();
-}
-
-static int version(void)
-{
-    printf("%s %s\n", self(), PROJECT_VERSION);
-    return flush_output();
+           command_self());
+    return command_flush();
 }
 
 static int parse_interval(const char *text, double *interval)
@@ -132,11 +104,11 @@ static int parse_interval(const char *text, double *interval)
     double value = strtod(text, &end);
     if (*end || end == text || !(value > 0 && value <= INTERVAL_MAX)) {
         fprintf(stderr, "%s: --interval takes seconds above 0, at most %g, not '%s'\n",
-                self(), INTERVAL_MAX, text);
-        return WRONG_USAGE;
+                command_self(), INTERVAL_MAX, text);
+        return COMMAND_WRONG_USAGE;
     }
     *interval = value;
-    return GOOD;
+    return COMMAND_GOOD;
 }
 
 int main(int argc, char **argv)
@@ -156,11 +128,11 @@ int main(int argc, char **argv)
         else if (c == 'h')
             return help();
         else if (c == 'V')
-            return version();
-        else if (c != 'i' || parse_interval(optarg, &r.interval) != GOOD)
-            return wrong_usage();
+            return command_version();
+        else if (c != 'i' || parse_interval(optarg, &r.interval) != COMMAND_GOOD)
+            return command_wrong_usage(ARGUMENTS);
     }
-    if (argc - optind != 1) return wrong_usage();
+    if (argc - optind != 1) return command_wrong_usage(ARGUMENTS);
     r.file = argv[optind];
     return work(&r);
 }

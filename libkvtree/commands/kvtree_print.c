@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kvtree_print: shows what is in tree files, or checks them. Also installed under the
  * name scr_print_hash_file (SCR Developer Guide 1.2, section 2.3.3). Reads only. */
+#include "common/command.h"
 #include "src/kvtree_private.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GOOD = 0, BAD = 1, WRONG_USAGE = 2 };
+#define ARGUMENTS "[OPTION]... FILE..."
 
 #define INDENT_MAX 64
 
@@ -21,19 +22,14 @@ struct request {
     int headings; /* name each file */
 };
 
-static const char *self(void)
-{
-    return program_invocation_short_name;
-}
-
 /* ---- files ---- */
 
 static int complain(const char *file, const char *text)
 {
-    fprintf(stderr, "%s: read ", self());
+    fprintf(stderr, "%s: read ", command_self());
     kvtree_fprint_key(stderr, file);
     fprintf(stderr, ": %s\n", text);
-    return BAD;
+    return COMMAND_BAD;
 }
 
 /* People have links to files, so here, unlike in kvtree_read_file, one is followed. */
@@ -45,23 +41,10 @@ static int read_one(const char *file, kvtree *tree, struct kvtree_file_facts *fa
     if (fd < 0) return complain(file, strerror(errno));
     int rc = kvtree_read_facts(fd, tree, facts, err);
     if (!is_input) close(fd);
-    return rc ? complain(file, err) : GOOD;
+    return rc ? complain(file, err) : COMMAND_GOOD;
 }
 
 /* ---- output ---- */
-
-static int write_failed(int error)
-{
-    fprintf(stderr, "%s: write: %s\n", self(), strerror(error));
-    return BAD;
-}
-
-static int flush_output(void)
-{
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout)) return GOOD;
-    return write_failed(errno ? errno : EIO);
-}
 
 static int print_facts(const char *file, const struct kvtree_file_facts *facts)
 {
@@ -72,7 +55,7 @@ static int print_facts(const char *file, const struct kvtree_file_facts *facts)
         printf("checksum 0x%08" PRIx32 "\n", facts->crc);
     else
         printf("without checksum\n");
-    return flush_output();
+    return command_flush();
 }
 
 static int print_tree(const char *file, const kvtree *tree, const struct request *request)
@@ -82,7 +65,7 @@ static int print_tree(const char *file, const kvtree *tree, const struct request
         printf(":\n");
     }
     int rc = kvtree_fprint(stdout, tree, request->form, request->indent);
-    return rc ? write_failed(-rc) : GOOD;
+    return rc ? command_write_failed(-rc) : COMMAND_GOOD;
 }
 
 static int show(const char *file, const struct request *request)
@@ -91,7 +74,7 @@ static int show(const char *file, const struct request *request)
     kvtree *tree = kvtree_new();
     if (!tree) return complain(file, strerror(ENOMEM));
     int rc = read_one(file, tree, &facts);
-    if (rc == GOOD)
+    if (rc == COMMAND_GOOD)
         rc =
             request->verify ? print_facts(file, &facts) : print_tree(file, tree, request);
     kvtree_delete(&tree);
@@ -100,29 +83,17 @@ static int show(const char *file, const struct request *request)
 
 static int show_all(char **files, const struct request *request)
 {
-    int worst = GOOD;
+    int worst = COMMAND_GOOD;
     for (; *files && !ferror(stdout); files++)
-        if (show(*files, request) != GOOD) worst = BAD;
+        if (show(*files, request) != COMMAND_GOOD) worst = COMMAND_BAD;
     return worst;
 }
 
 /* ---- arguments ---- */
 
-static void usage(FILE *out)
-{
-    fprintf(out, "usage: %s [OPTION]... FILE...\n", self());
-}
-
-static int wrong_usage(void)
-{
-    usage(stderr);
-    fprintf(stderr, "Try '%s --help'.\n", self());
-    return WRONG_USAGE;
-}
-
 static int help(void)
 {
-    usage(stdout);
+    command_usage(stdout, ARGUMENTS);
     printf(
         "Shows the trees of strings that SCR keeps in files. FILE may be - for standard\n"
         "input.\n"
@@ -139,13 +110,7 @@ static int help(void)
         "Exit code: 0 all files are good, 1 a file cannot be read or is damaged, or the\n"
         "output failed, 2 wrong usage.\n",
         INDENT_MAX);
-    return flush_output();
-}
-
-static int version(void)
-{
-    printf("%s %s\n", self(), PROJECT_VERSION);
-    return flush_output();
+    return command_flush();
 }
 
 static int parse_indent(const char *text, int *indent)
@@ -154,11 +119,12 @@ static int parse_indent(const char *text, int *indent)
     errno = 0;
     long value = strtol(text, &end, 10);
     if (errno || *end || end == text || value < 1 || value > INDENT_MAX) {
-        fprintf(stderr, "%s: --indent takes a number from 1 to %d\n", self(), INDENT_MAX);
-        return WRONG_USAGE;
+        fprintf(stderr, "%s: --indent takes a number from 1 to %d\n", command_self(),
+                INDENT_MAX);
+        return COMMAND_WRONG_USAGE;
     }
     *indent = (int)value;
-    return GOOD;
+    return COMMAND_GOOD;
 }
 
 int main(int argc, char **argv)
@@ -183,11 +149,11 @@ int main(int argc, char **argv)
         else if (c == 'h')
             return help();
         else if (c == 'V')
-            return version();
-        else if (c != 'i' || parse_indent(optarg, &request.indent) != GOOD)
-            return wrong_usage();
+            return command_version();
+        else if (c != 'i' || parse_indent(optarg, &request.indent) != COMMAND_GOOD)
+            return command_wrong_usage(ARGUMENTS);
     }
-    if (optind == argc) return wrong_usage();
+    if (optind == argc) return command_wrong_usage(ARGUMENTS);
     request.headings = argc - optind > 1 && request.form != KVTREE_FORM_JSON;
     return show_all(argv + optind, &request);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* redset_rebuild: rebuilds what was lost of redundancy sets, in a folder that holds what
  * was salvaged of all processes; or only looks. */
+#include "common/command.h"
 #include <redset/redset.h>
 
 #include <errno.h>
@@ -12,7 +13,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { GOOD = 0, BAD = 1, WRONG_USAGE = 2, CAN_BE_REBUILT = 3 };
+enum { CAN_BE_REBUILT = 3 }; /* exit code */
+
+#define ARGUMENTS "[OPTION]... FOLDER"
 
 typedef struct request {
     const char *folder, *redundancy;
@@ -20,20 +23,7 @@ typedef struct request {
     int verify, quiet;
 } request;
 
-static const char *self(void)
-{
-    return program_invocation_short_name;
-}
-
 /* ---- output ---- */
-
-static int flush_output(void)
-{
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout)) return GOOD;
-    fprintf(stderr, "%s: write: %s\n", self(), strerror(errno ? errno : EIO));
-    return BAD;
-}
 
 static void print_member(const redset_found_member *member)
 {
@@ -89,29 +79,18 @@ static int work(const request *r)
     for (int i = 0; found && i < found->count && !r->quiet; i++)
         print_set(&found->sets[i], rc == REDSET_UNRECOVERABLE);
     redset_found_free(found);
-    int flushed = flush_output();
-    if (rc) fprintf(stderr, "%s: %s: %s\n", self(), r->folder, err);
-    if (rc == REDSET_RECOVERABLE) return flushed == GOOD ? CAN_BE_REBUILT : BAD;
-    return rc ? BAD : flushed;
+    int flushed = command_flush();
+    if (rc) fprintf(stderr, "%s: %s: %s\n", command_self(), r->folder, err);
+    if (rc == REDSET_RECOVERABLE)
+        return flushed == COMMAND_GOOD ? CAN_BE_REBUILT : COMMAND_BAD;
+    return rc ? COMMAND_BAD : flushed;
 }
 
 /* ---- arguments ---- */
 
-static void usage(FILE *out)
-{
-    fprintf(out, "usage: %s [OPTION]... FOLDER\n", self());
-}
-
-static int wrong_usage(void)
-{
-    usage(stderr);
-    fprintf(stderr, "Try '%s --help'.\n", self());
-    return WRONG_USAGE;
-}
-
 static int help(void)
 {
-    usage(stdout);
+    command_usage(stdout, ARGUMENTS);
     printf(
         "Rebuilds the files of lost processes from those of the others, by the "
         "redundancy\n"
@@ -130,13 +109,7 @@ static int help(void)
         "Exit code: 0 all is there (now), 1 more is lost than can be rebuilt, or an "
         "error,\n"
         "2 wrong usage, 3 with --verify: something is lost that can be rebuilt.\n");
-    return flush_output();
-}
-
-static int version(void)
-{
-    printf("%s %s\n", self(), PROJECT_VERSION);
-    return flush_output();
+    return command_flush();
 }
 
 static int parse_id(const char *text, int *id)
@@ -145,11 +118,12 @@ static int parse_id(const char *text, int *id)
     errno = 0;
     long value = strtol(text, &end, 10);
     if (errno || *end || end == text || value < 0 || value > INT32_MAX) {
-        fprintf(stderr, "%s: --set takes a number from 0 on, not '%s'\n", self(), text);
-        return WRONG_USAGE;
+        fprintf(stderr, "%s: --set takes a number from 0 on, not '%s'\n", command_self(),
+                text);
+        return COMMAND_WRONG_USAGE;
     }
     *id = (int)value;
-    return GOOD;
+    return COMMAND_GOOD;
 }
 
 /* Takes one option; -1 to go on, or an exit code. */
@@ -166,13 +140,14 @@ static int take_option(int c, request *r)
         r->redundancy = optarg;
         return -1;
     case 's':
-        return parse_id(optarg, &r->id) == GOOD ? -1 : wrong_usage();
+        return parse_id(optarg, &r->id) == COMMAND_GOOD ? -1
+                                                        : command_wrong_usage(ARGUMENTS);
     case 'h':
         return help();
     case 'V':
-        return version();
+        return command_version();
     default:
-        return wrong_usage();
+        return command_wrong_usage(ARGUMENTS);
     }
 }
 
@@ -190,7 +165,7 @@ int main(int argc, char **argv)
         int code = take_option(c, &r);
         if (code >= 0) return code;
     }
-    if (argc - optind != 1) return wrong_usage();
+    if (argc - optind != 1) return command_wrong_usage(ARGUMENTS);
     r.folder = argv[optind];
     return work(&r);
 }

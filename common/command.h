@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_COMMAND_H
+#define COMMON_COMMAND_H
+
+/* What all commands say in the same way. For programs only: libraries never print. */
+
+#include "common/prefix.h"
+#include <stdio.h>
+
+#define command_self COMMON(command_self)
+#define command_write_failed COMMON(command_write_failed)
+#define command_flush COMMON(command_flush)
+#define command_usage COMMON(command_usage)
+#define command_wrong_usage COMMON(command_wrong_usage)
+#define command_version COMMON(command_version)
+
+/* Exit codes that mean the same everywhere. */
+enum { COMMAND_GOOD = 0, COMMAND_BAD = 1, COMMAND_WRONG_USAGE = 2 };
+
+/* The name by which the program was called. */
+const char *command_self(void);
+
+/* Says that standard output is lost, for that errno; COMMAND_BAD. */
+int command_write_failed(int error);
+
+/* The last thing to do: COMMAND_GOOD if all that was printed was written. */
+int command_flush(void);
+
+/* "usage: <self> <arguments>" */
+void command_usage(FILE *out, const char *arguments);
+
+/* The same on standard error, and where to find more; COMMAND_WRONG_USAGE. */
+int command_wrong_usage(const char *arguments);
+
+/* Prints name and version; an exit code. */
+int command_version(void);
+
+#endif
