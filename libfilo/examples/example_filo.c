@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each rank writes a file of its own; all are flushed to a shared folder and fetched back
  * from there. */
-#include <filo/filo.h>
+#include <filo/filo_mpi.h>
 #include <stdio.h>
 #include <string.h>
 

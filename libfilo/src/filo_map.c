@@ -6,17 +6,42 @@
 
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- making ---- */
+
+static int add_segment(kvtree *segments, int i, const filo_segment *segment)
+{
+    char key[16];
+    snprintf(key, sizeof key, "%d", i);
+    kvtree *known = kvtree_set(segments, key, NULL);
+    int rc = known ? 0 : -ENOMEM;
+    if (!rc) rc = kvtree_util_set_str(known, "FILE", segment->container);
+    if (!rc) rc = kvtree_util_set_bytecount(known, "OFFSET", segment->offset);
+    return rc ? rc : kvtree_util_set_bytecount(known, "LENGTH", segment->length);
+}
+
+static int add_packed(kvtree *known, const filo_file *file)
+{
+    char mode[8];
+    snprintf(mode, sizeof mode, "%04o", file->mode & 0777);
+    int rc = kvtree_util_set_str(known, "MODE", mode);
+    kvtree *segments = kvtree_set(known, "SEG", NULL);
+    if (!segments) return -ENOMEM;
+    for (int i = 0; i < file->segments && !rc; i++)
+        rc = add_segment(segments, i, &file->segment[i]);
+    return rc;
+}
 
 static int add_file(kvtree *names, const filo_file *file)
 {
     kvtree *known = kvtree_set(names, file->name, NULL);
     if (!known) return -ENOMEM;
     int rc = kvtree_util_set_bytecount(known, "SIZE", file->size);
-    return rc || !file->has_crc ? rc : kvtree_util_set_crc32(known, "CRC", file->crc);
+    if (!rc && file->has_crc) rc = kvtree_util_set_crc32(known, "CRC", file->crc);
+    return rc || !file->packed ? rc : add_packed(known, file);
 }
 
 kvtree *filo_map_entry(int count, const filo_file files[])
@@ -30,17 +55,74 @@ kvtree *filo_map_entry(int count, const filo_file files[])
     return entry;
 }
 
-/* ---- taking apart ---- */
+/* ---- checking ---- */
+
+static const char *value_of(const kvtree *tree, const char *key)
+{
+    return kvtree_elem_get_first_val(tree, key);
+}
+
+/* Three or four octal digits; no MODE is fine. */
+static int get_mode(const kvtree *known, unsigned *mode)
+{
+    const char *text = value_of(known, "MODE");
+    size_t length = text ? strlen(text) : 0;
+    *mode = 0;
+    if (!kvtree_get(known, "MODE")) return 0;
+    if (length < 3 || length > 4 || strspn(text, "01234567") != length) return -EINVAL;
+    *mode = (unsigned)strtoul(text, NULL, 8);
+    return *mode <= 0777 ? 0 : -EINVAL;
+}
+
+static int get_segment(const kvtree *segments, int i, const char **container,
+                       uint64_t *offset, uint64_t *length)
+{
+    char key[16];
+    unsigned long from, bytes;
+    snprintf(key, sizeof key, "%d", i);
+    const kvtree *known = kvtree_get(segments, key);
+    *container = value_of(known, "FILE");
+    if (!*container || beneath_check_name(*container, NULL) != 0 ||
+        kvtree_util_get_bytecount(known, "OFFSET", &from) != 0 ||
+        kvtree_util_get_bytecount(known, "LENGTH", &bytes) != 0 || from > INT64_MAX ||
+        bytes > INT64_MAX - from)
+        return -EINVAL;
+    *offset = from;
+    *length = bytes;
+    return 0;
+}
+
+/* Keys that are not 0, 1, 2, ... show by a number that is missing. */
+static int check_segments(const char *name, const kvtree *segments, uint64_t size,
+                          char *err)
+{
+    uint64_t offset, length, sum = 0;
+    const char *container;
+    for (int i = 0; i < kvtree_size(segments); i++) {
+        if (get_segment(segments, i, &container, &offset, &length) != 0)
+            return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid SEG %d", name, i);
+        if (length > size - sum) break;
+        sum += length;
+        if (i + 1 == kvtree_size(segments) && sum == size) return 0;
+    }
+    if (size == 0 && kvtree_size(segments) == 0) return 0;
+    return err_set(err, FILO_DAMAGED,
+                   "the segments of file \"%s\" do not add up to its SIZE", name);
+}
 
 static int check_file(const char *name, const kvtree *known, char *err)
 {
-    unsigned long number;
+    unsigned long size, crc;
+    unsigned mode;
     if (beneath_check_name(name, err) != 0) return FILO_DAMAGED;
-    if (kvtree_util_get_bytecount(known, "SIZE", &number) != 0)
+    if (kvtree_util_get_bytecount(known, "SIZE", &size) != 0)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid SIZE", name);
-    if (kvtree_get(known, "CRC") && kvtree_util_get_crc32(known, "CRC", &number) != 0)
+    if (kvtree_get(known, "CRC") && kvtree_util_get_crc32(known, "CRC", &crc) != 0)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid CRC", name);
-    return 0;
+    if (get_mode(known, &mode) != 0)
+        return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid MODE", name);
+    const kvtree *segments = kvtree_get(known, "SEG");
+    return segments ? check_segments(name, segments, size, err) : 0;
 }
 
 int filo_map_check(const kvtree *entry, char *err)
@@ -52,24 +134,50 @@ int filo_map_check(const kvtree *entry, char *err)
     return rc;
 }
 
+/* ---- taking apart ---- */
+
+static int take_segments(const kvtree *segments, filo_file *file)
+{
+    int total = kvtree_size(segments);
+    file->packed = 1;
+    file->segment = calloc((size_t)total + 1, sizeof *file->segment);
+    if (!file->segment) return -ENOMEM;
+    for (int i = 0; i < total; i++) {
+        filo_segment *s = &file->segment[i];
+        const char *container;
+        int rc = get_segment(segments, i, &container, &s->offset, &s->length);
+        if (rc) return rc;
+        s->container = strdup(container);
+        if (!s->container) return -ENOMEM;
+        file->segments = i + 1;
+    }
+    return 0;
+}
+
+static int take_file(const kvtree_elem *item, filo_file *file)
+{
+    unsigned long size = 0, crc = 0;
+    const kvtree *known = kvtree_elem_hash(item), *segments = kvtree_get(known, "SEG");
+    kvtree_util_get_bytecount(known, "SIZE", &size);
+    file->has_crc = kvtree_util_get_crc32(known, "CRC", &crc) == 0;
+    file->size = size;
+    file->crc = (uint32_t)crc;
+    file->name = strdup(kvtree_elem_key(item));
+    int rc = file->name ? get_mode(known, &file->mode) : -ENOMEM;
+    return rc || !segments ? rc : take_segments(segments, file);
+}
+
 int filo_map_files(const kvtree *entry, int *count, filo_file **files)
 {
     const kvtree *names = kvtree_get(entry, "FILE");
-    int total = kvtree_size(names), i = 0;
+    int total = kvtree_size(names), i = 0, rc = 0;
     filo_file *list = calloc((size_t)total + 1, sizeof *list);
     if (!list) return -ENOMEM;
-    for (kvtree_elem *e = kvtree_elem_first(names); e; e = kvtree_elem_next(e), i++) {
-        unsigned long size = 0, crc = 0;
-        const kvtree *known = kvtree_elem_hash(e);
-        kvtree_util_get_bytecount(known, "SIZE", &size);
-        list[i].has_crc = kvtree_util_get_crc32(known, "CRC", &crc) == 0;
-        list[i].size = size;
-        list[i].crc = (uint32_t)crc;
-        list[i].name = strdup(kvtree_elem_key(e));
-        if (!list[i].name) {
-            filo_files_free(i, list);
-            return -ENOMEM;
-        }
+    for (kvtree_elem *e = kvtree_elem_first(names); e && !rc; e = kvtree_elem_next(e))
+        rc = take_file(e, &list[i++]);
+    if (rc) {
+        filo_files_free(i, list);
+        return rc;
     }
     *count = total;
     *files = list;

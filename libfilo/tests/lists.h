@@ -9,7 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <filo/filo.h>
+#include <filo/filo_mpi.h>
 #include <stdint.h>
 #include <sys/stat.h>
 

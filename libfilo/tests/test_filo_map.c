@@ -10,6 +10,7 @@
 #include "src/filo_private.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,11 +85,103 @@ static void test_refused(void **state)
     kvtree_delete(&entry);
 }
 
+/* A packed file: the keys of the documented sample, there and back. */
+static void test_segments(void **state)
+{
+    char name[] = "rank_2.ckpt", one[] = ".scr/ctr.1.scr", two[] = ".scr/ctr.2.scr",
+         three[] = ".scr/ctr.3.scr";
+    filo_segment segments[] = {
+        {one, 224295, 75705}, {two, 0, 300000}, {three, 0, 148591}};
+    const filo_file file = {.name = name,
+                            .size = 524296,
+                            .packed = 1,
+                            .mode = 0640,
+                            .segments = 3,
+                            .segment = segments};
+    int count;
+    filo_file *files;
+    kvtree *entry = filo_map_entry(1, &file);
+    assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt MODE 0640"));
+    assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt SEG 0 FILE .scr/ctr.1.scr"));
+    assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt SEG 0 OFFSET 224295"));
+    assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt SEG 2 LENGTH 148591"));
+    assert_int_equal(filo_map_check(entry, NULL), 0);
+    assert_int_equal(filo_map_files(entry, &count, &files), 0);
+    assert_int_equal(files[0].packed, 1);
+    assert_int_equal(files[0].mode, 0640);
+    assert_int_equal(files[0].segments, 3);
+    assert_string_equal(files[0].segment[1].container, two);
+    assert_int_equal(files[0].segment[0].offset, 224295);
+    assert_int_equal(files[0].segment[2].length, 148591);
+    filo_files_free(count, files);
+    kvtree_delete(&entry);
+}
+
+static void test_empty_packed_file(void **state)
+{
+    char name[] = "empty";
+    int count;
+    filo_file *files;
+    const filo_file file = {.name = name, .packed = 1, .mode = 0600};
+    kvtree *entry = filo_map_entry(1, &file);
+    assert_int_equal(filo_map_check(entry, NULL), 0);
+    assert_int_equal(filo_map_files(entry, &count, &files), 0);
+    assert_int_equal(files[0].packed, 1);
+    assert_int_equal(files[0].segments, 0);
+    filo_files_free(count, files);
+    kvtree_delete(&entry);
+}
+
+/* One thing at a time is wrong with an entry of a file in two segments. */
+static void refuse_segments(const char *what, const char *key, const char *value)
+{
+    char name[] = "f", container[] = ".scr/ctr.0.scr", err[FILO_ERROR_SIZE] = "";
+    filo_segment segments[] = {{container, 10, 60}, {container, 70, 40}};
+    const filo_file file = {
+        .name = name, .size = 100, .packed = 1, .segments = 2, .segment = segments};
+    kvtree *entry = filo_map_entry(1, &file);
+    assert_int_equal(filo_map_check(entry, NULL), 0);
+    char path[32];
+    snprintf(path, sizeof path, "FILE f%s", what);
+    kvtree *place = kvtree_getf(entry, path);
+    assert_non_null(place);
+    kvtree_unset(place, key);
+    if (value) assert_non_null(kvtree_set_kv(place, key, value));
+    assert_int_equal(filo_map_check(entry, err), FILO_DAMAGED);
+    assert_non_null(strstr(err, "file \"f\""));
+    kvtree_delete(&entry);
+}
+
+static void test_refused_segments(void **state)
+{
+    refuse_segments("", "SIZE", "101");
+    refuse_segments("", "SIZE", "99");
+    refuse_segments("", "SIZE", "59");
+    refuse_segments("", "MODE", "888");
+    refuse_segments("", "MODE", "7777");
+    refuse_segments("", "MODE", "0");
+    refuse_segments(" SEG", "0", NULL);
+    refuse_segments(" SEG", "1", NULL);
+    refuse_segments(" SEG", "7", "x");
+    refuse_segments(" SEG 1", "FILE", "../ctr.0.scr");
+    refuse_segments(" SEG 1", "FILE", "/etc/passwd");
+    refuse_segments(" SEG 1", "FILE", NULL);
+    refuse_segments(" SEG 1", "OFFSET", "-1");
+    refuse_segments(" SEG 1", "OFFSET", "9223372036854775800");
+    refuse_segments(" SEG 1", "OFFSET", NULL);
+    refuse_segments(" SEG 1", "LENGTH", "18446744073709551615");
+    refuse_segments(" SEG 1", "LENGTH", "41");
+    refuse_segments(" SEG 1", "LENGTH", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_entry),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_empty_packed_file),
+        cmocka_unit_test(test_refused_segments),
         cmocka_unit_test(test_no_files),
         cmocka_unit_test(test_refused),
     };

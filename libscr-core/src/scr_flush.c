@@ -12,7 +12,7 @@
 #include "records/scr_path.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <filo/filo.h>
+#include <filo/filo_mpi.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "common/errtext.h"
 #include "records/scr_index.h"
 #include <errno.h>
-#include <filo/filo.h>
+#include <filo/filo_mpi.h>
 #include <kvtree/kvtree_mpi.h>
 #include <limits.h>
 #include <stdio.h>

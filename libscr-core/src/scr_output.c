@@ -9,7 +9,7 @@
 #include "records/scr_halt.h"
 #include "records/scr_path.h"
 #include <errno.h>
-#include <filo/filo.h>
+#include <filo/filo_mpi.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Configures, builds and tests libkvtree alone, and libredset without its MPI part, where neither MPI nor libyaml
-# can be found.
+# Configures, builds and tests libkvtree alone, and libredset and libfilo without their MPI parts, where neither MPI nor
+# libyaml can be found.
 #
 # Argument: the source folder.
 set -euo pipefail
@@ -42,8 +42,9 @@ build_alone() {
 
 build_alone kvtree libscr-kvtree.so
 build_alone redset "libscr-kvtree.so libscr-redset.so" -Dmpi=disabled
-if meson setup "$scratch/filo" "$source" -Dcomponents=filo -Dmpi=disabled >"$scratch/log" ||
-    ! grep -q 'filo cannot be built with -Dmpi=disabled' "$scratch/log"; then
+build_alone filo "libscr-axl.so libscr-filo.so libscr-kvtree.so" -Dmpi=disabled
+if meson setup "$scratch/scr" "$source" -Dcomponents=scr-core -Dmpi=disabled >"$scratch/log" ||
+    ! grep -q 'scr-core cannot be built with -Dmpi=disabled' "$scratch/log"; then
     cat "$scratch/log"
     exit 1
 fi

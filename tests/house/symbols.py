@@ -16,8 +16,7 @@ SYSTEM = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "ld-
           "libasan.", "libubsan.", "libtsan.", "libclang_rt.")
 MPI_LIBRARY = "libmpich."
 EXTRA = {"scr": ("libyaml-0.",)}
-MPI_ROOMS = {"libfilo"}
-MPI_PARTS = {"kvtree-mpi", "redset-mpi", "scr"}
+MPI_PARTS = {"kvtree-mpi", "redset-mpi", "filo-mpi", "scr"}
 
 ENDS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "raise", "__assert_fail", "MPI_Abort",
         "PMPI_Abort"}
@@ -39,7 +38,7 @@ class Library:
 
     @property
     def may_use_mpi(self):
-        return self.room in MPI_ROOMS or self.part in MPI_PARTS
+        return self.part in MPI_PARTS
 
     def is_below(self, other):
         """May other use this library?"""

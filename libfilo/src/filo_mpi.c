@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What every call has: arguments that are checked, a folder that is opened and closed, a
  * text that tells why it failed; and the way in which files move. */
-#include "src/filo_private.h"
+#include "src/filo_private_mpi.h"
 
 #include "common/folder.h"
 #include "common/io.h"
@@ -77,16 +77,6 @@ int filo_job_end(filo_job *job, int rc, char *err)
 {
     io_close(&job->dir);
     return rc ? err_set(err, rc, "%s", job->text) : 0;
-}
-
-filo_file *filo_files_free(int count, filo_file *files)
-{
-    for (int i = 0; files && i < count; i++) {
-        free(files[i].local);
-        free(files[i].name);
-    }
-    free(files);
-    return NULL;
 }
 
 /* ---- moving ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* filo_fetch: look at all files, copy, compare; each step is agreed on before the next.
  * A cache that is not whole is of no use, so a failure anywhere empties it everywhere. */
-#include "src/filo_private.h"
+#include "src/filo_private_mpi.h"
 
 #include "common/agree_mpi.h"
 #include <errno.h>

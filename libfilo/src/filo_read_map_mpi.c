@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* filo_read_map: libkvtree reads the map and brings each entry to a rank, which checks
  * all of those that it gets and keeps its own. */
-#include "src/filo_private.h"
+#include "src/filo_private_mpi.h"
 
 #include "common/agree_mpi.h"
 #include <errno.h>

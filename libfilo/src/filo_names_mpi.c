@@ -2,7 +2,7 @@
 /* Two ranks that give the same name would overwrite each other's file. Each name is sent
  * to a rank that its hash selects, where equal names meet: no rank sees more than its
  * share of them. */
-#include "src/filo_private.h"
+#include "src/filo_private_mpi.h"
 
 #include "common/agree_mpi.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* filo_flush (SCR Developer Guide 1.2, section 2.32): check, make the folder, copy, write
  * the map. Each step is agreed on before the next one starts. */
-#include "src/filo_private.h"
+#include "src/filo_private_mpi.h"
 
 #include "common/agree_mpi.h"
 #include "common/folder.h"
