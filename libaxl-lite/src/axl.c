@@ -70,67 +70,138 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
 /* ---- the list ---- */
 
 /* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/). */
-static uint64_t hash(const char *text)
+static uint64_t hash(const char *text, uint64_t number)
 {
     uint64_t h = 14695981039346656037u;
     for (; *text; text++)
         h = (h ^ (unsigned char)*text) * 1099511628211u;
+    for (; number; number >>= 8)
+        h = (h ^ (number & 255)) * 1099511628211u;
     return h;
 }
 
-/* The slot that holds destination, or the free one where it belongs. */
-static size_t find_slot(const axl_transfer *t, const char *destination)
+/* The slot that holds destination at that offset, or the free one where it belongs. */
+static axl_slot *find_slot(const axl_transfer *t, const char *destination,
+                           uint64_t offset)
 {
-    size_t slot = hash(destination) & (t->slots - 1);
-    while (t->index[slot] &&
-           strcmp(t->items[t->index[slot] - 1].file.destination, destination) != 0)
-        slot = (slot + 1) & (t->slots - 1);
-    return slot;
+    size_t i = hash(destination, offset) & (t->slots - 1);
+    while (t->index[i].item &&
+           (t->index[i].offset != offset ||
+            strcmp(t->items[t->index[i].item - 1].file.destination, destination) != 0))
+        i = (i + 1) & (t->slots - 1);
+    return &t->index[i];
 }
 
-/* Room for one more file in the list and in its index. Both double, so that n files cost
- * n steps. */
+static void occupy(axl_transfer *t, size_t item, uint64_t offset)
+{
+    axl_slot *slot = find_slot(t, t->items[item].file.destination, offset);
+    if (slot->item) return;
+    *slot = (axl_slot){item + 1, offset};
+    t->used++;
+}
+
+/* Room for two more slots, which is what a part takes. */
+static int grow_index(axl_transfer *t)
+{
+    if (2 * (t->used + 2) <= t->slots) return 0;
+    size_t before = t->slots, slots = before ? 2 * before : 32;
+    axl_slot *old = t->index, *index = calloc(slots, sizeof *index);
+    if (!index) return -ENOMEM;
+    t->index = index;
+    t->slots = slots;
+    t->used = 0;
+    for (size_t i = 0; i < before; i++)
+        if (old[i].item) occupy(t, old[i].item - 1, old[i].offset);
+    free(old);
+    return 0;
+}
+
+/* Room for one more in the list and in its index. Both double, so that n files cost n
+ * steps. */
 static int grow(axl_transfer *t)
 {
-    if (t->count < t->capacity) return 0;
-    size_t capacity = t->capacity ? 2 * t->capacity : 16;
-    axl_item *items = reallocarray(t->items, capacity, sizeof *items);
-    if (!items) return -ENOMEM;
-    t->items = items;
-    size_t *index = calloc(2 * capacity, sizeof *index);
-    if (!index) return -ENOMEM;
-    free(t->index);
-    t->index = index;
-    t->slots = 2 * capacity;
-    t->capacity = capacity;
-    for (size_t i = 0; i < t->count; i++)
-        index[find_slot(t, items[i].file.destination)] = i + 1;
+    if (t->count == t->capacity) {
+        size_t capacity = t->capacity ? 2 * t->capacity : 16;
+        axl_item *items = reallocarray(t->items, capacity, sizeof *items);
+        if (!items) return -ENOMEM;
+        t->items = items;
+        t->capacity = capacity;
+    }
+    return grow_index(t);
+}
+
+/* A part has its own offset, a file the whole destination. */
+static uint64_t offset_of(const axl_item *item)
+{
+    return item->part ? item->to : AXL_FILE_ITSELF;
+}
+
+static int check_free(const axl_transfer *t, const axl_item *item, char *err)
+{
+    const char *path = item->file.destination;
+    const axl_slot *slot = find_slot(t, path, offset_of(item)),
+                   *whole = find_slot(t, path, AXL_FILE_ITSELF);
+    if (slot->item && item->part)
+        return err_set(err, -EEXIST, "add %s: a part of %s goes to byte %llu of %s",
+                       item->file.source, t->items[slot->item - 1].file.source,
+                       (unsigned long long)item->to, path);
+    if (!whole->item || (item->part && t->items[whole->item - 1].part)) return 0;
+    return err_set(err, -EEXIST, "add %s: %s is the destination of %s already",
+                   item->file.source, path, t->items[whole->item - 1].file.source);
+}
+
+/* Adds a copy of item, whose paths are the caller's. */
+static int add_item(axl_transfer *t, axl_item item, char *err)
+{
+    const char *source = item.file.source, *destination = item.file.destination;
+    if (!source || !*source || !destination || !*destination)
+        return err_set(err, -EINVAL, "add a file: empty path");
+    if (t->state != AXL_FILLING)
+        return err_set(err, -EINVAL, "add %s: the transfer was dispatched already",
+                       source);
+    if (grow(t)) return err_sys(err, -ENOMEM, "add %s", source);
+    int rc = check_free(t, &item, err);
+    if (rc) return rc;
+    item.file.source = strdup(source);
+    item.file.destination = strdup(destination);
+    if (!item.file.source || !item.file.destination) {
+        free((char *)item.file.source);
+        free((char *)item.file.destination);
+        return err_sys(err, -ENOMEM, "add %s", source);
+    }
+    item.fd = -1;
+    t->items[t->count] = item;
+    occupy(t, t->count, AXL_FILE_ITSELF);
+    occupy(t, t->count++, offset_of(&item));
     return 0;
 }
 
 int axl_add(axl_transfer *transfer, const char *source, const char *destination,
             char *err)
 {
-    if (!source || !*source || !destination || !*destination)
-        return err_set(err, -EINVAL, "add a file: empty path");
-    if (transfer->state != AXL_FILLING)
-        return err_set(err, -EINVAL, "add %s: the transfer was dispatched already",
-                       source);
-    if (grow(transfer)) return err_sys(err, -ENOMEM, "add %s", source);
-    size_t slot = find_slot(transfer, destination);
-    if (transfer->index[slot])
-        return err_set(err, -EEXIST, "add %s: %s is the destination of %s already",
-                       source, destination,
-                       transfer->items[transfer->index[slot] - 1].file.source);
-    axl_file file = {.source = strdup(source), .destination = strdup(destination)};
-    if (!file.source || !file.destination) {
-        free((char *)file.source);
-        free((char *)file.destination);
-        return err_sys(err, -ENOMEM, "add %s", source);
-    }
-    transfer->items[transfer->count] = (axl_item){.file = file};
-    transfer->index[slot] = ++transfer->count;
-    return 0;
+    const axl_file file = {.source = source, .destination = destination};
+    return add_item(transfer, (axl_item){.file = file}, err);
+}
+
+static bool is_range(uint64_t offset, uint64_t length)
+{
+    return offset <= INT64_MAX && length <= INT64_MAX - offset;
+}
+
+int axl_add_part(axl_transfer *transfer, const axl_part *part, char *err)
+{
+    const axl_file file = {.source = part->source, .destination = part->destination};
+    if (!is_range(part->source_offset, part->length) ||
+        !is_range(part->destination_offset, part->length))
+        return err_set(err, -EINVAL, "add a part of %s: no file is that long",
+                       part->source ? part->source : "a file");
+    return add_item(transfer,
+                    (axl_item){.file = file,
+                               .part = true,
+                               .from = part->source_offset,
+                               .to = part->destination_offset,
+                               .size = part->length},
+                    err);
 }
 
 size_t axl_count(const axl_transfer *transfer)

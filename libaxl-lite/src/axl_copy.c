@@ -42,8 +42,10 @@ int axl_checksum(const char *path, uint64_t *size, uint32_t *crc, char *err)
     axl_piece piece = {.in = -1, .out = -1, .checksum = true};
     int rc = axl_open_source(path, &piece.in, &st, err);
     if (rc) return rc;
-    const axl_item item = {
-        .file.source = path, .size = (uint64_t)st.st_size, .mtime = st.st_mtim};
+    const axl_item item = {.file.source = path,
+                           .size = (uint64_t)st.st_size,
+                           .source_size = (uint64_t)st.st_size,
+                           .mtime = st.st_mtim};
     piece.item = &item;
     piece.length = item.size;
     rc = read_all(&piece, err);

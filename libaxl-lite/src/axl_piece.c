@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One piece of a file, from one descriptor to another. With a checksum the bytes pass
  * through a small buffer; without one the kernel copies. Holes of the source are skipped:
- * the destination has its final size already. */
+ * the destination has its final size already. Only in the destination of a part there may
+ * be other bytes where the source has a hole. Places are those of the source. */
 #include "src/axl_private.h"
 
 #include "common/crc32.h"
 #include "common/io.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 static int ended_early(const axl_piece *p, char *err)
@@ -19,12 +22,18 @@ static int pay(const axl_piece *p, uint64_t bytes)
     return p->worker ? axl_worker_pay(p->worker, bytes) : 0;
 }
 
+/* The place in the destination. */
+static off_t target(const axl_piece *p, uint64_t at)
+{
+    return (off_t)(at - p->item->from + p->item->to);
+}
+
 /* ---- bytes ---- */
 
 static int write_out(axl_piece *p, uint64_t at, size_t size, char *err)
 {
     if (p->out < 0) return 0;
-    int rc = io_pwrite(p->out, p->buffer, size, (off_t)at);
+    int rc = io_pwrite(p->out, p->buffer, size, target(p, at));
     return rc ? err_sys(err, rc, "write %s", p->item->file.destination) : 0;
 }
 
@@ -57,7 +66,7 @@ static int move_by_kernel(axl_piece *p, uint64_t at, uint64_t end, char *err)
 {
     int rc = 0;
     while (at < end && !rc) {
-        off64_t from = (off64_t)at, to = (off64_t)at;
+        off64_t from = (off64_t)at, to = target(p, at);
         size_t want = end - at < p->kernel_step ? (size_t)(end - at) : p->kernel_step;
         ssize_t n = copy_file_range(p->in, &from, p->out, &to, want, 0);
         if (n > 0) {
@@ -91,15 +100,40 @@ static void find_data(const axl_piece *p, uint64_t at, uint64_t end, uint64_t *f
     if (hole > (off_t)*from && (uint64_t)hole < end) *to = (uint64_t)hole;
 }
 
+static int write_zeros(axl_piece *p, uint64_t at, uint64_t end, char *err)
+{
+    int rc = 0;
+    memset(p->buffer, 0, p->buffer_size);
+    while (at < end && !rc) {
+        size_t size = end - at < p->buffer_size ? (size_t)(end - at) : p->buffer_size;
+        rc = write_out(p, at, size, err);
+        if (!rc) rc = pay(p, size);
+        at += size;
+    }
+    return rc;
+}
+
+/* Nothing of what was there may shine through. Where the file system cannot punch holes,
+ * or now will not, zeros are written. */
+static int clear(axl_piece *p, uint64_t at, uint64_t end, char *err)
+{
+    if (!p->item->part || p->out < 0 || at == end) return 0;
+    if (fallocate(p->out, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, target(p, at),
+                  (off_t)(end - at)) == 0)
+        return 0;
+    return write_zeros(p, at, end, err);
+}
+
 int axl_piece_move(axl_piece *piece, char *err)
 {
-    uint64_t at = piece->offset, end = piece->offset + piece->length, from, to;
+    uint64_t at = piece->item->from + piece->offset, end = at + piece->length, from, to;
     int rc = 0;
     piece->crc = 0;
     while (at < end && !rc) {
         find_data(piece, at, end, &from, &to);
         if (piece->checksum) piece->crc = crc32_add_zeros(piece->crc, from - at);
-        if (from == end) break;
+        rc = clear(piece, at, from, err);
+        if (rc || from == end) break;
         rc = piece->checksum || piece->out < 0 ? move_by_buffer(piece, from, to, err)
                                                : move_by_kernel(piece, from, to, err);
         at = to;

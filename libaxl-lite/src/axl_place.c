@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sources that are opened, and temporary files beside their destinations: made, opened,
- * and given their names when they are whole and on disk. */
+/* Sources that are opened, and what is written to. For a file that is a temporary file
+ * beside its destination, which gets its name when it is whole and on disk; for a part it
+ * is the destination itself. */
 #include "src/axl_private.h"
 
 #include "common/folder.h"
@@ -14,29 +15,35 @@
 
 /* ---- sources ---- */
 
-int axl_open_source(const char *path, int *fd, struct stat *st, char *err)
+static int open_regular(const char *path, int mode, int *fd, struct stat *st, char *err)
 {
-    /* O_NONBLOCK: opening a pipe must not wait for somebody who writes to it */
-    int in = io_open(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-    if (in == -ELOOP)
+    /* O_NONBLOCK: opening a pipe must not wait for its other end; -ENXIO: it has none */
+    int opened = io_open(AT_FDCWD, path, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    if (opened == -ELOOP)
         return err_set(err, -ELOOP, "%s is a symbolic link, or lies in a loop of them",
                        path);
-    if (in < 0) return err_sys(err, in, "open %s", path);
-    int rc = fstat(in, st) == 0 ? 0 : err_sys(err, -errno, "stat %s", path);
+    if (opened == -ENXIO) return err_set(err, -EINVAL, "%s is not a regular file", path);
+    if (opened < 0) return err_sys(err, opened, "open %s", path);
+    int rc = fstat(opened, st) == 0 ? 0 : err_sys(err, -errno, "stat %s", path);
     if (rc == 0 && !S_ISREG(st->st_mode))
         rc = err_set(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL,
                      "%s is not a regular file", path);
     if (rc) {
-        io_close(&in);
+        io_close(&opened);
         return rc;
     }
-    *fd = in;
+    *fd = opened;
     return 0;
+}
+
+int axl_open_source(const char *path, int *fd, struct stat *st, char *err)
+{
+    return open_regular(path, O_RDONLY, fd, st, err);
 }
 
 static bool is_unchanged(const axl_item *item, const struct stat *st)
 {
-    return (uint64_t)st->st_size == item->size &&
+    return (uint64_t)st->st_size == item->source_size &&
            st->st_mtim.tv_sec == item->mtime.tv_sec &&
            st->st_mtim.tv_nsec == item->mtime.tv_nsec;
 }
@@ -48,7 +55,14 @@ int axl_look_at_source(axl_item *item, bool *unchanged, char *err)
     if (rc) return rc;
     io_close(&fd);
     *unchanged = is_unchanged(item, &st);
-    item->size = (uint64_t)st.st_size;
+    item->source_size = (uint64_t)st.st_size;
+    if (!item->part) item->size = item->source_size;
+    if (item->from + item->size > item->source_size)
+        return err_set(err, -ENODATA, "%s has %llu bytes, not %llu from byte %llu on",
+                       item->file.source, (unsigned long long)item->source_size,
+                       (unsigned long long)item->size, (unsigned long long)item->from);
+    item->device = st.st_dev;
+    item->inode = st.st_ino;
     item->mode = st.st_mode;
     item->atime = st.st_atim;
     item->mtime = st.st_mtim;
@@ -134,38 +148,75 @@ static int create(const axl_transfer *t, size_t i, const axl_folder *folder, int
     return rc;
 }
 
-int axl_place_make(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
-                   char *err)
+/* Others may write to the same file now, so its end is only ever moved by writing: one
+ * byte of the part, which gets its value later. */
+static int open_part(const axl_item *item, int *fd, char *err)
 {
-    const char *last, *path = transfer->items[i].file.destination;
-    int rc = enter(folder, path, &last, err);
-    if (!rc) rc = refuse_folder(folder, last, path, err);
-    return rc ? rc : create(transfer, i, folder, fd, err);
+    struct stat st;
+    const char *path = item->file.destination;
+    uint64_t end = item->to + item->size;
+    int rc = open_regular(path, O_WRONLY, fd, &st, err);
+    if (rc) return rc;
+    if (st.st_dev == item->device && st.st_ino == item->inode) {
+        rc = err_set(err, -EINVAL, "%s is source and destination of a part", path);
+    } else if (!item->made && item->size > 0 && (uint64_t)st.st_size < end) {
+        rc = io_pwrite(*fd, "", 1, (off_t)(end - 1));
+        if (rc) err_sys(err, rc, "write %s", path);
+    }
+    if (rc) io_close(fd);
+    return rc;
 }
 
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
                    char *err)
 {
     char name[64];
-    const char *last, *path = transfer->items[i].file.destination;
+    const axl_item *item = &transfer->items[i];
+    const char *last, *path = item->file.destination;
+    if (item->part) return open_part(item, fd, err);
     int rc = enter(folder, path, &last, err);
     if (rc) return rc;
+    if (!item->made) {
+        rc = refuse_folder(folder, last, path, err);
+        return rc ? rc : create(transfer, i, folder, fd, err);
+    }
     temporary_name(transfer, i, name);
     *fd = io_open(folder->fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     return *fd < 0 ? err_sys(err, *fd, "open the temporary file of %s", path) : 0;
 }
 
+int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
+{
+    const axl_item *item = &transfer->items[i];
+    int fd, rc = axl_place_open(transfer, i, folder, &fd, err);
+    if (rc == -ENOENT && !item->part) return 0; /* it has got its name meanwhile */
+    if (rc) return rc;
+    rc = io_fsync(fd);
+    io_close(&fd);
+    return rc ? err_sys(err, rc, "fsync %s", item->file.destination) : 0;
+}
+
+/* Where a part was begun, its destination reaches its end. */
+static bool reaches(const axl_item *item)
+{
+    struct stat st;
+    return lstat(item->file.destination, &st) == 0 && S_ISREG(st.st_mode) &&
+           (uint64_t)st.st_size >= item->to + item->size;
+}
+
 bool axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder,
-                    uint64_t *size)
+                    bool *fits)
 {
     char name[64];
     const char *last;
     struct stat st;
-    if (enter(folder, transfer->items[i].file.destination, &last, NULL) != 0)
-        return false;
+    const axl_item *item = &transfer->items[i];
+    *fits = item->part && reaches(item);
+    if (item->part) return false;
+    if (enter(folder, item->file.destination, &last, NULL) != 0) return false;
     temporary_name(transfer, i, name);
     if (fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return false;
-    *size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : UINT64_MAX;
+    *fits = S_ISREG(st.st_mode) && (uint64_t)st.st_size == item->size;
     return true;
 }
 
@@ -174,6 +225,7 @@ void axl_place_remove(const axl_transfer *transfer, size_t i)
     char name[64];
     const char *last;
     axl_folder folder = {0};
+    if (transfer->items[i].part) return;
     if (enter(&folder, transfer->items[i].file.destination, &last, NULL) == 0) {
         temporary_name(transfer, i, name);
         unlinkat(folder.fd, name, 0);
@@ -183,16 +235,25 @@ void axl_place_remove(const axl_transfer *transfer, size_t i)
 
 /* ---- names ---- */
 
+static int keep_attributes(const axl_transfer *t, const axl_item *item, int fd, char *err)
+{
+    const char *path = item->file.destination;
+    struct timespec times[2] = {item->atime, item->mtime};
+    if (item->part) return 0;
+    if (t->flags & AXL_KEEP_MODE && fchmod(fd, item->mode & 0777) != 0)
+        return err_sys(err, -errno, "set the mode of %s", path);
+    if (t->flags & AXL_KEEP_TIMES && futimens(fd, times) != 0)
+        return err_sys(err, -errno, "set the times of %s", path);
+    return 0;
+}
+
 /* What is kept of the source, and everything on disk. */
 static int finish_file(const axl_transfer *t, const axl_item *item, int *fd, char *err)
 {
     const char *path = item->file.destination;
-    struct timespec times[2] = {item->atime, item->mtime};
-    if (t->flags & AXL_KEEP_MODE && fchmod(*fd, item->mode & 0777) != 0)
-        return err_sys(err, -errno, "set the mode of %s", path);
-    if (t->flags & AXL_KEEP_TIMES && futimens(*fd, times) != 0)
-        return err_sys(err, -errno, "set the times of %s", path);
-    int rc = io_fsync(*fd);
+    int rc = keep_attributes(t, item, *fd, err);
+    if (rc) return rc;
+    rc = io_fsync(*fd);
     if (rc) return err_sys(err, rc, "fsync %s", path);
     rc = io_close(fd);
     return rc ? err_sys(err, rc, "close %s", path) : 0;
@@ -202,6 +263,7 @@ static int give_name(const axl_transfer *t, size_t i, axl_folder *folder, char *
 {
     char name[64];
     const char *last, *path = t->items[i].file.destination;
+    if (t->items[i].part) return 0;
     int rc = enter(folder, path, &last, err);
     if (rc) return rc;
     temporary_name(t, i, name);
@@ -209,14 +271,15 @@ static int give_name(const axl_transfer *t, size_t i, axl_folder *folder, char *
     return err_sys(err, -errno, "rename to %s", path);
 }
 
+/* Whether the folder of a is that of file b, too. */
 static bool same_folder(const axl_transfer *t, size_t a, size_t b)
 {
     const char *x = t->items[a].file.destination, *y = t->items[b].file.destination;
     size_t length = folder_length(x);
-    return length == folder_length(y) && memcmp(x, y, length) == 0;
+    return !t->items[b].part && length == folder_length(y) && memcmp(x, y, length) == 0;
 }
 
-/* Syncs the folders of those that have their names, each run of one folder once. */
+/* Syncs the folders of those that got their names, each run of one folder once. */
 static int sync_folders(const axl_transfer *t, const axl_batch *batch, int placed,
                         char *err)
 {
@@ -224,7 +287,8 @@ static int sync_folders(const axl_transfer *t, const axl_batch *batch, int place
     int rc = 0;
     for (int k = 0; k < placed && !rc; k++) {
         const char *last, *path = t->items[batch->items[k]].file.destination;
-        if (k + 1 < placed && same_folder(t, batch->items[k], batch->items[k + 1]))
+        if (t->items[batch->items[k]].part ||
+            (k + 1 < placed && same_folder(t, batch->items[k], batch->items[k + 1])))
             continue;
         rc = enter(&folder, path, &last, err);
         if (rc) break;

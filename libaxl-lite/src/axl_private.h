@@ -10,7 +10,7 @@
  *     axl_method.c    the table of methods; axl_sync.c, axl_pthread.c, axl_daemon.c: they
  *     axl_work.c      workers, who take pieces of files from the list until none is left
  *     axl_piece.c     one piece, from one descriptor to another
- *     axl_place.c     temporary files, and how they get their names
+ *     axl_place.c     what is written to: temporary files that get their names, or parts
  *     axl_throttle.c  when the next piece may be moved
  *     axl_state.c     the state file: written, read, owned
  *     axl_save.c      what workers write into it
@@ -36,21 +36,37 @@ enum { AXL_WORKERS_MAX = 256 };
 #define AXL_PIECE ((uint64_t)32 << 20)
 #define AXL_INTERVAL 1.0
 
-/* A file of the list. While workers run, their lock protects what changes. */
+/* A file of the list, or a part of one. While workers run, their lock protects what
+ * changes. Bytes are counted from where the part begins. */
 typedef struct axl_item {
     axl_file file;                /* as callers see it */
+    bool part;                    /* written in place, ... */
+    uint64_t from, to;            /* ... from here in the source to there; else 0 */
+    uint64_t size;                /* bytes to move: of the part, else of the source */
     struct timespec atime, mtime; /* of the source, ... */
-    uint64_t size;                /* ... its size, ... */
-    mode_t mode;                  /* ... its mode when it was dispatched */
+    uint64_t source_size;         /* ... its size, ... */
+    dev_t device;                 /* ... where it lies, ... */
+    ino_t inode;
+    mode_t mode;         /* ... its mode when it was dispatched */
     uint64_t begin;      /* bytes that an earlier process copied: pieces begin there */
     uint32_t begin_crc;  /* their checksum */
     uint64_t synced;     /* bytes that are on disk for sure, from the start on ... */
     uint32_t synced_crc; /* ... and their checksum */
-    bool made;           /* the temporary file is there */
+    bool made;           /* what is written to is there */
+    int fd;              /* of it, while pieces are moved; else -1 */
     size_t pieces, left; /* of it; not done yet */
     uint32_t *crcs;      /* of the pieces */
     uint8_t *moved;      /* 1 of those that are done */
 } axl_item;
+
+/* A destination in the index: of a file, or of the part that goes to an offset. The first
+ * part of a destination is there as a file, too. */
+typedef struct axl_slot {
+    size_t item; /* its number + 1; 0: free */
+    uint64_t offset;
+} axl_slot;
+
+#define AXL_FILE_ITSELF UINT64_MAX /* as offset */
 
 typedef struct axl_work axl_work;
 typedef struct axl_worker axl_worker;
@@ -78,8 +94,8 @@ struct axl_transfer {
     uint64_t id;                /* random, in the names of temporary files */
     size_t count, capacity;
     axl_item *items;
-    size_t slots;        /* of the index: a power of two, at least twice count, or 0 */
-    size_t *index;       /* open hash of destinations: number of the file + 1, or 0 */
+    size_t slots, used;  /* of the index: a power of two, at least twice used, or 0 */
+    axl_slot *index;     /* open hash of destinations */
     uint64_t bytes;      /* of all sources, once dispatched */
     uint64_t bytes_done; /* and once finished */
     size_t files_done;
@@ -230,11 +246,11 @@ int axl_serve(axl_service *service, char *err);
 
 /* ---- axl_piece.c ---- */
 
-/* A part of a file on its way. */
+/* Some bytes of an item on their way. */
 typedef struct axl_piece {
     const axl_item *item;
-    int in, out; /* out -1: only the checksum is wanted */
-    uint64_t offset, length;
+    int in, out;             /* out -1: only the checksum is wanted */
+    uint64_t offset, length; /* within the item */
     bool checksum;
     uint32_t crc; /* of the piece, with checksum */
     char *buffer; /* of buffer_size bytes */
@@ -243,7 +259,8 @@ typedef struct axl_piece {
     axl_worker *worker; /* NULL: nobody stops it, or pays */
 } axl_piece;
 
-/* Moves it. Holes stay holes. -ESTALE when the source ends before the piece. */
+/* Moves it. Holes are not written: the destination of a file has its final size already,
+ * and that of a part gets them punched. -ESTALE when the source ends before the piece. */
 int axl_piece_move(axl_piece *piece, char *err);
 
 /* ---- axl_place.c ---- */
@@ -252,7 +269,7 @@ int axl_piece_move(axl_piece *piece, char *err);
 int axl_open_source(const char *path, int *fd, struct stat *st, char *err);
 
 /* Takes down what the source is now: it must be that when it is read. *unchanged: it is
- * what was taken down before. */
+ * what was taken down before. -ENODATA when it is shorter than a part of it. */
 int axl_look_at_source(axl_item *item, bool *unchanged, char *err);
 
 /* -ESTALE unless the open source is what it was when it was dispatched. */
@@ -266,14 +283,14 @@ struct axl_folder {
 
 void axl_folder_done(axl_folder *folder);
 
-/* Makes the temporary file of item number i, of its final size, in its folder, which is
- * made, too. */
-int axl_place_make(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
-                   char *err);
-
-/* Opens it for writing. */
+/* Opens what item number i is written to: its temporary file in the folder of its
+ * destination, both of which are made unless they are there, or, for a part, the
+ * destination itself. Its length reaches the end of the item. */
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
                    char *err);
+
+/* Syncs what was written for item number i up to now, if it has no name yet. */
+int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err);
 
 /* Files that are complete, but still have temporary names. They are synced together: the
  * journals of file systems make that one wait instead of many. */
@@ -286,15 +303,16 @@ typedef struct axl_batch {
 } axl_batch;
 
 /* Syncs, closes and names all of the batch, and syncs their folders; it is empty then.
- * *placed is the number of those that have their names. */
+ * Parts need no names. *placed is the number of those that are in place. */
 int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
                     char *err);
 
-/* Whether there is a temporary file of item number i, and its size. */
+/* Whether there is a temporary file of item number i. *fits: it, or the destination of a
+ * part, is such that some of the item may have been written to it. */
 bool axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder,
-                    uint64_t *size);
+                    bool *fits);
 
-/* Removes the temporary file of item number i. */
+/* Removes the temporary file of item number i, if it has one. */
 void axl_place_remove(const axl_transfer *transfer, size_t i);
 
 #endif

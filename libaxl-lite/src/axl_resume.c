@@ -95,19 +95,28 @@ static void find_destination(axl_item *item)
     io_close(&fd);
 }
 
+/* Whether a part cannot be there any more, because its destination is another file. */
+static bool lost(const axl_transfer *t, size_t i, axl_folder *folder)
+{
+    bool fits;
+    if (!t->items[i].part) return false;
+    axl_place_find(t, i, folder, &fits);
+    return !fits;
+}
+
 int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
 {
-    bool same;
-    uint64_t size;
+    bool same, fits;
     axl_item *item = &transfer->items[i];
-    if (item->file.done) return 0;
+    if (item->file.done && !lost(transfer, i, folder)) return 0;
+    item->file.done = 0;
     int rc = axl_look_at_source(item, &same, err);
     if (rc) return rc;
-    bool left = axl_place_find(transfer, i, folder, &size);
-    item->made = left && same && size == item->size && item->begin > 0;
+    bool left = axl_place_find(transfer, i, folder, &fits);
+    item->made = fits && same && item->begin > 0;
     if (item->made) return 0;
     begin_anew(item);
     if (left) axl_place_remove(transfer, i);
-    if (!left && same) find_destination(item);
+    if (!left && same && !item->part) find_destination(item);
     return 0;
 }

@@ -3,7 +3,6 @@
  * second at most, and less often where it is long. */
 #include "src/axl_work.h"
 
-#include "common/io.h"
 #include <errno.h>
 #include <zlib.h>
 
@@ -24,57 +23,44 @@ uint64_t axl_copied(const axl_transfer *transfer, const axl_item *item, uint32_t
     return bytes;
 }
 
-/* ---- files that are copied in part ---- */
+/* ---- files that are not complete ---- */
 
-enum { PARTS = 2 * AXL_WORKERS_MAX };
+enum { OPEN_MAX = 2 * AXL_WORKERS_MAX };
 
 /* What of a file is copied, before it is synced. */
-typedef struct part {
+typedef struct copied {
     size_t item;
     uint64_t bytes;
     uint32_t crc;
-} part;
+} copied;
 
-/* Pieces are taken in their order, so that no more files than workers are in parts. */
-static int find_parts(axl_work *w, part parts[PARTS])
+/* Pieces are taken in their order, so that no more files than workers are open. */
+static int find_copied(axl_work *w, copied found[OPEN_MAX])
 {
     int count = 0;
     pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < w->transfer->count && i <= w->item && count < PARTS; i++) {
+    for (size_t i = 0; i < w->transfer->count && i <= w->item && count < OPEN_MAX; i++) {
         const axl_item *item = &w->transfer->items[i];
         if (item->file.done || !item->made || item->pieces < 2) continue;
-        part p = {.item = i};
-        p.bytes = axl_copied(w->transfer, item, &p.crc);
-        if (p.bytes > item->synced) parts[count++] = p;
+        copied c = {.item = i};
+        c.bytes = axl_copied(w->transfer, item, &c.crc);
+        if (c.bytes > item->synced) found[count++] = c;
     }
     pthread_mutex_unlock(&w->lock);
     return count;
 }
 
-static int sync_part(axl_worker *worker, const part *p, char *err)
-{
-    int fd,
-        rc = axl_place_open(worker->work->transfer, p->item, &worker->folder, &fd, err);
-    if (rc == -ENOENT) return 0; /* it has got its name meanwhile */
-    if (rc) return rc;
-    rc = io_fsync(fd);
-    io_close(&fd);
-    return rc ? err_sys(err, rc, "fsync %s",
-                        worker->work->transfer->items[p->item].file.destination)
-              : 0;
-}
-
-static int sync_parts(axl_worker *worker, char *err)
+static int sync_copied(axl_worker *worker, char *err)
 {
     axl_work *w = worker->work;
-    part parts[PARTS];
-    int rc = 0, count = find_parts(w, parts);
+    copied found[OPEN_MAX];
+    int rc = 0, count = find_copied(w, found);
     for (int i = 0; i < count && !rc; i++) {
-        rc = sync_part(worker, &parts[i], err);
+        rc = axl_place_sync(w->transfer, found[i].item, &worker->folder, err);
         if (rc) break;
         pthread_mutex_lock(&w->lock);
-        w->transfer->items[parts[i].item].synced = parts[i].bytes;
-        w->transfer->items[parts[i].item].synced_crc = parts[i].crc;
+        w->transfer->items[found[i].item].synced = found[i].bytes;
+        w->transfer->items[found[i].item].synced_crc = found[i].crc;
         pthread_mutex_unlock(&w->lock);
     }
     return rc;
@@ -118,7 +104,7 @@ void axl_save_sometimes(axl_worker *worker)
     char err[AXL_ERROR_SIZE] = "";
     double start = axl_seconds(CLOCK_MONOTONIC);
     if (!begin(w, start)) return;
-    int rc = sync_parts(worker, err);
+    int rc = sync_copied(worker, err);
     if (!rc)
         rc =
             axl_save(w, &(axl_news){.follows = w->transfer->obeys, .running = true}, err);

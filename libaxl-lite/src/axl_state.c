@@ -42,19 +42,60 @@ static char *absolute(const char *path)
     return made;
 }
 
-/* The place of a source below FILES. One that is there already, with another destination,
- * gets another spelling of its path. */
+enum { SPELLED = 2 * 64 }; /* bytes that a spelling takes more */
+
+/* A path has many spellings: n in binary, "/." for each 1 and "/" for each 0, before it.
+ */
+static const char *spell(char *text, const char *path, size_t n)
+{
+    char *end = text;
+    for (int bit = 63; bit >= 0; bit--) {
+        if (n >> bit == 0) continue;
+        *end++ = '/';
+        if (n >> bit & 1) *end++ = '.';
+    }
+    strcpy(end, path);
+    return text;
+}
+
+/* The first spelling that is not in use. */
+static size_t find_spelling(const kvtree *files, char *text, const char *path)
+{
+    size_t from = 0, to = 0;
+    while (kvtree_get(files, spell(text, path, to))) {
+        from = to + 1;
+        to = 2 * to + 1;
+    }
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (kvtree_get(files, spell(text, path, middle)))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* The place of a source below FILES, where it may be already with another destination. */
 static kvtree *add_source(kvtree *files, const char *path)
 {
-    char *key = absolute(path), *longer;
-    while (key && kvtree_get(files, key)) {
-        if (asprintf(&longer, "/.%s", key) < 0) longer = NULL;
-        free(key);
-        key = longer;
-    }
-    kvtree *entry = key ? kvtree_set(files, key, NULL) : NULL;
-    free(key);
+    char *full = absolute(path);
+    char *text = full ? malloc(strlen(full) + SPELLED + 1) : NULL;
+    kvtree *entry = NULL;
+    if (text)
+        entry =
+            kvtree_set(files, spell(text, full, find_spelling(files, text, full)), NULL);
+    free(full);
+    free(text);
     return entry;
+}
+
+static int add_part(const axl_item *item, kvtree *entry)
+{
+    if (!item->part) return 0;
+    int rc = kvtree_util_set_bytecount(entry, "SOURCE_OFFSET", item->from);
+    if (!rc) rc = kvtree_util_set_bytecount(entry, "DESTINATION_OFFSET", item->to);
+    return rc ? rc : kvtree_util_set_bytecount(entry, "SOURCE_SIZE", item->source_size);
 }
 
 static int add_item(const axl_transfer *t, const axl_item *item, kvtree *files)
@@ -64,6 +105,7 @@ static int add_item(const axl_transfer *t, const axl_item *item, kvtree *files)
     uint64_t written = item->file.done ? item->size : item->synced;
     int rc = entry && destination ? 0 : -ENOMEM;
     if (!rc) rc = kvtree_util_set_str(entry, "DESTINATION", destination);
+    if (!rc) rc = add_part(item, entry);
     if (!rc) rc = kvtree_util_set_bytecount(entry, "SIZE", item->size);
     if (!rc) rc = kvtree_util_set_bytecount(entry, "WRITTEN", written);
     if (!rc && t->flags & AXL_CHECKSUM)
@@ -225,6 +267,7 @@ static int get_done(const axl_transfer *t, const kvtree *entry, axl_item *item, 
         (kvtree_util_get_crc32(entry, "CRC", &crc) != 0 || crc > UINT32_MAX))
         return err_set(err, -EBADMSG, "%s has no valid CRC", source);
     item->size = size;
+    if (!item->part) item->source_size = size;
     item->begin = item->synced = written;
     item->begin_crc = item->synced_crc = (uint32_t)crc;
     if (!flag || strcmp(flag, "DONE") != 0) return 0;
@@ -234,14 +277,35 @@ static int get_done(const axl_transfer *t, const kvtree *entry, axl_item *item, 
     return 0;
 }
 
+static int add_entry(axl_transfer *t, const kvtree *entry, const axl_file *file,
+                     char *err)
+{
+    unsigned long from, to, size, source_size = 0;
+    if (!kvtree_get(entry, "SOURCE_OFFSET") && !kvtree_get(entry, "DESTINATION_OFFSET"))
+        return axl_add(t, file->source, file->destination, err);
+    if (kvtree_util_get_bytecount(entry, "SOURCE_OFFSET", &from) != 0 ||
+        kvtree_util_get_bytecount(entry, "DESTINATION_OFFSET", &to) != 0 ||
+        kvtree_util_get_bytecount(entry, "SIZE", &size) != 0)
+        return err_set(err, -EBADMSG, "%s: a part without valid offsets or SIZE",
+                       file->source);
+    if (kvtree_get(entry, "SOURCE_SIZE") &&
+        kvtree_util_get_bytecount(entry, "SOURCE_SIZE", &source_size) != 0)
+        return err_set(err, -EBADMSG, "%s has no valid SOURCE_SIZE", file->source);
+    const axl_part part = {file->source, from, file->destination, to, size};
+    int rc = axl_add_part(t, &part, err);
+    if (!rc) t->items[t->count - 1].source_size = source_size;
+    return rc;
+}
+
 static int get_item(axl_transfer *t, const char *source, const kvtree *entry, char *err)
 {
     const char *destination = value_of(entry, "DESTINATION");
-    while (strncmp(source, "/./", 3) == 0)
-        source += 2;
+    while (strncmp(source, "/./", 3) == 0 || strncmp(source, "//", 2) == 0)
+        source += source[1] == '.' ? 2 : 1;
     if (*source != '/' || !destination || *destination != '/')
         return err_set(err, -EBADMSG, "%s has no absolute path or DESTINATION", source);
-    int rc = axl_add(t, source, destination, err);
+    const axl_file file = {.source = source, .destination = destination};
+    int rc = add_entry(t, entry, &file, err);
     if (rc) return rc == -ENOMEM ? rc : -EBADMSG;
     return get_done(t, entry, &t->items[t->count - 1], err);
 }
@@ -301,7 +365,7 @@ int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command 
 
 uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry, axl_item *item)
 {
-    axl_item told = {.file = item->file};
+    axl_item told = {.file = item->file, .part = item->part};
     if (get_done(transfer, entry, &told, NULL) != 0) return 0;
     item->file = told.file;
     return told.file.done ? told.size : told.synced;

@@ -93,7 +93,7 @@ static bool take(axl_work *w, task *next)
             w->item++;
             continue;
         }
-        if (w->piece > 0 && !item->made) { /* whoever has the first piece makes it */
+        if (w->piece > 0 && item->fd < 0) { /* whoever has the first piece opens it */
             pthread_cond_wait(&w->changed, &w->lock);
             continue;
         }
@@ -122,17 +122,21 @@ uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
     return left < transfer->piece ? left : transfer->piece;
 }
 
-/* Opens the temporary file; the first one makes it. */
+/* All pieces are written through one descriptor: it is open from before the first byte
+ * is written, so that fsync knows of every write that failed on its way to the disk. */
 static int open_destination(axl_worker *worker, const task *now, int *out, char *err)
 {
     axl_work *w = worker->work;
     axl_item *item = &w->transfer->items[now->item];
-    if (item->made)
-        return axl_place_open(w->transfer, now->item, &worker->folder, out, err);
-    int rc = axl_place_make(w->transfer, now->item, &worker->folder, out, err);
+    if (now->piece > 0) {
+        *out = item->fd;
+        return 0;
+    }
+    int rc = axl_place_open(w->transfer, now->item, &worker->folder, out, err);
     if (rc) return rc;
     pthread_mutex_lock(&w->lock);
     item->made = true;
+    item->fd = *out;
     if (item->pieces > 1) pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
     return 0;
@@ -176,12 +180,11 @@ static void place_batch(axl_worker *worker)
     if (rc) axl_work_fail(w, rc, err);
 }
 
-static void add_to_batch(axl_worker *worker, size_t i, int *out)
+static void add_to_batch(axl_worker *worker, size_t i, int fd)
 {
     axl_batch *batch = &worker->batch;
     batch->items[batch->count] = i;
-    batch->fds[batch->count++] = *out;
-    *out = -1;
+    batch->fds[batch->count++] = fd;
     worker->batch_bytes += worker->work->transfer->items[i].size;
     if (batch->count == AXL_BATCH || worker->batch_bytes >= BATCH_BYTES)
         place_batch(worker);
@@ -195,7 +198,10 @@ static bool finish_piece(axl_work *w, const task *now, uint32_t crc)
     item->crcs[now->piece] = crc;
     item->moved[now->piece] = 1;
     bool complete = --item->left == 0;
-    if (complete) item->file.size = axl_copied(w->transfer, item, &item->file.crc);
+    if (complete) {
+        item->file.size = axl_copied(w->transfer, item, &item->file.crc);
+        item->fd = -1; /* it goes to the batch */
+    }
     pthread_mutex_unlock(&w->lock);
     return complete;
 }
@@ -207,8 +213,7 @@ static void do_task(axl_worker *worker, const task *now)
     axl_piece piece = {.item = &w->transfer->items[now->item], .in = -1, .out = -1};
     int rc = move_piece(worker, now, &piece, err);
     if (!rc && finish_piece(w, now, piece.crc))
-        add_to_batch(worker, now->item, &piece.out);
-    io_close(&piece.out);
+        add_to_batch(worker, now->item, piece.out);
     if (rc && rc != -ECANCELED) axl_work_fail(w, rc, err);
     if (!rc) axl_save_sometimes(worker);
 }
@@ -294,6 +299,7 @@ static void clean_up(axl_transfer *t, bool keep)
 {
     for (size_t i = 0; i < t->count; i++) {
         axl_item *item = &t->items[i];
+        io_close(&item->fd);
         if (item->made && !item->file.done && !keep) axl_place_remove(t, i);
         free(item->crcs);
         free(item->moved);

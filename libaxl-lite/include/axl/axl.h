@@ -66,6 +66,15 @@ typedef struct axl_file {
     int done;                /* 1: in place; 0: not, or not yet */
 } axl_file;
 
+/* A part of a file. */
+typedef struct axl_part {
+    const char *source;
+    uint64_t source_offset;      /* bytes */
+    const char *destination;     /* is there, and a regular file, no link */
+    uint64_t destination_offset; /* bytes */
+    uint64_t length;             /* bytes */
+} axl_part;
+
 /* How far a transfer is. */
 typedef struct axl_progress {
     size_t files, files_done;   /* in all; in place */
@@ -89,9 +98,24 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
 int axl_add(axl_transfer *transfer, const char *source, const char *destination,
             char *err);
 
+/* Adds a part: its bytes are written into the file that is there, in place, with no
+ * temporary name; neither mode nor times are kept. They are synced before the part counts
+ * as done; the folder of the file is not. The file may be shorter than
+ * destination_offset: it grows as needed, and keeps all other bytes. Several transfers,
+ * also of several processes, may write different parts of one file at the same time;
+ * parts that overlap are the caller's mistake. Holes of the source read as zeros in the
+ * destination, whatever was there. After a failure, or axl_cancel, what was written
+ * stays.
+ *
+ * In axl_file, size and crc are those of the part. A destination and offset that are in
+ * the list already are -EEXIST, and so are a part and a whole file for one destination.
+ * An offset or end above INT64_MAX is -EINVAL. */
+int axl_add_part(axl_transfer *transfer, const axl_part *part, char *err);
+
 /* Starts the transfer, once. Fails at once, with nothing moved, when a source is missing
- * or no regular file. What goes wrong while files move is told by axl_test and axl_wait,
- * with every method; both repeat an error of axl_dispatch, too. */
+ * or no regular file, or shorter than its part (-ENODATA). What goes wrong while files
+ * move is told by axl_test and axl_wait, with every method; both repeat an error of
+ * axl_dispatch, too. */
 int axl_dispatch(axl_transfer *transfer, char *err);
 
 /* 0: all files are in place; AXL_RUNNING; negative: the first error. Before axl_dispatch:
@@ -109,9 +133,10 @@ int axl_cancel(axl_transfer *transfer, char *err);
 /* Takes up the transfer of a state file again, whatever became of the one that wrote it:
  * the list, flags and limits of then, by any method. axl_dispatch goes on where it was:
  * files in place are not copied again, and of a large one that was copied in part only
- * the rest, unless its source was changed since. It is -EBUSY while another process works
- * on the state file. -ENODATA when that process ended before it had moved anything: there
- * is no list, then. -EBADMSG for a damaged file. */
+ * the rest, unless its source was changed since. Destinations of parts must be the same
+ * files still; one that became too short gets its part again. It is -EBUSY while another
+ * process works on the state file. -ENODATA when that process ended before it had moved
+ * anything: there is no list, then. -EBADMSG for a damaged file. */
 int axl_resume(const char *state, const char *method, axl_transfer **transfer, char *err);
 
 int axl_progress_get(const axl_transfer *transfer, axl_progress *progress);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef AXL_TESTS_CONTAINER_H
+#define AXL_TESTS_CONTAINER_H
+
+/* A file that parts are written into, and what it should be. */
+
+#include "scratch.h"
+
+#include <axl/axl.h>
+
+enum { IMAGE_MAX = 4800000, OLD = 0xEE };
+
+/* Size and bytes that s->destination shall have. */
+typedef struct image {
+    size_t size;
+    unsigned char bytes[IMAGE_MAX];
+} image;
+
+/* It is made, of bytes OLD. */
+static inline image *make_container(scratch *s, size_t size)
+{
+    image *shall = malloc(sizeof *shall);
+    assert_non_null(shall);
+    memset(shall->bytes, OLD, size);
+    memset(shall->bytes + size, 0, IMAGE_MAX - size);
+    shall->size = size;
+    snprintf(s->destination, sizeof s->destination, "%s/container", s->folder);
+    scratch_write(s->destination, shall->bytes, size);
+    return shall;
+}
+
+/* Frees the image. */
+static inline void expect_image(const scratch *s, image *shall)
+{
+    scratch_expect(s->destination, shall->bytes, shall->size);
+    free(shall);
+}
+
+/* These bytes are expected there. */
+static inline void paint(image *shall, uint64_t to, const void *bytes, size_t size)
+{
+    assert_true(to + size <= IMAGE_MAX);
+    memcpy(shall->bytes + to, bytes, size);
+    if (size && to + size > shall->size) shall->size = to + size;
+}
+
+static inline axl_part part_of(const scratch *s, uint64_t from, uint64_t to,
+                               uint64_t length)
+{
+    return (axl_part){s->source, from, s->destination, to, length};
+}
+
+static inline void add(axl_transfer *t, axl_part part)
+{
+    char err[AXL_ERROR_SIZE] = "";
+    if (axl_add_part(t, &part, err) != 0) fail_msg("%s", err);
+}
+
+static inline void finish(axl_transfer *t)
+{
+    char err[AXL_ERROR_SIZE] = "";
+    int rc = axl_dispatch(t, err);
+    if (!rc) rc = axl_wait(t, err);
+    if (rc) fail_msg("%s", err);
+}
+
+static inline unsigned char *write_source(const scratch *s, size_t size)
+{
+    unsigned char *bytes = scratch_bytes(size);
+    scratch_write(s->source, bytes, size);
+    return bytes;
+}
+
+#endif
