@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One of the files in which the trees of many ranks lie together: its tree made and taken
- * apart, its name, its size (docs/formats/gather.md). What is taken apart may come from
- * anyone, so all of it is checked before any of it is used. */
+/* One of the files in which the trees of many ranks lie together: its tree made, read and
+ * taken apart, its name, its size (docs/formats/gather.md). What is taken apart may come
+ * from anyone, so all of it is checked before any of it is used. */
 #include "src/kvtree_gather_private.h"
 
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@
 
 /* ---- names ---- */
 
-size_t kvtree_gather_stem(const char *root)
+/* Length of root without its suffix. */
+static size_t stem_of(const char *root)
 {
     size_t length = strlen(root), suffix = strlen(SUFFIX);
     int has = length > suffix && strcmp(root + length - suffix, SUFFIX) == 0;
@@ -26,9 +28,26 @@ size_t kvtree_gather_stem(const char *root)
 int kvtree_gather_file_name(const char *root, int level, int rank,
                             char name[BENEATH_NAME_MAX])
 {
-    int n = snprintf(name, BENEATH_NAME_MAX, "%.*s.%d.%d" SUFFIX,
-                     (int)kvtree_gather_stem(root), root, level, rank);
+    int n = snprintf(name, BENEATH_NAME_MAX, "%.*s.%d.%d" SUFFIX, (int)stem_of(root),
+                     root, level, rank);
     return n < BENEATH_NAME_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int kvtree_gather_check_root(const char *name, char *err)
+{
+    char lower[BENEATH_NAME_MAX];
+    int rc = beneath_check_name(name, err);
+    if (rc) return rc;
+    rc = kvtree_gather_file_name(name, KVTREE_GATHER_LEVEL_MAX, INT_MAX, lower);
+    return rc ? err_sys(err, rc, "%.60s...", name) : 0;
+}
+
+int kvtree_gather_owns(const char *root, const char *name)
+{
+    if (!root || !name) return 0;
+    size_t stem = stem_of(root);
+    return strcmp(name, root) == 0 ||
+           (strncmp(name, root, stem) == 0 && name[stem] == '.');
 }
 
 int kvtree_gather_remove_root(int dir, const char *name, char *err)
@@ -46,6 +65,12 @@ int kvtree_gather_remove_root(int dir, const char *name, char *err)
 }
 
 /* ---- sizes ---- */
+
+uint64_t kvtree_gather_item_size(int rank, const kvtree *item)
+{
+    char key[16];
+    return (uint64_t)snprintf(key, sizeof key, "%d", rank) + 1 + kvtree_pack_size(item);
+}
 
 /* What a file needs besides its items: 24 bytes of header and checksum, and the packed
  * keys LEVEL, RANKS and RANK with two numbers and their counts. */
@@ -118,7 +143,7 @@ static int check_pointer(const char *rank, const kvtree *pointer, char *err)
 }
 
 /* A rank is written in one way only, so that no two keys mean the same rank. */
-static int check_rank(const kvtree_elem *item, char *err)
+static int check_key(const kvtree_elem *item, char *err)
 {
     char digits[16];
     int rank = kvtree_elem_key_int(item);
@@ -132,7 +157,7 @@ static int check_items(const kvtree *items, int level, char *err)
     int rc = 0;
     for (kvtree_elem *e = kvtree_elem_first(items); e && rc == 0;
          e = kvtree_elem_next(e)) {
-        rc = check_rank(e, err);
+        rc = check_key(e, err);
         if (rc == 0 && level > 0)
             rc = check_pointer(kvtree_elem_key(e), kvtree_elem_hash(e), err);
     }
@@ -174,4 +199,61 @@ int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
 const char *kvtree_gather_pointed(const kvtree *pointer)
 {
     return kvtree_elem_get_first_val(pointer, "FILE");
+}
+
+/* ---- reading ---- */
+
+/* Errors that come from what lies in the folder mean damage; others (no memory, no
+ * permission, a failing disk) stay what they are. */
+static int is_damage(int rc)
+{
+    return rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP || rc == -ENOTDIR ||
+           rc == -EISDIR;
+}
+
+static int load(int dir, const char *name, kvtree *tree, char *err)
+{
+    struct stat st;
+    int rc = beneath_stat(dir, name, &st, err);
+    if (rc == 0 && (uint64_t)st.st_size > KVTREE_GATHER_FILE_MAX)
+        rc = err_set(err, -EBADMSG, "%s has %lld bytes, too many", name,
+                     (long long)st.st_size);
+    if (rc == 0) rc = kvtree_file_read(dir, name, tree, err);
+    return is_damage(rc) ? -EBADMSG : rc;
+}
+
+int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, int level,
+                            kvtree_gather_part *part, char *err)
+{
+    kvtree *tree = kvtree_new();
+    int rc =
+        tree ? load(from->dir, name, tree, err) : err_sys(err, -ENOMEM, "read %s", name);
+    if (rc == -ENOENT && level >= 0) rc = -EBADMSG; /* the level above names it */
+    if (rc == 0) {
+        rc = kvtree_gather_file_take(tree, from->top, level, part, err);
+        if (rc) err_wrap(err, rc, "%s", name);
+    }
+    kvtree_delete(&tree);
+    return rc;
+}
+
+int kvtree_gather_check_rank(const char *name, int rank, int64_t ranks, char *err)
+{
+    if (rank < ranks) return 0;
+    return err_set(err, -EBADMSG, "%s: rank %d of only %lld is listed", name, rank,
+                   (long long)ranks);
+}
+
+int kvtree_gather_listed_twice(const char *name, int rank, char *err)
+{
+    return err_set(err, -EBADMSG, "%s: rank %d is listed twice", name, rank);
+}
+
+int kvtree_gather_check_told(const char *root, int64_t ranks, int level, int64_t told,
+                             char *err)
+{
+    if (told == ranks) return 0;
+    return err_set(err, -EBADMSG,
+                   "%s is of %lld ranks, but its files of level %d of %lld", root,
+                   (long long)ranks, level, (long long)told);
 }

@@ -22,7 +22,6 @@
 #include "src/kvtree_private.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,14 +42,6 @@ typedef struct writing {
 } writing;
 
 /* ---- groups ---- */
-
-/* Bytes of an item of this rank in a file. */
-static uint64_t size_in_file(const writing *w, const kvtree *item)
-{
-    char key[16];
-    return (uint64_t)snprintf(key, sizeof key, "%d", w->rank) + 1 +
-           kvtree_pack_size(item);
-}
 
 /* Collective. Items are laid end to end, and those that begin within the same width form
  * a group, but for an item that is larger, which is one of its own. w->writer becomes who
@@ -151,7 +142,7 @@ static int write_file(writing *w, int level, int is_root)
     w->ranks = w->group_ranks;
     w->group_ranks = 0;
     w->item = kvtree_gather_pointer(name);
-    w->bytes = size_in_file(w, w->item);
+    w->bytes = kvtree_gather_item_size(w->rank, w->item);
     int rc = tree && w->item ? kvtree_file_write(to->dir, name, tree, w->text)
                              : err_sys(w->text, -ENOMEM, "write %s", name);
     kvtree_delete(&tree);
@@ -211,12 +202,9 @@ static int write_levels(writing *w, int rc)
 /* Checks what would otherwise fail when the earlier root is gone. */
 static int prepare(writing *w, const kvtree *tree)
 {
-    char name[BENEATH_NAME_MAX];
-    int rc = beneath_check_name(w->to->name, w->text);
+    int rc = kvtree_gather_check_root(w->to->name, w->text);
     if (rc) return rc;
-    if (kvtree_gather_file_name(w->to->name, KVTREE_GATHER_LEVEL_MAX, INT_MAX, name) != 0)
-        return err_sys(w->text, -ENAMETOOLONG, "%.60s...", w->to->name);
-    w->bytes = size_in_file(w, tree);
+    w->bytes = kvtree_gather_item_size(w->rank, tree);
     rc = kvtree_gather_check_size(w->to->top, w->bytes, w->text);
     if (rc) return rc;
     w->item = kvtree_new();
@@ -258,12 +246,4 @@ int kvtree_write_gather(const char *path, const kvtree *tree, MPI_Comm comm)
     rc = gather(&to, tree, rc, text, NULL);
     io_close(&to.dir);
     return rc;
-}
-
-int kvtree_gather_owns(const char *root, const char *name)
-{
-    if (!root || !name) return 0;
-    size_t stem = kvtree_gather_stem(root);
-    return strcmp(name, root) == 0 ||
-           (strncmp(name, root, stem) == 0 && name[stem] == '.');
 }

@@ -3,9 +3,11 @@
 #define KVTREE_GATHER_PRIVATE_H
 
 /* The files in which the trees of many ranks lie together (docs/formats/gather.md), one
- * at a time and without MPI.
+ * at a time: what those have in common who write and read all of them.
  *
  *     kvtree_gather_file.c   the contents and the name of one file
+ *     kvtree_gather.c        kvtree_gather_write_all
+ *     kvtree_scatter.c       kvtree_gather_read_all
  *     kvtree_gather_mpi.c    kvtree_write_gather, kvtree_gather_write
  *     kvtree_scatter_mpi.c   kvtree_read_scatter, kvtree_scatter_read
  *
@@ -13,7 +15,7 @@
  * pointer to a file of the level below. `top` may be NULL everywhere: no top key. */
 
 #include "common/beneath.h"
-#include <kvtree/kvtree.h>
+#include <kvtree/kvtree_gather.h>
 #include <stdint.h>
 
 /* Most bytes of a file, where no limit is given. */
@@ -31,13 +33,17 @@ typedef struct kvtree_gather_part {
     kvtree *items; /* rank -> item */
 } kvtree_gather_part;
 
-/* Length of root without its suffix. */
-size_t kvtree_gather_stem(const char *root);
-
 /* Name of the file at level that rank wrote: "x.0.3.scr" beside the root "x.scr".
  * -ENAMETOOLONG. */
 int kvtree_gather_file_name(const char *root, int level, int rank,
                             char name[BENEATH_NAME_MAX]);
+
+/* What would otherwise fail when an earlier root is gone: -EINVAL for a name that is not
+ * allowed, -ENAMETOOLONG for one that leaves no room for those of lower files. */
+int kvtree_gather_check_root(const char *name, char *err);
+
+/* Bytes of the item of rank in a file. */
+uint64_t kvtree_gather_item_size(int rank, const kvtree *item);
 
 /* Items that begin within so many bytes go into one file at level, which then is not
  * larger than limit (0: KVTREE_GATHER_LIMIT). */
@@ -58,6 +64,22 @@ kvtree *kvtree_gather_file_make(const char *top, int level, int ranks, kvtree *i
  * level -1: that of a root. -EBADMSG, and err says what is wrong. */
 int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
                             kvtree_gather_part *part, char *err);
+
+/* Reads the file name at level, or a root: -1, and takes it apart. -EBADMSG for what is
+ * not as it should be; that includes a missing file that a root or another file names. */
+int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, int level,
+                            kvtree_gather_part *part, char *err);
+
+/* What only all files together show; -EBADMSG. The file name lists rank, of so many that
+ * the root tells; ... */
+int kvtree_gather_check_rank(const char *name, int rank, int64_t ranks, char *err);
+
+/* ... or lists it a second time on a level; ... */
+int kvtree_gather_listed_twice(const char *name, int rank, char *err);
+
+/* ... and the files of a level tell of so many ranks together. */
+int kvtree_gather_check_told(const char *root, int64_t ranks, int level, int64_t told,
+                             char *err);
 
 /* Removes a root, for good: it does not come back when the system fails. A missing one is
  * no error. */

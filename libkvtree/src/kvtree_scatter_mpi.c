@@ -19,7 +19,8 @@
 
 typedef struct reading {
     const kvtree_gather *from;
-    MPI_Comm comm; /* the private one */
+    kvtree_gather_place place; /* the same, of one file */
+    MPI_Comm comm;             /* the private one */
     int rank, size;
     int level;       /* of the files that were read last */
     int64_t writers; /* as the root tells */
@@ -28,40 +29,6 @@ typedef struct reading {
     kvtree *items;   /* in them; later those for this rank */
     char text[ERRTEXT_SIZE];
 } reading;
-
-/* ---- one file ---- */
-
-/* Errors that come from what lies in the folder mean damage; others (no memory, no
- * permission, a failing disk) stay what they are. */
-static int is_damage(int rc)
-{
-    return rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP || rc == -ENOTDIR ||
-           rc == -EISDIR;
-}
-
-static int load(reading *r, const char *name, kvtree *tree)
-{
-    struct stat st;
-    int rc = beneath_stat(r->from->dir, name, &st, r->text);
-    if (rc == 0 && (uint64_t)st.st_size > KVTREE_GATHER_FILE_MAX)
-        rc = err_set(r->text, -EBADMSG, "%s has %lld bytes, too many", name,
-                     (long long)st.st_size);
-    if (rc == 0) rc = kvtree_file_read(r->from->dir, name, tree, r->text);
-    return is_damage(rc) ? -EBADMSG : rc;
-}
-
-/* Reads a file at level, or a root: -1. */
-static int read_part(reading *r, const char *name, int level, kvtree_gather_part *part)
-{
-    kvtree *tree = kvtree_new();
-    int rc = tree ? load(r, name, tree) : err_sys(r->text, -ENOMEM, "read %s", name);
-    if (rc == 0) {
-        rc = kvtree_gather_file_take(tree, r->from->top, level, part, r->text);
-        if (rc) err_wrap(r->text, rc, "%s", name);
-    }
-    kvtree_delete(&tree);
-    return rc;
-}
 
 /* ---- the items of one level ---- */
 
@@ -73,11 +40,10 @@ static int take_items(reading *r, kvtree *items, const char *name)
         char key[16];
         int rank = kvtree_elem_key_int(e);
         snprintf(key, sizeof key, "%d", rank);
-        if (rank >= r->writers)
-            return err_set(r->text, -EBADMSG, "%s: rank %d of only %lld is listed", name,
-                           rank, (long long)r->writers);
+        int rc = kvtree_gather_check_rank(name, rank, r->writers, r->text);
+        if (rc) return rc;
         if (kvtree_get(r->items, key))
-            return err_set(r->text, -EBADMSG, "%s: rank %d is listed twice", name, rank);
+            return kvtree_gather_listed_twice(name, rank, r->text);
         kvtree *item = kvtree_extract(items, key);
         if (!kvtree_set(r->items, key, item)) {
             kvtree_delete(&item);
@@ -134,8 +100,8 @@ static int read_pointer(reading *r, const kvtree *pointer)
 {
     kvtree_gather_part part;
     const char *name = kvtree_gather_pointed(pointer);
-    int rc = read_part(r, name, r->level, &part);
-    if (rc) return rc == -ENOENT ? -EBADMSG : rc; /* the level above names it */
+    int rc = kvtree_gather_file_read(&r->place, name, r->level, &part, r->text);
+    if (rc) return rc;
     r->told += part.ranks;
     rc = take_items(r, part.items, name);
     kvtree_delete(&part.items);
@@ -156,18 +122,15 @@ static int read_level(reading *r)
     return rc;
 }
 
-static int compare_told(reading *r, int64_t told)
+static int check_told(reading *r, int64_t told)
 {
-    if (told == r->writers) return 0;
-    return err_set(r->text, -EBADMSG,
-                   "%s is of %lld ranks, but its files of level %d of %lld",
-                   r->from->name, (long long)r->writers, r->level, (long long)told);
+    return kvtree_gather_check_told(r->from->name, r->writers, r->level, told, r->text);
 }
 
 static int read_root(reading *r)
 {
     kvtree_gather_part root;
-    int rc = read_part(r, r->from->name, -1, &root);
+    int rc = kvtree_gather_file_read(&r->place, r->from->name, -1, &root, r->text);
     if (rc) return rc;
     r->level = root.level;
     r->writers = root.ranks;
@@ -189,7 +152,7 @@ static int read_start(reading *r)
     while (rc == 0 && r->level > 0 && r->away == 0) {
         r->level--;
         rc = read_level(r);
-        if (rc == 0) rc = compare_told(r, r->told);
+        if (rc == 0) rc = check_told(r, r->told);
     }
     return rc;
 }
@@ -211,7 +174,7 @@ static int read_levels(reading *r, int rc)
         sum[AWAY] = r->away;
         sum[TOLD] = r->told;
         rc = agree_sum(r->comm, rc, r->text, 2, sum);
-        if (rc == 0) rc = compare_told(r, sum[TOLD]);
+        if (rc == 0) rc = check_told(r, sum[TOLD]);
     }
     r->away = sum[AWAY];
     return rc;
@@ -263,6 +226,8 @@ static int scatter(reading *r, int rc, enum form form, kvtree *tree)
     int opened = channel_of(r->from->comm, &ch);
     if (opened) return err_sys(r->text, opened, "duplicate the communicator");
     r->comm = ch->comm;
+    r->place = (kvtree_gather_place){
+        .dir = r->from->dir, .name = r->from->name, .top = r->from->top};
     MPI_Comm_rank(r->comm, &r->rank);
     MPI_Comm_size(r->comm, &r->size);
     kvtree *fresh = tree && kvtree_size(tree) == 0 ? tree : kvtree_new();

@@ -67,6 +67,18 @@ static inline kvtree *wide_tree(int width)
     return tree;
 }
 
+/* A tree of rank, that no other rank has; it packs to about size bytes. */
+static inline kvtree *gather_tree(int rank, int size)
+{
+    kvtree *tree = kvtree_new();
+    for (int i = 0, used = 0; used < size; i++) {
+        char key[32];
+        used += snprintf(key, sizeof key, "entry %d of rank %d", i, rank) + 5 + 12;
+        kvtree_util_set_int(tree, key, 1000000 + i);
+    }
+    return tree;
+}
+
 /* 1 if both hold the same keys in the same order, at all levels: that is, if they pack to
  * the same bytes. */
 static inline int same_tree(const kvtree *a, const kvtree *b)

@@ -4,11 +4,13 @@
 
 /* A malloc that has no memory for blocks of certain sizes, and a calloc that fails once,
  * for one source file of a test program under MPI. The sizes tell the trees of a test
- * from whatever MPI allocates; of calloc, only the calls of this program itself count, to
- * which libkvtree is linked statically: each tree of its own is one. */
+ * from whatever MPI allocates; of calloc, only the calls of this program and of libkvtree
+ * count, wherever that is: each tree of its own is one. */
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static size_t fail_from, fail_to; /* sizes without memory; 0, 0: none */
 static int fail_spared;           /* so many blocks of these sizes can still be had */
@@ -29,6 +31,13 @@ void *__libc_calloc(size_t count, size_t size);
 
 extern const char __executable_start, etext; /* from the linker */
 
+static inline int is_of_kvtree(const char *caller)
+{
+    Dl_info object;
+    if (caller >= &__executable_start && caller < &etext) return 1;
+    return dladdr(caller, &object) && strstr(object.dli_fname, "libscr-kvtree");
+}
+
 void *malloc(size_t size)
 {
     if (size && size >= fail_from && size <= fail_to && fail_spared-- <= 0) {
@@ -41,8 +50,7 @@ void *malloc(size_t size)
 void *calloc(size_t count, size_t size)
 {
     const char *caller = __builtin_return_address(0);
-    int mine = caller >= &__executable_start && caller < &etext;
-    if (mine && fail_calloc && --fail_calloc == 0) {
+    if (fail_calloc && is_of_kvtree(caller) && --fail_calloc == 0) {
         errno = ENOMEM;
         return NULL;
     }

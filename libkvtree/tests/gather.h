@@ -49,16 +49,4 @@ static inline void gather_expect(int rc, int expected, const char *err, const ch
     if (!strstr(err, part)) CHECK_STR(err, part); /* shows both */
 }
 
-/* A tree of rank, that no other rank has; it packs to about size bytes. */
-static inline kvtree *gather_tree(int rank, int size)
-{
-    kvtree *tree = kvtree_new();
-    for (int i = 0, used = 0; used < size; i++) {
-        char key[32];
-        used += snprintf(key, sizeof key, "entry %d of rank %d", i, rank) + 5 + 12;
-        kvtree_util_set_int(tree, key, 1000000 + i);
-    }
-    return tree;
-}
-
 #endif

@@ -15,7 +15,7 @@
  * while merging into a tree that held something before). send, recv and sendrecv use the
  * tag KVTREE_TAG on comm itself. */
 
-#include <kvtree/kvtree.h>
+#include <kvtree/kvtree_gather.h>
 #include <mpi.h>
 
 #ifdef __cplusplus
@@ -59,7 +59,7 @@ int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
  * A root file names, beside it, files of at most 1 MB each, in as many levels as are
  * needed (docs/formats/gather.md), so that no rank has to hold everything: root "x.scr",
  * lower files "x.<level>.<rank>.scr". Names in them are relative, and the folder may be
- * moved. Any number of ranks may read.
+ * moved. Any number of ranks may read, and one process without MPI (kvtree_gather.h).
  *
  * An earlier root is removed before the first file that it names is replaced, and the new
  * one comes last: after a crash, or a failure, there is the earlier set, or no root, or
@@ -97,10 +97,6 @@ int kvtree_gather_write(const kvtree_gather *to, const kvtree *tree, char *err);
  * and *ranks (if not NULL) the number of ranks that wrote. err names the file that is
  * damaged. */
 int kvtree_scatter_read(const kvtree_gather *from, int *ranks, kvtree *trees, char *err);
-
-/* Not collective. 1 if name is that of the root or may be that of one of its lower files,
- * so that others had better not take it. */
-int kvtree_gather_owns(const char *root, const char *name);
 
 #ifdef __cplusplus
 }
