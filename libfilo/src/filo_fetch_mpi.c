@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_fetch: look at all files, copy, compare; each step is agreed on before the next.
- * A cache that is not whole is of no use, so a failure anywhere empties it everywhere. */
+/* filo_fetch: look at all files, copy, compare; each step is agreed on before the next. A
+ * cache that is not whole is of no use, so local files get their names when all of all
+ * ranks are there. */
 #include "src/filo_private_mpi.h"
 
-#include "common/agree_mpi.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+/* ---- before anything is copied ---- */
 
 static int damaged_size(filo_job *job, const filo_file *file, uint64_t size)
 {
@@ -17,29 +19,69 @@ static int damaged_size(filo_job *job, const filo_file *file, uint64_t size)
                    file->name, size, file->size);
 }
 
-static int check_file(filo_job *job, const filo_file *file)
+/* Looks at a file below the folder, or at a container. */
+static int look_at(filo_job *job, const char *name, struct stat *st)
 {
-    struct stat st;
-    if (!file->local)
-        return err_set(job->text, -EINVAL, "file \"%s\" has no local path", file->name);
-    int rc = beneath_check_name(file->name, job->text);
+    int rc = beneath_check_name(name, job->text);
     if (rc) return rc;
-    rc = beneath_stat(job->dir, file->name, &st, job->text);
+    rc = beneath_stat(job->dir, name, st, job->text);
     if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP)
         return err_wrap(job->text, FILO_DAMAGED, "folder %s", job->folder);
     if (rc) return err_wrap(job->text, rc, "folder %s", job->folder);
-    if (!S_ISREG(st.st_mode))
-        return err_set(job->text, FILO_DAMAGED, "%s/%s is not a regular file",
-                       job->folder, file->name);
-    return (uint64_t)st.st_size == file->size
+    return S_ISREG(st->st_mode)
                ? 0
-               : damaged_size(job, file, (uint64_t)st.st_size);
+               : err_set(job->text, FILO_DAMAGED, "%s/%s is not a regular file",
+                         job->folder, name);
 }
+
+static int check_segments(filo_job *job, const filo_file *file)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < file->segments; i++) {
+        const filo_segment *s = &file->segment[i];
+        struct stat st;
+        int rc = look_at(job, s->container, &st);
+        if (rc) return rc;
+        uint64_t size = (uint64_t)st.st_size;
+        if (s->offset > size || s->length > size - s->offset)
+            return err_set(job->text, FILO_DAMAGED,
+                           "%s/%s has %" PRIu64 " bytes, but %s is at %" PRIu64
+                           " to %" PRIu64 " in it",
+                           job->folder, s->container, size, file->name, s->offset,
+                           s->offset + s->length);
+        sum += s->length;
+    }
+    return sum == file->size ? 0 : damaged_size(job, file, sum);
+}
+
+static int check_file(filo_job *job, filo_file *file)
+{
+    struct stat st;
+    if (!file->local || !*file->local)
+        return err_set(job->text, -EINVAL, "file \"%s\" has no local path", file->name);
+    if (file->packed) return check_segments(job, file);
+    int rc = look_at(job, file->name, &st);
+    if (rc) return rc;
+    if ((uint64_t)st.st_size != file->size)
+        return damaged_size(job, file, (uint64_t)st.st_size);
+    file->mode = st.st_mode & 0777;
+    return 0;
+}
+
+/* ---- copying ---- */
+
+typedef struct fetch {
+    filo_job job;
+    filo_move move;
+    filo_stage stage;
+    int count;
+    filo_file *files; /* as the caller gave them; what is learnt of them stays here */
+} fetch;
 
 static int compare(filo_job *job, const filo_file *known, const filo_file *moved)
 {
     if (moved->size != known->size) return damaged_size(job, known, moved->size);
-    if (job->checksum && known->has_crc && moved->crc != known->crc)
+    if (job->options.checksum && known->has_crc && moved->crc != known->crc)
         return err_set(job->text, FILO_DAMAGED,
                        "%s/%s was altered: CRC32 0x%08" PRIx32
                        ", but its map says 0x%08" PRIx32,
@@ -47,34 +89,80 @@ static int compare(filo_job *job, const filo_file *known, const filo_file *moved
     return 0;
 }
 
-static int copy_files(filo_job *job, int count, const filo_file files[])
+/* One part of a file, from where it lies in the folder. */
+static int add_part(fetch *f, int i, const filo_segment *from, uint64_t at)
 {
-    filo_file *moved = calloc((size_t)count + 1, sizeof *moved);
-    if (!moved) return err_sys(job->text, -ENOMEM, "fetch %d files", count);
-    int rc = filo_move(job, FILO_IN, job->checksum, count, files, moved);
-    for (int i = 0; i < count && rc == 0; i++)
-        rc = compare(job, &files[i], &moved[i]);
-    free(moved);
+    return filo_move_add(
+        &f->move, i, filo_stage_path(f->job.folder, "", from->container), from->offset,
+        filo_stage_path(NULL, f->files[i].local, f->stage.items[i].temporary), at,
+        from->length);
+}
+
+static int add_file(fetch *f, int i)
+{
+    const filo_file *file = &f->files[i];
+    const filo_segment whole = {.container = file->name, .length = file->size};
+    filo_staged staged = {.name = file->local, .size = file->size, .mode = file->mode};
+    uint64_t at = 0;
+    filo_stage_file_name(staged.temporary, f->job.id, f->job.rank, i);
+    if (filo_stage_add(&f->stage, &staged) != 0)
+        return err_sys(f->job.text, -ENOMEM, "list files");
+    if (!file->packed) return add_part(f, i, &whole, 0);
+    int rc = 0;
+    for (int s = 0; s < file->segments && !rc; s++) {
+        rc = add_part(f, i, &file->segment[s], at);
+        at += file->segment[s].length;
+    }
     return rc;
 }
 
-static void remove_local(int count, const filo_file files[])
+/* Collective, agreed. */
+static int copy_files(fetch *f)
 {
-    for (int i = 0; i < count; i++)
-        unlink(files[i].local);
+    for (int i = 0; i < f->count && !f->move.rc; i++)
+        f->move.rc = add_file(f, i);
+    f->move.stage = &f->stage;
+    while (filo_move_go_on(&f->move, true) == FILO_RUNNING) {
+    }
+    return filo_job_agree(&f->job, f->move.rc);
+}
+
+/* Collective, agreed. */
+static int give_names(fetch *f)
+{
+    int rc = filo_job_agree(&f->job, filo_stage_commit(&f->stage, f->job.text));
+    if (rc) filo_stage_drop(&f->stage, true);
+    return rc;
+}
+
+/* ---- the call ---- */
+
+static int take_list(fetch *f, int count, const filo_file files[])
+{
+    f->count = count;
+    if (count < 0 || !files) return 0; /* refused by filo_list_check */
+    f->files = malloc(((size_t)count + 1) * sizeof *files);
+    if (!f->files) return err_sys(f->job.text, -ENOMEM, "fetch %d files", count);
+    if (count > 0) memcpy(f->files, files, (size_t)count * sizeof *files);
+    return 0;
 }
 
 int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
                const filo_options *options, char *err)
 {
-    filo_job job;
-    int rc = filo_job_begin(&job, comm, folder, NULL, options);
-    if (rc == 0) rc = filo_job_open(&job);
-    if (rc == 0) rc = filo_list_check(&job, count, files, check_file);
-    rc = agree(comm, rc, job.text);
-    if (rc == 0) {
-        rc = agree(comm, copy_files(&job, count, files), job.text);
-        if (rc) remove_local(count, files);
-    }
-    return filo_job_end(&job, rc, err);
+    fetch f = {.stage.dir = -1, .move.check = compare};
+    int rc = filo_job_begin(&f.job, comm, folder, NULL, options);
+    if (!rc) rc = filo_job_open(&f.job);
+    if (!rc) rc = take_list(&f, count, files);
+    if (!rc) rc = filo_list_check(&f.job, count, f.files, check_file);
+    if (!rc)
+        rc = filo_move_begin(&f.move, &f.job, count, f.files, f.job.options.checksum);
+    rc = filo_job_agree_id(&f.job, rc);
+    if (!rc) rc = copy_files(&f);
+    if (!rc) rc = give_names(&f);
+    if (rc) filo_stage_drop(&f.stage, false);
+    filo_move_end(&f.move);
+    filo_stage_free(&f.stage);
+    free(f.files);
+    return filo_job_end(&f.job, rc, err);
 }

@@ -1,26 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_flush (SCR Developer Guide 1.2, section 2.32): check, make the folder, copy, write
- * the map. Each step is agreed on before the next one starts. */
+/* filo_flush (SCR Developer Guide 1.2, section 2.32), and its asynchronous form, of which
+ * it is made: everything is checked and planned; each rank copies when it is its turn;
+ * when all did, files get their names and the map is written. Each step is agreed on
+ * before the next one starts. */
 #include "src/filo_private_mpi.h"
 
-#include "common/agree_mpi.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "src/filo_layout.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+struct filo_transfer {
+    filo_job job;
+    filo_move move;
+    filo_stage stage; /* what gets its name by this rank */
+    kvtree *folders;  /* that this rank looks after */
+    int64_t containers;
+    char *folder, *map; /* of the job */
+    int count;
+    filo_file *files;
+    bool ended;
+    int result;
+};
 
 /* ---- before anything is written ---- */
 
-static int check_file(filo_job *job, const filo_file *file)
+static int check_file(filo_job *job, filo_file *file)
 {
     struct stat st;
     int rc = beneath_check_name(file->name, job->text);
     if (rc) return rc;
-    if (kvtree_gather_owns(job->map, file->name))
+    if (kvtree_gather_owns(job->map, file->name) ||
+        filo_container_owns(job->map, file->name))
         return err_set(job->text, -EINVAL, "file name \"%s\" belongs to the map %s",
                        file->name, job->map);
     if (!file->local)
@@ -32,7 +49,35 @@ static int check_file(filo_job *job, const filo_file *file)
     if ((uint64_t)st.st_size != file->size)
         return err_set(job->text, -EIO, "%s has %lld bytes, not %" PRIu64, file->local,
                        (long long)st.st_size, file->size);
+    file->mode = st.st_mode & 0777;
     return 0;
+}
+
+/* The caller's list may change while the flush goes on. One that is no list is refused
+ * later (filo_list_check). */
+static int copy_list(filo_transfer *t, int count, const filo_file files[])
+{
+    if (count < 0 || !files) {
+        t->count = count;
+        return 0;
+    }
+    t->files = calloc((size_t)count + 1, sizeof *t->files);
+    if (!t->files) return -ENOMEM;
+    for (int i = 0; i < count; i++) {
+        const filo_file *f = &files[i];
+        filo_file *copy = &t->files[t->count++];
+        *copy = (filo_file){.size = f->size, .crc = f->crc, .has_crc = f->has_crc};
+        copy->local = f->local ? strdup(f->local) : NULL;
+        copy->name = f->name ? strdup(f->name) : NULL;
+        if ((f->local && !copy->local) || (f->name && !copy->name)) return -ENOMEM;
+    }
+    return 0;
+}
+
+static int copy_path(char **copy, const char *path)
+{
+    *copy = path ? strdup(path) : NULL;
+    return path && !*copy ? -ENOMEM : 0;
 }
 
 /* ---- the folder ---- */
@@ -50,17 +95,134 @@ static int make_folders(filo_job *job, int *parent)
     return rc;
 }
 
-/* A root of an earlier map goes before the first file may be replaced that it names. */
 static int prepare_folder(filo_job *job)
 {
     int parent;
     if (job->rank != 0) return 0;
     int rc = make_folders(job, &parent);
+    if (!rc) io_close(&parent);
+    return rc;
+}
+
+/* Collective, agreed. Containers are made before anyone writes into them. */
+static int plan_containers(filo_transfer *t)
+{
+    filo_job *job = &t->job;
+    int rc = filo_containers_plan(job, t->count, t->files, &t->stage, &t->containers);
     if (rc) return rc;
-    rc = filo_job_open(job);
-    if (rc == 0) rc = beneath_unlink(job->dir, job->map, job->text);
-    if (rc == 0 && (rc = io_fsync(parent)) != 0)
-        err_sys(job->text, rc, "fsync of the folder of %s/%s", job->folder, job->map);
+    return filo_job_agree(job, filo_stage_make(&t->stage, job->text));
+}
+
+static int add_segments(filo_transfer *t, int i)
+{
+    const filo_file *file = &t->files[i];
+    uint64_t at = 0;
+    int rc = 0;
+    for (int s = 0; s < file->segments && !rc; s++) {
+        const filo_segment *segment = &file->segment[s];
+        char temporary[FILO_TEMPORARY_SIZE];
+        filo_stage_container_name(temporary, t->job.id, segment->container);
+        rc = filo_move_add(&t->move, i, strdup(file->local), at,
+                           filo_stage_path(t->folder, segment->container, temporary),
+                           segment->offset, segment->length);
+        at += segment->length;
+    }
+    return rc;
+}
+
+static int add_file(filo_transfer *t, int i)
+{
+    const filo_file *file = &t->files[i];
+    filo_staged staged = {.name = file->name, .size = file->size, .mode = file->mode};
+    filo_stage_file_name(staged.temporary, t->job.id, t->job.rank, i);
+    if (filo_stage_add(&t->stage, &staged) != 0)
+        return err_sys(t->job.text, -ENOMEM, "list files");
+    return filo_move_add(&t->move, i, strdup(file->local), 0,
+                         filo_stage_path(t->folder, file->name, staged.temporary), 0,
+                         file->size);
+}
+
+/* Collective, agreed. What everyone will write where. */
+static int plan(filo_transfer *t)
+{
+    filo_job *job = &t->job;
+    int packed = job->options.container > 0;
+    int rc = filo_job_agree(job, prepare_folder(job));
+    if (!rc) rc = filo_job_agree(job, filo_job_open(job));
+    t->stage.dir = job->dir;
+    if (!rc && packed) rc = plan_containers(t);
+    if (!rc && !packed) rc = filo_folders_make(job, t->count, t->files, &t->folders);
+    if (rc) return rc;
+    for (int i = 0; i < t->count && !rc; i++)
+        rc = packed ? add_segments(t, i) : add_file(t, i);
+    if (!packed) t->move.stage = &t->stage;
+    return filo_job_agree(job, rc);
+}
+
+/* ---- the files ---- */
+
+/* Compares what passed by with what the caller said about it. */
+static int compare(filo_job *job, const filo_file *given, const filo_file *moved)
+{
+    struct stat st;
+    uint64_t size = moved->size;
+    if (lstat(given->local, &st) == 0 && (uint64_t)st.st_size != given->size)
+        size = (uint64_t)st.st_size; /* it grew, or was cut, since it was looked at */
+    if (size != given->size)
+        return err_set(job->text, -EIO, "%s has %" PRIu64 " bytes, not %" PRIu64,
+                       given->local, size, given->size);
+    if (given->has_crc && moved->crc != given->crc)
+        return err_set(job->text, -EIO,
+                       "%s was altered: CRC32 0x%08" PRIx32 ", not 0x%08" PRIx32,
+                       given->local, moved->crc, given->crc);
+    return 0;
+}
+
+/* ---- names and map ---- */
+
+/* The root of an earlier map goes before the first file is replaced that it names. */
+static int remove_map(filo_job *job)
+{
+    struct stat st;
+    int parent;
+    if (job->rank != 0) return 0;
+    int rc = beneath_stat(job->dir, job->map, &st, job->text);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    rc = beneath_unlink(job->dir, job->map, job->text);
+    if (!rc) rc = make_folders(job, &parent);
+    if (rc) return rc;
+    rc = io_fsync(parent);
+    if (rc) err_sys(job->text, rc, "fsync of the folder of %s/%s", job->folder, job->map);
+    io_close(&parent);
+    return rc;
+}
+
+/* Rank 0: containers of an earlier flush that had more of them; no map names them now. */
+static int remove_surplus(filo_job *job, uint64_t containers)
+{
+    char name[BENEATH_NAME_MAX];
+    struct stat st;
+    int rc = filo_container_name(job->map, containers, name);
+    for (; !rc && beneath_stat(job->dir, name, &st, NULL) == 0; containers++) {
+        rc = beneath_unlink(job->dir, name, job->text);
+        if (!rc) rc = filo_container_name(job->map, containers + 1, name);
+    }
+    return rc == -ENAMETOOLONG ? 0 : rc;
+}
+
+/* Rank 0: the folder itself and that of the map; the others belong to somebody. */
+static int sync_folders(filo_transfer *t)
+{
+    filo_job *job = &t->job;
+    int parent, rc = filo_folders_sync(job, t->folders);
+    if (rc || job->rank != 0) return rc;
+    rc = remove_surplus(job, (uint64_t)t->containers);
+    if (rc) return rc;
+    rc = make_folders(job, &parent);
+    if (rc) return rc;
+    rc = io_fsync(job->dir);
+    if (!rc) rc = io_fsync(parent);
+    if (rc) err_sys(job->text, rc, "fsync of folder %s", job->folder);
     io_close(&parent);
     return rc;
 }
@@ -73,64 +235,158 @@ static int write_map(filo_job *job, const kvtree *entry)
     return rc ? err_wrap(job->text, rc, "map in %s", job->folder) : 0;
 }
 
-/* ---- the files ---- */
-
-/* Compares what passed by with what the caller said about it. */
-static int compare(filo_job *job, const filo_file *given, const filo_file *moved)
+/* Collective, agreed. From here on the folder changes. */
+static int commit(filo_transfer *t, const kvtree *entry)
 {
-    if (moved->size != given->size)
-        return err_set(job->text, -EIO, "%s has %" PRIu64 " bytes, not %" PRIu64,
-                       given->local, moved->size, given->size);
-    if (given->has_crc && moved->crc != given->crc)
-        return err_set(job->text, -EIO,
-                       "%s was altered: CRC32 0x%08" PRIx32 ", not 0x%08" PRIx32,
-                       given->local, moved->crc, given->crc);
+    filo_job *job = &t->job;
+    int rc = filo_job_agree(job, remove_map(job));
+    if (!rc) rc = filo_job_agree(job, filo_stage_commit(&t->stage, job->text));
+    if (!rc) rc = filo_job_agree(job, sync_folders(t));
+    return rc ? rc : write_map(job, entry);
+}
+
+/* Collective, agreed. All ranks have copied all. */
+static int finish(filo_transfer *t)
+{
+    filo_job *job = &t->job;
+    kvtree *entry = filo_map_entry(t->count, t->files);
+    int rc = entry ? 0 : err_sys(job->text, -ENOMEM, "make the map");
+    rc = filo_job_agree(job, rc);
+    if (!rc) rc = commit(t, entry);
+    kvtree_delete(&entry);
+    return rc;
+}
+
+/* ---- a flush as it goes on ---- */
+
+static int end(filo_transfer *t, int rc)
+{
+    if (rc) filo_stage_drop(&t->stage, false);
+    t->ended = true;
+    t->result = rc;
+    return rc;
+}
+
+static int repeat(const filo_transfer *t, char *err)
+{
+    return t->result ? err_set(err, t->result, "%s", t->job.text) : 0;
+}
+
+/* Collective, agreed. */
+static int go_on(filo_transfer *t, bool wait)
+{
+    filo_job *job = &t->job;
+    int64_t busy = filo_move_go_on(&t->move, wait) == FILO_RUNNING;
+    int rc = agree_sum(job->own, t->move.rc, job->text, 1, &busy);
+    if (!rc && busy) return FILO_RUNNING;
+    if (rc)
+        filo_move_abort(&t->move);
+    else
+        rc = finish(t);
+    return end(t, rc);
+}
+
+/* Collective, agreed. rc is of this rank so far. */
+static int start(filo_transfer *t, MPI_Comm comm, const filo_options *options, int rc)
+{
+    filo_job *job = &t->job;
+    int begun = filo_job_begin(job, comm, t->folder, t->map, options);
+    if (rc) err_sys(job->text, rc, "flush %d files", t->count);
+    if (!rc) rc = begun;
+    if (!rc) rc = filo_list_check(job, t->count, t->files, check_file);
+    int checksum = job->options.checksum;
+    for (int i = 0; i < t->count && !rc; i++)
+        checksum |= t->files[i].has_crc;
+    if (!rc) rc = filo_move_begin(&t->move, job, t->count, t->files, checksum != 0);
+    t->move.check = compare;
+    rc = filo_job_agree_id(job, rc);
+    if (!rc) rc = filo_names_compare(job, t->count, t->files);
+    return rc ? rc : plan(t);
+}
+
+/* Collective. This rank has not even the memory for a transfer, and tells the others. */
+static int give_up(MPI_Comm comm, const char *folder, char *err)
+{
+    filo_job job;
+    filo_job_begin(&job, comm, folder, NULL, NULL);
+    err_sys(job.text, -ENOMEM, "flush");
+    return filo_job_end(&job, filo_job_agree_id(&job, -ENOMEM), err);
+}
+
+int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int count,
+                     const filo_file files[], const filo_options *options,
+                     filo_transfer **transfer, char *err)
+{
+    filo_transfer *t = calloc(1, sizeof *t);
+    if (!t) return give_up(comm, folder, err);
+    int rc = copy_list(t, count, files);
+    if (!rc) rc = copy_path(&t->folder, folder);
+    if (!rc) rc = copy_path(&t->map, map);
+    rc = start(t, comm, options, rc);
+    if (rc) {
+        rc = err_set(err, end(t, rc), "%s", t->job.text);
+        filo_flush_free(t);
+        return rc;
+    }
+    filo_move_go_on(&t->move, false); /* what becomes of it is told by the next call */
+    *transfer = t;
     return 0;
 }
 
-static int copy_files(filo_job *job, int count, const filo_file files[],
-                      filo_file moved[])
+int filo_flush_test(filo_transfer *transfer, char *err)
 {
-    int checksum = job->checksum;
-    for (int i = 0; i < count; i++)
-        checksum |= files[i].has_crc;
-    int rc = job->dir < 0 ? filo_job_open(job) : 0;
-    if (rc == 0) rc = filo_move(job, FILO_OUT, checksum, count, files, moved);
-    for (int i = 0; i < count && rc == 0; i++)
-        rc = compare(job, &files[i], &moved[i]);
-    return rc;
+    if (!transfer->ended && go_on(transfer, false) == FILO_RUNNING) return FILO_RUNNING;
+    return repeat(transfer, err);
 }
 
-/* Collective, agreed. All after the arguments were found good. */
-static int flush(filo_job *job, int count, const filo_file files[], filo_file moved[])
+int filo_flush_wait(filo_transfer *transfer, char *err)
 {
-    kvtree *entry = NULL;
-    int rc = filo_names_compare(job, count, files);
-    if (rc) return rc;
-    rc = agree(job->comm, prepare_folder(job), job->text);
-    if (rc) return rc;
-    rc = copy_files(job, count, files, moved);
-    if (rc == 0 && !(entry = filo_map_entry(count, moved)))
-        rc = err_sys(job->text, -ENOMEM, "make the map");
-    rc = agree(job->comm, rc, job->text);
-    if (rc == 0) rc = write_map(job, entry);
-    kvtree_delete(&entry);
-    return rc;
+    while (!transfer->ended)
+        go_on(transfer, true);
+    return repeat(transfer, err);
+}
+
+int filo_flush_stop(filo_transfer *transfer, char *err)
+{
+    if (transfer->ended) return 0;
+    filo_move_abort(&transfer->move);
+    end(transfer, err_set(transfer->job.text, -ECANCELED, "the flush was stopped"));
+    return 0;
+}
+
+const filo_file *filo_flush_files(const filo_transfer *transfer, int *count)
+{
+    *count = transfer->count;
+    return transfer->files;
+}
+
+filo_transfer *filo_flush_free(filo_transfer *transfer)
+{
+    if (!transfer) return NULL;
+    filo_flush_stop(transfer, NULL);
+    filo_move_end(&transfer->move);
+    filo_stage_free(&transfer->stage);
+    kvtree_delete(&transfer->folders);
+    filo_job_end(&transfer->job, 0, NULL);
+    filo_files_free(transfer->count, transfer->files);
+    free(transfer->folder);
+    free(transfer->map);
+    free(transfer);
+    return NULL;
 }
 
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
                filo_file files[], const filo_options *options, char *err)
 {
-    filo_job job;
-    filo_file *moved = NULL;
-    int rc = filo_job_begin(&job, comm, folder, map, options);
-    if (rc == 0) rc = filo_list_check(&job, count, files, check_file);
-    if (rc == 0 && !(moved = calloc((size_t)count + 1, sizeof *moved)))
-        rc = err_sys(job.text, -ENOMEM, "flush %d files", count);
-    rc = agree(comm, rc, job.text);
-    if (rc == 0) rc = flush(&job, count, files, moved);
-    for (int i = 0; i < count && rc == 0; i++)
-        files[i] = moved[i];
-    free(moved);
-    return filo_job_end(&job, rc, err);
+    filo_transfer *t;
+    int rc = filo_flush_start(comm, folder, map, count, files, options, &t, err);
+    if (rc) return rc;
+    rc = filo_flush_wait(t, err);
+    for (int i = 0; i < count && !rc; i++) {
+        files[i].size = t->files[i].size;
+        files[i].crc = t->files[i].crc;
+        files[i].has_crc = t->files[i].has_crc;
+    }
+    filo_flush_free(t);
+    return rc;
 }

@@ -4,7 +4,6 @@
  * share of them. */
 #include "src/filo_private_mpi.h"
 
-#include "common/agree_mpi.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
 #include <stdio.h>
@@ -70,17 +69,18 @@ int filo_names_compare(filo_job *job, int count, const filo_file files[])
         rc = addressed ? addressed : find_double(job, received);
     kvtree_delete(&send);
     kvtree_delete(&received);
-    return agree(job->comm, rc, job->text);
+    return filo_job_agree(job, rc);
 }
 
 int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err)
 {
-    filo_job job = {.comm = comm, .dir = -1};
-    MPI_Comm_rank(comm, &job.rank);
-    MPI_Comm_size(comm, &job.size);
-    int rc = 0;
+    filo_job job;
+    int rc = filo_job_begin(&job, comm, ".", NULL, NULL);
+    if (!rc && (count < 0 || (count > 0 && !files)))
+        rc = err_set(job.text, -EINVAL, "no list of %d files", count);
     for (int i = 0; i < count && !rc; i++)
         rc = beneath_check_name(files[i].name, job.text);
-    rc = agree(comm, rc, job.text);
-    return filo_job_end(&job, rc ? rc : filo_names_compare(&job, count, files), err);
+    rc = filo_job_agree(&job, rc);
+    if (!rc) rc = filo_names_compare(&job, count, files);
+    return filo_job_end(&job, rc, err);
 }

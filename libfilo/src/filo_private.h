@@ -11,6 +11,14 @@
 #include "common/errtext.h"
 #include <filo/filo.h>
 #include <kvtree/kvtree.h>
+#include <string.h>
+
+/* Bytes of the folder part of a name, with its slash. */
+static inline int filo_folder_length(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? (int)(slash - name) + 1 : 0;
+}
 
 /* The entry of a rank that wrote these files; NULL without memory. */
 kvtree *filo_map_entry(int count, const filo_file files[]);

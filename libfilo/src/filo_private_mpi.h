@@ -4,63 +4,164 @@
 
 /* What the sources of the MPI part share.
  *
- *     filo_mpi.c             the arguments of a call, checked; moving files
- *     filo_flush_mpi.c       filo_flush
- *     filo_read_map_mpi.c    filo_read_map
- *     filo_fetch_mpi.c       filo_fetch
- *     filo_names_mpi.c       no name twice
+ *     filo_mpi.c               the arguments of a call, checked
+ *     filo_flush_mpi.c         filo_flush and its asynchronous form
+ *     filo_fetch_mpi.c         filo_fetch
+ *     filo_read_map_mpi.c      filo_read_map
+ *     filo_names_mpi.c         no name twice
+ *     filo_folders_mpi.c       folders, each made by one rank
+ *     filo_containers_mpi.c    where in containers files go; filo_layout.c: the numbers
+ *     filo_move_mpi.c          what this rank copies, when it is its turn
+ *     filo_gate_mpi.c          whose turn it is
+ *     filo_stage.c             files with temporary names, and how they get theirs
  *
  * Functions marked "collective" are entered by all ranks, whatever happened before on one
  * of them, and return the same value everywhere. All others return this rank's own result
  * and the caller agrees on it (common/agree_mpi.h) before the next step. */
 
+#include "common/agree_mpi.h"
 #include "src/filo_private.h"
+#include "src/filo_stage.h"
 
+#include <axl/axl.h>
 #include <filo/filo_mpi.h>
 #include <kvtree/kvtree_mpi.h>
 #include <mpi.h>
+#include <stdbool.h>
 
-/* ---- a call ---- */
+/* ---- filo_mpi.c ---- */
 
 typedef struct filo_job {
-    MPI_Comm comm;
+    MPI_Comm comm; /* of the caller, for libkvtree, which keeps a duplicate of its own */
+    MPI_Comm own;  /* duplicate for the time of the call, or of the transfer */
     int rank, size;
     const char *folder; /* links on the way to it are followed, none below it */
     const char *map;    /* name of the root of the map below folder */
-    const char *method;
-    int checksum;
-    size_t map_limit;
+    filo_options options;
     int dir;                 /* folder, once open; else -1 */
+    uint64_t id;             /* random, in temporary names */
     char text[ERRTEXT_SIZE]; /* why a step failed: the err of all inner functions */
 } filo_job;
 
-/* Takes over the arguments, map and options with their defaults, and checks them. */
+/* Collective, the result is this rank's own. Takes over the arguments, with defaults, and
+ * checks them. To be ended in any case. */
 int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char *map,
                    const filo_options *options);
 
 /* Opens the folder. */
 int filo_job_open(filo_job *job);
 
-/* Checks each file before any of them is copied: what is wrong is not found halfway. */
-int filo_list_check(filo_job *job, int count, const filo_file files[],
-                    int (*check)(filo_job *, const filo_file *));
+/* Collective, agreed. rc is of this rank so far. All ranks know the id that rank 0 drew.
+ */
+int filo_job_agree_id(filo_job *job, int rc);
 
-/* Closes the folder; passes on rc and, if that is not 0, the text. */
+/* Collective, agreed. */
+int filo_job_agree(filo_job *job, int rc);
+
+/* Collective. Closes the folder; passes on rc and, if that is not 0, the text. */
 int filo_job_end(filo_job *job, int rc, char *err);
 
-/* Moves files from local to the folder, or back, by the job's method. result gets the
- * size and, with checksum, the CRC32 of each as it passed by. */
-enum filo_direction { FILO_OUT, FILO_IN };
-int filo_move(filo_job *job, enum filo_direction direction, int checksum, int count,
-              const filo_file files[], filo_file result[]);
+/* Checks each file before any of them is copied: what is wrong is not found halfway. */
+int filo_list_check(filo_job *job, int count, filo_file files[],
+                    int (*check)(filo_job *, filo_file *));
+
+/* Where the map is, for libkvtree, which writes and reads it. */
+kvtree_gather filo_map_place(const filo_job *job);
+
+/* ---- filo_names_mpi.c ---- */
 
 /* Collective, agreed. -EEXIST when a name is in the lists of two ranks, or twice in one.
  */
 int filo_names_compare(filo_job *job, int count, const filo_file files[]);
 
-/* ---- the map ---- */
+/* ---- filo_folders_mpi.c ---- */
 
-/* Where the map is, for libkvtree, which writes and reads it. */
-kvtree_gather filo_map_place(const filo_job *job);
+/* Collective, agreed. Makes the folders of all files of all ranks below the job's folder.
+ * *own gets those that this rank looks after: no two ranks have the same. */
+int filo_folders_make(filo_job *job, int count, const filo_file files[], kvtree **own);
+
+/* Syncs them, after files got their names. */
+int filo_folders_sync(filo_job *job, const kvtree *own);
+
+/* ---- filo_containers_mpi.c ---- */
+
+/* Collective, agreed. Packs the files: their segments are filled in. stage gets the
+ * containers that begin with bytes of this rank; *containers is their number on all ranks
+ * together. */
+int filo_containers_plan(filo_job *job, int count, filo_file files[], filo_stage *stage,
+                         int64_t *containers);
+
+/* ---- filo_gate_mpi.c ---- */
+
+/* At most width ranks are inside at a time. In waves of width ranks the first wave may
+ * enter at once, and with each one that leaves, one of the next wave may. Who leaves
+ * tells so the keeper of the next wave, its last rank, who lets the others of its wave in
+ * and enters last. So no rank has to do with more than the two waves beside it, however
+ * many there are. */
+typedef struct filo_gate {
+    MPI_Comm comm;
+    int rank, size, width;
+    bool open;   /* this rank may enter */
+    bool failed; /* a rank said that it failed: nobody needs to start any more */
+    bool told;   /* the next keeper knows of it */
+    bool left;
+    int gone; /* keeper: ranks of the wave before that left */
+    int sent; /* messages, maybe on their way */
+    MPI_Request *requests;
+} filo_gate;
+
+int filo_gate_begin(filo_gate *gate, MPI_Comm comm, int width, char *err);
+
+/* Whether this rank may enter; with wait, when it may. gate->failed tells whether it
+ * should. */
+int filo_gate_enter(filo_gate *gate, bool wait, char *err);
+
+/* To be called once by each rank that entered. failed: it did, or did not start. */
+int filo_gate_leave(filo_gate *gate, bool failed, char *err);
+
+/* Whether nothing is left to do for others; with wait, it does it. */
+int filo_gate_settle(filo_gate *gate, bool wait, bool *settled, char *err);
+
+void filo_gate_end(filo_gate *gate);
+
+/* ---- filo_move_mpi.c ---- */
+
+typedef enum filo_step { FILO_WAITS, FILO_MOVES, FILO_LEFT, FILO_SETTLED } filo_step;
+
+/* What this rank has to move. */
+typedef struct filo_move {
+    filo_job *job;
+    filo_gate gate;
+    filo_step step;
+    filo_stage *stage; /* files that are made when it is this rank's turn, or NULL */
+    int count;
+    filo_file *files;
+    size_t parts;
+    int *owner; /* of each part: number of its file */
+    bool checksum;
+    axl_transfer *transfer;
+    int rc; /* of this rank */
+    /* compares a file with its size and checksum as it passed by, which it becomes */
+    int (*check)(filo_job *job, const filo_file *given, const filo_file *moved);
+} filo_move;
+
+/* Prepares it; moves nothing. checksum: wanted of all files. move was all zeros before,
+ * and is to be ended in any case. */
+int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[],
+                    bool checksum);
+
+/* Adds a part of file number i. Paths are taken over, also on failure; NULL is -ENOMEM.
+ */
+int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
+                  char *destination, uint64_t destination_offset, uint64_t length);
+
+/* Goes on, with wait to the end. FILO_RUNNING, or 0 when this rank has nothing left to
+ * do: then move->rc tells how it went, and job->text why. */
+int filo_move_go_on(filo_move *move, bool wait);
+
+/* Collective, the result is this rank's own. Ends it: nothing moves any more. */
+void filo_move_abort(filo_move *move);
+
+void filo_move_end(filo_move *move);
 
 #endif

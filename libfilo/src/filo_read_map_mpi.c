@@ -3,7 +3,6 @@
  * all of those that it gets and keeps its own. */
 #include "src/filo_private_mpi.h"
 
-#include "common/agree_mpi.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -47,9 +46,9 @@ int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks
     int rc = filo_job_begin(&job, comm, folder, map, options);
     if (rc == 0) rc = filo_job_open(&job);
     if (rc == 0 && !entries) rc = err_sys(job.text, -ENOMEM, "read the map");
-    rc = agree(comm, rc, job.text);
+    rc = filo_job_agree(&job, rc);
     if (rc == 0) rc = read_entries(&job, &all, entries);
-    if (rc == 0) rc = agree(comm, own_files(&job, entries, &own_count, &own), job.text);
+    if (rc == 0) rc = filo_job_agree(&job, own_files(&job, entries, &own_count, &own));
     kvtree_delete(&entries);
     if (rc == 0) {
         *ranks = all;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <filo/filo_mpi.h>
+#include <ftw.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -103,9 +104,44 @@ static inline void list_expect_none(const list *l)
 
 static inline int list_exists(const char *folder, const char *name)
 {
-    char path[512];
+    char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return access(path, F_OK) == 0;
+}
+
+/* A number for all files below a folder, with their names and bytes; folders count for
+ * nothing. */
+static uint64_t list_sum;
+static int list_temporaries; /* that were seen meanwhile */
+
+static inline uint64_t list_hash(uint64_t h, unsigned char byte)
+{
+    return (h ^ byte) * 1099511628211u;
+}
+
+static inline int list_add_to_sum(const char *path, const struct stat *st, int type,
+                                  struct FTW *position)
+{
+    uint64_t h = 14695981039346656037u;
+    FILE *stream = type == FTW_F ? fopen(path, "rb") : NULL;
+    if (!stream) return 0;
+    list_temporaries += strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".tmp") == 0;
+    for (const char *p = path; *p; p++)
+        h = list_hash(h, (unsigned char)*p);
+    for (int c; (c = fgetc(stream)) != EOF;)
+        h = list_hash(h, (unsigned char)c);
+    list_sum += list_hash(h, (unsigned char)(st->st_mode & 0777));
+    return fclose(stream);
+}
+
+static inline uint64_t list_folder_sum(const char *path)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    list_sum = 0;
+    list_temporaries = 0;
+    nftw(path, list_add_to_sum, 16, FTW_PHYS);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return list_sum;
 }
 
 /* The same text on every rank, and it has part in it. */

@@ -43,7 +43,7 @@ typedef struct filo_segment {
 } filo_segment;
 
 typedef struct filo_file {
-    char *local;   /* absolute path of the rank's own copy */
+    char *local;   /* path of the rank's own copy */
     char *name;    /* below the folder, relative and without ".." */
     uint64_t size; /* bytes */
     uint32_t crc;  /* CRC32, when has_crc */

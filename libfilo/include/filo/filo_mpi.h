@@ -9,10 +9,18 @@
  * filo_read_map hands every rank its part of the map, and filo_fetch copies the files
  * back.
  *
+ * A flush has two steps. First all data is copied, to files with temporary names in the
+ * folders where they belong, and synced. When that went well on every rank, an earlier
+ * map is removed, the files get their names, and the new map is written, its root last. A
+ * flush that fails in the first step, which takes nearly all of the time, so leaves
+ * everything as it was. A fetch does the same in the other direction: local files appear
+ * when all of all ranks are whole.
+ *
  * Every function is collective over comm and returns the same value on every rank: 0,
  * -errno, or a verdict where one is listed. folder, map and options must be the same on
- * every rank; files are each rank's own. The text in err is the same
- * everywhere, too, and says which rank it comes from. */
+ * every rank but where told; files are each rank's own. The text in err is the same
+ * everywhere, too, and says which rank it comes from. Messages go over a duplicate of
+ * comm. */
 
 #include <filo/filo.h>
 #include <mpi.h>
@@ -21,6 +29,9 @@
 extern "C" {
 #endif
 
+/* Verdict of filo_flush_test: still moving. */
+#define FILO_RUNNING 2
+
 /* Zeros are the defaults; a NULL pointer to options, too. */
 typedef struct filo_options {
     const char *method; /* transfer method of libaxl-lite; NULL: "sync" */
@@ -28,20 +39,63 @@ typedef struct filo_options {
     size_t map_limit;   /* flush: most bytes per map file; 0: 1 MB. A rank whose own list
                            needs more gets a larger file, and a file above the lowest
                            level holds at least two names, whatever the limit */
+    int width;          /* most ranks that copy at a time; 0: 256 */
+    uint64_t container; /* flush: files are packed into containers of at most so many
+                           bytes; 0: each file lies under its name */
+    const char *node;   /* each rank's own. Files of ranks with the same text are packed
+                           side by side; NULL: ranks that share memory */
+    int workers;        /* these are for each rank's transfer, as in axl_options, */
+    size_t buffer;      /* and may differ */
+    double bandwidth;
+    double percent;
+    const char *state;
+    const char *daemon;
 } filo_options;
 
-/* Copies count files from local to folder/name; missing folders are made. No two files
- * may have the same name, on whatever ranks (-EEXIST), and none that of a map file. size
- * must be that of the local file, and has_crc on entry demands that the bytes read have
- * that crc: a local file that was altered is -EIO. On success size, crc and has_crc of
- * each file are what was found (crc only with checksum or where it was demanded). Then
- * the map is written to folder/map (NULL: FILO_MAP).
+/* Copies count files from local to folder/name; missing folders are made, each by one
+ * rank. No two files may have the same name, on whatever ranks (-EEXIST), and none that
+ * of a map file or of a container beside the map. size must be that of the local file,
+ * and has_crc on entry demands that the bytes read have that crc: a local file that was
+ * altered is -EIO. On success size, crc and has_crc of each file are what was found (crc
+ * only with checksum or where it was demanded). Then the map is written to folder/map
+ * (NULL: FILO_MAP).
  *
- * An earlier map of that name is removed when all arguments and local files were found
- * good, before the first file is copied: from there on its files may be replaced. On
- * failure files may be in place, but no map names them. */
+ * On failure the folder is what it was before, but for folders that were made; only where
+ * the very last step fails, names and map (err says so), files may be in place, and no
+ * map names them. */
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
                filo_file files[], const filo_options *options, char *err);
+
+/* A flush that goes on while the program does something else. */
+typedef struct filo_transfer filo_transfer;
+
+/* Starts what filo_flush does: everything is checked, folders are made, and the first
+ * ranks start to copy; further ones start from filo_flush_test when it is their turn.
+ * With the method "sync" these copy before the call returns. All arguments are copied,
+ * but comm must stay until the transfer is freed. */
+int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int count,
+                     const filo_file files[], const filo_options *options,
+                     filo_transfer **transfer, char *err);
+
+/* 0: the flush is complete, map and all. FILO_RUNNING. Negative: the first error; the
+ * copying has ended everywhere, and the folder is as after a failed filo_flush. Repeats
+ * its result when called again. */
+int filo_flush_test(filo_transfer *transfer, char *err);
+
+/* Waits for the end: 0 or the first error. */
+int filo_flush_wait(filo_transfer *transfer, char *err);
+
+/* Stops a flush that runs: nothing moves any more when it returns, the folder is as after
+ * a failed filo_flush, and test and wait return -ECANCELED. 0, also when it was finished
+ * before, which then stays as it is. */
+int filo_flush_stop(filo_transfer *transfer, char *err);
+
+/* Not collective. The files of this rank; after success with what was found. They belong
+ * to the transfer. */
+const filo_file *filo_flush_files(const filo_transfer *transfer, int *count);
+
+/* Stops the flush if it runs, and frees it. NULL (on all ranks) is fine. Returns NULL. */
+filo_transfer *filo_flush_free(filo_transfer *transfer);
 
 /* What filo_flush demands of names, to be known before there is anything to flush: of
  * each file only name is looked at. -EINVAL for a name that is not allowed, -EEXIST when
@@ -56,11 +110,11 @@ int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *er
 int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks,
                   int *count, filo_file **files, const filo_options *options, char *err);
 
-/* Copies count files from folder/name to local and verifies size
+/* Copies count files from folder/name, or from their segments, to local and verifies size
  * and, with checksum, crc where has_crc is set. FILO_DAMAGED when a file is missing, has
  * another size or other bytes. Missing files and wrong sizes are found before anything is
- * copied; if it fails after that, every rank removes all its local files, whether they
- * were copied or there before. */
+ * copied. On failure no local file was touched; only where the last step fails, their
+ * names, every rank removes all of them. */
 int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
                const filo_options *options, char *err);
 

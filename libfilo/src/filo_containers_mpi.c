@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where each rank's bytes begin in the sequence of all: ranks of one node side by side,
+ * so that a node has to do with few containers (SCR Developer Guide 1.2, sections 2.12
+ * and 2.32.5). */
+#include "src/filo_private_mpi.h"
+
+#include "common/split_mpi.h"
+#include "src/filo_layout.h"
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+static int mpi_failed(filo_job *job)
+{
+    return err_set(job->text, -EIO, "place files in containers: MPI failed");
+}
+
+/* ---- offsets ---- */
+
+static int split_node(const filo_job *job, MPI_Comm *node)
+{
+    if (job->options.node) return split_by_string(job->own, job->options.node, node);
+    return MPI_Comm_split_type(job->own, MPI_COMM_TYPE_SHARED, job->rank, MPI_INFO_NULL,
+                               node);
+}
+
+/* The bytes of all ranks before this one on its node, and, at its leader, of the node. */
+static int count_node(MPI_Comm node, int64_t mine, int64_t *before, int64_t *sum)
+{
+    *before = 0;
+    int rc = MPI_Exscan(&mine, before, 1, MPI_INT64_T, MPI_SUM, node);
+    return rc ? rc : MPI_Reduce(&mine, sum, 1, MPI_INT64_T, MPI_SUM, 0, node);
+}
+
+/* The bytes of all nodes before this one. Leaders ask each other and tell their nodes. */
+static int count_before_node(const filo_job *job, MPI_Comm node, int64_t sum,
+                             int64_t *before)
+{
+    MPI_Comm leaders;
+    int rank, leader;
+    MPI_Comm_rank(node, &rank);
+    int rc = MPI_Comm_split(job->own, rank == 0 ? 0 : MPI_UNDEFINED, job->rank, &leaders);
+    if (rc) return rc;
+    *before = 0;
+    if (rank == 0) {
+        rc = MPI_Exscan(&sum, before, 1, MPI_INT64_T, MPI_SUM, leaders);
+        MPI_Comm_rank(leaders, &leader);
+        if (leader == 0) *before = 0; /* MPI leaves it undefined */
+        MPI_Comm_free(&leaders);
+    }
+    int told = MPI_Bcast(before, 1, MPI_INT64_T, 0, node);
+    return rc ? rc : told;
+}
+
+/* Collective, the result is this rank's own. */
+static int find_offset(filo_job *job, int64_t mine, uint64_t *offset)
+{
+    MPI_Comm node;
+    int64_t on_node = 0, of_node = 0, before_node = 0;
+    int rank;
+    if (split_node(job, &node) != MPI_SUCCESS) return mpi_failed(job);
+    MPI_Comm_rank(node, &rank);
+    int rc = count_node(node, mine, &on_node, &of_node);
+    if (rank == 0) on_node = 0;
+    int across = count_before_node(job, node, of_node, &before_node);
+    MPI_Comm_free(&node);
+    if (rc || across) return mpi_failed(job);
+    *offset = (uint64_t)before_node + (uint64_t)on_node;
+    return 0;
+}
+
+/* ---- containers ---- */
+
+static int64_t sum_of(int count, const filo_file files[])
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += (int64_t)files[i].size;
+    return sum;
+}
+
+static int add_containers(const filo_job *job, const filo_layout *layout, uint64_t offset,
+                          uint64_t bytes, filo_stage *stage)
+{
+    char name[BENEATH_NAME_MAX];
+    uint64_t i, end;
+    int rc = 0;
+    filo_layout_begins(layout, offset, bytes, &i, &end);
+    for (; i < end && !rc; i++) {
+        filo_staged container = {.name = name, .size = filo_layout_size(layout, i)};
+        rc = filo_container_name(layout->map, i, name);
+        if (rc) return rc;
+        filo_stage_container_name(container.temporary, job->id, name);
+        rc = filo_stage_add(stage, &container);
+    }
+    return rc;
+}
+
+int filo_containers_plan(filo_job *job, int count, filo_file files[], filo_stage *stage,
+                         int64_t *containers)
+{
+    filo_layout layout = {.map = job->map, .limit = job->options.container};
+    int64_t mine = sum_of(count, files), total = mine;
+    uint64_t offset = 0;
+    int rc = find_offset(job, mine, &offset);
+    rc = agree_sum(job->own, rc, job->text, 1, &total);
+    if (rc) return rc;
+    layout.total = (uint64_t)total;
+    if (filo_layout_containers(&layout) > INT_MAX)
+        return err_set(job->text, -EFBIG, "%lld bytes in containers of %llu: too many",
+                       (long long)total, (unsigned long long)layout.limit);
+    rc = add_containers(job, &layout, offset, (uint64_t)mine, stage);
+    for (int i = 0; i < count && !rc; i++) {
+        rc = filo_layout_pack(&layout, offset, &files[i]);
+        offset += files[i].size;
+    }
+    *containers = (int64_t)filo_layout_containers(&layout);
+    if (rc) err_sys(job->text, rc, "place files in containers");
+    return filo_job_agree(job, rc);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The folders that files need: the union of what all ranks name, each made and synced by
+ * one rank.
+ *
+ * A folder belongs to the rank that its hash selects. Names travel there in log2(P) steps
+ * of a hypercube: in step i a rank and its partner, whose numbers differ in bit i, swap
+ * the names that belong to ranks with the other's bit. Equal names become one wherever
+ * they meet, so a folder that all ranks name costs each of them one name per step, and no
+ * rank ever holds all. */
+#include "src/filo_private_mpi.h"
+
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). Its low bits alone would
+ * do badly for names that differ in few places. */
+static unsigned hash(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return (h ^ h >> 15) * 0x9e3779b1u >> 8;
+}
+
+/* ---- whose folder ---- */
+
+/* All folders of a name, from the top. */
+static int add_folders(kvtree *folders, const char *name)
+{
+    char folder[BENEATH_NAME_MAX];
+    for (const char *s = strchr(name, '/'); s; s = strchr(s + 1, '/')) {
+        memcpy(folder, name, (size_t)(s - name));
+        folder[s - name] = 0;
+        if (!kvtree_get(folders, folder) && !kvtree_set(folders, folder, NULL))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Moves the names that belong to ranks with another bit than this one to away. */
+static int pick(kvtree *folders, unsigned owners, unsigned bit, unsigned mine,
+                kvtree *away)
+{
+    kvtree_elem *e = kvtree_elem_first(folders), *next;
+    for (; e; e = next) {
+        const char *name = kvtree_elem_key(e);
+        next = kvtree_elem_next(e);
+        if (((hash(name) & (owners - 1)) & bit) == (mine & bit)) continue;
+        if (!kvtree_set(away, name, NULL)) return -ENOMEM;
+        kvtree_unset(folders, name);
+    }
+    return 0;
+}
+
+/* One message in each direction; either may go to nobody. What was sent is gone. */
+static int swap(const filo_job *job, kvtree *folders, kvtree **away, int to, int from)
+{
+    int rc = kvtree_sendrecv(*away, to, folders, from, job->own);
+    kvtree_delete(away);
+    return rc;
+}
+
+/* Collective, the result is this rank's own. With P ranks the largest power of two of
+ * them are owners; the others first hand all they have to one of these. A rank that has
+ * failed goes on, so that nobody waits for it. */
+static int bring_to_owners(const filo_job *job, kvtree *folders)
+{
+    unsigned owners = 1, me = (unsigned)job->rank, size = (unsigned)job->size;
+    int rc = 0, failed = 0;
+    while (2 * owners <= size)
+        owners *= 2;
+    kvtree *away = kvtree_new();
+    if (me >= owners) {
+        if (!away || kvtree_merge(away, folders) != 0) rc = -ENOMEM;
+        kvtree_unset_all(folders);
+        failed = swap(job, NULL, &away, (int)(me - owners), MPI_PROC_NULL);
+        return rc ? rc : failed;
+    }
+    if (me + owners < size)
+        rc = swap(job, folders, &away, MPI_PROC_NULL, (int)(me + owners));
+    kvtree_delete(&away);
+    for (unsigned bit = 1; bit < owners; bit *= 2) {
+        int partner = (int)(me ^ bit);
+        away = kvtree_new();
+        failed = away ? pick(folders, owners, bit, me, away) : -ENOMEM;
+        if (!rc) rc = failed;
+        failed = swap(job, folders, &away, partner, partner);
+        if (!rc) rc = failed;
+    }
+    return rc;
+}
+
+/* ---- made ---- */
+
+static int depth_of(const char *name)
+{
+    int depth = 1;
+    for (; *name; name++)
+        depth += *name == '/';
+    return depth;
+}
+
+/* What is there already costs no mkdir. Its fsync may be owed by somebody who has just
+ * made it, but only a name that is new needs one. */
+static int make_folder(const filo_job *job, const char *name, char *err)
+{
+    const char *last;
+    struct stat st;
+    int parent, rc = beneath_open_parent(job->dir, name, 0, &parent, &last, err);
+    if (rc) return rc;
+    int there = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!there && mkdirat(parent, last, 0777) == 0)
+        rc = io_fsync(parent);
+    else if (!there && errno != EEXIST)
+        rc = -errno;
+    if (rc) err_sys(err, rc, "make folder %s/%s", job->folder, name);
+    if (there && !S_ISDIR(st.st_mode))
+        rc = err_set(err, -ENOTDIR, "%s/%s is no folder", job->folder, name);
+    io_close(&parent);
+    return rc;
+}
+
+/* Makes this rank's folders of one depth; *deeper counts those that are deeper. */
+static int make_level(filo_job *job, const kvtree *folders, int depth, int64_t *deeper)
+{
+    int rc = 0;
+    *deeper = 0;
+    for (kvtree_elem *e = kvtree_elem_first(folders); e && !rc; e = kvtree_elem_next(e)) {
+        const char *name = kvtree_elem_key(e);
+        int own = depth_of(name);
+        *deeper += own > depth;
+        if (own == depth) rc = make_folder(job, name, job->text);
+    }
+    return rc;
+}
+
+static int make_levels(filo_job *job, const kvtree *folders)
+{
+    int64_t deeper = 1;
+    int rc = 0;
+    for (int depth = 1; deeper && !rc; depth++) {
+        rc = make_level(job, folders, depth, &deeper);
+        rc = agree_sum(job->own, rc, job->text, 1, &deeper);
+    }
+    return rc;
+}
+
+int filo_folders_make(filo_job *job, int count, const filo_file files[], kvtree **own)
+{
+    kvtree *folders = kvtree_new();
+    int rc = folders ? 0 : -ENOMEM;
+    for (int i = 0; i < count && !rc; i++)
+        rc = add_folders(folders, files[i].name);
+    if (rc) err_sys(job->text, rc, "list folders");
+    int64_t all = kvtree_size(folders);
+    rc = agree_sum(job->own, rc, job->text, 1, &all);
+    if (!rc && all) {
+        rc = bring_to_owners(job, folders);
+        if (rc) err_sys(job->text, rc, "list folders");
+        rc = filo_job_agree(job, rc);
+        if (!rc) rc = make_levels(job, folders);
+    }
+    if (rc)
+        kvtree_delete(&folders);
+    else
+        *own = folders;
+    return rc;
+}
+
+int filo_folders_sync(filo_job *job, const kvtree *own)
+{
+    int rc = 0;
+    for (kvtree_elem *e = kvtree_elem_first(own); e && !rc; e = kvtree_elem_next(e)) {
+        const char *last, *name = kvtree_elem_key(e);
+        int parent, fd;
+        rc = beneath_open_parent(job->dir, name, 0, &parent, &last, job->text);
+        if (rc) return rc;
+        fd = io_open(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+        rc = fd < 0 ? fd : io_fsync(fd);
+        if (rc) err_sys(job->text, rc, "fsync of folder %s/%s", job->folder, name);
+        if (fd >= 0) io_close(&fd);
+        io_close(&parent);
+    }
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FILO_LAYOUT_H
+#define FILO_LAYOUT_H
+
+/* Where in containers bytes lie: the bytes of all files, laid end to end, are cut into
+ * containers of one size (SCR Developer Guide 1.2, section 2.12). Pure functions. */
+
+#include "common/beneath.h"
+#include <filo/filo.h>
+
+typedef struct filo_layout {
+    const char *map; /* containers lie beside the root of the map */
+    uint64_t limit;  /* bytes of a container */
+    uint64_t total;  /* bytes of all files */
+} filo_layout;
+
+/* Name of a container below the folder of the map; -ENAMETOOLONG. */
+int filo_container_name(const char *map, uint64_t container, char name[BENEATH_NAME_MAX]);
+
+/* 1 if name is that of a container beside map. */
+int filo_container_owns(const char *map, const char *name);
+
+/* Number of containers, and the size of one of them. */
+uint64_t filo_layout_containers(const filo_layout *layout);
+uint64_t filo_layout_size(const filo_layout *layout, uint64_t container);
+
+/* The containers that begin within length bytes at offset: from *first up to, but not
+ * including, *end. */
+void filo_layout_begins(const filo_layout *layout, uint64_t offset, uint64_t length,
+                        uint64_t *first, uint64_t *end);
+
+/* Gives a file of file->size bytes, which begins at offset, its segments. */
+int filo_layout_pack(const filo_layout *layout, uint64_t offset, filo_file *file);
+
+#endif

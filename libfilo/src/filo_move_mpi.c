@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one rank moves: a transfer of libaxl-lite that starts when the gate lets it. Every
+ * file consists of parts, which are written into files that are there under temporary
+ * names: so files and containers go the same way, in both directions. */
+#include "src/filo_private_mpi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+_Static_assert(AXL_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
+
+#define DEFAULT_METHOD "sync"
+
+enum { DEFAULT_WIDTH = 256 };
+
+/* ---- the list ---- */
+
+int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[],
+                    bool checksum)
+{
+    const filo_options *o = &job->options;
+    const axl_options options = {.flags = checksum ? AXL_CHECKSUM : 0,
+                                 .workers = o->workers,
+                                 .buffer = o->buffer,
+                                 .bandwidth = o->bandwidth,
+                                 .percent = o->percent,
+                                 .state = o->state,
+                                 .daemon = o->daemon};
+    move->job = job;
+    move->count = count;
+    move->files = files;
+    move->checksum = checksum;
+    int rc = filo_gate_begin(&move->gate, job->own, o->width ? o->width : DEFAULT_WIDTH,
+                             job->text);
+    if (rc) return rc;
+    return axl_create(o->method ? o->method : DEFAULT_METHOD, &options, &move->transfer,
+                      job->text);
+}
+
+/* Room for one part more. */
+static int grow(filo_move *move)
+{
+    size_t room = 2 * (move->parts + 1);
+    if (move->parts & (move->parts + 1)) return 0; /* it doubles at 0, 1, 3, 7, ... */
+    int *owner = reallocarray(move->owner, room, sizeof *owner);
+    if (!owner) return -ENOMEM;
+    move->owner = owner;
+    return 0;
+}
+
+int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
+                  char *destination, uint64_t destination_offset, uint64_t length)
+{
+    const axl_part wanted = {.source = source,
+                             .source_offset = source_offset,
+                             .destination = destination,
+                             .destination_offset = destination_offset,
+                             .length = length};
+    int rc = source && destination ? grow(move) : -ENOMEM;
+    if (rc)
+        err_sys(move->job->text, rc, "list files");
+    else
+        rc = axl_add_part(move->transfer, &wanted, move->job->text);
+    if (!rc) move->owner[move->parts++] = i;
+    free(source);
+    free(destination);
+    return rc;
+}
+
+/* ---- the result ---- */
+
+/* Joins what is known of the parts of a file. *next: the first part that is of another
+ * one. */
+static int join_parts(const filo_move *move, size_t *next, filo_file *moved)
+{
+    axl_file part;
+    int file = move->owner[*next];
+    for (; *next < move->parts && move->owner[*next] == file; ++*next) {
+        int rc = axl_get(move->transfer, *next, &part);
+        if (rc) return rc;
+        moved->size += part.size;
+        moved->crc = (uint32_t)crc32_combine(moved->crc, part.crc, (z_off_t)part.size);
+    }
+    return 0;
+}
+
+/* Everything was moved: was it what it should be? */
+static int look(filo_move *move)
+{
+    size_t next = 0;
+    int rc = 0;
+    for (int i = 0; i < move->count && !rc; i++) {
+        filo_file moved = move->files[i];
+        moved.size = 0;
+        moved.crc = 0;
+        moved.has_crc = move->checksum;
+        if (next < move->parts && move->owner[next] == i)
+            rc = join_parts(move, &next, &moved);
+        if (!rc) rc = move->check(move->job, &move->files[i], &moved);
+        if (!rc) move->files[i] = moved;
+    }
+    return rc;
+}
+
+/* ---- moving ---- */
+
+static void fail(filo_move *move, int rc)
+{
+    if (!move->rc) move->rc = rc;
+}
+
+/* Nothing of this rank moves any more, whatever came of it. */
+static void leave(filo_move *move)
+{
+    char text[ERRTEXT_SIZE];
+    int rc = filo_gate_leave(&move->gate, move->rc != 0 || move->gate.failed, text);
+    if (rc && !move->rc) move->rc = err_set(move->job->text, rc, "%s", text);
+    move->step = FILO_LEFT;
+}
+
+/* It is this rank's turn. */
+static void start(filo_move *move)
+{
+    filo_job *job = move->job;
+    if (move->gate.failed || move->rc) {
+        leave(move);
+        return;
+    }
+    int rc = move->stage ? filo_stage_make(move->stage, job->text) : 0;
+    if (!rc && move->parts) rc = axl_dispatch(move->transfer, job->text);
+    fail(move, rc);
+    move->step = FILO_MOVES;
+    if (rc) leave(move);
+}
+
+static void watch(filo_move *move, bool wait)
+{
+    filo_job *job = move->job;
+    int rc = 0;
+    if (move->parts)
+        rc = wait ? axl_wait(move->transfer, job->text)
+                  : axl_test(move->transfer, job->text);
+    if (rc == AXL_RUNNING) return;
+    fail(move, rc ? rc : look(move));
+    leave(move);
+}
+
+static int step(filo_move *move, bool wait)
+{
+    bool settled = false;
+    char *text = move->job->text, other[ERRTEXT_SIZE];
+    int rc = 0;
+    if (move->step == FILO_WAITS) {
+        rc = filo_gate_enter(&move->gate, wait, move->rc ? other : text);
+        if (!rc && move->gate.open) start(move);
+    }
+    if (!rc && move->step == FILO_MOVES) watch(move, wait);
+    if (!rc && move->step == FILO_LEFT) {
+        rc = filo_gate_settle(&move->gate, wait, &settled, move->rc ? other : text);
+        if (settled) move->step = FILO_SETTLED;
+    }
+    return rc;
+}
+
+int filo_move_go_on(filo_move *move, bool wait)
+{
+    int rc = step(move, wait);
+    fail(move, rc);
+    if (rc) move->step = FILO_SETTLED; /* without messages there is nothing to wait for */
+    return move->step == FILO_SETTLED ? 0 : FILO_RUNNING;
+}
+
+void filo_move_abort(filo_move *move)
+{
+    if (move->step == FILO_MOVES) {
+        axl_cancel(move->transfer, NULL);
+        fail(move, -ECANCELED);
+        leave(move);
+    }
+    fail(move, -ECANCELED); /* who waits does not start */
+    while (filo_move_go_on(move, true) == FILO_RUNNING) {
+    }
+}
+
+void filo_move_end(filo_move *move)
+{
+    move->transfer = axl_free(move->transfer);
+    filo_gate_end(&move->gate);
+    free(move->owner);
+    move->owner = NULL;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A flush that goes on while the program does something else, by each method: started,
+ * looked at, waited for, stopped, and failing on one rank. */
+#include "lists.h"
+
+#include <limits.h>
+#include <time.h>
+
+enum { FILES = 3 };
+
+static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static char state[128];
+
+static void begin(list *l, const char *name)
+{
+    err[0] = 0;
+    snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
+    snprintf(state, sizeof state, "%s/state-%d", folder, check_rank);
+    list_create(l, folder, check_rank, FILES);
+}
+
+static filo_options options_of(const char *method)
+{
+    return (filo_options){.method = method,
+                          .checksum = 1,
+                          .workers = 2,
+                          .state = strcmp(method, "daemon") == 0 ? state : NULL,
+                          .daemon = program};
+}
+
+static int is_culprit(void)
+{
+    return check_rank == check_ranks - 1;
+}
+
+static void rest(void)
+{
+    const struct timespec nap = {0, 3000000};
+    nanosleep(&nap, NULL);
+}
+
+static filo_transfer *start(list *l, const filo_options *options)
+{
+    filo_transfer *t = NULL;
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l->count, l->files, options,
+                               &t, err),
+              0);
+    return t;
+}
+
+/* The dataset is there, with the bytes of the list. */
+static void expect_flushed(list *l)
+{
+    int ranks, count;
+    filo_file *files;
+    const filo_options options = {.checksum = 1};
+    list_unlink(l);
+    CHECK_INT(
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        0);
+    list_adopt(l, count, files);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err), 0);
+    list_expect(l, check_rank);
+    filo_files_free(count, files);
+    list_unlink(l);
+}
+
+/* Looked at until it is complete. What the program does to its list meanwhile does not
+ * matter. */
+static void test_goes_on(const char *method, int width, uint64_t container)
+{
+    list l;
+    int count = 0, rc, looks = 0;
+    filo_options options = options_of(method);
+    options.width = width;
+    options.container = container;
+    begin(&l, "goes on");
+    filo_transfer *t = start(&l, &options);
+    list given = l;
+    for (int f = 0; f < l.count; f++) {
+        memset(l.name[f], 'x', 20);
+        memset(l.local[f], 'x', 20);
+        l.files[f].size = 1;
+    }
+    while ((rc = filo_flush_test(t, err)) == FILO_RUNNING) {
+        CHECK(!list_exists(prefix, FILO_MAP));
+        rest();
+        looks++;
+    }
+    CHECK_INT(rc, 0);
+    CHECK(looks > 0 || width == 0 || width >= check_ranks);
+    CHECK_INT(filo_flush_test(t, err), 0); /* it stays what it is */
+    CHECK_INT(filo_flush_wait(t, err), 0);
+    CHECK_INT(filo_flush_stop(t, err), 0);
+    const filo_file *files = filo_flush_files(t, &count);
+    CHECK_INT(count, FILES);
+    for (int f = 0; f < count; f++) {
+        CHECK_STR(files[f].name, given.name[f]);
+        CHECK_INT(files[f].size, list_size(check_rank, f));
+        CHECK_INT(files[f].has_crc, 1);
+        given.files[f] = files[f];
+        given.files[f].name = given.name[f];
+        given.files[f].local = given.local[f];
+    }
+    CHECK(filo_flush_free(t) == NULL);
+    CHECK(access(state, F_OK) != 0);
+    for (int f = 0; f < given.count; f++)
+        given.files[f].packed = 0;
+    expect_flushed(&given);
+    if (check_rank == 0) {
+        char command[256];
+        snprintf(command, sizeof command, "rm -rf '%s'", prefix);
+        CHECK(system(command) == 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void test_waited_for(const char *method)
+{
+    list l;
+    filo_options options = options_of(method);
+    options.width = 2;
+    begin(&l, "waited for");
+    filo_transfer *t = start(&l, &options);
+    CHECK_INT(filo_flush_wait(t, err), 0);
+    CHECK_INT(filo_flush_test(t, err), 0);
+    filo_flush_free(t);
+    CHECK(list_exists(prefix, FILO_MAP));
+    list_unlink(&l);
+}
+
+/* So slow that it runs for sure, and stopped: all is as it was before. */
+static void test_stopped(const char *method, int by_free)
+{
+    list l;
+    filo_options options = options_of(method);
+    begin(&l, "stopped");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    uint64_t before = list_folder_sum(prefix);
+    options.bandwidth = 50000;
+    options.width = check_ranks > 2 ? check_ranks - 1 : 0; /* one has not started */
+    filo_transfer *t = start(&l, &options);
+    CHECK_INT(filo_flush_test(t, err), FILO_RUNNING);
+    if (!by_free) {
+        CHECK_INT(filo_flush_stop(t, err), 0);
+        CHECK_INT(filo_flush_test(t, err), -ECANCELED);
+        CHECK_INT(filo_flush_wait(t, err), -ECANCELED);
+        CHECK_INT(filo_flush_stop(t, err), 0);
+    }
+    CHECK(filo_flush_free(t) == NULL);
+    CHECK(list_folder_sum(prefix) == before);
+    CHECK(access(state, F_OK) != 0);
+    list_unlink(&l);
+}
+
+/* One rank's file has not the checksum that it should have; the others' transfers, which
+ * are fine, end as well. */
+static void test_fails(const char *method)
+{
+    list l;
+    int rc;
+    filo_options options = options_of(method);
+    begin(&l, "fails");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    uint64_t before = list_folder_sum(prefix);
+    if (is_culprit()) {
+        l.files[2].has_crc = 1;
+        l.files[2].crc = 0xdeadbeef;
+    } else if (strcmp(method, "sync") != 0) {
+        options.bandwidth = 30000; /* runs still when the other has failed */
+    }
+    filo_transfer *t = start(&l, &options);
+    while ((rc = filo_flush_test(t, err)) == FILO_RUNNING)
+        rest();
+    CHECK_INT(rc, -EIO);
+    list_expect_text(err, "was altered: CRC32 0x");
+    CHECK_INT(filo_flush_wait(t, err), -EIO);
+    filo_flush_free(t);
+    CHECK(list_folder_sum(prefix) == before);
+    unlink(state); /* a transfer that failed leaves it */
+    list_unlink(&l);
+}
+
+/* A local file is gone when the rank's turn comes. */
+static void test_source_vanishes(void)
+{
+    list l;
+    int rc;
+    filo_options options = options_of("pthread");
+    options.width = 1;
+    begin(&l, "vanishes");
+    filo_transfer *t = start(&l, &options);
+    if (is_culprit() && check_ranks > 1) CHECK(unlink(l.local[2]) == 0);
+    while ((rc = filo_flush_test(t, err)) == FILO_RUNNING)
+        rest();
+    CHECK_INT(rc, check_ranks > 1 ? -ENOENT : 0);
+    if (check_ranks > 1) CHECK(!list_exists(prefix, FILO_MAP));
+    filo_flush_free(t);
+    list_unlink(&l);
+}
+
+static void test_refused(void)
+{
+    list l;
+    filo_transfer *t = NULL;
+    begin(&l, "refused");
+    filo_options options = options_of("daemon");
+    if (is_culprit()) options.state = NULL;
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
+                               &t, err),
+              -EINVAL);
+    list_expect_text(err, "needs a state file");
+    options = options_of("daemon");
+    options.daemon = "/nonexistent/scr_transfer";
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+              -ENOENT);
+    list_expect_text(err, "/nonexistent/scr_transfer");
+    options = options_of("pthread");
+    options.width = -1;
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
+                               &t, err),
+              -EINVAL);
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, is_culprit() ? 1 : 0, NULL,
+                               NULL, &t, err),
+              -EINVAL);
+    CHECK(t == NULL);
+    CHECK(filo_flush_free(NULL) == NULL);
+    unlink(state);
+    list_unlink(&l);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const methods[] = {"sync", "pthread", "daemon"};
+    check_begin(&argc, &argv);
+    check_folder(folder);
+    CHECK(readlink("/proc/self/exe", program, sizeof program - 20) > 0);
+    strcpy(strrchr(program, '/'), "/scr_transfer");
+    for (int m = 0; m < 3; m++) {
+        test_goes_on(methods[m], 0, 0);
+        test_goes_on(methods[m], 1, 0);
+        test_goes_on(methods[m], 2, 123456);
+        test_waited_for(methods[m]);
+        if (m > 0) test_stopped(methods[m], 0);
+        if (m > 0) test_stopped(methods[m], 1);
+        test_fails(methods[m]);
+    }
+    test_source_vanishes();
+    test_refused();
+    check_remove(folder);
+    return check_end();
+}

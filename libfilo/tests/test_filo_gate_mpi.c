@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The gate: never more ranks inside than its width, none waits for ever, a failure
+ * reaches those who wait before they start, and nobody sends or receives more messages
+ * than its width asks for. Ranks see each other through memory that they share. */
+#include "count_mpi.h"
+#include "src/filo_private_mpi.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+typedef struct board {
+    atomic_int inside, most, entered, skipped;
+} board;
+
+static board *shared;
+static MPI_Win window;
+
+static void share(void)
+{
+    MPI_Aint size;
+    int unit;
+    CHECK(PMPI_Win_allocate_shared(check_rank == 0 ? sizeof *shared : 0, 1, MPI_INFO_NULL,
+                                   MPI_COMM_WORLD, &shared, &window) == MPI_SUCCESS);
+    CHECK(PMPI_Win_shared_query(window, 0, &size, &unit, &shared) == MPI_SUCCESS);
+}
+
+static void clear_board(void)
+{
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank == 0) {
+        atomic_store(&shared->inside, 0);
+        atomic_store(&shared->most, 0);
+        atomic_store(&shared->entered, 0);
+        atomic_store(&shared->skipped, 0);
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static void go_in(void)
+{
+    int inside = atomic_fetch_add(&shared->inside, 1) + 1;
+    int most = atomic_load(&shared->most);
+    atomic_fetch_add(&shared->entered, 1);
+    while (inside > most && !atomic_compare_exchange_weak(&shared->most, &most, inside)) {
+    }
+}
+
+/* Waits until all who may be inside at the start are, so that the width is reached. */
+static void stay_inside(int width)
+{
+    int expected = least(width, check_ranks);
+    while (check_rank < width && atomic_load(&shared->entered) < expected)
+        sched_yield();
+    sched_yield();
+    atomic_fetch_sub(&shared->inside, 1);
+}
+
+static void enter(filo_gate *gate, bool wait)
+{
+    char err[FILO_ERROR_SIZE] = "";
+    do {
+        CHECK_INT(filo_gate_enter(gate, wait, err), 0);
+        if (!gate->open) sched_yield();
+    } while (!gate->open);
+}
+
+static void settle(filo_gate *gate, bool wait)
+{
+    char err[FILO_ERROR_SIZE] = "";
+    bool settled = false;
+    while (!settled)
+        CHECK_INT(filo_gate_settle(gate, wait, &settled, err), 0);
+}
+
+/* Once through the gate, as a rank that waits or that looks in from time to time. */
+static void pass(int width, bool wait)
+{
+    filo_gate gate;
+    char err[FILO_ERROR_SIZE] = "";
+    clear_board();
+    begin_counting(MPI_COMM_WORLD);
+    CHECK_INT(filo_gate_begin(&gate, MPI_COMM_WORLD, width, err), 0);
+    enter(&gate, wait);
+    CHECK(!gate.failed);
+    go_in();
+    stay_inside(width);
+    CHECK_INT(filo_gate_leave(&gate, false, err), 0);
+    settle(&gate, wait);
+    filo_gate_end(&gate);
+    tally t = end_counting(MPI_COMM_WORLD);
+    CHECK_INT(atomic_load(&shared->entered), check_ranks);
+    CHECK_INT(atomic_load(&shared->most), least(width, check_ranks));
+    /* one GONE for each rank that has a wave behind it, one GO for each of a later wave
+     * but its keeper */
+    int waves = (check_ranks - 1) / width + 1;
+    int last = check_ranks - (waves - 1) * width;
+    CHECK_INT(t.sum[SENDS],
+              waves == 1 ? 0 : check_ranks - last + check_ranks - width - (waves - 1));
+    CHECK(t.most[SENDS] <= width);
+    CHECK(t.most[RECEIVES] <= width);
+}
+
+/* A rank fails while all others of its wave are still inside: none of a later wave may
+ * start. */
+static void fail_in(int wave, int width, bool wait)
+{
+    filo_gate gate;
+    char err[FILO_ERROR_SIZE] = "";
+    int culprit = wave * width + width / 2,
+        start = least((wave + 1) * width, check_ranks);
+    int someone = culprit < check_ranks && start < check_ranks; /* who can hear of it */
+    clear_board();
+    CHECK_INT(filo_gate_begin(&gate, MPI_COMM_WORLD, width, err), 0);
+    enter(&gate, wait);
+    bool skips = gate.failed;
+    atomic_fetch_add(skips ? &shared->skipped : &shared->entered, 1);
+    while (someone && !skips && check_rank / width == wave && check_rank != culprit &&
+           atomic_load(&shared->skipped) == 0)
+        sched_yield();
+    CHECK_INT(filo_gate_leave(&gate, skips || check_rank == culprit, err), 0);
+    settle(&gate, wait);
+    filo_gate_end(&gate);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    CHECK_INT(atomic_load(&shared->entered), someone ? start : check_ranks);
+    CHECK_INT(atomic_load(&shared->skipped), someone ? check_ranks - start : 0);
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv);
+    share();
+    for (int width = 1; width <= check_ranks + 1; width++)
+        for (int wait = 0; wait <= 1; wait++) {
+            pass(width, wait);
+            for (int wave = 0; wave * width < check_ranks; wave++)
+                fail_in(wave, width, wait);
+        }
+    PMPI_Win_free(&window);
+    return check_end();
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The program is killed, at each system call of a flush over an earlier dataset with the
+ * same names: then the earlier dataset is there, or the new one, or there is no map, and
+ * the next flush works. On one rank, in a child process, which needs nobody for MPI. */
+#include "lists.h"
+#include "nth_syscall.h"
+
+static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static const filo_options *options;
+static nth_result result;
+
+enum { FILES = 3, OLD = 0, NEW = 3, NONE = -1 };
+
+/* The files of rank `rank`, under the names of rank 0. */
+static void create(list *l, int rank)
+{
+    list_create(l, folder, rank, FILES);
+    for (int f = 0; f < FILES; f++)
+        snprintf(l->name[f], sizeof l->name[f], f == 2 ? "deep/er/%d" : "%d", f);
+}
+
+static int flush(int rank)
+{
+    list l;
+    create(&l, rank);
+    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, options, err);
+    return rc;
+}
+
+static int flush_new(void *arg)
+{
+    list l;
+    list_init(&l, folder, NEW, FILES);
+    for (int f = 0; f < FILES; f++)
+        snprintf(l.name[f], sizeof l.name[f], f == 2 ? "deep/er/%d" : "%d", f);
+    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, options, err);
+    return rc != 0;
+}
+
+/* Fetches what is there; it must be whole. */
+static int look(void)
+{
+    int ranks, count, found;
+    filo_file *files;
+    list l;
+    const filo_options check = {.checksum = 1};
+    int rc =
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err);
+    if (rc == -ENOENT) return NONE;
+    CHECK_INT(rc, 0);
+    if (rc) return NONE;
+    CHECK_INT(count, FILES);
+    found = files[2].size == list_size(OLD, 2) ? OLD : NEW;
+    list_init(&l, folder, 50, FILES);
+    for (int f = 0; f < count; f++)
+        files[f].local = strdup(l.local[f]);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &check, err), 0);
+    for (int f = 0; f < count; f++)
+        CHECK(list_file_is_good(l.local[f], found, f));
+    list_unlink(&l);
+    filo_files_free(count, files);
+    return found;
+}
+
+static void test_killed(const char *what)
+{
+    int seen[3] = {0}, order = OLD, runs = 0;
+    nth_fault fault = {1, NTH_KILL};
+    for (;; fault.at++) {
+        CHECK_INT(flush(OLD), 0);
+        int rc = nth_run(flush_new, NULL, nth_at, &fault, &result);
+        CHECK_INT(rc, 0);
+        if (rc || !nth_was_killed(&result)) break;
+        int found = look();
+        seen[found == OLD ? 0 : found == NONE ? 1 : 2]++;
+        if (found == NEW) order = NEW;
+        CHECK(found == NEW || order == OLD); /* never back */
+        runs++;
+    }
+    CHECK_INT(look(), NEW);
+    CHECK_INT(nth_returned(&result), 0);
+    CHECK(seen[0] > 50 && seen[1] > 0 && seen[2] > 0);
+    printf("%s: killed at each of %d calls: %d old, %d without a map, %d new\n", what,
+           runs, seen[0], seen[1], seen[2]);
+}
+
+int main(int argc, char **argv)
+{
+    const filo_options plain = {.checksum = 1}, packed = {.container = 200000};
+    list l;
+    check_begin(&argc, &argv);
+    check_folder(folder);
+    snprintf(prefix, sizeof prefix, "%s/prefix", folder);
+    create(&l, NEW);
+    options = &plain;
+    test_killed("files");
+    options = &packed;
+    test_killed("containers");
+    check_remove(folder);
+    return check_end();
+}

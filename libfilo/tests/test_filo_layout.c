@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where in containers bytes lie: the documented example, borders, and random lists of
+ * files, of which every byte must have exactly one place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "src/filo_layout.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void release(filo_file *file)
+{
+    for (int i = 0; i < file->segments; i++)
+        free(file->segment[i].container);
+    free(file->segment);
+    file->segments = 0;
+    file->segment = NULL;
+}
+
+static void expect_segment(const filo_file *file, int i, const char *container,
+                           uint64_t offset, uint64_t length)
+{
+    assert_true(i < file->segments);
+    assert_string_equal(file->segment[i].container, container);
+    assert_int_equal(file->segment[i].offset, offset);
+    assert_int_equal(file->segment[i].length, length);
+}
+
+/* SCR Developer Guide 1.2, section 2.12. */
+static void test_documented_example(void **state)
+{
+    const filo_layout layout = {".scr/rank2file.scr", 300000, 2097182};
+    filo_file file = {.size = 75705 + 300000 + 148591};
+    assert_int_equal(filo_layout_pack(&layout, 300000 + 224295, &file), 0);
+    assert_int_equal(file.packed, 1);
+    assert_int_equal(file.segments, 3);
+    expect_segment(&file, 0, ".scr/ctr.1.scr", 224295, 75705);
+    expect_segment(&file, 1, ".scr/ctr.2.scr", 0, 300000);
+    expect_segment(&file, 2, ".scr/ctr.3.scr", 0, 148591);
+    release(&file);
+}
+
+static void test_borders(void **state)
+{
+    const filo_layout layout = {"map", 10, 30};
+    filo_file fits = {.size = 10}, empty = {0}, last = {.size = 1};
+    assert_int_equal(filo_layout_pack(&layout, 10, &fits), 0);
+    assert_int_equal(fits.segments, 1);
+    expect_segment(&fits, 0, "ctr.1.scr", 0, 10);
+    assert_int_equal(filo_layout_pack(&layout, 10, &empty), 0);
+    assert_int_equal(empty.packed, 1);
+    assert_int_equal(empty.segments, 0);
+    assert_int_equal(filo_layout_pack(&layout, 29, &last), 0);
+    expect_segment(&last, 0, "ctr.2.scr", 9, 1);
+    assert_int_equal(filo_layout_containers(&layout), 3);
+    assert_int_equal(filo_layout_size(&layout, 2), 10);
+    release(&fits);
+    release(&empty);
+    release(&last);
+}
+
+static void test_nothing(void **state)
+{
+    uint64_t first, end;
+    const filo_layout layout = {"map", 10, 0};
+    assert_int_equal(filo_layout_containers(&layout), 0);
+    filo_layout_begins(&layout, 0, 0, &first, &end);
+    assert_int_equal(first, end);
+}
+
+/* Numbers beyond 32 bits, and a file of more segments than an int counts. */
+static void test_large(void **state)
+{
+    const uint64_t gb = (uint64_t)1 << 30;
+    const filo_layout layout = {".scr/m", 100 * gb, 100000 * gb}, tiny = {".scr/m", 1, 0};
+    filo_file file = {.size = 3 * gb}, huge = {.size = 4 * gb};
+    assert_int_equal(filo_layout_pack(&layout, 99999 * gb - gb, &file), 0);
+    expect_segment(&file, 0, ".scr/ctr.999.scr", 98 * gb, 2 * gb);
+    assert_int_equal(file.segments, 2);
+    release(&file);
+    assert_int_equal(filo_layout_pack(&tiny, 0, &huge), -EFBIG);
+}
+
+static uint64_t draw(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+/* The segments of all files, in order, go through all containers without a gap, and each
+ * container begins with exactly one file. */
+static void check_list(uint64_t seed)
+{
+    enum { FILES = 20 };
+    uint64_t size[FILES], at = 0, first, end, begun = 0;
+    filo_layout layout = {"a/b/map.scr", 1 + draw(&seed) % 500, 0};
+    for (int i = 0; i < FILES; i++)
+        layout.total += size[i] = draw(&seed) % 4 ? draw(&seed) % 900 : 0;
+    for (int i = 0; i < FILES; i++) {
+        char name[BENEATH_NAME_MAX];
+        filo_file file = {.size = size[i]};
+        filo_layout_begins(&layout, at, size[i], &first, &end);
+        assert_int_equal(first, begun);
+        begun = end;
+        assert_int_equal(filo_layout_pack(&layout, at, &file), 0);
+        for (int s = 0; s < file.segments; s++) {
+            assert_int_equal(filo_container_name(layout.map, at / layout.limit, name), 0);
+            expect_segment(&file, s, name, at % layout.limit, file.segment[s].length);
+            assert_true(file.segment[s].length > 0);
+            at += file.segment[s].length;
+            assert_true(file.segment[s].offset + file.segment[s].length <=
+                        filo_layout_size(&layout, (at - 1) / layout.limit));
+            size[i] -= file.segment[s].length;
+        }
+        assert_int_equal(size[i], 0);
+        release(&file);
+    }
+    assert_int_equal(at, layout.total);
+    assert_int_equal(begun, filo_layout_containers(&layout));
+}
+
+static void test_random_lists(void **state)
+{
+    for (uint64_t seed = 1; seed <= 500; seed++)
+        check_list(seed);
+}
+
+static void test_names(void **state)
+{
+    const char *map = ".scr/rank2file.scr";
+    assert_true(filo_container_owns(map, ".scr/ctr.0.scr"));
+    assert_true(filo_container_owns(map, ".scr/ctr.123456789.scr"));
+    assert_true(filo_container_owns("map", "ctr.7.scr"));
+    assert_false(filo_container_owns(map, "ctr.0.scr"));
+    assert_false(filo_container_owns(map, ".scr/ctr..scr"));
+    assert_false(filo_container_owns(map, ".scr/ctr.0.scr.old"));
+    assert_false(filo_container_owns(map, ".scr/ctr.x.scr"));
+    assert_false(filo_container_owns(map, ".scr/sub/ctr.0.scr"));
+    assert_false(filo_container_owns("map", "a/ctr.7.scr"));
+}
+
+static void test_long_name(void **state)
+{
+    char map[BENEATH_NAME_MAX], name[BENEATH_NAME_MAX];
+    memset(map, 'x', sizeof map);
+    memcpy(map + sizeof map - 6, "/m", 3);
+    assert_int_equal(filo_container_name(map, 0, name), -ENAMETOOLONG);
+    const filo_layout layout = {map, 10, 10};
+    filo_file file = {.size = 5};
+    assert_int_equal(filo_layout_pack(&layout, 0, &file), -ENAMETOOLONG);
+    release(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_documented_example),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_random_lists),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_long_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
