@@ -45,7 +45,8 @@ int axl_checksum(const char *path, uint64_t *size, uint32_t *crc, char *err)
     const axl_item item = {.file.source = path,
                            .size = (uint64_t)st.st_size,
                            .source_size = (uint64_t)st.st_size,
-                           .mtime = st.st_mtim};
+                           .mtime = st.st_mtim,
+                           .dense = axl_is_dense(&st)};
     piece.item = &item;
     piece.length = item.size;
     rc = read_all(&piece, err);

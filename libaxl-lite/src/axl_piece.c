@@ -85,13 +85,16 @@ static int move_by_kernel(axl_piece *p, uint64_t at, uint64_t end, char *err)
 /* ---- holes ---- */
 
 /* Where the data at or behind an offset begins and ends, at most at end. File systems
- * that know of no holes have data everywhere. */
+ * that know of no holes have data everywhere. A file without holes is not asked for them:
+ * some file systems look through all of it up to the next one. */
 static void find_data(const axl_piece *p, uint64_t at, uint64_t end, uint64_t *from,
                       uint64_t *to)
 {
-    off_t data = lseek(p->in, (off_t)at, SEEK_DATA);
-    *from = data >= 0 ? (uint64_t)data : errno == ENXIO ? end : at;
+    *from = at;
     *to = end;
+    if (p->item->dense) return;
+    off_t data = lseek(p->in, (off_t)at, SEEK_DATA);
+    if (data >= 0 || errno == ENXIO) *from = data >= 0 ? (uint64_t)data : end;
     if (*from >= end) {
         *from = end;
         return;

@@ -48,6 +48,11 @@ static bool is_unchanged(const axl_item *item, const struct stat *st)
            st->st_mtim.tv_nsec == item->mtime.tv_nsec;
 }
 
+bool axl_is_dense(const struct stat *st)
+{
+    return (uint64_t)st->st_blocks * 512 >= (uint64_t)st->st_size;
+}
+
 int axl_look_at_source(axl_item *item, bool *unchanged, char *err)
 {
     struct stat st;
@@ -64,6 +69,7 @@ int axl_look_at_source(axl_item *item, bool *unchanged, char *err)
     item->device = st.st_dev;
     item->inode = st.st_ino;
     item->mode = st.st_mode;
+    item->dense = axl_is_dense(&st);
     item->atime = st.st_atim;
     item->mtime = st.st_mtim;
     return 0;

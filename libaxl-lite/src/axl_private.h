@@ -48,6 +48,7 @@ typedef struct axl_item {
     dev_t device;                 /* ... where it lies, ... */
     ino_t inode;
     mode_t mode;         /* ... its mode when it was dispatched */
+    bool dense;          /* it has no holes */
     uint64_t begin;      /* bytes that an earlier process copied: pieces begin there */
     uint32_t begin_crc;  /* their checksum */
     uint64_t synced;     /* bytes that are on disk for sure, from the start on ... */
@@ -267,6 +268,9 @@ int axl_piece_move(axl_piece *piece, char *err);
 
 /* Opens a file to be copied: a regular file, no link. *st tells of it. */
 int axl_open_source(const char *path, int *fd, struct stat *st, char *err);
+
+/* Whether a file has memory or disk for all its bytes, so that there is no hole. */
+bool axl_is_dense(const struct stat *st);
 
 /* Takes down what the source is now: it must be that when it is read. *unchanged: it is
  * what was taken down before. -ENODATA when it is shorter than a part of it. */

@@ -9,10 +9,19 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <zlib.h>
 
 #define BUFFER ((size_t)256 * 1024)
+
+static int questions; /* for holes */
+
+off_t lseek(int fd, off_t offset, int whence)
+{
+    questions += whence == SEEK_DATA || whence == SEEK_HOLE;
+    return syscall(SYS_lseek, fd, offset, whence);
+}
 
 static void check_copy(const scratch *s, size_t size, unsigned flags)
 {
@@ -244,12 +253,29 @@ static void test_file_limit(void **state)
     assert_int_equal(in_child(copy_beyond_limit, s, 0), 0);
 }
 
+/* To look for the next hole may cost as much as to read up to it. A file that has none is
+ * not asked, and one that has is. */
+static void test_asks_for_holes(void **state)
+{
+    const scratch *s = *state;
+    struct stat st;
+    questions = 0;
+    check_copy(s, 3 * BUFFER, AXL_CHECKSUM);
+    assert_int_equal(questions, 0);
+    assert_int_equal(truncate(s->source, (off_t)(64 * BUFFER)), 0);
+    assert_int_equal(axl_copy(s->source, s->destination, 0, NULL, NULL, NULL), 0);
+    assert_true(questions > 0);
+    assert_int_equal(stat(s->destination, &st), 0);
+    assert_true(st.st_blocks * 512 < st.st_size / 2);
+}
+
 int main(void)
 {
 #define WITH_FOLDER(test)                                                                \
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(test_sizes),
+        WITH_FOLDER(test_asks_for_holes),
         WITH_FOLDER(test_results_are_optional),
         WITH_FOLDER(test_mode),
         WITH_FOLDER(test_source_missing),
