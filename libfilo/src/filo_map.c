@@ -44,14 +44,19 @@ static int add_file(kvtree *names, const filo_file *file)
     return rc || !file->packed ? rc : add_packed(known, file);
 }
 
-kvtree *filo_map_entry(int count, const filo_file files[])
+int filo_map_fill(kvtree *entry, int count, const filo_file files[])
 {
-    kvtree *entry = kvtree_new();
     kvtree *names = kvtree_set(entry, "FILE", NULL);
     int rc = names ? 0 : -ENOMEM;
     for (int i = 0; i < count && rc == 0; i++)
         rc = add_file(names, &files[i]);
-    if (rc) kvtree_delete(&entry);
+    return rc;
+}
+
+kvtree *filo_map_entry(int count, const filo_file files[])
+{
+    kvtree *entry = kvtree_new();
+    if (filo_map_fill(entry, count, files) != 0) kvtree_delete(&entry);
     return entry;
 }
 

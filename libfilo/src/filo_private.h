@@ -4,8 +4,9 @@
 
 /* What the sources without MPI share, and filo_private_mpi.h has of them.
  *
- *     filo_list.c    lists of files
- *     filo_map.c     what the map says about one rank: pure functions on trees */
+ *     filo_list.c       lists of files
+ *     filo_map.c        what the map says about one rank: pure functions on trees
+ *     filo_map_file.c   filo_map_write, filo_map_read: the map by one process */
 
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -20,8 +21,14 @@ static inline int filo_folder_length(const char *name)
     return slash ? (int)(slash - name) + 1 : 0;
 }
 
+/* Key over all others in the files of the map that list files. */
+#define FILO_MAP_TOP "RANK2FILE"
+
 /* The entry of a rank that wrote these files; NULL without memory. */
 kvtree *filo_map_entry(int count, const filo_file files[]);
+
+/* The same into an empty tree; -ENOMEM. */
+int filo_map_fill(kvtree *entry, int count, const filo_file files[]);
 
 /* Checks an entry that was read. FILO_DAMAGED, and err says what is wrong. */
 int filo_map_check(const kvtree *entry, char *err);

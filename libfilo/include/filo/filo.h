@@ -57,6 +57,54 @@ typedef struct filo_file {
 /* Frees count files with all they point to; NULL is fine; returns NULL. */
 filo_file *filo_files_free(int count, filo_file *files);
 
+/* ---- the map, written and read by one process ----
+ *
+ * What filo_flush writes, filo_map_read reads; what filo_map_write writes, filo_read_map
+ * reads. Ranks come and go one by one, and memory is needed for what one file of each
+ * level of the map holds, not for all ranks. */
+
+typedef struct filo_place {
+    const char *folder; /* links on the way to it are followed, none below it */
+    const char *map;    /* name of the root of the map below folder; NULL: FILO_MAP */
+    size_t limit;       /* writing: most bytes per map file; 0: 1 MB. A rank whose own
+                           list needs more gets a larger file, and a file above the lowest
+                           level holds at least two names, whatever the limit */
+} filo_place;
+
+/* Tells the *count files of rank, which must stay until the next call; local is not
+ * looked at. 0, or what ends the writing, which passes it on with err. */
+typedef int filo_map_give(void *arg, int rank, int *count, const filo_file **files,
+                          char *err);
+
+/* Takes the files of rank, local being NULL; they are gone after the return. 0, or what
+ * ends the reading, which passes it on with err. */
+typedef int filo_map_take(void *arg, int rank, int count, const filo_file files[],
+                          char *err);
+
+/* Writes the map of a folder where the files of `ranks` ranks (1 or more) are, asking for
+ * those of rank 0, 1, ... in turn. The folder and that of the map are made where missing;
+ * the files themselves are not looked at.
+ *
+ * -EINVAL, with the rank, for a name that is not allowed or belongs to the map, and for
+ * segments that are not the file; -EEXIST when a rank gives a name twice. Two ranks with
+ * the same name are not noticed.
+ *
+ * An earlier map is removed before the first file is written, and the root of the new one
+ * comes last: after a crash, or a failure, of give too, there is the earlier map, or
+ * none, or the new one. */
+int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *arg,
+                   char *err);
+
+/* Reads the map. Ranks come in the order of its files, in which one with a long list is
+ * later than its neighbours; take may be NULL, to see that all is whole. On success take
+ * had each rank below *ranks (unless ranks is NULL, their number) once.
+ *
+ * Without a map: -ENOENT. FILO_DAMAGED when it is not whole or contradicts itself, which
+ * may be found at the end only: take may have had any of the ranks before. Whether the
+ * files are there is another question. */
+int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
+                  char *err);
+
 #ifdef __cplusplus
 }
 #endif

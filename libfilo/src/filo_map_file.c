@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* filo_map_write and filo_map_read: the map of all ranks, by one process. libkvtree
+ * writes and reads the files; here each rank's entry is checked, made and taken apart. */
+#include "src/filo_private.h"
+
+#include "common/folder.h"
+#include "common/io.h"
+#include <errno.h>
+#include <kvtree/kvtree_gather.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(FILO_ERROR_SIZE == ERRTEXT_SIZE && KVTREE_ERROR_SIZE == ERRTEXT_SIZE,
+               "one size of error texts");
+
+/* One call of either function. */
+typedef struct work {
+    const char *folder, *map;
+    filo_map_give *give;
+    filo_map_take *take;
+    void *arg;
+    int said; /* what a function of the caller ended it with */
+    int dir;  /* folder, once open; else -1 */
+} work;
+
+static int begin(work *w, const filo_place *place, char *err)
+{
+    if (!place || !place->folder || !*place->folder)
+        return err_set(err, -EINVAL, "no folder");
+    w->folder = place->folder;
+    w->map = place->map ? place->map : FILO_MAP;
+    int rc = beneath_check_name(w->map, err);
+    return rc ? err_wrap(err, rc, "name of the map") : 0;
+}
+
+static kvtree_gather_place place_of(const work *w, size_t limit)
+{
+    return (kvtree_gather_place){
+        .dir = w->dir, .name = w->map, .top = FILO_MAP_TOP, .limit = limit};
+}
+
+/* ---- writing ---- */
+
+/* Makes the folder of the map, and all above it, where missing. */
+static int make_folders(const work *w, char *err)
+{
+    char *path;
+    int made;
+    const char *slash = strrchr(w->map, '/');
+    int length = slash ? (int)(slash - w->map) : 0;
+    if (asprintf(&path, "%s/%.*s", w->folder, length, w->map) < 0)
+        return err_sys(err, -ENOMEM, "make folder %s", w->folder);
+    int rc = folder_make(path, 0777, &made, err);
+    free(path);
+    if (rc) return rc;
+    io_close(&made);
+    return 0;
+}
+
+/* Nobody may have a name that the map needs, not even for a container. */
+static int check_name(const work *w, const char *name, char *err)
+{
+    int rc = beneath_check_name(name, err);
+    if (rc == 0 && kvtree_gather_owns(w->map, name))
+        rc =
+            err_set(err, -EINVAL, "file name \"%s\" belongs to the map %s", name, w->map);
+    return rc;
+}
+
+static int check_names(const work *w, const filo_file *file, char *err)
+{
+    int rc = check_name(w, file->name, err);
+    for (int i = 0; file->packed && i < file->segments && rc == 0; i++)
+        rc = check_name(w, file->segment[i].container, err);
+    return rc;
+}
+
+/* Checks what a rank gave, and fills entry with it. What a reader would refuse is not
+ * written. */
+static int fill_entry(const work *w, kvtree *entry, int count, const filo_file files[],
+                      char *err)
+{
+    if (count < 0 || (count > 0 && !files))
+        return err_set(err, -EINVAL, "no list of %d files", count);
+    int rc = 0;
+    for (int i = 0; i < count && rc == 0; i++)
+        rc = check_names(w, &files[i], err);
+    if (rc == 0 && (rc = filo_map_fill(entry, count, files)) != 0)
+        return err_sys(err, rc, "make the map");
+    if (rc) return rc;
+    if (kvtree_size(kvtree_get(entry, "FILE")) != count)
+        return err_set(err, -EEXIST, "a file name is listed twice");
+    return filo_map_check(entry, err) ? -EINVAL : 0;
+}
+
+static int give_entry(void *arg, int rank, kvtree *entry, char *err)
+{
+    work *w = arg;
+    int count = 0;
+    const filo_file *files = NULL;
+    w->said = w->give(w->arg, rank, &count, &files, err);
+    if (w->said) return w->said;
+    int rc = fill_entry(w, entry, count, files, err);
+    return rc ? err_wrap(err, rc, "rank %d", rank) : 0;
+}
+
+int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *arg,
+                   char *err)
+{
+    work w = {.give = give, .arg = arg, .dir = -1};
+    int rc = begin(&w, to, err);
+    if (rc == 0 && (!give || ranks < 1))
+        rc = err_set(err, -EINVAL, "a map of %d ranks", give ? ranks : 0);
+    if (rc == 0) rc = make_folders(&w, err);
+    if (rc == 0) rc = folder_make(w.folder, 0, &w.dir, err);
+    if (rc) return rc;
+    const kvtree_gather_place place = place_of(&w, to->limit);
+    rc = kvtree_gather_write_all(&place, ranks, give_entry, &w, err);
+    io_close(&w.dir);
+    return rc && !w.said ? err_wrap(err, rc, "map in %s", w.folder) : rc;
+}
+
+/* ---- reading ---- */
+
+static int take_entry(void *arg, int rank, kvtree *entry, char *err)
+{
+    work *w = arg;
+    int count;
+    filo_file *files;
+    int rc = filo_map_check(entry, err);
+    if (rc) return err_wrap(err, rc, "%s: rank %d", w->map, rank);
+    if (!w->take) return 0;
+    rc = filo_map_files(entry, &count, &files);
+    if (rc) return err_sys(err, rc, "list the files of rank %d", rank);
+    w->said = w->take(w->arg, rank, count, files, err);
+    filo_files_free(count, files);
+    return w->said;
+}
+
+int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
+                  char *err)
+{
+    work w = {.take = take, .arg = arg, .dir = -1};
+    int rc = begin(&w, from, err);
+    if (rc == 0) rc = folder_make(w.folder, 0, &w.dir, err);
+    if (rc) return rc;
+    const kvtree_gather_place place = place_of(&w, 0);
+    rc = kvtree_gather_read_all(&place, ranks, take_entry, &w, err);
+    io_close(&w.dir);
+    if (w.said) return w.said;
+    if (rc == -EBADMSG) rc = FILO_DAMAGED;
+    return rc ? err_wrap(err, rc, "map in %s", w.folder) : 0;
+}
