@@ -6,12 +6,18 @@
 #include "common/io.h"
 #include "common/replace.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* ---- what is wanted ---- */
+
+bool axl_is_limit(double limit)
+{
+    return limit == 0 || (limit >= 1e-6 && isfinite(limit));
+}
 
 static int check_options(const axl_options *o, char *err)
 {
@@ -23,9 +29,9 @@ static int check_options(const axl_options *o, char *err)
     if (o->buffer > AXL_BUFFER_MAX)
         return err_set(err, -EINVAL, "buffers of %zu bytes, at most %zu", o->buffer,
                        AXL_BUFFER_MAX);
-    if (!(o->bandwidth >= 0)) /* not a number, neither */
+    if (!axl_is_limit(o->bandwidth))
         return err_set(err, -EINVAL, "a bandwidth of %g bytes per second", o->bandwidth);
-    if (!(o->percent >= 0))
+    if (!axl_is_limit(o->percent))
         return err_set(err, -EINVAL, "%g percent of a processor", o->percent);
     return 0;
 }

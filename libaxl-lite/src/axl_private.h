@@ -103,6 +103,9 @@ struct axl_transfer {
     axl_work *work; /* of methods that move files in this process */
 };
 
+/* Whether it can be one: none, or a number that a state file can hold. */
+bool axl_is_limit(double limit);
+
 /* Ends the transfer with its result and, unless that is 0, its text. */
 void axl_transfer_finish(axl_transfer *transfer, int result, const char *error);
 

@@ -6,6 +6,7 @@
 
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/number.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree.h>
@@ -130,8 +131,8 @@ enum { FLAGS = sizeof flag_names / sizeof flag_names[0] };
 
 static int add_options(const axl_transfer *t, kvtree *tree)
 {
-    int rc = set_text(tree, "PERCENT", "%f", t->percent);
-    if (!rc) rc = set_text(tree, "BW", "%f", t->bandwidth);
+    int rc = kvtree_util_set_double(tree, "PERCENT", t->percent);
+    if (!rc) rc = kvtree_util_set_double(tree, "BW", t->bandwidth);
     if (!rc) rc = set_text(tree, "ID", "%016llx", (unsigned long long)t->id);
     if (!rc) rc = kvtree_util_set_int(tree, "WORKERS", t->workers);
     if (!rc) rc = kvtree_util_set_bytecount(tree, "BUFFER", t->buffer);
@@ -237,16 +238,24 @@ int axl_state_command(const char *path, axl_command command, char *err)
 
 /* ---- reading ---- */
 
+/* No file is longer. */
+static int get_size(const kvtree *entry, const char *key, unsigned long *size)
+{
+    int rc = kvtree_util_get_bytecount(entry, key, size);
+    return rc == 0 && *size > INT64_MAX ? -EINVAL : rc;
+}
+
 static int get_time(const kvtree *entry, struct timespec *time)
 {
-    long long seconds;
-    long nanoseconds;
-    char more;
-    const char *text = value_of(entry, "MTIME");
-    if (!text || sscanf(text, "%19lld.%9ld%c", &seconds, &nanoseconds, &more) != 2 ||
-        nanoseconds < 0)
+    int64_t seconds;
+    char whole[NUMBER_TEXT_SIZE];
+    const char *text = value_of(entry, "MTIME"), *point = text ? strchr(text, '.') : NULL;
+    if (!point || point - text >= NUMBER_TEXT_SIZE ||
+        strspn(point + 1, "0123456789") != 9 || point[10])
         return -EBADMSG;
-    *time = (struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = nanoseconds};
+    *stpncpy(whole, text, (size_t)(point - text)) = 0;
+    if (number_int64(whole, &seconds) != 0) return -EBADMSG;
+    *time = (struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = atol(point + 1)};
     return 0;
 }
 
@@ -256,21 +265,23 @@ static int get_done(const axl_transfer *t, const kvtree *entry, axl_item *item, 
 {
     unsigned long size, written, crc = 0;
     const char *flag = value_of(entry, "FLAG"), *source = item->file.source;
-    if (kvtree_util_get_bytecount(entry, "SIZE", &size) != 0)
+    bool done = flag && strcmp(flag, "DONE") == 0;
+    if (get_size(entry, "SIZE", &size) != 0)
         return err_set(err, -EBADMSG, "%s has no valid SIZE", source);
+    item->size = size;
+    if (!item->part) item->source_size = size;
     if (!kvtree_get(entry, "WRITTEN") || !kvtree_get(entry, "MTIME")) return 0;
-    if (kvtree_util_get_bytecount(entry, "WRITTEN", &written) != 0 || written > size)
+    if (get_size(entry, "WRITTEN", &written) != 0 || written > size ||
+        (done && written < size))
         return err_set(err, -EBADMSG, "%s has no valid WRITTEN", source);
     if (get_time(entry, &item->mtime) != 0)
         return err_set(err, -EBADMSG, "%s has no valid MTIME", source);
     if (t->flags & AXL_CHECKSUM &&
         (kvtree_util_get_crc32(entry, "CRC", &crc) != 0 || crc > UINT32_MAX))
         return err_set(err, -EBADMSG, "%s has no valid CRC", source);
-    item->size = size;
-    if (!item->part) item->source_size = size;
     item->begin = item->synced = written;
     item->begin_crc = item->synced_crc = (uint32_t)crc;
-    if (!flag || strcmp(flag, "DONE") != 0) return 0;
+    if (!done) return 0;
     item->file.done = 1;
     item->file.size = size;
     item->file.crc = (uint32_t)crc;
@@ -283,13 +294,13 @@ static int add_entry(axl_transfer *t, const kvtree *entry, const axl_file *file,
     unsigned long from, to, size, source_size = 0;
     if (!kvtree_get(entry, "SOURCE_OFFSET") && !kvtree_get(entry, "DESTINATION_OFFSET"))
         return axl_add(t, file->source, file->destination, err);
-    if (kvtree_util_get_bytecount(entry, "SOURCE_OFFSET", &from) != 0 ||
-        kvtree_util_get_bytecount(entry, "DESTINATION_OFFSET", &to) != 0 ||
-        kvtree_util_get_bytecount(entry, "SIZE", &size) != 0)
+    if (get_size(entry, "SOURCE_OFFSET", &from) != 0 ||
+        get_size(entry, "DESTINATION_OFFSET", &to) != 0 ||
+        get_size(entry, "SIZE", &size) != 0)
         return err_set(err, -EBADMSG, "%s: a part without valid offsets or SIZE",
                        file->source);
     if (kvtree_get(entry, "SOURCE_SIZE") &&
-        kvtree_util_get_bytecount(entry, "SOURCE_SIZE", &source_size) != 0)
+        get_size(entry, "SOURCE_SIZE", &source_size) != 0)
         return err_set(err, -EBADMSG, "%s has no valid SOURCE_SIZE", file->source);
     const axl_part part = {file->source, from, file->destination, to, size};
     int rc = axl_add_part(t, &part, err);
@@ -310,16 +321,20 @@ static int get_item(axl_transfer *t, const char *source, const kvtree *entry, ch
     return get_done(t, entry, &t->items[t->count - 1], err);
 }
 
+static int get_limit(const kvtree *tree, const char *key, double *limit, char *err)
+{
+    if (!kvtree_get(tree, key)) return 0;
+    if (kvtree_util_get_double(tree, key, limit) == 0 && axl_is_limit(*limit)) return 0;
+    return err_set(err, -EBADMSG, "no valid %s", key);
+}
+
 static int get_options(axl_transfer *t, const kvtree *tree, char *err)
 {
     unsigned long buffer = 0;
     const char *id = value_of(tree, "ID");
-    if (kvtree_get(tree, "PERCENT") &&
-        (kvtree_util_get_double(tree, "PERCENT", &t->percent) != 0 || !(t->percent >= 0)))
-        return err_set(err, -EBADMSG, "no valid PERCENT");
-    if (kvtree_get(tree, "BW") &&
-        (kvtree_util_get_double(tree, "BW", &t->bandwidth) != 0 || !(t->bandwidth >= 0)))
-        return err_set(err, -EBADMSG, "no valid BW");
+    int rc = get_limit(tree, "PERCENT", &t->percent, err);
+    if (!rc) rc = get_limit(tree, "BW", &t->bandwidth, err);
+    if (rc) return rc;
     if (kvtree_get(tree, "WORKERS") &&
         (kvtree_util_get_int(tree, "WORKERS", &t->workers) != 0 || t->workers < 0 ||
          t->workers > AXL_WORKERS_MAX))
@@ -329,7 +344,7 @@ static int get_options(axl_transfer *t, const kvtree *tree, char *err)
          buffer > AXL_BUFFER_MAX))
         return err_set(err, -EBADMSG, "no valid BUFFER");
     if (buffer) t->buffer = buffer;
-    if (id && (strspn(id, "0123456789abcdef") != 16 || id[16]))
+    if (kvtree_get(tree, "ID") && (!id || strspn(id, "0123456789abcdef") != 16 || id[16]))
         return err_set(err, -EBADMSG, "no valid ID");
     t->id = id ? strtoull(id, NULL, 16) : 0;
     for (int i = 0; i < FLAGS; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The transfer: its list, its states, its methods, and what is left when it fails. */
 #include "scratch.h"
+#include "src/axl_private.h"
 
-#include <axl/axl.h>
 #include <errno.h>
 #include <math.h>
 #include <time.h>
@@ -53,7 +53,8 @@ static void test_options(void **state)
     const axl_options bad[] = {{.flags = 64},      {.workers = -1},
                                {.workers = 10000}, {.buffer = (size_t)1 << 40},
                                {.bandwidth = -1},  {.bandwidth = NAN},
-                               {.percent = -0.1},  {.percent = NAN}};
+                               {.percent = -0.1},  {.percent = NAN},
+                               {.percent = 1e-7},  {.bandwidth = INFINITY}};
     axl_transfer *t = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char err[AXL_ERROR_SIZE] = "";
@@ -142,16 +143,28 @@ static void test_source_twice(void **state)
 {
     scratch *s = *state;
     char second[160];
-    axl_transfer *t = create(0);
     snprintf(second, sizeof second, "%s/out/second", s->folder);
     scratch_write(s->source, "abc", 3);
-    assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
-    assert_int_equal(axl_add(t, s->source, second, NULL), 0);
-    assert_int_equal(axl_dispatch(t, NULL), 0);
-    assert_int_equal(axl_wait(t, NULL), 0);
-    scratch_expect(s->destination, "abc", 3);
-    scratch_expect(second, "abc", 3);
-    axl_free(t);
+    for (int i = 0; i < 2; i++) {
+        axl_file file;
+        axl_transfer *t = NULL;
+        const axl_options options = {.flags = AXL_CHECKSUM};
+        assert_int_equal(axl_create(i ? "pthread" : "sync", &options, &t, NULL), 0);
+        assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+        assert_int_equal(axl_add(t, s->source, second, NULL), 0);
+        assert_int_equal(axl_dispatch(t, NULL), 0);
+        assert_int_equal(axl_wait(t, NULL), 0);
+        scratch_expect(s->destination, "abc", 3);
+        scratch_expect(second, "abc", 3);
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(axl_get(t, k, &file), 0);
+            assert_int_equal(file.crc, crc32_z(0, (const unsigned char *)"abc", 3));
+        }
+        axl_free(t);
+        assert_int_equal(scratch_left(s), 2);
+        assert_int_equal(unlink(s->destination), 0);
+        assert_int_equal(unlink(second), 0);
+    }
 }
 
 static void test_missing_source_starts_nothing(void **state)
@@ -190,6 +203,57 @@ static void test_first_error_counts(void **state)
         assert_int_equal(access(file.destination, F_OK) == 0, i <= 1);
     }
     axl_free(t);
+}
+
+/* All that it opened, allocated (sanitizers tell) and made is gone; its error needs not
+ * be asked for. */
+static void test_failed_transfer_is_freed(void **state)
+{
+    static const char *const methods[] = {"sync", "pthread"};
+    scratch *s = *state;
+    char path[160];
+    snprintf(path, sizeof path, "%s/state", s->folder);
+    scratch_write(s->source, "abc", 3);
+    int open = scratch_count("/proc/self/fd");
+    for (int i = 0; i < 8; i++) {
+        axl_transfer *t = NULL;
+        const axl_options options = {.flags = AXL_CHECKSUM, .state = i & 2 ? path : NULL};
+        assert_int_equal(axl_create(methods[i & 1], &options, &t, NULL), 0);
+        assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+        assert_int_equal(
+            axl_add(t, i & 4 ? "/does/not/exist" : s->source, s->folder, NULL), 0);
+        assert_int_equal(axl_dispatch(t, NULL), i & 4 ? -ENOENT : 0);
+        if (!(i & 4)) assert_int_equal(axl_wait(t, NULL), -EISDIR);
+        assert_null(axl_free(t));
+        assert_int_equal(scratch_count("/proc/self/fd"), open);
+        assert_int_equal(access(path, F_OK) == 0, (i & 6) == 2); /* to go on */
+        unlink(path);
+        if (i & 4) assert_int_equal(scratch_left(s), 0);
+        unlink(s->destination);
+    }
+}
+
+static void test_buffer_of_zero_is_the_default(void **state)
+{
+    const size_t sizes[] = {0, 1, 5000, 1 << 20};
+    scratch *s = *state;
+    unsigned char *bytes = scratch_bytes(700001);
+    scratch_write(s->source, bytes, 700001);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        axl_transfer *t = NULL;
+        axl_file file;
+        const axl_options options = {.flags = AXL_CHECKSUM, .buffer = sizes[i]};
+        assert_int_equal(axl_create("pthread", &options, &t, NULL), 0);
+        assert_int_equal(t->buffer, sizes[i] ? sizes[i] : 256 * 1024);
+        assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+        assert_int_equal(axl_dispatch(t, NULL), 0);
+        assert_int_equal(axl_wait(t, NULL), 0);
+        assert_int_equal(axl_get(t, 0, &file), 0);
+        assert_int_equal(file.crc, crc32_z(0, bytes, 700001));
+        axl_free(t);
+        scratch_expect(s->destination, bytes, 700001);
+    }
+    free(bytes);
 }
 
 static double seconds(void)
@@ -236,6 +300,8 @@ int main(void)
         WITH_FOLDER(test_source_twice),
         WITH_FOLDER(test_missing_source_starts_nothing),
         WITH_FOLDER(test_first_error_counts),
+        WITH_FOLDER(test_failed_transfer_is_freed),
+        WITH_FOLDER(test_buffer_of_zero_is_the_default),
         cmocka_unit_test(test_many_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
  * accepts it, and says the same. What was accepted can be worked with: it makes a
  * manifest, streams, a header that is accepted again, and a file. */
 #include "fuzz.h"
+#include "fuzz_lines.h"
 #include "src/redset_private.h"
 
 #include "common/beneath.h"
@@ -22,7 +23,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define DEPTH_MOST 64
 #define FILE_MOST ((uint64_t)1 << 40) /* of redundancy data in a (sparse) file */
 
 /* Parsing may ask for this many bytes in all per byte of a packed header, and a constant.
@@ -30,55 +30,7 @@
 #define PARSE_BYTES_PER_BYTE 8
 #define PARSE_BYTES_MORE 1024
 
-/* ---- a tree of any text ---- */
-
-static kvtree *tree_of(const char *text, size_t size)
-{
-    kvtree *open[DEPTH_MOST + 1] = {kvtree_new()};
-    int depth = 0; /* open[depth] is the value of the line before */
-    for (const char *line = text, *end = text + size, *next; line < end; line = next) {
-        char key[2048] = "";
-        int blanks = 0;
-        next = memchr(line, '\n', (size_t)(end - line));
-        size_t length = (size_t)((next ? next : end) - line);
-        next = next ? next + 1 : end;
-        while (length && *line == ' ' && blanks < depth && blanks < DEPTH_MOST - 1)
-            line++, length--, blanks++;
-        memcpy(key, line, length < sizeof key ? length : sizeof key - 1);
-        kvtree *value = kvtree_get(open[blanks], key);
-        if (!value) value = kvtree_set(open[blanks], key, NULL);
-        REQUIRE(value != NULL);
-        depth = blanks + 1;
-        open[depth] = value;
-    }
-    return open[0];
-}
-
-static kvtree *copy_of(const kvtree *tree)
-{
-    kvtree *copy = kvtree_new();
-    REQUIRE(copy && kvtree_merge(copy, tree) == 0);
-    return copy;
-}
-
-static bool same(const kvtree *a, const kvtree *b)
-{
-    size_t size = kvtree_pack_size(a);
-    char *p = malloc(2 * size);
-    REQUIRE(p != NULL);
-    bool equal = kvtree_pack_size(b) == size;
-    if (equal) {
-        kvtree_pack(p, a);
-        kvtree_pack(p + size, b);
-        equal = memcmp(p, p + size, size) == 0;
-    }
-    free(p);
-    return equal;
-}
-
 /* ---- what the format says ---- */
-
-enum form { WITH_SIGN, DIGITS, CHECKSUM };
 
 typedef struct told_file {
     const char *name;
@@ -95,46 +47,6 @@ typedef struct told {
     char name[64];
 } told;
 
-/* The only key below tree/key. */
-static const char *only(const kvtree *tree, const char *key)
-{
-    const kvtree *values = kvtree_get(tree, key);
-    return kvtree_size(values) == 1 ? kvtree_elem_key(kvtree_elem_first(values)) : NULL;
-}
-
-static int digit_of(char c, int base)
-{
-    if (isdigit((unsigned char)c)) return c - '0';
-    return base == 16 && isxdigit((unsigned char)c) ? tolower(c) - 'a' + 10 : base;
-}
-
-/* What stands below tree/key is a number of that form, at most so large. */
-static bool number(const kvtree *tree, const char *key, enum form form, uint64_t most,
-                   uint64_t *value)
-{
-    const char *text = only(tree, key);
-    if (!text) return false;
-    unsigned base = form == CHECKSUM && strncmp(text, "0x", 2) == 0 ? 16 : 10;
-    if (base == 16) text += 2;
-    bool minus = form == WITH_SIGN && *text == '-';
-    if (minus || (form == WITH_SIGN && *text == '+')) text++;
-    if (!*text) return false;
-    for (*value = 0; *text; text++) {
-        unsigned digit = (unsigned)digit_of(*text, (int)base);
-        if (digit >= base || digit > most || *value > (most - digit) / base) return false;
-        *value = *value * base + digit;
-    }
-    return !minus || *value == 0;
-}
-
-static bool integer(const kvtree *tree, const char *key, int low, int high, int *value)
-{
-    uint64_t n;
-    if (!number(tree, key, WITH_SIGN, (uint64_t)high, &n)) return false;
-    *value = (int)n;
-    return *value >= low;
-}
-
 static bool tell_failures(told *t)
 {
     redset_place *p = &t->place;
@@ -142,22 +54,22 @@ static bool tell_failures(told *t)
     if (p->scheme == REDSET_SINGLE) return p->members == 1;
     if (p->scheme == REDSET_XOR) return p->members >= 2;
     if (p->scheme == REDSET_RS && p->members > 255) return false;
-    return integer(t->header, "FAILURES", 1, p->members - 1, &p->failures);
+    return fuzz_integer(t->header, "FAILURES", 1, p->members - 1, &p->failures);
 }
 
 static bool tell_place(told *t)
 {
     static const char *const names[] = {"SINGLE", "PARTNER", "XOR", "RS"};
     const kvtree *header = t->header, *group = kvtree_get(header, "GROUP");
-    const char *type = only(header, "TYPE");
+    const char *type = fuzz_value(header, "TYPE");
     redset_place *p = &t->place;
     for (int i = 0; i < 4; i++)
         if (type && strcasecmp(type, names[i]) == 0) p->scheme = (redset_scheme)(i + 1);
-    if (p->scheme == 0 || !integer(header, "RANKS", 1, INT_MAX, &t->ranks) ||
-        !integer(group, "RANKS", 1, t->ranks, &p->members) ||
-        !integer(group, "ID", 0, t->ranks - 1, &p->id) ||
-        !integer(group, "GROUPS", 1, t->ranks, &p->sets) ||
-        !integer(group, "INDEX", 0, p->sets - 1, &p->set) || kvtree_size(group) != 5)
+    if (p->scheme == 0 || !fuzz_integer(header, "RANKS", 1, INT_MAX, &t->ranks) ||
+        !fuzz_integer(group, "RANKS", 1, t->ranks, &p->members) ||
+        !fuzz_integer(group, "ID", 0, t->ranks - 1, &p->id) ||
+        !fuzz_integer(group, "GROUPS", 1, t->ranks, &p->sets) ||
+        !fuzz_integer(group, "INDEX", 0, p->sets - 1, &p->set) || kvtree_size(group) != 5)
         return false;
     /* INDEX, INDEX + GROUPS, INDEX + 2 GROUPS, ... below RANKS */
     return p->members == (t->ranks - 1 - p->set) / p->sets + 1 && tell_failures(t);
@@ -173,7 +85,7 @@ static bool tell_members(told *t)
     for (int i = 0; i < members; i++) {
         char key[16];
         snprintf(key, sizeof key, "%d", i);
-        if (!integer(ranks, key, 0, t->ranks - 1, &t->rank[i])) return false;
+        if (!fuzz_integer(ranks, key, 0, t->ranks - 1, &t->rank[i])) return false;
         for (int j = 0; j < i; j++)
             if (t->rank[j] == t->rank[i]) return false;
         if (t->rank[i] < lowest) lowest = t->rank[i];
@@ -191,10 +103,10 @@ static const kvtree *list_of(const kvtree *header, int distance)
 static bool tell_file(const kvtree *list, int i, told_file *file)
 {
     const kvtree *entry = kvtree_getf(list, "FILE %d", i);
-    file->name = only(entry, "FILE");
+    file->name = fuzz_value(entry, "FILE");
     return file->name && beneath_check_name(file->name, NULL) == 0 &&
-           number(entry, "SIZE", DIGITS, INT64_MAX, &file->size) &&
-           number(entry, "CRC", CHECKSUM, UINT32_MAX, &file->crc);
+           fuzz_number(entry, "SIZE", FUZZ_DIGITS, INT64_MAX, &file->size) &&
+           fuzz_number(entry, "CRC", FUZZ_CHECKSUM, UINT32_MAX, &file->crc);
 }
 
 static bool tell_files(told *t, int distance)
@@ -203,7 +115,7 @@ static bool tell_files(told *t, int distance)
     int files;
     const kvtree *list = list_of(t->header, distance);
     uint64_t *size = &t->size[distance];
-    if (!integer(list, "FILES", 0, INT_MAX, &files) ||
+    if (!fuzz_integer(list, "FILES", 0, INT_MAX, &files) ||
         kvtree_size(kvtree_get(list, "FILE")) != files ||
         kvtree_size(list) != (files ? 3 : 2))
         return false;
@@ -225,7 +137,8 @@ static bool tell_rank(told *t, int distance)
     int rank;
     redset_place *p = &t->place;
     static const char *const suffix[] = {"", "single", "partner", "xor", "rs"};
-    if (!integer(list_of(t->header, distance), "RANK", 0, INT_MAX, &rank)) return false;
+    if (!fuzz_integer(list_of(t->header, distance), "RANK", 0, INT_MAX, &rank))
+        return false;
     if (distance > 0)
         return rank == t->rank[(p->member + p->members - distance) % p->members];
     for (p->member = 0; p->member < p->members; p->member++)
@@ -259,10 +172,10 @@ static bool tell_lists(told *t)
 /* Sixteen small hexadecimal digits. */
 static bool tell_encode(told *t)
 {
-    const char *text = only(t->header, "ENCODE");
+    const char *text = fuzz_value(t->header, "ENCODE");
     if (!text || strlen(text) != 16) return false;
     for (t->encode = 0; *text; text++) {
-        int digit = digit_of(*text, 16);
+        int digit = fuzz_digit(*text, 16);
         if (digit == 16 || isupper((unsigned char)*text)) return false;
         t->encode = t->encode * 16 + (uint64_t)digit;
     }
@@ -274,8 +187,8 @@ static bool tell(told *t)
 {
     const kvtree *h = t->header;
     if (!tell_place(t) || !tell_members(t) || !kvtree_get(h, "DSET") ||
-        !number(h, "CHUNK", DIGITS, is_coded(t) ? INT64_MAX : 0, &t->chunk) ||
-        !number(h, "CRC", CHECKSUM, UINT32_MAX, &t->crc) || !tell_encode(t) ||
+        !fuzz_number(h, "CHUNK", FUZZ_DIGITS, is_coded(t) ? INT64_MAX : 0, &t->chunk) ||
+        !fuzz_number(h, "CRC", FUZZ_CHECKSUM, UINT32_MAX, &t->crc) || !tell_encode(t) ||
         !tell_lists(t))
         return false;
     int f = t->place.failures, keys = 8 + (f > 0) + (f > 1);
@@ -325,7 +238,7 @@ static void require_manifest(const told *t, const redset_manifest *m)
     REQUIRE(m && m->rank == t->rank[t->place.member] && m->ranks == t->ranks);
     REQUIRE(memcmp(&m->place, &t->place, sizeof m->place) == 0);
     REQUIRE(strcmp(m->file, t->name) == 0 && m->file_crc == t->crc);
-    REQUIRE(same(m->about, kvtree_get(t->header, "DSET")));
+    REQUIRE(fuzz_tree_same(m->about, kvtree_get(t->header, "DSET")));
     REQUIRE(m->count == kvtree_size(kvtree_getf(t->header, "CURRENT FILE")));
     for (int i = 0; i < m->count; i++) {
         const kvtree *meta = m->files[i].meta;
@@ -359,7 +272,7 @@ static kvtree *build(const redset_header *h, bool from_tree)
     kvtree **list = calloc((size_t)lists, sizeof *list);
     REQUIRE(list != NULL);
     for (int d = 0; d < lists; d++) {
-        list[d] = from_tree ? copy_of(redset_header_list(h->tree, d))
+        list[d] = from_tree ? fuzz_tree_copy(redset_header_list(h->tree, d))
                             : redset_list_to_tree(&h->list[d]);
         REQUIRE(list[d] != NULL);
     }
@@ -383,14 +296,14 @@ static void build_again(const told *t, const redset_header *h)
     require_told(t, other);
     for (int i = 0; i < 2; i++) {
         kvtree *again = build(other, i != 0);
-        REQUIRE(same(again, other->tree));
+        REQUIRE(fuzz_tree_same(again, other->tree));
         kvtree_delete(&again);
     }
     REQUIRE(redset_header_state(h, a) == 0 && redset_header_state(other, b) == 0);
     REQUIRE(a->lost == 0 && b->lost == 0);
-    if (same(h->tree, other->tree)) REQUIRE(memcmp(a, b, size) == 0);
+    if (fuzz_tree_same(h->tree, other->tree)) REQUIRE(memcmp(a, b, size) == 0);
     for (int d = 0; d <= h->shape.failures; d++)
-        if (same(list_of(h->tree, d), list_of(other->tree, d)))
+        if (fuzz_tree_same(list_of(h->tree, d), list_of(other->tree, d)))
             REQUIRE(a->list[d] == b->list[d]);
     redset_header_free(other);
     free(a);
@@ -481,7 +394,7 @@ static void without_memory(const kvtree *tree, uint32_t hash, int expected, size
 {
     char err[REDSET_ERROR_SIZE] = "";
     redset_header *h = NULL;
-    kvtree *copy = copy_of(tree);
+    kvtree *copy = fuzz_tree_copy(tree);
     fuzz_memory_begin(hash % calls);
     int rc = redset_header_parse(copy, &h, err);
     fuzz_memory_end();
@@ -494,7 +407,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char err[REDSET_ERROR_SIZE] = "", *text = fuzz_copy(data, size);
     uint32_t hash = fuzz_hash(data, size);
-    kvtree *tree = tree_of(text, size), *copy = copy_of(tree);
+    kvtree *tree = fuzz_tree(text, size), *copy = fuzz_tree_copy(tree);
     told t = {.header = tree};
     redset_header *h = NULL;
     bool good = tell(&t);

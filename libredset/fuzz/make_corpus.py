@@ -17,15 +17,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/supp
 import corpus  # noqa: E402
 
 
-def text(tree, depth=0):
-    """Values may be numbers, texts or trees."""
-    out = b""
-    for key, value in tree.items():
-        out += b" " * depth + str(key).encode() + b"\n"
-        out += text(value if isinstance(value, dict) else {value: {}}, depth + 1)
-    return out
-
-
 def file_entry(name, size, **meta):
     return {**meta, "FILE": name, "SIZE": size, "CRC": f"{zlib.crc32(name.encode()):#010x}"}
 
@@ -150,5 +141,5 @@ LIES = {
 
 if __name__ == "__main__":
     corpus.write(__file__, {"fuzz_redset_header": {
-        name: text(tree) for name, tree in (HEADERS | LIES).items()} | {
+        name: corpus.lines(tree) for name, tree in (HEADERS | LIES).items()} | {
             "no-bytes": b"", "not-a-header": b"a\n b\n  c\n d\n\ne\0f\n     g"}})

@@ -3,6 +3,15 @@
 import pathlib
 
 
+def lines(tree, depth=0):
+    """A tree as fuzz_lines.h reads it; values may be numbers, texts or trees."""
+    out = b""
+    for key, value in tree.items():
+        out += b" " * depth + str(key).encode() + b"\n"
+        out += lines(value if isinstance(value, dict) else {value: {}}, depth + 1)
+    return out
+
+
 def write(script, targets):
     """targets: name of the target -> {name: bytes}. What was found by fuzzing, found-*, stays."""
     for target, inputs in targets.items():

@@ -41,7 +41,7 @@ extern "C" {
 #define AXL_KEEP_MODE 2u  /* give the mode of the source, else 0666 less the umask */
 #define AXL_KEEP_TIMES 4u /* give the times of the source */
 
-/* How files shall move. Zeros are the defaults. */
+/* How files shall move. Zeros are the defaults. A limit is at least 1e-6. */
 typedef struct axl_options {
     unsigned flags;
     int workers;        /* threads (pthread, daemon); 0: one per processor, at most 8 */
