@@ -96,6 +96,25 @@ static void all_files_arrive(void **state)
     expect_no_state(s);
 }
 
+static void one_source_goes_to_two_places(void **state)
+{
+    scratch *s = *state;
+    char second[160];
+    axl_transfer *t = NULL;
+    const axl_options options = {.state = state_of(s), .daemon = program};
+    snprintf(second, sizeof second, "%s/out/second", s->folder);
+    scratch_write(s->source, "abc", 3);
+    assert_int_equal(axl_create("daemon", &options, &t, NULL), 0);
+    assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+    assert_int_equal(axl_add(t, s->source, second, NULL), 0);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    axl_free(t);
+    scratch_expect(s->destination, "abc", 3);
+    scratch_expect(second, "abc", 3);
+    expect_no_state(s);
+}
+
 static void it_outlives_the_program(void **state)
 {
     scratch *s = *state;
@@ -227,6 +246,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(all_files_arrive),
+        WITH_FOLDER(one_source_goes_to_two_places),
         WITH_FOLDER(it_outlives_the_program),
         WITH_FOLDER(one_that_is_killed_is_followed),
         WITH_FOLDER(cancelled),

@@ -178,6 +178,45 @@ static void test_close_error_is_told(void **state)
     assert_int_equal(told, 1);
 }
 
+/* Of three files that are synced together one cannot be: none of them gets its name, and
+ * the transfer has failed. The same for a part. */
+static void test_fsync_error_is_no_success(void **state)
+{
+    const call calls[] = {FSYNC, CLOSE};
+    scratch *s = *state;
+    write_source(s, 10);
+    assert_int_equal(axl_copy(s->source, s->destination, 0, NULL, NULL, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        char err[AXL_ERROR_SIZE] = "", path[160];
+        axl_transfer *t = NULL;
+        axl_file file;
+        const axl_part part = {s->source, 0, s->destination, 100, 10};
+        assert_int_equal(axl_create("sync", NULL, &t, NULL), 0);
+        for (int k = 0; k < 3 && i < 2; k++) {
+            snprintf(path, sizeof path, "%s/out/%d", s->folder, k);
+            assert_int_equal(axl_add(t, s->source, path, NULL), 0);
+        }
+        if (i >= 2) assert_int_equal(axl_add_part(t, &part, NULL), 0);
+        memset(&fault, 0, sizeof fault);
+        fault.call = calls[i & 1];
+        /* sources are closed, too: once each when they are looked at, and when read */
+        fault.at = fault.call == FSYNC ? i < 2 ? 2 : 1 : i < 2 ? 3 + 3 + 2 : 1 + 1 + 1;
+        fault.error = EIO;
+        fault.armed = 1;
+        int rc = axl_dispatch(t, NULL);
+        if (!rc) rc = axl_wait(t, err);
+        fault.armed = 0;
+        assert_int_equal(rc, -EIO);
+        assert_non_null(strstr(err, fault.call == FSYNC ? "fsync" : "close"));
+        for (size_t k = 0; k < axl_count(t); k++) {
+            assert_int_equal(axl_get(t, k, &file), 0);
+            assert_int_equal(file.done, 0);
+        }
+        axl_free(t);
+        assert_int_equal(scratch_left(s), 1);
+    }
+}
+
 static void test_folders_are_synced(void **state)
 {
     scratch *s = *state;
@@ -330,11 +369,16 @@ int main(void)
 #define WITH_FOLDER(test)                                                                \
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(test_each_failure),           WITH_FOLDER(test_close_error_is_told),
-        WITH_FOLDER(test_folders_are_synced),     WITH_FOLDER(test_folder_cannot_be_made),
-        WITH_FOLDER(test_kernel_declines),        WITH_FOLDER(test_interrupted),
-        WITH_FOLDER(test_short_reads_and_writes), WITH_FOLDER(test_source_changes),
+        WITH_FOLDER(test_each_failure),
+        WITH_FOLDER(test_close_error_is_told),
+        WITH_FOLDER(test_folders_are_synced),
+        WITH_FOLDER(test_folder_cannot_be_made),
+        WITH_FOLDER(test_kernel_declines),
+        WITH_FOLDER(test_interrupted),
+        WITH_FOLDER(test_short_reads_and_writes),
+        WITH_FOLDER(test_source_changes),
         WITH_FOLDER(test_checksum_fails),
+        WITH_FOLDER(test_fsync_error_is_no_success),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,6 +213,7 @@ static void cancelled(void **state)
     char err[AXL_ERROR_SIZE] = "";
     axl_file file;
     axl_progress p;
+    int open = scratch_count("/proc/self/fd");
     axl_transfer *t = start_slow(s);
     do
         axl_progress_get(t, &p);
@@ -227,6 +228,7 @@ static void cancelled(void **state)
     assert_int_equal(axl_cancel(t, NULL), 0);
     axl_free(t);
     assert_int_equal(access(s->destination, F_OK), -1);
+    assert_int_equal(scratch_count("/proc/self/fd"), open);
 }
 
 static void cancel_of_what_is_over(void **state)
