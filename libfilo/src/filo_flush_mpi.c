@@ -259,9 +259,11 @@ static int finish(filo_transfer *t)
 
 /* ---- a flush as it goes on ---- */
 
+/* Collective; rc is agreed. */
 static int end(filo_transfer *t, int rc)
 {
     if (rc) filo_stage_drop(&t->stage, false);
+    if (rc) filo_job_meet(&t->job);
     t->ended = true;
     t->result = rc;
     return rc;

@@ -101,8 +101,14 @@ int filo_list_check(filo_job *job, int count, filo_file files[],
     return 0;
 }
 
+void filo_job_meet(const filo_job *job)
+{
+    if (job->own != MPI_COMM_NULL) MPI_Barrier(job->own);
+}
+
 int filo_job_end(filo_job *job, int rc, char *err)
 {
+    if (rc) filo_job_meet(job);
     io_close(&job->dir);
     if (job->own != MPI_COMM_NULL) MPI_Comm_free(&job->own);
     return rc ? err_set(err, rc, "%s", job->text) : 0;

@@ -58,7 +58,12 @@ int filo_job_agree_id(filo_job *job, int rc);
 /* Collective, agreed. */
 int filo_job_agree(filo_job *job, int rc);
 
-/* Collective. Closes the folder; passes on rc and, if that is not 0, the text. */
+/* Collective. Returns when all ranks came here: after a failure, when each has removed
+ * its temporary files, so that nobody finds those of another one. */
+void filo_job_meet(const filo_job *job);
+
+/* Collective. Closes the folder; passes on rc, agreed, and, if that is not 0, the text,
+ * after a filo_job_meet. */
 int filo_job_end(filo_job *job, int rc, char *err);
 
 /* Checks each file before any of them is copied: what is wrong is not found halfway. */

@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
 
@@ -75,8 +76,12 @@ int renameat(int from, const char *old, int to, const char *name)
     return fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, from, old, to, name, 0);
 }
 
+static int slow_unlink;
+
 int unlinkat(int dir, const char *name, int flags)
 {
+    const struct timespec nap = {0, 100000000};
+    if (slow_unlink) nanosleep(&nap, NULL);
     return fails(UNLINK) ? -1 : (int)syscall(SYS_unlinkat, dir, name, flags);
 }
 
@@ -283,6 +288,55 @@ static void test_fetch(int culprit)
     remove_prefix();
 }
 
+/* ---- who is slow ---- */
+
+/* No barrier before this one: what the others left is to be seen. */
+static void expect_no_temporaries(const char *path)
+{
+    list_temporaries = 0;
+    nftw(path, list_add_to_sum, 16, FTW_PHYS);
+    CHECK_INT(list_temporaries, 0);
+}
+
+/* The last rank takes long to remove its temporary files; no other one returns before
+ * these are gone. */
+static void test_slow_rank(void)
+{
+    list l;
+    int ranks, count;
+    filo_file *files;
+    filo_transfer *t = NULL;
+    const filo_options slow = {.method = "pthread", .bandwidth = 100},
+                       check = {.checksum = 1};
+    flush_old(&check);
+    create(&l, NEW);
+    slow_unlink = check_rank == check_ranks - 1;
+    l.files[1].has_crc = 1;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, NULL, err),
+              -EIO);
+    expect_no_temporaries(prefix);
+    l.files[1].has_crc = 0;
+    CHECK_INT(
+        filo_flush_start(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, &slow, &t, err),
+        0);
+    CHECK_INT(filo_flush_stop(t, err), 0);
+    expect_no_temporaries(prefix);
+    filo_flush_free(t);
+    CHECK_INT(
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        0);
+    for (int f = 0; f < count; f++)
+        files[f].local = strdup(l.local[f]);
+    files[1].crc ^= 1;
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &check, err),
+              FILO_DAMAGED);
+    expect_no_temporaries(folder);
+    filo_files_free(count, files);
+    slow_unlink = 0;
+    list_unlink(&l);
+    remove_prefix();
+}
+
 int main(int argc, char **argv)
 {
     const filo_options plain = {.checksum = 1, .map_limit = 300},
@@ -299,6 +353,7 @@ int main(int argc, char **argv)
         test_first_flush(RENAME, culprit);
         test_fetch(culprit);
     }
+    test_slow_rank();
     if (check_rank == 0)
         printf(
             "flushes that failed: %d changed nothing, %d left no map; %d were complete\n",
