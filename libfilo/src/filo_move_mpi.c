@@ -31,7 +31,6 @@ int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[]
     move->job = job;
     move->count = count;
     move->files = files;
-    move->checksum = checksum;
     int rc = filo_gate_begin(&move->gate, job->own, o->width ? o->width : DEFAULT_WIDTH,
                              job->text);
     if (rc) return rc;
@@ -95,7 +94,7 @@ static int look(filo_move *move)
         filo_file moved = move->files[i];
         moved.size = 0;
         moved.crc = 0;
-        moved.has_crc = move->checksum;
+        moved.has_crc |= move->job->options.checksum != 0;
         if (next < move->parts && move->owner[next] == i)
             rc = join_parts(move, &next, &moved);
         if (!rc) rc = move->check(move->job, &move->files[i], &moved);

@@ -143,15 +143,14 @@ typedef struct filo_move {
     filo_file *files;
     size_t parts;
     int *owner; /* of each part: number of its file */
-    bool checksum;
     axl_transfer *transfer;
     int rc; /* of this rank */
     /* compares a file with its size and checksum as it passed by, which it becomes */
     int (*check)(filo_job *job, const filo_file *given, const filo_file *moved);
 } filo_move;
 
-/* Prepares it; moves nothing. checksum: wanted of all files. move was all zeros before,
- * and is to be ended in any case. */
+/* Prepares it; moves nothing. checksum: some file needs one, so that of all parts is
+ * computed. move was all zeros before, but for check, and is to be ended in any case. */
 int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[],
                     bool checksum);
 

@@ -40,20 +40,25 @@ static void round_trip(const filo_options *options, const char *map)
     list_unlink(&l);
 }
 
+static uint32_t crc_of(int rank, int f)
+{
+    size_t size = list_size(rank, f);
+    unsigned char *bytes = malloc(size + 1);
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = list_byte(rank, f, i);
+    uint32_t crc = (uint32_t)crc32_z(0, bytes, size);
+    free(bytes);
+    return crc;
+}
+
 static void test_checksum_is_zlibs(void)
 {
     list l;
     begin(&l, "zlib");
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &with_crc, err),
               0);
-    for (int f = 0; f < l.count; f++) {
-        size_t size = list_size(check_rank, f);
-        unsigned char *bytes = malloc(size + 1);
-        for (size_t i = 0; i < size; i++)
-            bytes[i] = list_byte(check_rank, f, i);
-        CHECK_INT(l.files[f].crc, crc32_z(0, bytes, size));
-        free(bytes);
-    }
+    for (int f = 0; f < l.count; f++)
+        CHECK_INT(l.files[f].crc, crc_of(check_rank, f));
     list_unlink(&l);
 }
 
@@ -157,6 +162,10 @@ static void test_flush_demands_checksum(void)
               -EIO);
     list_expect_text(err, "was altered: CRC32 0x");
     CHECK(!list_exists(prefix, FILO_MAP));
+    l.files[2].crc = crc_of(check_rank, 2);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &plain, err), 0);
+    CHECK_INT(l.files[1].has_crc, 0); /* nobody asked for it */
+    CHECK_INT(l.files[2].has_crc, is_culprit());
     list_unlink(&l);
 }
 
