@@ -180,6 +180,12 @@ static int compare(filo_job *job, const filo_file *given, const filo_file *moved
 
 /* ---- names and map ---- */
 
+/* What is said of every failure from here on, before the reason. */
+static int lacks_map(filo_job *job, int rc)
+{
+    return err_wrap(job->text, rc, "%s may have no map now", job->folder);
+}
+
 /* The root of an earlier map goes before the first file is replaced that it names. */
 static int remove_map(filo_job *job)
 {
@@ -189,12 +195,13 @@ static int remove_map(filo_job *job)
     int rc = beneath_stat(job->dir, job->map, &st, job->text);
     if (rc) return rc == -ENOENT ? 0 : rc;
     rc = beneath_unlink(job->dir, job->map, job->text);
-    if (!rc) rc = make_folders(job, &parent);
     if (rc) return rc;
+    rc = make_folders(job, &parent);
+    if (rc) return lacks_map(job, rc);
     rc = io_fsync(parent);
-    if (rc) err_sys(job->text, rc, "fsync of the folder of %s/%s", job->folder, job->map);
+    if (rc) err_sys(job->text, rc, "fsync of the folder of %s", job->map);
     io_close(&parent);
-    return rc;
+    return rc ? lacks_map(job, rc) : 0;
 }
 
 /* Rank 0: containers of an earlier flush that had more of them; no map names them now. */
@@ -227,22 +234,17 @@ static int sync_folders(filo_transfer *t)
     return rc;
 }
 
-/* Collective, agreed. */
-static int write_map(filo_job *job, const kvtree *entry)
-{
-    const kvtree_gather map = filo_map_place(job);
-    int rc = kvtree_gather_write(&map, entry, job->text);
-    return rc ? err_wrap(job->text, rc, "map in %s", job->folder) : 0;
-}
-
 /* Collective, agreed. From here on the folder changes. */
 static int commit(filo_transfer *t, const kvtree *entry)
 {
     filo_job *job = &t->job;
+    const kvtree_gather map = filo_map_place(job);
     int rc = filo_job_agree(job, remove_map(job));
-    if (!rc) rc = filo_job_agree(job, filo_stage_commit(&t->stage, job->text));
+    if (rc) return rc;
+    rc = filo_job_agree(job, filo_stage_commit(&t->stage, job->text));
     if (!rc) rc = filo_job_agree(job, sync_folders(t));
-    return rc ? rc : write_map(job, entry);
+    if (!rc) rc = kvtree_gather_write(&map, entry, job->text);
+    return rc ? lacks_map(job, rc) : 0;
 }
 
 /* Collective, agreed. All ranks have copied all. */

@@ -193,6 +193,8 @@ static int fail_flush(const filo_options *options, enum call call, int n, int cu
     int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, options, err);
     int hit = fired(culprit);
     same_everywhere(rc);
+    char text[FILO_ERROR_SIZE];
+    memcpy(text, err, sizeof text);
     list_unlink(&l);
     uint64_t after = list_folder_sum(prefix);
     CHECK(call == UNLINK || list_temporaries == 0);
@@ -207,6 +209,7 @@ static int fail_flush(const filo_options *options, enum call call, int n, int cu
         seen.no_map += found < 0;
         seen.complete += found == NEW;
         if (found < 0) CHECK(rc < 0);
+        if (found < 0) list_expect_text(text, " may have no map now: ");
     }
     list_unlink(&l);
     return hit;

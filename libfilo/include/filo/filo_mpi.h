@@ -61,8 +61,8 @@ typedef struct filo_options {
  * (NULL: FILO_MAP).
  *
  * On failure the folder is what it was before, but for folders that were made; only where
- * the very last step fails, names and map (err says so), files may be in place, and no
- * map names them. */
+ * the very last step fails, names and map (err says "may have no map now"), files may be
+ * in place, and no map names them. */
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
                filo_file files[], const filo_options *options, char *err);
 
