@@ -8,12 +8,11 @@
 
 enum { TAG = 0x6669 };
 
-/* GO: you may enter. GONE: I left. NEWS: somebody failed. */
-enum kind { GO, GONE, NEWS, KINDS };
+/* GO: you may enter. GONE: I left. */
+enum kind { GO, GONE, KINDS };
 
-/* What is sent must stay until it arrived. */
-static const int messages[KINDS][2][2] = {
-    {{GO, 0}, {GO, 1}}, {{GONE, 0}, {GONE, 1}}, {{NEWS, 0}, {NEWS, 1}}};
+/* What is sent, with whether somebody failed, must stay until it arrived. */
+static const int messages[KINDS][2][2] = {{{GO, 0}, {GO, 1}}, {{GONE, 0}, {GONE, 1}}};
 
 static int wave_of(const filo_gate *g, int rank)
 {
@@ -41,8 +40,8 @@ int filo_gate_begin(filo_gate *gate, MPI_Comm comm, int width, char *err)
     MPI_Comm_size(comm, &gate->size);
     if (gate->width > gate->size) gate->width = gate->size;
     gate->open = gate->rank < gate->width;
-    /* a keeper lets all others of its wave in; and all may send GONE and NEWS */
-    size_t most = 2 + (is_keeper(gate) ? (size_t)gate->width : 0);
+    /* a keeper lets all others of its wave in; and all may send GONE */
+    size_t most = is_keeper(gate) ? (size_t)gate->width : 1;
     gate->requests = calloc(most, sizeof(MPI_Request));
     return gate->requests ? 0 : err_sys(err, -ENOMEM, "start a transfer");
 }
@@ -83,12 +82,7 @@ static int receive(filo_gate *g, bool wait, bool *some, char *err)
         return mpi_failed(err);
     g->failed |= message[1] != 0;
     if (message[0] == GO) g->open = true;
-    int next = keeper_of(g, wave_of(g, g->rank) + 1), rc = 0;
-    if (g->failed && !g->told && !g->left && is_keeper(g) && next >= 0) {
-        g->told = true;
-        rc = send(g, NEWS, next, err);
-    }
-    return message[0] == GONE && !rc ? let_next_in(g, err) : rc;
+    return message[0] == GONE ? let_next_in(g, err) : 0;
 }
 
 int filo_gate_enter(filo_gate *gate, bool wait, char *err)
@@ -104,7 +98,6 @@ int filo_gate_leave(filo_gate *gate, bool failed, char *err)
 {
     int next = keeper_of(gate, wave_of(gate, gate->rank) + 1);
     gate->failed |= failed;
-    gate->left = true;
     return next >= 0 ? send(gate, GONE, next, err) : 0;
 }
 

@@ -102,16 +102,15 @@ int filo_containers_plan(filo_job *job, int count, filo_file files[], filo_stage
  * enter at once, and with each one that leaves, one of the next wave may. Who leaves
  * tells so the keeper of the next wave, its last rank, who lets the others of its wave in
  * and enters last. So no rank has to do with more than the two waves beside it, however
- * many there are. */
+ * many there are. A failure goes along with both messages: who is let in after one leaves
+ * at once, and so tells the next keeper. */
 typedef struct filo_gate {
     MPI_Comm comm;
     int rank, size, width;
     bool open;   /* this rank may enter */
     bool failed; /* a rank said that it failed: nobody needs to start any more */
-    bool told;   /* the next keeper knows of it */
-    bool left;
-    int gone; /* keeper: ranks of the wave before that left */
-    int sent; /* messages, maybe on their way */
+    int gone;    /* keeper: ranks of the wave before that left */
+    int sent;    /* messages, maybe on their way */
     MPI_Request *requests;
 } filo_gate;
 

@@ -130,6 +130,33 @@ static void fail_in(int wave, int width, bool wait)
     CHECK_INT(atomic_load(&shared->skipped), someone ? check_ranks - start : 0);
 }
 
+/* Rank 0 stays inside until all who can enter did: only the keepers of whole waves, and
+ * who comes behind a keeper that waits for another one, have to wait for it. */
+static void hold(int width, bool wait)
+{
+    const struct timespec nap = {0, 10000000};
+    filo_gate gate;
+    char err[FILO_ERROR_SIZE] = "";
+    int free = least(width, check_ranks);
+    for (int start = width; start < check_ranks; start += width)
+        free += least(width - 1, check_ranks - start);
+    clear_board();
+    CHECK_INT(filo_gate_begin(&gate, MPI_COMM_WORLD, width, err), 0);
+    enter(&gate, wait);
+    atomic_fetch_add(&shared->entered, 1);
+    while (check_rank == 0 && atomic_load(&shared->entered) < free)
+        sched_yield();
+    if (check_rank == 0) {
+        nanosleep(&nap, NULL);
+        CHECK_INT(atomic_load(&shared->entered), free);
+    }
+    CHECK_INT(filo_gate_leave(&gate, false, err), 0);
+    settle(&gate, wait);
+    filo_gate_end(&gate);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    CHECK_INT(atomic_load(&shared->entered), check_ranks);
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv);
@@ -137,6 +164,7 @@ int main(int argc, char **argv)
     for (int width = 1; width <= check_ranks + 1; width++)
         for (int wait = 0; wait <= 1; wait++) {
             pass(width, wait);
+            hold(width, wait);
             for (int wave = 0; wave * width < check_ranks; wave++)
                 fail_in(wave, width, wait);
         }
