@@ -6,6 +6,7 @@
  *
  *     filo_list.c       lists of files
  *     filo_map.c        what the map says about one rank: pure functions on trees
+ *     filo_extract.c    filo_extract: a file out of its containers
  *     filo_map_file.c   filo_map_write, filo_map_read: the map by one process */
 
 #include "common/beneath.h"

@@ -105,6 +105,30 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
 int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
                   char *err);
 
+/* ---- files out of containers ---- */
+
+/* Verdict: a file with that size and checksum is there, and stays as it is. */
+#define FILO_THERE 3
+
+/* Where a file is to be put. */
+typedef struct filo_target {
+    int dir;          /* an open folder */
+    const char *name; /* below it; missing folders are made, and no link is followed */
+    int replace;      /* anything else of that name but a folder is replaced; otherwise it
+                         is -EEXIST */
+} filo_target;
+
+/* Copies one file of a map to a place of its own: from its segments below the open folder
+ * dir, or, if it is not packed, from its name there. Each byte is read once, size and, if
+ * the map has it, CRC32 are checked on the way, and the copy appears whole and durably:
+ * after a crash there is at most a file ".<16 hex digits>.tmp" beside it. Its mode is
+ * that of the map (0: 0600), or of the file that is not packed. Without `to` (NULL) the
+ * file is only read and checked.
+ *
+ * FILO_DAMAGED, with nothing written, when a container is missing, too short or no
+ * regular file, or the bytes are not those of the map; err names the container. */
+int filo_extract(int dir, const filo_file *file, const filo_target *to, char *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One file out of its containers: what appears where, what is left alone, and what is
+ * there after a kill or an error at each system call. More kinds of damage, and whole
+ * datasets: scr_extract.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nth_syscall.h"
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <filo/filo.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+enum { SIZE = 150000, FIRST = 100000 };
+
+static char folder[64], err[FILO_ERROR_SIZE];
+static unsigned char bytes[SIZE];
+static int dir = -1;
+
+/* The file lies in two containers, behind ten bytes and at the begin. */
+static char name[] = "file", one[] = "one", two[] = "two";
+static filo_segment segments[] = {{one, 10, FIRST}, {two, 0, SIZE - FIRST}};
+static const filo_file packed = {.name = name,
+                                 .size = SIZE,
+                                 .has_crc = 1,
+                                 .packed = 1,
+                                 .mode = 0604,
+                                 .segments = 2,
+                                 .segment = segments};
+
+static filo_file sample(void)
+{
+    filo_file file = packed;
+    file.crc = (uint32_t)crc32(0, bytes, SIZE);
+    return file;
+}
+
+/* ---- files ---- */
+
+static void put(const char *file, const void *data, size_t size, size_t before)
+{
+    int fd = openat(dir, file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0 && pwrite(fd, data, size, (off_t)before) == (ssize_t)size);
+    assert_int_equal(close(fd), 0);
+}
+
+/* The file is there with all its bytes; -1: it has others. */
+static int there(const char *file)
+{
+    static unsigned char found[SIZE + 1];
+    int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, found, sizeof found);
+    close(fd);
+    return n == SIZE && memcmp(found, bytes, SIZE) == 0 ? 1 : -1;
+}
+
+static int is_temporary(const char *file)
+{
+    size_t n = strlen(file);
+    return n > 4 && strcmp(file + n - 4, ".tmp") == 0;
+}
+
+static int remove_temporary(const char *path, const struct stat *st, int type,
+                            struct FTW *walk)
+{
+    return is_temporary(path) ? unlink(path) : 0;
+}
+
+static int begin(void **state)
+{
+    strcpy(folder, "/dev/shm/scr-test-XXXXXX");
+    if (!mkdtemp(folder) && !mkdtemp(strcpy(folder, "/tmp/scr-test-XXXXXX"))) return -1;
+    dir = open(folder, O_RDONLY | O_DIRECTORY);
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (unsigned char)(i * 31 + i / 251);
+    put(one, bytes, FIRST, 10);
+    put(two, bytes + FIRST, SIZE - FIRST, 0);
+    err[0] = 0;
+    return 0;
+}
+
+static int end(void **state)
+{
+    char command[96];
+    close(dir);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+/* ---- what appears ---- */
+
+static void test_good(void **state)
+{
+    struct stat st;
+    const filo_file file = sample();
+    const filo_target to = {.dir = dir, .name = "a/b/c"};
+    assert_int_equal(filo_extract(dir, &file, NULL, err), 0);
+    assert_int_equal(filo_extract(dir, &file, &to, err), 0);
+    assert_int_equal(there("a/b/c"), 1);
+    assert_true(fstatat(dir, "a/b/c", &st, 0) == 0 && (st.st_mode & 07777) == 0604);
+    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_THERE);
+    assert_string_equal(err, "");
+    /* as it lies there it is a file that is not packed */
+    char lies[] = "a/b/c";
+    filo_file plain = {.name = lies, .size = SIZE, .crc = file.crc, .has_crc = 1};
+    const filo_target copy = {.dir = dir, .name = "copy"};
+    assert_int_equal(filo_extract(dir, &plain, NULL, err), 0);
+    assert_int_equal(filo_extract(dir, &plain, &copy, err), 0);
+    assert_int_equal(there("copy"), 1);
+    assert_true(fstatat(dir, "copy", &st, 0) == 0 && (st.st_mode & 07777) == 0604);
+    plain.size--;
+    assert_int_equal(filo_extract(dir, &plain, NULL, err), FILO_DAMAGED);
+    assert_string_equal(err, "a/b/c has 150000 bytes, not 149999");
+}
+
+static void test_there(void **state)
+{
+    filo_file file = sample();
+    filo_target to = {.dir = dir, .name = name};
+    put(name, "other", 5, 0);
+    assert_int_equal(filo_extract(dir, &file, &to, err), -EEXIST);
+    assert_string_equal(err, "file is there already, and not known to be the same");
+    put(name, "x", 1, SIZE - 1);
+    assert_int_equal(filo_extract(dir, &file, &to, err), -EEXIST);
+    assert_int_equal(there(name), -1);
+    to.replace = 1;
+    err[0] = 0;
+    assert_int_equal(filo_extract(dir, &file, &to, err), 0);
+    assert_string_equal(err, "");
+    assert_int_equal(there(name), 1);
+    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_THERE);
+    /* without a checksum the same bytes are written again, or it is another file */
+    file.has_crc = 0;
+    assert_int_equal(filo_extract(dir, &file, &to, err), 0);
+    to.replace = 0;
+    assert_int_equal(filo_extract(dir, &file, &to, err), -EEXIST);
+}
+
+static void test_damaged(void **state)
+{
+    filo_file file = sample();
+    const filo_target to = {.dir = dir, .name = "a/file"};
+    file.crc ^= 1;
+    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_DAMAGED);
+    assert_non_null(strstr(err, "altered: CRC32 0x"));
+    file = sample();
+    file.size++;
+    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_DAMAGED);
+    assert_string_equal(err, "the segments have 150000 bytes, not 150001");
+    put(two, bytes, 1, 0);
+    file = sample();
+    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_DAMAGED);
+    assert_string_equal(err, "two has 1 bytes, but 50000 of the file are at 0 in it");
+    assert_int_equal(unlinkat(dir, two, 0), 0);
+    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_DAMAGED);
+    assert_string_equal(err, "open two: No such file or directory");
+    assert_int_equal(there("a/file"), 0);
+    assert_int_equal(unlinkat(dir, "a", AT_REMOVEDIR), 0); /* nothing is left in it */
+}
+
+static void test_refused(void **state)
+{
+    filo_file file = sample();
+    const filo_target out = {.dir = dir, .name = "../x"}, none = {.dir = dir};
+    const filo_target closed = {.dir = -1, .name = "x"};
+    assert_int_equal(filo_extract(dir, NULL, NULL, err), -EINVAL);
+    assert_int_equal(filo_extract(dir, &file, &out, err), -EINVAL);
+    assert_non_null(strstr(err, "file name \"../x\""));
+    assert_int_equal(filo_extract(dir, &file, &none, err), -EINVAL);
+    assert_int_equal(filo_extract(dir, &file, &closed, err), -EBADF);
+    assert_int_equal(filo_extract(-1, &file, NULL, err), -EBADF);
+    file.name = NULL;
+    assert_int_equal(filo_extract(dir, &file, NULL, err), -EINVAL);
+}
+
+/* ---- at each system call ---- */
+
+/* What a child leaves behind. */
+static struct {
+    int rc;
+    char err[FILO_ERROR_SIZE];
+} * told;
+
+static nth_result result;
+
+static int extract(void *replace)
+{
+    const filo_file file = sample();
+    const filo_target to = {.dir = dir, .name = "new/file", .replace = replace != NULL};
+    told->rc = filo_extract(dir, &file, &to, told->err);
+    return 0;
+}
+
+/* Before: no folder, or an older file in it. */
+static void try(int replace, nth_fault fault)
+{
+    unlinkat(dir, "new/file", 0);
+    nftw(folder, remove_temporary, 8, FTW_PHYS);
+    if (replace)
+        assert_true(mkdirat(dir, "new", 0700) == 0 || errno == EEXIST);
+    else
+        assert_true(unlinkat(dir, "new", AT_REMOVEDIR) == 0 || errno == ENOENT);
+    if (replace) put("new/file", "older", 5, 0);
+    memset(told, 0, sizeof *told);
+    int rc = nth_run(extract, replace ? told : NULL, nth_at, &fault, &result);
+    if (rc) {
+        print_message("the kernel refuses seccomp notifications: %s\n", strerror(rc));
+        skip();
+    }
+    assert_true(result.count <= NTH_CALLS);
+}
+
+/* The file appears with the rename; until then there is what was there. */
+static int is_right(int replace, unsigned n)
+{
+    unsigned renamed = nth_next(&result, "rename", 0);
+    int named = renamed && renamed < n && result.calls[renamed - 1].answer == NTH_GO;
+    return there("new/file") == (named ? 1 : replace ? -1 : 0);
+}
+
+static void test_killed_at_any_call(void **state)
+{
+    for (int replace = 0; replace < 2; replace++) {
+        nth_fault fault = {1, NTH_KILL};
+        for (;; fault.at++) {
+            try(replace, fault);
+            if (result.count < fault.at) break;
+            assert_true(nth_was_killed(&result) && is_right(replace, fault.at));
+        }
+        assert_true(told->rc == 0 && there("new/file") == 1);
+        print_message("killed at each of %u system calls\n", fault.at - 1);
+        assert_true(fault.at > 25);
+    }
+}
+
+static void test_any_call_fails(void **state)
+{
+    static const int errors[] = {EIO, ENOSPC, EINTR};
+    int failures = 0;
+    for (int i = 0; i < 6; i++) {
+        nth_fault fault = {1, errors[i / 2]};
+        for (;; fault.at++) {
+            try(i % 2, fault);
+            if (result.count < fault.at) break;
+            if (result.calls[fault.at - 1].answer == NTH_GO) continue;
+            assert_int_equal(nth_returned(&result), 0);
+            assert_true(is_right(i % 2, UINT32_MAX));
+            if (told->rc == 0) assert_int_equal(there("new/file"), 1);
+            if (told->rc == 0) continue;
+            failures++;
+            if (told->rc == -fault.answer && strstr(told->err, strerror(-told->rc)))
+                continue;
+            print_error("call %u (%s): %d, \"%s\"\n", fault.at,
+                        result.calls[fault.at - 1].name, told->rc, told->err);
+            fail();
+        }
+    }
+    print_message("%d failures were told\n", failures);
+    assert_true(failures > 60);
+}
+
+/* Somebody else makes a file of that name at the last moment. */
+static int be_faster(void *arg, unsigned n, const nth_call *call)
+{
+    if (nth_is(call, "rename")) put("new/file", "theirs", 6, 0);
+    return NTH_GO;
+}
+
+static void test_somebody_is_faster(void **state)
+{
+    try(0, (nth_fault){0, NTH_GO});
+    assert_int_equal(unlinkat(dir, "new/file", 0), 0);
+    if (nth_run(extract, NULL, be_faster, NULL, &result)) skip();
+    assert_int_equal(told->rc, -EEXIST);
+    assert_int_equal(there("new/file"), -1);
+    assert_true(nth_next(&result, "unlink", nth_next(&result, "rename", 0)) > 0);
+}
+
+/* A new folder, the file and its name are on disk in this order. */
+static void test_synced(void **state)
+{
+    try(0, (nth_fault){0, NTH_GO});
+    unsigned made = nth_next(&result, "mkdir", 0), written = 0;
+    for (unsigned at = 0; (at = nth_next(&result, "write", at)) != 0;)
+        written = at;
+    unsigned folder_synced = nth_next(&result, "fsync", made);
+    unsigned synced = nth_next(&result, "fsync", written);
+    unsigned renamed = nth_next(&result, "rename", 0);
+    assert_true(made > 0 && folder_synced > made && folder_synced < written);
+    assert_true(synced > written && renamed > synced);
+    assert_int_equal(result.calls[synced - 1].args[0], result.calls[written - 1].args[0]);
+    assert_true(nth_next(&result, "fsync", renamed) > renamed);
+    unsigned mode = nth_next(&result, "fchmod", 0);
+    assert_true(mode > written && mode < synced);
+}
+
+static int share(void **state)
+{
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                -1, 0);
+    return told == MAP_FAILED ? -1 : 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_good, begin, end),
+        cmocka_unit_test_setup_teardown(test_there, begin, end),
+        cmocka_unit_test_setup_teardown(test_damaged, begin, end),
+        cmocka_unit_test_setup_teardown(test_refused, begin, end),
+        cmocka_unit_test_setup_teardown(test_synced, begin, end),
+        cmocka_unit_test_setup_teardown(test_somebody_is_faster, begin, end),
+        cmocka_unit_test_setup_teardown(test_killed_at_any_call, begin, end),
+        cmocka_unit_test_setup_teardown(test_any_call_fails, begin, end),
+    };
+    return cmocka_run_group_tests(tests, share, NULL);
+}
