@@ -2,6 +2,9 @@
 /* Pure decisions; see scr_decide.h. */
 #include "records/scr_decide.h"
 
+#include <stddef.h>
+#include <strings.h>
+
 int scr_decide_newest(const scr_cached *cached, int count)
 {
     int newest = -1;
@@ -14,14 +17,23 @@ int scr_decide_newest(const scr_cached *cached, int count)
 int scr_decide_evict(const scr_cached *cached, int count, int capacity)
 {
     int newest = scr_decide_newest(cached, count);
-    int oldest = -1;
-    for (int i = 0; i < count; i++)
+    int oldest = -1, flushing = 0;
+    for (int i = 0; i < count; i++) {
+        flushing |= cached[i].flushing;
         if (!cached[i].flushing && i != newest &&
             (oldest < 0 || cached[i].id < cached[oldest].id))
             oldest = i;
+    }
     if (count < capacity) return -1;
-    if (oldest < 0 && newest >= 0 && !cached[newest].flushing) return newest;
-    return oldest;
+    return oldest < 0 && !flushing ? newest : oldest;
+}
+
+int scr_decide_wait(const scr_cached *cached, int count, int capacity)
+{
+    int flushing = 0;
+    for (int i = 0; i < count; i++)
+        flushing |= cached[i].flushing;
+    return flushing && count >= capacity && scr_decide_evict(cached, count, capacity) < 0;
 }
 
 int scr_decide_checkpoint(const scr_advice *a)
@@ -32,6 +44,18 @@ int scr_decide_checkpoint(const scr_advice *a)
     if (a->overhead > 0)
         return a->cost <= 0 || a->cost * 100 <= a->overhead * (a->since_last + a->cost);
     return 0;
+}
+
+const char *scr_decide_method(const char *type, int background)
+{
+    static const struct {
+        const char *type, *method;
+    } methods[] = {{"SYNC", "sync"}, {"PTHREAD", "pthread"}, {"DAEMON", "daemon"}};
+    if (!type || !*type || (background && strcasecmp(type, "SYNC") == 0))
+        return background ? "pthread" : "sync";
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (strcasecmp(type, methods[i].type) == 0) return methods[i].method;
+    return NULL;
 }
 
 int scr_decide_flush(int n, int every)

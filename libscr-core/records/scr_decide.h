@@ -16,8 +16,12 @@ typedef struct scr_cached {
 
 /* Which dataset must leave so that one more fits where capacity datasets may be: the
  * index of the oldest that is not being flushed, but not the newest checkpoint while
- * another one would do; -1 if there is room, or if nothing may leave. */
+ * another one would do, now or when its flush is done; -1 if there is room, or if nothing
+ * may leave. */
 int scr_decide_evict(const scr_cached *cached, int count, int capacity);
+
+/* 1 when one more would be too many, but none may leave before a flush is done. */
+int scr_decide_wait(const scr_cached *cached, int count, int capacity);
 
 /* Index of the newest checkpoint, or -1. */
 int scr_decide_newest(const scr_cached *cached, int count);
@@ -38,6 +42,10 @@ typedef struct scr_advice {
  * over the time since the last, is below the limit; the first checkpoint measures the
  * cost. */
 int scr_decide_checkpoint(const scr_advice *advice);
+
+/* The transfer method for SCR_FLUSH_TYPE=type (in any case; NULL: not given), in the
+ * background or not; NULL: there is no such type. */
+const char *scr_decide_method(const char *type, int background);
 
 /* 1 when the n-th completed checkpoint is to be flushed, for SCR_FLUSH=every. */
 int scr_decide_flush(int n, int every);

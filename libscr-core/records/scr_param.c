@@ -237,6 +237,15 @@ void scr_config_seconds(const scr_config *config, const char *name, int64_t *val
                   "not a time (a number with s, min, h or d)");
 }
 
+void scr_config_bytes(const scr_config *config, const char *name, uint64_t *value,
+                      scr_problems *problems)
+{
+    const char *source, *text = scr_config_get(config, name, &source);
+    if (text && scr_parse_bytes(text, value) != 0)
+        bad_value(problems, name, text, source,
+                  "not a number of bytes (with k, m, g, t, p or e)");
+}
+
 void scr_config_double(const scr_config *config, const char *name, double *value,
                        scr_problems *problems)
 {

@@ -100,6 +100,8 @@ void scr_config_int(const scr_config *config, const char *name, int *value,
                     scr_problems *problems);
 void scr_config_seconds(const scr_config *config, const char *name, int64_t *value,
                         scr_problems *problems);
+void scr_config_bytes(const scr_config *config, const char *name, uint64_t *value,
+                      scr_problems *problems);
 void scr_config_double(const scr_config *config, const char *name, double *value,
                        scr_problems *problems);
 

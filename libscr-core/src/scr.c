@@ -54,6 +54,15 @@ static int enter(struct scr *scr, scr_call call)
     return SCR_ERR_STATE;
 }
 
+/* The same for calls that all ranks make together: a good time to see how the flush in
+ * the background fares. */
+static int enter_together(struct scr *scr, scr_call call)
+{
+    int rc = enter(scr, call);
+    if (rc == SCR_SUCCESS) scr_flush_look(scr);
+    return rc;
+}
+
 /* ---- begin and end ---- */
 
 int SCR_Init(void)
@@ -171,7 +180,7 @@ int SCR_Need_checkpoint(int *flag)
 {
     struct scr *scr = context();
     if (flag) *flag = 0;
-    int rc = enter(scr, SCR_CALL_NEED_CHECKPOINT);
+    int rc = enter_together(scr, SCR_CALL_NEED_CHECKPOINT);
     if (rc) return rc;
     scr_advice advice = {.calls = ++scr->need_calls,
                          .interval = scr->set.interval,
@@ -189,7 +198,7 @@ int SCR_Need_checkpoint(int *flag)
 int SCR_Start_output(const char *name, int flags)
 {
     struct scr *scr = context();
-    int rc = enter(scr, SCR_CALL_START_OUTPUT);
+    int rc = enter_together(scr, SCR_CALL_START_OUTPUT);
     return rc ? rc : scr_output_start(scr, name, flags);
 }
 
@@ -219,7 +228,7 @@ int SCR_Route_file(const char *name, char *file)
 int SCR_Complete_output(int valid)
 {
     struct scr *scr = context();
-    int rc = enter(scr, SCR_CALL_COMPLETE_OUTPUT);
+    int rc = enter_together(scr, SCR_CALL_COMPLETE_OUTPUT);
     return rc ? rc : scr_output_complete(scr, valid);
 }
 
@@ -241,7 +250,7 @@ int SCR_Have_restart(int *flag, char *name)
     int have = 0;
     if (flag) *flag = 0;
     if (name) name[0] = 0;
-    int rc = enter(scr, SCR_CALL_HAVE_RESTART);
+    int rc = enter_together(scr, SCR_CALL_HAVE_RESTART);
     rc = rc ? rc : scr_restart_have(scr, &have, name);
     if (flag) *flag = have;
     return rc;
@@ -251,14 +260,14 @@ int SCR_Start_restart(char *name)
 {
     struct scr *scr = context();
     if (name) name[0] = 0;
-    int rc = enter(scr, SCR_CALL_START_RESTART);
+    int rc = enter_together(scr, SCR_CALL_START_RESTART);
     return rc ? rc : scr_restart_start(scr, name);
 }
 
 int SCR_Complete_restart(int valid)
 {
     struct scr *scr = context();
-    int rc = enter(scr, SCR_CALL_COMPLETE_RESTART);
+    int rc = enter_together(scr, SCR_CALL_COMPLETE_RESTART);
     return rc ? rc : scr_restart_complete(scr, valid);
 }
 
@@ -269,7 +278,7 @@ int SCR_Should_exit(int *flag)
     struct scr *scr = context();
     int halt = 0;
     if (flag) *flag = 0;
-    int rc = enter(scr, SCR_CALL_SHOULD_EXIT);
+    int rc = enter_together(scr, SCR_CALL_SHOULD_EXIT);
     rc = rc ? rc : scr_halt_now(scr, &halt);
     if (flag) *flag = halt;
     return rc;
@@ -295,7 +304,7 @@ static int by_name(scr_call call, const char *name)
 {
     struct scr *scr = context();
     char err[SCR_ERR_TEXT] = "";
-    int rc = enter(scr, call);
+    int rc = enter_together(scr, call);
     if (rc) return rc;
     if (check_name(scr, name, err))
         return scr_fail(scr, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call), err);

@@ -35,7 +35,10 @@ static int list_own(const struct scr *scr, int *count, scr_cached **list)
         if (d.ranks != scr->ranks || kvtree_get_kv_int(scr->aside, "ID", d.id) ||
             kvtree_get_kv_int(scr->aside, "OTHER", d.id))
             continue;
-        all[(*count)++] = (scr_cached){.id = d.id, .ckpt = d.ckpt, .output = d.output};
+        all[(*count)++] = (scr_cached){.id = d.id,
+                                       .ckpt = d.ckpt,
+                                       .output = d.output,
+                                       .flushing = d.id == scr_flush_id(scr)};
     }
     free(ids);
     *list = all;
@@ -158,6 +161,7 @@ int scr_location_has(struct scr *scr, int id, const char *location)
 void scr_cache_delete(struct scr *scr, int id)
 {
     char err[SCR_ERR_TEXT] = "", name[64];
+    scr_flush_stop(scr, id);
     scr_filemap_remove_dataset(scr->map, id);
     /* the map first: files that no map knows are swept away at the next start */
     if (scr_map_write(scr, err) != 0) scr_print_line(err);
@@ -204,10 +208,15 @@ void scr_cache_make_room(struct scr *scr, int capacity, int spare_newest)
         int count;
         scr_cached *list = scr_cached_list(scr, &count);
         int out = scr_decide_evict(list, count, capacity);
+        int wait = scr_decide_wait(list, count, capacity);
         scr_cached victim = {.id = 0};
         if (out >= 0 && !(spare_newest && out == scr_decide_newest(list, count)))
             victim = list[out];
         free(list);
+        if (wait) {
+            scr_flush_wait(scr);
+            continue;
+        }
         if (!victim.id || victim.id == last) return;
         last = victim.id;
         flush_before_leaving(scr, &victim);

@@ -31,6 +31,10 @@ struct scr_settings {
     int world_is_group; /* SCR_GROUP=WORLD */
     int set_size, set_failures;
     int distribute, fetch, flush, flush_on_restart, crc_on_flush;
+    int flush_width, fetch_width, flush_async, containers;
+    const char *flush_method;
+    uint64_t flush_bandwidth, container_size; /* bytes (per second) */
+    double flush_percent;
     int interval;
     int64_t seconds, halt_seconds;
     double overhead;
@@ -64,6 +68,9 @@ struct scr {
     kvtree *flush,
         *halt; /* flush file and halt file; rank 0's copies are the ones that count */
     redset *redset; /* sets for new datasets */
+
+    struct scr_flush *flushing; /* under way; or NULL */
+    int flush_failed;           /* code of one that failed, until a call returns it */
 
     int dataset_id, ckpt_id; /* last ones used */
 
@@ -192,7 +199,29 @@ int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                 redset_file *files, char *err);
 
 /* ---- scr_flush.c, scr_fetch.c ---- */
+
+/* Flushes a dataset, and returns when that is done. */
 int scr_flush_dataset(struct scr *scr, int id);
+
+/* Starts to flush a dataset, in the background where SCR_FLUSH_ASYNC says so. One that is
+ * under way already is waited for. */
+int scr_flush_start(struct scr *scr, int id);
+
+/* Looks after a flush that is under way; it may be done then. What went wrong is said,
+ * and returned by the next call of scr_flush_result. */
+void scr_flush_look(struct scr *scr);
+
+/* Waits for it. */
+void scr_flush_wait(struct scr *scr);
+
+/* Stops it, if it is one of dataset id (0: of any); local files are free then. */
+void scr_flush_stop(struct scr *scr, int id);
+
+/* The code of a flush that failed in the background, once. */
+int scr_flush_result(struct scr *scr);
+
+/* Id of the dataset that is being flushed; 0: none. */
+int scr_flush_id(const struct scr *scr);
 
 /* The checkpoint on the prefix folder to restart from next (see scr_index_next_fetch); 0,
  * -ENOENT, or, when the index cannot be read, another -errno: that is said. */

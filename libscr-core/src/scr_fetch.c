@@ -126,7 +126,7 @@ static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
 static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
 {
     scr_place place = {.folder = NULL};
-    filo_options options = {.checksum = 1};
+    filo_options options = {.checksum = 1, .width = scr->set.fetch_width};
     filo_file *files = NULL;
     int ranks, count = 0, rc = scr_place_of(scr, d, &place);
     if (rc) err_set(err, rc, "no memory");

@@ -176,48 +176,185 @@ static int finish(struct scr *scr, const scr_dataset *d, char *err)
     return rc ? rc : enter(scr, d, 1, err);
 }
 
-static int copy_files(struct scr *scr, const scr_dataset *d, char *err)
+/* ---- a flush under way ---- */
+
+struct scr_flush {
+    scr_dataset d;
+    double start;
+    int background;
+    filo_transfer *transfer;
+};
+
+int scr_flush_id(const struct scr *scr)
+{
+    return scr->flushing ? scr->flushing->d.id : 0;
+}
+
+/* Limits are those of a node, and hold in the background only. */
+static filo_options options_of(const struct scr *scr, int background, const char *state)
+{
+    const struct scr_settings *set = &scr->set;
+    filo_options o = {.method = set->flush_method,
+                      .checksum = set->crc_on_flush,
+                      .width = set->flush_width,
+                      .container = set->containers ? set->container_size : 0,
+                      .node = scr->node_name};
+    if (strcmp(set->flush_method, "daemon") == 0) {
+        o.state = state;
+        if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */
+    }
+    if (!background) return o;
+    o.bandwidth = (double)set->flush_bandwidth / scr->node_ranks;
+    o.percent = set->flush_percent / scr->node_ranks;
+    return o;
+}
+
+static int start_files(struct scr *scr, struct scr_flush *f, char *err)
 {
     scr_place place = {.folder = NULL};
-    filo_options options = {.checksum = scr->set.crc_on_flush};
     filo_file *files = NULL;
-    int count = 0, rc = scr_place_of(scr, d, &place);
+    char *state = NULL;
+    int count = 0, rc = scr_place_of(scr, &f->d, &place);
+    if (!rc &&
+        asprintf(&state, "%s/transfer_%d.scrinfo", scr->control, scr->node_rank) < 0) {
+        state = NULL;
+        rc = -ENOMEM;
+    }
     if (rc) err_set(err, rc, "no memory");
-    rc = rc ? rc : list_files(scr, d, &place, &count, &files, err);
+    rc = rc ? rc : list_files(scr, &f->d, &place, &count, &files, err);
     rc = agree(scr->world, rc, err);
-    rc =
-        rc ? rc
-           : filo_flush(scr->world, place.folder, place.map, count, files, &options, err);
+    if (!rc) {
+        const filo_options options = options_of(scr, f->background, state);
+        rc = filo_flush_start(scr->world, place.folder, place.map, count, files, &options,
+                              &f->transfer, err);
+    }
     filo_files_free(count, files);
     free(place.folder);
+    free(state);
     return rc;
+}
+
+/* Collective, agreed. From the record that a flush begins to its first bytes. */
+static int start(struct scr *scr, int id, struct scr_flush *f, char *err)
+{
+    int rc = scr_cached_get(scr, id, &f->d);
+    if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
+    rc = agree(scr->world, rc, err);
+    if (rc) return rc;
+    f->start = MPI_Wtime();
+    f->d.scattered = is_scattered(scr, &f->d);
+    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 1);
+    rc = agree(scr->world, begin(scr, &f->d, err), err);
+    return rc ? rc : start_files(scr, f, err);
+}
+
+static void tell_success(struct scr *scr, const struct scr_flush *f)
+{
+    const scr_dataset *d = &f->d;
+    double seconds = MPI_Wtime() - f->start;
+    scr_say(scr, 1, "dataset %d (%s) is flushed to %s%s: %lu bytes, %.3f s, %.1f MB/s",
+            d->id, d->name, scr->prefix, f->background ? " in the background" : "",
+            d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
+}
+
+/* Collective. rc and err: how the files fared. Ends the flush. */
+static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
+{
+    const scr_dataset *d = &f->d;
+    if (!rc) rc = agree(scr->world, finish(scr, d, err), err);
+    if (!rc) scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    /* it is what the index names now, and what was passed over is older */
+    if (!rc && d->ckpt && d->id >= scr->fetch_below) scr->fetch_below = INT_MAX;
+    if (d->id) scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
+    if (rc)
+        scr_fail(scr, SCR_ERR_FLUSH, "flush of dataset %d to %s: %s", d->id, scr->prefix,
+                 err);
+    else
+        tell_success(scr, f);
+    filo_flush_free(f->transfer);
+    free(f);
+    return rc ? SCR_ERR_FLUSH : SCR_SUCCESS;
+}
+
+/* Collective. The flush that was under way ended with rc. */
+static void end_background(struct scr *scr, int rc, char *err)
+{
+    struct scr_flush *f = scr->flushing;
+    scr->flushing = NULL;
+    rc = conclude(scr, f, rc, err);
+    if (!scr->flush_failed) scr->flush_failed = rc;
+}
+
+void scr_flush_look(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (!scr->flushing) return;
+    int rc = filo_flush_test(scr->flushing->transfer, err);
+    if (rc != FILO_RUNNING) end_background(scr, rc, err);
+}
+
+void scr_flush_wait(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (!scr->flushing) return;
+    int rc = filo_flush_wait(scr->flushing->transfer, err);
+    end_background(scr, rc, err);
+}
+
+void scr_flush_stop(struct scr *scr, int id)
+{
+    struct scr_flush *f = scr->flushing;
+    if (!f || (id && f->d.id != id)) return;
+    scr->flushing = NULL;
+    filo_flush_free(f->transfer);
+    scr_say(scr, 1, "the flush of dataset %d (%s) is stopped", f->d.id, f->d.name);
+    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
+    free(f);
+}
+
+int scr_flush_result(struct scr *scr)
+{
+    int rc = scr->flush_failed;
+    scr->flush_failed = SCR_SUCCESS;
+    return rc;
+}
+
+/* Collective. NULL when it could not be started, which was said then, and is in *code. */
+static struct scr_flush *try_start(struct scr *scr, int id, int background, int *code)
+{
+    char err[SCR_ERR_TEXT] = "";
+    struct scr_flush *f = calloc(1, sizeof *f);
+    int rc = agree(scr->world, f ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    if (rc) {
+        free(f);
+        *code = scr_fail(scr, SCR_ERR_FLUSH, "flush of dataset %d: %s", id, err);
+        return NULL;
+    }
+    f->background = background;
+    rc = start(scr, id, f, err);
+    if (!rc) return f;
+    *code = conclude(scr, f, rc, err);
+    return NULL;
+}
+
+int scr_flush_start(struct scr *scr, int id)
+{
+    int code = SCR_SUCCESS;
+    if (!scr->set.flush_async) return scr_flush_dataset(scr, id);
+    scr_flush_wait(scr);
+    scr->flushing = try_start(scr, id, 1, &code);
+    return code;
 }
 
 int scr_flush_dataset(struct scr *scr, int id)
 {
-    scr_dataset d;
     char err[SCR_ERR_TEXT] = "";
-    double start = MPI_Wtime();
-    int rc = scr_cached_get(scr, id, &d);
-    if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
-    rc = agree(scr->world, rc, err);
-    if (!rc) {
-        d.scattered = is_scattered(scr, &d);
-        scr_location(scr, &d, SCR_LOCATION_FLUSHING, 1);
-        rc = agree(scr->world, begin(scr, &d, err), err);
-        rc = rc ? rc : copy_files(scr, &d, err);
-        rc = rc ? rc : agree(scr->world, finish(scr, &d, err), err);
-        if (!rc) scr_location(scr, &d, SCR_LOCATION_PFS, 1);
-        /* it is what the index names now, and what was passed over is older */
-        if (!rc && d.ckpt && d.id >= scr->fetch_below) scr->fetch_below = INT_MAX;
-        scr_location(scr, &d, SCR_LOCATION_FLUSHING, 0);
+    int code = SCR_SUCCESS;
+    if (scr_flush_id(scr) == id) {
+        scr_flush_wait(scr);
+        return scr_flush_result(scr);
     }
-    if (rc)
-        return scr_fail(scr, SCR_ERR_FLUSH, "flush of dataset %d to %s: %s", id,
-                        scr->prefix, err);
-    double seconds = MPI_Wtime() - start;
-    scr_say(scr, 1, "dataset %d (%s) is flushed to %s: %lu bytes, %.3f s, %.1f MB/s", id,
-            d.name, scr->prefix, d.size, seconds,
-            seconds > 0 ? (double)d.size / seconds / 1e6 : 0.0);
-    return SCR_SUCCESS;
+    scr_flush_wait(scr);
+    struct scr_flush *f = try_start(scr, id, 0, &code);
+    return f ? conclude(scr, f, filo_flush_wait(f->transfer, err), err) : code;
 }

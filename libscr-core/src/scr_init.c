@@ -165,9 +165,10 @@ int scr_finish(struct scr *scr)
         rc = rc ? rc : scr_halt_write(scr->prefix_fd, scr->halt, err);
         if (rc) scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
     }
-    int rc = flush_outputs(scr);
+    scr_flush_wait(scr);
+    int background = scr_flush_result(scr), rc = flush_outputs(scr);
     int newest = scr->set.flush > 0 ? flush_newest(scr) : SCR_SUCCESS;
-    return rc ? rc : newest;
+    return rc ? rc : newest ? newest : background;
 }
 
 int scr_start(struct scr *scr, MPI_Comm comm)
@@ -201,6 +202,7 @@ int scr_start(struct scr *scr, MPI_Comm comm)
 
 void scr_release(struct scr *scr)
 {
+    scr_flush_stop(scr, 0);
     kvtree_delete(&scr->routed);
     kvtree_delete(&scr->aside);
     redset_free(scr->redset);

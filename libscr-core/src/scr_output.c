@@ -261,7 +261,7 @@ int scr_output_complete(struct scr *scr, int valid)
     if (d->ckpt) scr_cache_delete_aside(scr, 0); /* a newer one is complete */
     count_checkpoint(scr, now);
     if (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush)))
-        rc = scr_flush_dataset(scr, d->id);
+        rc = scr_flush_start(scr, d->id);
     if (d->ckpt) scr->last_ckpt = MPI_Wtime();
-    return rc;
+    return rc ? rc : scr_flush_result(scr);
 }

@@ -71,6 +71,28 @@ static void load_scheme(struct scr *scr, scr_problems *problems)
                          source);
 }
 
+/* How flushes move files. */
+static void load_flush(struct scr *scr, scr_problems *problems)
+{
+    struct scr_settings *s = &scr->set;
+    const char *source, *type = scr_config_get(&scr->config, "SCR_FLUSH_TYPE", &source);
+    s->flush_method = scr_decide_method(type, s->flush_async);
+    if (!s->flush_method)
+        scr_problems_add(
+            problems, "SCR_FLUSH_TYPE=\"%.100s\" (%s): must be SYNC, PTHREAD or DAEMON",
+            type, source);
+    if (!(s->flush_percent >= 0)) {
+        scr_config_get(&scr->config, "SCR_FLUSH_ASYNC_PERCENT", &source);
+        scr_problems_add(problems, "SCR_FLUSH_ASYNC_PERCENT=%g (%s): must be at least 0",
+                         s->flush_percent, source);
+    }
+    if (s->container_size == 0 || s->container_size > INT64_MAX) {
+        scr_config_get(&scr->config, "SCR_CONTAINER_SIZE", &source);
+        scr_problems_add(problems, "SCR_CONTAINER_SIZE=%llu (%s): must be 1 to 2^63 - 1",
+                         (unsigned long long)s->container_size, source);
+    }
+}
+
 static void load_int(const scr_config *config, const char *name, int least, int *value,
                      scr_problems *problems)
 {
@@ -103,6 +125,14 @@ static void load_values(struct scr *scr, scr_problems *problems)
     scr_config_seconds(c, "SCR_HALT_SECONDS", &s->halt_seconds, problems);
     scr_config_double(c, "SCR_CHECKPOINT_OVERHEAD", &s->overhead, problems);
     s->current = scr_config_get(c, "SCR_CURRENT", NULL);
+    load_int(c, "SCR_FLUSH_WIDTH", 1, &s->flush_width, problems);
+    load_int(c, "SCR_FETCH_WIDTH", 1, &s->fetch_width, problems);
+    scr_config_int(c, "SCR_FLUSH_ASYNC", &s->flush_async, problems);
+    scr_config_bytes(c, "SCR_FLUSH_ASYNC_BW", &s->flush_bandwidth, problems);
+    scr_config_double(c, "SCR_FLUSH_ASYNC_PERCENT", &s->flush_percent, problems);
+    scr_config_int(c, "SCR_USE_CONTAINERS", &s->containers, problems);
+    scr_config_bytes(c, "SCR_CONTAINER_SIZE", &s->container_size, problems);
+    load_flush(scr, problems);
     load_scheme(scr, problems);
     /* folders of this node: its own environment comes first */
     s->cntl_base = scr_config_get(c, "SCR_CNTL_BASE", NULL);

@@ -20,6 +20,14 @@ static int is_newest(const scr_cached *c, int count, int a)
     return 1;
 }
 
+static int any_flushing(const scr_cached *c, int count)
+{
+    int any = 0;
+    for (int i = 0; i < count; i++)
+        any |= c[i].flushing;
+    return any;
+}
+
 /* 1 if the rule would rather see a leave than b: the newest checkpoint last of all, else
  * the older one first. */
 static int leaves_before(const scr_cached *c, int count, int a, int b)
@@ -32,7 +40,8 @@ static int expected_evict(const scr_cached *c, int count, int capacity)
 {
     if (count + 1 <= capacity) return -1;
     for (int a = 0; a < count; a++) {
-        int first = !c[a].flushing;
+        /* the newest leaves only where nothing else will ever do */
+        int first = !c[a].flushing && !(is_newest(c, count, a) && any_flushing(c, count));
         for (int b = 0; b < count; b++)
             if (b != a && !c[b].flushing && !leaves_before(c, count, a, b)) first = 0;
         if (first) return a;
@@ -52,6 +61,8 @@ static void check_cache(const scr_cached *c, int count)
     assert_int_equal(scr_decide_newest(c, count), expected_newest(c, count));
     for (int capacity = 0; capacity <= count + 1; capacity++) {
         int out = scr_decide_evict(c, count, capacity);
+        assert_int_equal(scr_decide_wait(c, count, capacity),
+                         count >= capacity && out < 0 && any_flushing(c, count));
         if (out == expected_evict(c, count, capacity)) continue;
         for (int i = 0; i < count; i++)
             printf("id %d ckpt %d flushing %d output %d\n", c[i].id, c[i].ckpt,
@@ -175,7 +186,22 @@ static void any_rule_is_enough(void **state)
     }
 }
 
-/* ---- what to flush ---- */
+/* ---- what to flush, and how ---- */
+
+static void methods(void **state)
+{
+    assert_string_equal(scr_decide_method(NULL, 0), "sync");
+    assert_string_equal(scr_decide_method("SYNC", 0), "sync");
+    assert_string_equal(scr_decide_method("pthread", 0), "pthread");
+    assert_string_equal(scr_decide_method("Daemon", 0), "daemon");
+    /* in the background without a word about how, or with one that makes no sense */
+    assert_string_equal(scr_decide_method(NULL, 1), "pthread");
+    assert_string_equal(scr_decide_method("", 1), "pthread");
+    assert_string_equal(scr_decide_method("SYNC", 1), "pthread");
+    assert_string_equal(scr_decide_method("DAEMON", 1), "daemon");
+    assert_null(scr_decide_method("BBAPI", 1));
+    assert_null(scr_decide_method("swallow", 0));
+}
 
 static void flush_every_nth(void **state)
 {
@@ -200,6 +226,7 @@ int main(void)
         cmocka_unit_test(seconds_ask_when_they_are_over),
         cmocka_unit_test(overhead_asks_when_it_is_low_enough),
         cmocka_unit_test(any_rule_is_enough),
+        cmocka_unit_test(methods),
         cmocka_unit_test(flush_every_nth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

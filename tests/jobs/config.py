@@ -130,10 +130,10 @@ def test_identity_mistakes():
 
 def test_only_warnings():
     with Job(**PAIR) as job:
-        run = job.run("init", SCR_CACHE_SIZ=3, SCR_FLUSH_ASYNC=1)
+        run = job.run("init", SCR_CACHE_SIZ=3, SCR_HALT_EXIT=1)
         run.said("warning: unknown variable SCR_CACHE_SIZ in the environment; did you mean SCR_CACHE_SIZE",
                  times=1)
-        run.said(r"warning: SCR_FLUSH_ASYNC=1 \(the environment\) has no effect", times=1)
+        run.said(r"warning: SCR_HALT_EXIT=1 \(the environment\) has no effect", times=1)
 
 
 # ---- advice ----

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Flushes: in the background, by each method, into containers, a few ranks at a time; and what happens
+when one fails, is stopped, or is still under way when its dataset should leave the cache."""
+import os
+import pathlib
+
+from job import Job, checkpoint, main, restart
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
+SLOW = {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}  # per node: 200 kB take two seconds
+LARGE = 200_000
+
+
+def with_scr_transfer():
+    """The process of the method DAEMON is found in $PATH."""
+    build = pathlib.Path(os.environ["JOB_BUILD"])
+    os.environ["PATH"] = f"{build}:{os.environ['PATH']}"
+
+
+def lose_all(job):
+    job.lose(*job.nodes())
+
+
+def places(job, number):
+    """Where the flush file says that a dataset is."""
+    found = tree.read(job.prefix / ".scr/flush.scr").get("DSET", {}).get(str(number), {})
+    return set(found.get("LOCATION", {}))
+
+
+def temporaries(job):
+    return list(job.prefix.rglob("*.tmp"))
+
+
+# ---- each way ----
+
+def test_types():
+    """In the background and not, plain and packed: it is whole on the prefix folder."""
+    with_scr_transfer()
+    packed = {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": 3000}
+    for kind, background, more in (("SYNC", 0, {}), ("sync", 1, packed), ("PTHREAD", 0, packed),
+                                   ("pthread", 1, {}), ("DAEMON", 1, {}), ("daemon", 0, packed)):
+        with Job(nodes=2, per_node=2, SCR_FLUSH=1) as job:
+            job.run("init", checkpoint("c1", 2000), checkpoint("c2", 2500), "finalize",
+                    SCR_FLUSH_TYPE=kind, SCR_FLUSH_ASYNC=background, **more)
+            assert not temporaries(job)
+            lose_all(job)
+            job.run("init", restart("c2", 2500))
+
+
+def test_unknown_types():
+    with Job(**PAIR) as job:
+        for kind in ("BBAPI", "swallow"):
+            run = job.run("init => CONFIG", SCR_FLUSH_TYPE=kind)
+            run.said(f'SCR_FLUSH_TYPE="{kind}" .*: must be SYNC, PTHREAD or DAEMON')
+
+
+def test_bad_values():
+    with Job(**PAIR) as job:
+        run = job.run("init => CONFIG", SCR_FLUSH_WIDTH=0, SCR_FETCH_WIDTH=-1, SCR_CONTAINER_SIZE="many",
+                      SCR_FLUSH_ASYNC_PERCENT=-5)
+        for name in ("SCR_FLUSH_WIDTH", "SCR_FETCH_WIDTH", "SCR_CONTAINER_SIZE", "SCR_FLUSH_ASYNC_PERCENT"):
+            run.said(f"{name}=")
+
+
+def test_one_at_a_time():
+    with Job(nodes=4, per_node=2, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("c1"), "finalize", SCR_FLUSH_WIDTH=1)
+        lose_all(job)
+        job.run("init", restart("c1"), SCR_FETCH_WIDTH=1)
+
+
+# ---- containers ----
+
+def test_containers():
+    """Ranks of a node side by side, in files of the size that was asked for; no file of a rank."""
+    with Job(nodes=3, per_node=2, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_CONTAINER_SIZE=2500) as job:
+        job.run("init", checkpoint("c1", 1000), "finalize")
+        folder = job.prefix / "c1/.scr"
+        sizes = [path.stat().st_size for path in sorted(folder.glob("ctr.*.scr"))]
+        assert sizes[:-1] == [2500, 2500] and 6000 <= sum(sizes) < 7500, sizes
+        assert not (job.prefix / "c1/rank_0").exists()
+        lose_all(job)
+        job.run("init", restart("c1"))
+
+
+def test_containers_deleted():
+    with Job(SCR_USE_CONTAINERS=1, **PAIR) as job:
+        job.run("init", checkpoint("c1"), "delete:c1", "finalize")
+        assert not (job.prefix / "c1").exists()
+
+
+def test_damaged_container():
+    """Noticed, said, and the next older one is used."""
+    with Job(SCR_USE_CONTAINERS=1, **PAIR) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
+        container = job.prefix / "c2/.scr/ctr.0.scr"
+        content = bytearray(container.read_bytes())
+        content[1500] ^= 1
+        container.write_bytes(content)
+        lose_all(job)
+        run = job.run("init", restart("c1"))
+        run.said("c2 could not be fetched .*was altered: CRC32")
+
+
+# ---- in the background ----
+
+def test_goes_on():
+    """The flush has not ended when the call has; it has at the end."""
+    with Job(**PAIR) as job:
+        run = job.run("init", checkpoint("c1", LARGE), "need => 0", "exit => 0", "finalize", **SLOW)
+        run.said("c1.* is flushed to .* in the background", times=1)
+        assert places(job, 1) >= {"PFS"} and "FLUSHING" not in places(job, 1)
+        assert not temporaries(job)
+        lose_all(job)
+        job.run("init", restart("c1", LARGE))
+
+
+def test_alone_is_enough():
+    """SCR_FLUSH_ASYNC=1 without a type: in the background."""
+    with Job(**PAIR) as job:
+        run = job.run("init", checkpoint("c1"), "finalize", SCR_FLUSH_ASYNC=1)
+        run.said("in the background", times=1)
+
+
+def test_seen_to_end_by_other_calls():
+    with Job(**PAIR) as job:
+        run = job.run("init", checkpoint("c1"), "sleep:300", "need => 0", "start:x:c", "put:x/f_%r:10",
+                      "complete:1", "finalize", SCR_FLUSH_ASYNC=1, SCR_FLUSH=1)
+        run.said("in the background", times=2)
+
+
+def test_one_after_the_other():
+    """A second flush waits for the first; both are whole."""
+    with Job(**PAIR) as job:
+        run = job.run("init", checkpoint("c1", LARGE), checkpoint("c2", LARGE), "finalize", **SLOW)
+        run.said("in the background", times=2)
+        lose_all(job)
+        job.run("init", "current:c1", restart("c1", LARGE))
+
+
+def test_stays_in_the_cache_meanwhile():
+    """With room for one the next checkpoint waits for the flush of the last."""
+    with Job(SCR_CACHE_SIZE=1, **PAIR) as job:
+        job.run("init", checkpoint("c1", LARGE), checkpoint("c2", 1000), "finalize", **SLOW)
+        lose_all(job)
+        job.run("init", "current:c1", restart("c1", LARGE))
+
+
+def test_newest_is_not_given_up_for_one_that_is_flushed():
+    """Two are in the cache, the older being flushed: a third one waits, and both newer stay."""
+    with Job(SCR_CACHE_SIZE=2, nodes=2, per_node=1, SCR_FLUSH=2) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2", LARGE), checkpoint("c3"), checkpoint("c4"), **SLOW)
+        assert job.cached() == [3, 4], job.cached()
+
+
+def test_deleted_meanwhile():
+    with Job(**PAIR) as job:
+        run = job.run("init", checkpoint("c1", LARGE), "delete:c1", "have => 0", checkpoint("c2"), "finalize",
+                      **SLOW)
+        run.said("the flush of dataset 1 .* is stopped", times=1)
+        assert not temporaries(job)
+        assert not (job.prefix / "c1/rank_0").exists()
+        lose_all(job)
+        job.run("init", restart("c2"))
+
+
+def test_killed_meanwhile():
+    """The earlier flush is whole, the cache has the newer one, and nothing counts that is not there."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        job.run("init", checkpoint("c2", LARGE), "kill@0", dies=True, **SLOW)
+        assert places(job, 2) == {"CACHE", "FLUSHING"}, places(job, 2)
+        job.save()
+        job.run("init", restart("c2", LARGE), "finalize")
+        job.go_back()
+        lose_all(job)
+        job.run("init", restart("c1"))
+
+
+def test_fails_meanwhile():
+    """The next completion returns the error, once; the job goes on, and the cache has all."""
+    with Job(**PAIR) as job:
+        (job.prefix / "c1/rank_1").mkdir(parents=True)
+        run = job.run("init", checkpoint("c1", code="SUCCESS"), "sleep:200", "need => 0",
+                      checkpoint("c2", code="FLUSH"), checkpoint("c3"), "finalize", SCR_FLUSH_ASYNC=1)
+        run.said("error: flush of dataset 1 to .*rank_1 is a folder", times=1)
+        lose_all(job)
+        job.run("init", restart("c3"))
+
+
+def test_fails_at_the_end():
+    with Job(**PAIR) as job:
+        (job.prefix / "c1/rank_0").mkdir(parents=True)
+        run = job.run("init", checkpoint("c1"), "finalize => FLUSH", SCR_FLUSH_ASYNC=1)
+        run.said("rank_0 is a folder")
+
+
+if __name__ == "__main__":
+    main(globals())
