@@ -21,7 +21,10 @@ static void round_trip(const filo_options *options, const char *map)
     list l;
     int ranks = 0, count = 0;
     filo_file *files = NULL;
+    struct stat st;
     begin(&l, options && options->checksum ? "crc" : "plain");
+    for (int f = 0; f < l.count; f++)
+        CHECK(chmod(l.local[f], f == 0 ? 0440 : 0640) == 0);
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, map, l.count, l.files, options, err), 0);
     CHECK_STR(err, "");
     list_unlink(&l);
@@ -35,6 +38,8 @@ static void round_trip(const filo_options *options, const char *map)
     CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, options, err), 0);
     CHECK_STR(err, "");
     list_expect(&l, check_rank);
+    for (int f = 0; f < l.count; f++)
+        CHECK(stat(l.local[f], &st) == 0 && (st.st_mode & 0777) == (f ? 0640 : 0440));
     CHECK(list_exists(prefix, map ? map : ".scr/rank2file.scr"));
     filo_files_free(count, files);
     list_unlink(&l);
