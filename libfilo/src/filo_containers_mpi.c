@@ -96,13 +96,14 @@ static int add_containers(const filo_job *job, const filo_layout *layout, uint64
     return rc;
 }
 
-int filo_containers_plan(filo_job *job, int count, filo_file files[], filo_stage *stage,
-                         int64_t *containers)
+int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
+                         filo_stage *stage, int64_t *containers)
 {
     filo_layout layout = {.map = job->map, .limit = job->options.container};
     int64_t mine = sum_of(count, files), total = mine;
     uint64_t offset = 0;
-    int rc = find_offset(job, mine, &offset);
+    int found = find_offset(job, mine, &offset);
+    if (!rc) rc = found;
     rc = agree_sum(job->own, rc, job->text, 1, &total);
     if (rc) return rc;
     layout.total = (uint64_t)total;

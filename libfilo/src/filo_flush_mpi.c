@@ -21,6 +21,7 @@ struct filo_transfer {
     filo_move move;
     filo_stage stage; /* what gets its name by this rank */
     kvtree *folders;  /* that this rank looks after */
+    kvtree *entry;    /* of this rank in the map, once it has copied all */
     int64_t containers;
     char *folder, *map; /* of the job */
     int count;
@@ -104,11 +105,12 @@ static int prepare_folder(filo_job *job)
     return rc;
 }
 
-/* Collective, agreed. Containers are made before anyone writes into them. */
-static int plan_containers(filo_transfer *t)
+/* Collective, agreed; rc is of this rank so far. Containers are made before anyone writes
+ * into them. */
+static int plan_containers(filo_transfer *t, int rc)
 {
     filo_job *job = &t->job;
-    int rc = filo_containers_plan(job, t->count, t->files, &t->stage, &t->containers);
+    rc = filo_containers_plan(job, rc, t->count, t->files, &t->stage, &t->containers);
     if (rc) return rc;
     return filo_job_agree(job, filo_stage_make(&t->stage, job->text));
 }
@@ -148,10 +150,11 @@ static int plan(filo_transfer *t)
     filo_job *job = &t->job;
     int packed = job->options.container > 0;
     int rc = filo_job_agree(job, prepare_folder(job));
-    if (!rc) rc = filo_job_agree(job, filo_job_open(job));
+    if (rc) return rc;
+    rc = filo_job_open(job);
     t->stage.dir = job->dir;
-    if (!rc && packed) rc = plan_containers(t);
-    if (!rc && !packed) rc = filo_folders_make(job, t->count, t->files, &t->folders);
+    rc = packed ? plan_containers(t, rc)
+                : filo_folders_make(job, rc, t->count, t->files, &t->folders);
     if (rc) return rc;
     for (int i = 0; i < t->count && !rc; i++)
         rc = packed ? add_segments(t, i) : add_file(t, i);
@@ -217,25 +220,21 @@ static int remove_surplus(filo_job *job, uint64_t containers)
     return rc == -ENAMETOOLONG ? 0 : rc;
 }
 
-/* Rank 0: the folder itself and that of the map; the others belong to somebody. */
+/* Rank 0: the folder itself; the others belong to somebody, and that of the map is synced
+ * with each file of it. */
 static int sync_folders(filo_transfer *t)
 {
     filo_job *job = &t->job;
-    int parent, rc = filo_folders_sync(job, t->folders);
+    int rc = filo_folders_sync(job, t->folders);
     if (rc || job->rank != 0) return rc;
     rc = remove_surplus(job, (uint64_t)t->containers);
     if (rc) return rc;
-    rc = make_folders(job, &parent);
-    if (rc) return rc;
     rc = io_fsync(job->dir);
-    if (!rc) rc = io_fsync(parent);
-    if (rc) err_sys(job->text, rc, "fsync of folder %s", job->folder);
-    io_close(&parent);
-    return rc;
+    return rc ? err_sys(job->text, rc, "fsync of folder %s", job->folder) : 0;
 }
 
-/* Collective, agreed. From here on the folder changes. */
-static int commit(filo_transfer *t, const kvtree *entry)
+/* Collective, agreed. All ranks have copied all. From here on the folder changes. */
+static int commit(filo_transfer *t)
 {
     filo_job *job = &t->job;
     const kvtree_gather map = filo_map_place(job);
@@ -243,20 +242,8 @@ static int commit(filo_transfer *t, const kvtree *entry)
     if (rc) return rc;
     rc = filo_job_agree(job, filo_stage_commit(&t->stage, job->text));
     if (!rc) rc = filo_job_agree(job, sync_folders(t));
-    if (!rc) rc = kvtree_gather_write(&map, entry, job->text);
+    if (!rc) rc = kvtree_gather_write(&map, t->entry, job->text);
     return rc ? lacks_map(job, rc) : 0;
-}
-
-/* Collective, agreed. All ranks have copied all. */
-static int finish(filo_transfer *t)
-{
-    filo_job *job = &t->job;
-    kvtree *entry = filo_map_entry(t->count, t->files);
-    int rc = entry ? 0 : err_sys(job->text, -ENOMEM, "make the map");
-    rc = filo_job_agree(job, rc);
-    if (!rc) rc = commit(t, entry);
-    kvtree_delete(&entry);
-    return rc;
 }
 
 /* ---- a flush as it goes on ---- */
@@ -276,17 +263,25 @@ static int repeat(const filo_transfer *t, char *err)
     return t->result ? err_set(err, t->result, "%s", t->job.text) : 0;
 }
 
+/* This rank has copied all. */
+static int make_entry(filo_transfer *t)
+{
+    if (!t->entry) t->entry = filo_map_entry(t->count, t->files);
+    return t->entry ? 0 : err_sys(t->job.text, -ENOMEM, "make the map");
+}
+
 /* Collective, agreed. */
 static int go_on(filo_transfer *t, bool wait)
 {
     filo_job *job = &t->job;
     int64_t busy = filo_move_go_on(&t->move, wait) == FILO_RUNNING;
+    if (!busy && !t->move.rc) t->move.rc = make_entry(t);
     int rc = agree_sum(job->own, t->move.rc, job->text, 1, &busy);
     if (!rc && busy) return FILO_RUNNING;
     if (rc)
         filo_move_abort(&t->move);
     else
-        rc = finish(t);
+        rc = commit(t);
     return end(t, rc);
 }
 
@@ -371,6 +366,7 @@ filo_transfer *filo_flush_free(filo_transfer *transfer)
     filo_move_end(&transfer->move);
     filo_stage_free(&transfer->stage);
     kvtree_delete(&transfer->folders);
+    kvtree_delete(&transfer->entry);
     filo_job_end(&transfer->job, 0, NULL);
     filo_files_free(transfer->count, transfer->files);
     free(transfer->folder);

@@ -137,31 +137,32 @@ static int make_level(filo_job *job, const kvtree *folders, int depth, int64_t *
     return rc;
 }
 
-static int make_levels(filo_job *job, const kvtree *folders)
+/* Collective, agreed; rc is of this rank so far. */
+static int make_levels(filo_job *job, int rc, const kvtree *folders)
 {
     int64_t deeper = 1;
-    int rc = 0;
-    for (int depth = 1; deeper && !rc; depth++) {
-        rc = make_level(job, folders, depth, &deeper);
+    for (int depth = 1; deeper; depth++) {
+        if (!rc) rc = make_level(job, folders, depth, &deeper);
         rc = agree_sum(job->own, rc, job->text, 1, &deeper);
+        if (rc) return rc;
     }
-    return rc;
+    return 0;
 }
 
-int filo_folders_make(filo_job *job, int count, const filo_file files[], kvtree **own)
+int filo_folders_make(filo_job *job, int rc, int count, const filo_file files[],
+                      kvtree **own)
 {
     kvtree *folders = kvtree_new();
-    int rc = folders ? 0 : -ENOMEM;
-    for (int i = 0; i < count && !rc; i++)
-        rc = add_folders(folders, files[i].name);
-    if (rc) err_sys(job->text, rc, "list folders");
+    int listed = folders ? 0 : -ENOMEM;
+    for (int i = 0; i < count && !listed; i++)
+        listed = add_folders(folders, files[i].name);
+    if (!rc && listed) rc = err_sys(job->text, listed, "list folders");
     int64_t all = kvtree_size(folders);
     rc = agree_sum(job->own, rc, job->text, 1, &all);
     if (!rc && all) {
         rc = bring_to_owners(job, folders);
         if (rc) err_sys(job->text, rc, "list folders");
-        rc = filo_job_agree(job, rc);
-        if (!rc) rc = make_levels(job, folders);
+        rc = make_levels(job, rc, folders);
     }
     if (rc)
         kvtree_delete(&folders);

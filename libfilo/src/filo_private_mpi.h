@@ -81,20 +81,22 @@ int filo_names_compare(filo_job *job, int count, const filo_file files[]);
 
 /* ---- filo_folders_mpi.c ---- */
 
-/* Collective, agreed. Makes the folders of all files of all ranks below the job's folder.
- * *own gets those that this rank looks after: no two ranks have the same. */
-int filo_folders_make(filo_job *job, int count, const filo_file files[], kvtree **own);
+/* Collective, agreed. rc is of this rank so far. Makes the folders of all files of all
+ * ranks below the job's folder. *own gets those that this rank looks after: no two ranks
+ * have the same. */
+int filo_folders_make(filo_job *job, int rc, int count, const filo_file files[],
+                      kvtree **own);
 
 /* Syncs them, after files got their names. */
 int filo_folders_sync(filo_job *job, const kvtree *own);
 
 /* ---- filo_containers_mpi.c ---- */
 
-/* Collective, agreed. Packs the files: their segments are filled in. stage gets the
- * containers that begin with bytes of this rank; *containers is their number on all ranks
- * together. */
-int filo_containers_plan(filo_job *job, int count, filo_file files[], filo_stage *stage,
-                         int64_t *containers);
+/* Collective, agreed. rc is of this rank so far. Packs the files: their segments are
+ * filled in. stage gets the containers that begin with bytes of this rank; *containers is
+ * their number on all ranks together. */
+int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
+                         filo_stage *stage, int64_t *containers);
 
 /* ---- filo_gate_mpi.c ---- */
 
@@ -162,7 +164,8 @@ int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
  * do: then move->rc tells how it went, and job->text why. */
 int filo_move_go_on(filo_move *move, bool wait);
 
-/* Collective, the result is this rank's own. Ends it: nothing moves any more. */
+/* Collective. Ends it, after an error or for good: nothing of this rank moves any more.
+ */
 void filo_move_abort(filo_move *move);
 
 void filo_move_end(filo_move *move);

@@ -61,9 +61,8 @@ static int make(char names[][64], int count, kvtree **own)
         files[i] = (filo_file){.name = names[i]};
     int rc = filo_job_begin(&job, MPI_COMM_WORLD, prefix, NULL, NULL);
     if (!rc) rc = filo_job_open(&job);
-    rc = filo_job_agree(&job, rc);
     CHECK_INT(rc, 0);
-    rc = filo_folders_make(&job, count, files, own);
+    rc = filo_folders_make(&job, rc, count, files, own);
     return filo_job_end(&job, rc, err);
 }
 
@@ -147,7 +146,7 @@ static void test_denied(void)
 }
 
 /* A whole flush: every folder is synced once for its new names, and where a new folder
- * was made in it, by the rank that made it; the folder of the map also by libkvtree. */
+ * was made in it, by the rank that made it; that of the map only by libkvtree. */
 static void test_flush(void)
 {
     list l;
