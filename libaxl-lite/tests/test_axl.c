@@ -211,8 +211,9 @@ static void test_failed_transfer_is_freed(void **state)
 {
     static const char *const methods[] = {"sync", "pthread"};
     scratch *s = *state;
-    char path[160];
+    char path[160], out[160];
     snprintf(path, sizeof path, "%s/state", s->folder);
+    snprintf(out, sizeof out, "%s/out", s->folder);
     scratch_write(s->source, "abc", 3);
     int open = scratch_count("/proc/self/fd");
     for (int i = 0; i < 8; i++) {
@@ -228,8 +229,10 @@ static void test_failed_transfer_is_freed(void **state)
         assert_int_equal(scratch_count("/proc/self/fd"), open);
         assert_int_equal(access(path, F_OK) == 0, (i & 6) == 2); /* to go on */
         unlink(path);
-        if (i & 4) assert_int_equal(scratch_left(s), 0);
         unlink(s->destination);
+        /* with a state file, temporary files stay to go on with */
+        if (!(i & 2)) assert_int_equal(scratch_left(s), 0);
+        nftw(out, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
     }
 }
 
