@@ -200,6 +200,22 @@ static void test_source_vanishes(void)
     list_unlink(&l);
 }
 
+/* A local file has become longer when the rank's turn comes. */
+static void test_source_grows(void)
+{
+    list l;
+    filo_options options = options_of("pthread");
+    options.width = 1;
+    begin(&l, "grows");
+    filo_transfer *t = start(&l, &options);
+    if (is_culprit() && check_ranks > 1)
+        CHECK(truncate(l.local[2], (off_t)l.files[2].size + 1) == 0);
+    CHECK_INT(filo_flush_wait(t, err), check_ranks > 1 ? -EIO : 0);
+    if (check_ranks > 1) list_expect_text(err, " bytes, not ");
+    filo_flush_free(t);
+    list_unlink(&l);
+}
+
 static void test_refused(void)
 {
     list l;
@@ -247,6 +263,7 @@ int main(int argc, char **argv)
         test_fails(methods[m]);
     }
     test_source_vanishes();
+    test_source_grows();
     test_refused();
     check_remove(folder);
     return check_end();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* In which order changes reach the disk: a file gets its name when its bytes are there, a
  * file of the new dataset when the removal of the earlier map is, and the root of the new
- * map when all other names are; a fetch returns when all of it is. The calls are watched
+ * map when all other names are; a fetch returns when all of it is. Nobody writes who
+ * waits behind one that failed, nor faster than it may. The calls are watched
  * by functions of this program that stand in front of the system's; all ranks write down
  * what they see in memory that they share. */
 #include "lists.h"
@@ -25,7 +26,7 @@ static struct board {
 } * board;
 
 static MPI_Win window;
-static int watching;
+static int watching, own_writes;
 
 static void share(void)
 {
@@ -74,6 +75,7 @@ static void wrote(int fd)
     lock();
     add(node_of(fd));
     board->writes++;
+    own_writes++;
     unlock();
 }
 
@@ -145,6 +147,7 @@ static void begin(void)
         board->unmapped = 0;
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    own_writes = 0;
     watching = 1;
 }
 
@@ -207,6 +210,36 @@ static void test_order(const char *name, const filo_options *options)
     fetch(options);
 }
 
+/* Rank 0 copies, alone, and fails: nobody who waited for it writes anything. */
+static void test_who_waits(void)
+{
+    list l;
+    const filo_options options = {.width = 1};
+    snprintf(prefix, sizeof prefix, "%s/waits", folder);
+    list_create(&l, folder, check_rank, PER_RANK);
+    l.files[2].has_crc = check_rank == 0;
+    begin();
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+              -EIO);
+    watching = 0;
+    CHECK_INT(own_writes > 0, check_rank == 0);
+    list_unlink(&l);
+}
+
+/* 300,000 bytes or more on each rank. */
+static void test_bandwidth(void)
+{
+    list l;
+    const filo_options options = {.bandwidth = 1e6};
+    snprintf(prefix, sizeof prefix, "%s/slow", folder);
+    list_create(&l, folder, check_rank, PER_RANK);
+    double start = MPI_Wtime();
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+              0);
+    CHECK(MPI_Wtime() - start > 0.15);
+    list_unlink(&l);
+}
+
 int main(int argc, char **argv)
 {
     const filo_options plain = {.width = 2},
@@ -219,6 +252,8 @@ int main(int argc, char **argv)
     test_order("threads", &threads);
     test_order("packed", &packed);
     test_order("tiny", &tiny);
+    test_who_waits();
+    test_bandwidth();
     MPI_Win_free(&window);
     check_remove(folder);
     return check_end();

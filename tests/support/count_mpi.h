@@ -160,6 +160,9 @@ COUNTED(COLLECTIVES, Alltoallv,
         (in, n, at, type, out, m, to_at, to, comm))
 COUNTED(COLLECTIVES, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *made),
         (comm, color, key, made))
+COUNTED(COLLECTIVES, Comm_split_type,
+        (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made),
+        (comm, type, key, info, made))
 COUNTED(DUPLICATES, Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
 
 /* Below MPI: the two calls by which MPICH over UCX sends messages to ranks. */
