@@ -15,16 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). Its low bits alone would
- * do badly for names that differ in few places. */
-static unsigned hash(const char *name)
-{
-    uint32_t h = 2166136261u;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return (h ^ h >> 15) * 0x9e3779b1u >> 8;
-}
-
 /* ---- whose folder ---- */
 
 /* All folders of a name, from the top. */
@@ -41,14 +31,13 @@ static int add_folders(kvtree *folders, const char *name)
 }
 
 /* Moves the names that belong to ranks with another bit than this one to away. */
-static int pick(kvtree *folders, unsigned owners, unsigned bit, unsigned mine,
-                kvtree *away)
+static int pick(kvtree *folders, unsigned bit, unsigned mine, kvtree *away)
 {
     kvtree_elem *e = kvtree_elem_first(folders), *next;
     for (; e; e = next) {
         const char *name = kvtree_elem_key(e);
         next = kvtree_elem_next(e);
-        if (((hash(name) & (owners - 1)) & bit) == (mine & bit)) continue;
+        if ((filo_name_hash(name) & bit) == (mine & bit)) continue;
         if (!kvtree_set(away, name, NULL)) return -ENOMEM;
         kvtree_unset(folders, name);
     }
@@ -85,7 +74,7 @@ static int bring_to_owners(const filo_job *job, kvtree *folders)
     for (unsigned bit = 1; bit < owners; bit *= 2) {
         int partner = (int)(me ^ bit);
         away = kvtree_new();
-        failed = away ? pick(folders, owners, bit, me, away) : -ENOMEM;
+        failed = away ? pick(folders, bit, me, away) : -ENOMEM;
         if (!rc) rc = failed;
         failed = swap(job, folders, &away, partner, partner);
         if (!rc) rc = failed;

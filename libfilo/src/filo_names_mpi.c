@@ -8,13 +8,14 @@
 #include <kvtree/kvtree_mpi.h>
 #include <stdio.h>
 
-/* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). */
-static uint32_t hash(const char *name)
+/* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). Its low bits alone would
+ * do badly for names that differ in few places. */
+unsigned filo_name_hash(const char *name)
 {
     uint32_t h = 2166136261u;
     for (; *name; name++)
         h = (h ^ (unsigned char)*name) * 16777619u;
-    return h;
+    return (h ^ h >> 15) * 0x9e3779b1u >> 8;
 }
 
 static int address_names(filo_job *job, int count, const filo_file files[], kvtree *send)
@@ -22,7 +23,7 @@ static int address_names(filo_job *job, int count, const filo_file files[], kvtr
     for (int i = 0; i < count; i++) {
         char judge[16];
         const char *name = files[i].name;
-        snprintf(judge, sizeof judge, "%u", hash(name) % (unsigned)job->size);
+        snprintf(judge, sizeof judge, "%u", filo_name_hash(name) % (unsigned)job->size);
         kvtree *names = kvtree_get(send, judge);
         if (!names) names = kvtree_set(send, judge, NULL);
         if (kvtree_get(names, name))

@@ -75,6 +75,9 @@ kvtree_gather filo_map_place(const filo_job *job);
 
 /* ---- filo_names_mpi.c ---- */
 
+/* Selects the rank that has to do with a name: 24 bits. */
+unsigned filo_name_hash(const char *name);
+
 /* Collective, agreed. -EEXIST when a name is in the lists of two ranks, or twice in one.
  */
 int filo_names_compare(filo_job *job, int count, const filo_file files[]);
