@@ -207,17 +207,25 @@ static int remove_map(filo_job *job)
     return rc ? lacks_map(job, rc) : 0;
 }
 
-/* Rank 0: containers of an earlier flush that had more of them; no map names them now. */
+static bool is_container(const filo_job *job, uint64_t i, char name[BENEATH_NAME_MAX])
+{
+    struct stat st;
+    return filo_container_name(job->map, i, name) == 0 &&
+           beneath_stat(job->dir, name, &st, NULL) == 0;
+}
+
+/* Rank 0: containers of an earlier flush that had more of them; no map names them now.
+ * The last one goes first: if it ends halfway, the next flush finds all others. */
 static int remove_surplus(filo_job *job, uint64_t containers)
 {
     char name[BENEATH_NAME_MAX];
-    struct stat st;
-    int rc = filo_container_name(job->map, containers, name);
-    for (; !rc && beneath_stat(job->dir, name, &st, NULL) == 0; containers++) {
+    uint64_t end = containers;
+    int rc = 0;
+    while (is_container(job, end, name))
+        end++;
+    while (!rc && end > containers && is_container(job, --end, name))
         rc = beneath_unlink(job->dir, name, job->text);
-        if (!rc) rc = filo_container_name(job->map, containers + 1, name);
-    }
-    return rc == -ENAMETOOLONG ? 0 : rc;
+    return rc;
 }
 
 /* Rank 0: the folder itself; the others belong to somebody, and that of the map is synced

@@ -248,6 +248,28 @@ static void test_first_flush(enum call call, int culprit)
     list_unlink(&l);
 }
 
+/* Containers that a flush could not remove are removed by the next one. */
+static void test_surplus(void)
+{
+    const filo_options many = {.container = 100}, one = {.container = 1000000};
+    list l;
+    flush_old(&many);
+    create(&l, NEW);
+    arm(UNLINK, 3, 0); /* behind the map and one container */
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, &one, err),
+              -EROFS);
+    CHECK(fired(0));
+    list_expect_text(err, " may have no map now: ");
+    flush_old(NULL);
+    for (int i = 0; i < 50; i++) {
+        char name[32];
+        snprintf(name, sizeof name, ".scr/ctr.%d.scr", i);
+        CHECK(!list_exists(prefix, name));
+    }
+    list_unlink(&l);
+    remove_prefix();
+}
+
 /* ---- a fetch that fails ---- */
 
 /* Local files are what they were, or all those of the dataset. */
@@ -356,6 +378,7 @@ int main(int argc, char **argv)
         test_first_flush(RENAME, culprit);
         test_fetch(culprit);
     }
+    test_surplus();
     test_slow_rank();
     if (check_rank == 0)
         printf(
