@@ -47,6 +47,7 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 {
     memset(job, 0, sizeof *job);
     job->comm = comm;
+    job->own = MPI_COMM_NULL;
     job->folder = folder;
     job->map = map ? map : FILO_MAP;
     if (options) job->options = *options;

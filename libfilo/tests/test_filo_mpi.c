@@ -405,6 +405,22 @@ static void test_check_names(void)
     if (check_ranks > 1) list_expect_text(err, "\"a/shared\"");
 }
 
+static void test_intercommunicator(void)
+{
+    MPI_Comm half, both;
+    int upper = check_rank >= check_ranks / 2;
+    filo_file file = {.name = folder};
+    if (check_ranks < 2) return;
+    MPI_Comm_split(MPI_COMM_WORLD, upper, check_rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, upper ? 0 : check_ranks / 2, 1, &both);
+    CHECK_INT(filo_flush(both, folder, NULL, 0, NULL, NULL, err), -EINVAL);
+    CHECK_STR(err, "an intercommunicator");
+    CHECK_INT(filo_fetch(both, folder, 0, NULL, NULL, err), -EINVAL);
+    CHECK_INT(filo_check_names(both, 1, &file, err), -EINVAL);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv);
@@ -425,6 +441,7 @@ int main(int argc, char **argv)
     test_fetch_cannot_store();
     test_fetch_refuses_arguments();
     test_check_names();
+    test_intercommunicator();
     CHECK(filo_files_free(0, NULL) == NULL);
     check_remove(folder);
     return check_end();

@@ -128,6 +128,17 @@ int renameat(int from, const char *old, int to, const char *name)
     return (int)syscall(SYS_renameat2, from, old, to, name, 0);
 }
 
+int mkdirat(int dir, const char *name, mode_t mode)
+{
+    int rc = (int)syscall(SYS_mkdirat, dir, name, mode);
+    if (watching && rc == 0) {
+        lock();
+        add(node_of(dir));
+        unlock();
+    }
+    return rc;
+}
+
 int unlinkat(int dir, const char *name, int flags)
 {
     if (watching && is_root(name)) {
