@@ -92,8 +92,8 @@ static int depth_of(const char *name)
     return depth;
 }
 
-/* What is there already costs no mkdir. Its fsync may be owed by somebody who has just
- * made it, but only a name that is new needs one. */
+/* What is there already costs no mkdir. All folders are synced when files have their
+ * names, before there is a map. */
 static int make_folder(const filo_job *job, const char *name, char *err)
 {
     const char *last;
@@ -101,10 +101,7 @@ static int make_folder(const filo_job *job, const char *name, char *err)
     int parent, rc = beneath_open_parent(job->dir, name, 0, &parent, &last, err);
     if (rc) return rc;
     int there = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!there && mkdirat(parent, last, 0777) == 0)
-        rc = io_fsync(parent);
-    else if (!there && errno != EEXIST)
-        rc = -errno;
+    if (!there && mkdirat(parent, last, 0777) != 0 && errno != EEXIST) rc = -errno;
     if (rc) err_sys(err, rc, "make folder %s/%s", job->folder, name);
     if (there && !S_ISDIR(st.st_mode))
         rc = err_set(err, -ENOTDIR, "%s/%s is no folder", job->folder, name);
