@@ -181,6 +181,7 @@ void filo_move_abort(filo_move *move)
     fail(move, -ECANCELED); /* who waits does not start */
     while (filo_move_go_on(move, true) == FILO_RUNNING) {
     }
+    axl_cancel(move->transfer, NULL); /* nobody goes on with it: its state file goes */
 }
 
 void filo_move_end(filo_move *move)
