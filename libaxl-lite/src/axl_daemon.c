@@ -101,6 +101,22 @@ static int read_file(const axl_transfer *t, kvtree **state, axl_news *news,
     return rc;
 }
 
+/* Two that start at the same time may both find the file idle, and the later one's list
+ * is what stands there. What the file says then is nothing about this transfer. */
+static int read_own(axl_transfer *t, kvtree **state, axl_news *news, axl_command *command,
+                    char *err)
+{
+    char id[20];
+    int rc = read_file(t, state, news, command, err);
+    if (rc) return rc;
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)t->id);
+    const char *written = kvtree_elem_get_first_val(*state, "ID");
+    if (written && strcmp(written, id) == 0) return 0;
+    kvtree_delete(state);
+    t->ours = false;
+    return err_set(err, -EBUSY, "%s was taken by another transfer", t->state_path);
+}
+
 /* A file that somebody attends may be idle. */
 static int check_idle(const axl_transfer *t, char *err)
 {
@@ -178,7 +194,7 @@ static int daemon_test(axl_transfer *transfer)
     axl_command command;
     axl_progress progress;
     bool attended = is_attended(transfer); /* before: it writes, and ends then */
-    int rc = read_file(transfer, &state, &news, &command, err);
+    int rc = read_own(transfer, &state, &news, &command, err);
     if (rc) {
         axl_transfer_finish(transfer, rc, err);
         return 0;
@@ -211,7 +227,12 @@ static void daemon_stop(axl_transfer *transfer, bool for_good)
 {
     char err[AXL_ERROR_SIZE] = "";
     if (!for_good) return;
-    int rc = axl_state_command(transfer->state_path, AXL_COMMAND_STOP, err);
+    kvtree *state;
+    axl_news news;
+    axl_command command;
+    int rc = read_own(transfer, &state, &news, &command, err);
+    if (!rc) kvtree_delete(&state);
+    if (!rc) rc = axl_state_command(transfer->state_path, AXL_COMMAND_STOP, err);
     /* one that is about to begin says so soon, and obeys then */
     for (int quiet = 0; !rc && quiet < QUIET && is_attended(transfer); quiet++) {
         if (axl_state_is_running(transfer->state_path)) quiet = 0;
@@ -230,7 +251,7 @@ static void daemon_look(const axl_transfer *transfer, size_t i, axl_file *file,
     axl_news news;
     axl_command command;
     axl_progress now = {0};
-    if (read_file(transfer, &state, &news, &command, NULL) == 0) {
+    if (read_own((axl_transfer *)transfer, &state, &news, &command, NULL) == 0) {
         take_over((axl_transfer *)transfer, state, &now);
         kvtree_delete(&state);
     }

@@ -236,6 +236,53 @@ static void what_goes_wrong_is_told(void **state)
     assert_non_null(strstr(err, "state file"));
 }
 
+/* Before the process of the first one attends the file, which never happens here, another
+ * transfer writes its list there: what becomes of that is no news of the first. */
+static void a_state_file_is_of_one(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "", mine[160], other[160];
+    const axl_options idle = {.state = state_of(s), .daemon = "true"};
+    axl_transfer *first = NULL, *t = create(s, 0);
+    names(s, 0, mine, other);
+    snprintf(other, sizeof other, "%s/first", s->folder);
+    assert_int_equal(axl_create("daemon", &idle, &first, NULL), 0);
+    assert_int_equal(axl_add(first, mine, other, NULL), 0);
+    assert_int_equal(axl_dispatch(first, NULL), 0);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    assert_int_equal(axl_wait(first, err), -EBUSY);
+    assert_non_null(strstr(err, "was taken by another transfer"));
+    assert_int_equal(axl_cancel(first, NULL), 0);
+    axl_free(first);
+    assert_int_equal(access(state_of(s), F_OK), 0);
+    axl_free(t);
+    expect_all(s);
+    expect_no_state(s);
+}
+
+/* Nor does it stop the other one. */
+static void nobody_else_is_cancelled(void **state)
+{
+    scratch *s = *state;
+    char source[160], destination[160];
+    const axl_options idle = {.state = state_of(s), .daemon = "true"};
+    axl_transfer *first = NULL, *t = create(s, 0);
+    names(s, 0, source, destination);
+    snprintf(destination, sizeof destination, "%s/first", s->folder);
+    assert_int_equal(axl_create("daemon", &idle, &first, NULL), 0);
+    assert_int_equal(axl_add(first, source, destination, NULL), 0);
+    assert_int_equal(axl_dispatch(first, NULL), 0);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_cancel(first, NULL), 0);
+    assert_int_equal(axl_wait(first, NULL), -EBUSY);
+    axl_free(first);
+    assert_int_equal(axl_wait(t, NULL), 0);
+    axl_free(t);
+    expect_all(s);
+    expect_no_state(s);
+}
+
 int main(void)
 {
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
@@ -250,6 +297,8 @@ int main(void)
         WITH_FOLDER(it_outlives_the_program),
         WITH_FOLDER(one_that_is_killed_is_followed),
         WITH_FOLDER(cancelled),
+        WITH_FOLDER(a_state_file_is_of_one),
+        WITH_FOLDER(nobody_else_is_cancelled),
         WITH_FOLDER(what_goes_wrong_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,8 +50,8 @@ typedef struct axl_options {
     double percent;     /* most time of one processor that the transfer takes, in percent,
                          * all workers together; 0: no limit */
     const char *state;  /* state file: what was done, so that axl_resume can go on after
-                         * the program ended, or died; NULL: none, but for "daemon", which
-                         * needs one */
+                         * the program ended, or died; one for each transfer that runs
+                         * (-EBUSY); NULL: none, but for "daemon", which needs one */
     const char *daemon; /* path of the program scr_transfer; NULL: found in $PATH */
 } axl_options;
 
