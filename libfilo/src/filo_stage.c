@@ -170,7 +170,8 @@ void filo_stage_drop(filo_stage *stage, bool all)
         int parent;
         if (!file->made || (file->named && !all)) continue;
         if (enter(stage, file, false, &parent, &last, NULL) != 0) continue;
-        unlinkat(parent, file->named ? last : file->temporary, 0);
+        if (!file->named) unlinkat(parent, file->temporary, 0);
+        if (all) unlinkat(parent, last, 0);
         io_close(&parent);
     }
 }

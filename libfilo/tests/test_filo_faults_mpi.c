@@ -272,10 +272,11 @@ static void test_surplus(void)
 
 /* ---- a fetch that fails ---- */
 
-/* Local files are what they were, or all those of the dataset. */
+/* Local files are those of the dataset; after a failure all of all ranks are what they
+ * were, or there is none. */
 static int fail_fetch(enum call call, int n, int culprit)
 {
-    int ranks, count, good = 0;
+    int ranks, count, found[2] = {0}, all[2]; /* of the dataset; older ones */
     filo_file *files;
     list l;
     const filo_options options = {.checksum = 1};
@@ -285,15 +286,21 @@ static int fail_fetch(enum call call, int n, int culprit)
         0);
     for (int f = 0; f < count; f++)
         files[f].local = strdup(l.local[f]);
+    for (int f = 0; f < count; f++)
+        list_write(l.local[f], "old", 3);
     arm(call, n, culprit);
     int rc = filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err);
     int hit = fired(culprit);
     same_everywhere(rc);
     for (int f = 0; f < count; f++) {
-        struct stat st;
-        good += stat(l.local[f], &st) == 0 && (uint64_t)st.st_size == files[f].size;
+        struct stat st = {0};
+        int there = stat(l.local[f], &st) == 0;
+        found[0] += there && (uint64_t)st.st_size == files[f].size;
+        found[1] += there && st.st_size == 3;
     }
-    CHECK_INT(good, rc ? 0 : count);
+    CHECK_INT(found[0], rc ? 0 : count);
+    MPI_Allreduce(found, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(!rc || all[1] == 0 || all[1] == check_ranks * count);
     filo_files_free(count, files);
     list_unlink(&l);
     uint64_t left = list_folder_sum(folder), expected = list_folder_sum(prefix);
