@@ -71,12 +71,31 @@ static int find_offset(filo_job *job, int64_t mine, uint64_t *offset)
 
 /* ---- containers ---- */
 
-static int64_t sum_of(int count, const filo_file files[])
+static int too_long(filo_job *job)
 {
-    int64_t sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += (int64_t)files[i].size;
-    return sum;
+    return err_set(job->text, -EFBIG, "files of more than %lld bytes together",
+                   (long long)INT64_MAX);
+}
+
+static int add_sizes(filo_job *job, int count, const filo_file files[], int64_t *sum)
+{
+    for (int i = 0; i < count; i++) {
+        if (files[i].size > (uint64_t)(INT64_MAX - *sum)) return too_long(job);
+        *sum += (int64_t)files[i].size;
+    }
+    return 0;
+}
+
+/* Collective, agreed. Two halves, whose sums fit. */
+static int add_ranks(filo_job *job, int rc, int64_t mine, uint64_t *total)
+{
+    int64_t halves[2] = {mine >> 32, mine & UINT32_MAX};
+    rc = agree_sum(job->own, rc, job->text, 2, halves);
+    if (rc) return rc;
+    halves[0] += halves[1] >> 32;
+    if (halves[0] > INT32_MAX) return too_long(job);
+    *total = (uint64_t)halves[0] << 32 | (uint64_t)(halves[1] & UINT32_MAX);
+    return 0;
 }
 
 static int add_containers(const filo_job *job, const filo_layout *layout, uint64_t offset,
@@ -100,16 +119,17 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
                          filo_stage *stage, int64_t *containers)
 {
     filo_layout layout = {.map = job->map, .limit = job->options.container};
-    int64_t mine = sum_of(count, files), total = mine;
+    int64_t mine = 0;
     uint64_t offset = 0;
+    if (!rc) rc = add_sizes(job, count, files, &mine);
     int found = find_offset(job, mine, &offset);
     if (!rc) rc = found;
-    rc = agree_sum(job->own, rc, job->text, 1, &total);
+    rc = add_ranks(job, rc, mine, &layout.total);
     if (rc) return rc;
-    layout.total = (uint64_t)total;
     if (filo_layout_containers(&layout) > INT_MAX)
-        return err_set(job->text, -EFBIG, "%lld bytes in containers of %llu: too many",
-                       (long long)total, (unsigned long long)layout.limit);
+        return err_set(job->text, -EFBIG, "%llu bytes in containers of %llu: too many",
+                       (unsigned long long)layout.total,
+                       (unsigned long long)layout.limit);
     rc = add_containers(job, &layout, offset, (uint64_t)mine, stage);
     for (int i = 0; i < count && !rc; i++) {
         rc = filo_layout_pack(&layout, offset, &files[i]);

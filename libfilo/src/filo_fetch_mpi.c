@@ -98,6 +98,23 @@ static int add_part(fetch *f, int i, const filo_segment *from, uint64_t at)
         from->length);
 }
 
+/* Of two files with one path only the second would stay. */
+static int refuse_doubles(fetch *f)
+{
+    kvtree *paths = kvtree_new();
+    int rc = paths ? 0 : -ENOMEM;
+    for (int i = 0; i < f->count && !rc; i++) {
+        const char *path = f->files[i].local;
+        if (kvtree_get(paths, path))
+            rc = err_set(f->job.text, -EEXIST, "local path %s is listed twice", path);
+        else if (!kvtree_set(paths, path, NULL))
+            rc = -ENOMEM;
+    }
+    if (rc == -ENOMEM) err_sys(f->job.text, rc, "fetch %d files", f->count);
+    kvtree_delete(&paths);
+    return rc;
+}
+
 static int add_file(fetch *f, int i)
 {
     const filo_file *file = &f->files[i];
@@ -110,7 +127,7 @@ static int add_file(fetch *f, int i)
     if (!file->packed) return add_part(f, i, &whole, 0);
     int rc = 0;
     for (int s = 0; s < file->segments && !rc; s++) {
-        rc = add_part(f, i, &file->segment[s], at);
+        if (file->segment[s].length > 0) rc = add_part(f, i, &file->segment[s], at);
         at += file->segment[s].length;
     }
     return rc;
@@ -155,6 +172,7 @@ int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
     if (!rc) rc = filo_job_open(&f.job);
     if (!rc) rc = take_list(&f, count, files);
     if (!rc) rc = filo_list_check(&f.job, count, f.files, check_file);
+    if (!rc) rc = refuse_doubles(&f);
     if (!rc)
         rc = filo_move_begin(&f.move, &f.job, count, f.files, f.job.options.checksum);
     rc = filo_job_agree_id(&f.job, rc);

@@ -10,6 +10,7 @@
 #include "src/filo_layout.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +33,25 @@ struct filo_transfer {
 
 /* ---- before anything is written ---- */
 
+/* Whether a file of the map, or a container, has this name, or would lie where a folder
+ * of this name must be. */
+static bool is_of_map(const char *map, const char *name)
+{
+    char part[BENEATH_NAME_MAX];
+    for (size_t n = strcspn(name, "/");; n += 1 + strcspn(name + n + 1, "/")) {
+        memcpy(part, name, n);
+        part[n] = 0;
+        if (kvtree_gather_owns(map, part) || filo_container_owns(map, part)) return true;
+        if (!name[n]) return false;
+    }
+}
+
 static int check_file(filo_job *job, filo_file *file)
 {
     struct stat st;
     int rc = beneath_check_name(file->name, job->text);
     if (rc) return rc;
-    if (kvtree_gather_owns(job->map, file->name) ||
-        filo_container_owns(job->map, file->name))
+    if (is_of_map(job->map, file->name))
         return err_set(job->text, -EINVAL, "file name \"%s\" belongs to the map %s",
                        file->name, job->map);
     if (!file->local)
@@ -52,6 +65,17 @@ static int check_file(filo_job *job, filo_file *file)
                        (long long)st.st_size, file->size);
     file->mode = st.st_mode & 0777;
     return 0;
+}
+
+/* The names of its lower files, X.<level>.<rank>.scr, are longer than that of the root.
+ */
+static int check_map_name(filo_job *job)
+{
+    const size_t more = strlen(".32.2147483647.scr"), all = strlen(job->map);
+    if (all + more < BENEATH_NAME_MAX &&
+        all - (size_t)filo_folder_length(job->map) + more <= NAME_MAX)
+        return 0;
+    return err_sys(job->text, -ENAMETOOLONG, "name of the map \"%.60s...\"", job->map);
 }
 
 /* The caller's list may change while the flush goes on. One that is no list is refused
@@ -211,7 +235,7 @@ static bool is_container(const filo_job *job, uint64_t i, char name[BENEATH_NAME
 {
     struct stat st;
     return filo_container_name(job->map, i, name) == 0 &&
-           beneath_stat(job->dir, name, &st, NULL) == 0;
+           beneath_stat(job->dir, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
 
 /* Rank 0: containers of an earlier flush that had more of them; no map names them now.
@@ -300,6 +324,7 @@ static int start(filo_transfer *t, MPI_Comm comm, const filo_options *options, i
     int begun = filo_job_begin(job, comm, t->folder, t->map, options);
     if (rc) err_sys(job->text, rc, "flush %d files", t->count);
     if (!rc) rc = begun;
+    if (!rc) rc = check_map_name(job);
     if (!rc) rc = filo_list_check(job, t->count, t->files, check_file);
     int checksum = job->options.checksum;
     for (int i = 0; i < t->count && !rc; i++)

@@ -9,6 +9,8 @@
 #include "common/replace.h"
 #include "common/split_mpi.h"
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 _Static_assert(FILO_ERROR_SIZE == ERRTEXT_SIZE && KVTREE_ERROR_SIZE == ERRTEXT_SIZE,
@@ -69,16 +71,38 @@ int filo_job_agree(filo_job *job, int rc)
     return job->own == MPI_COMM_NULL ? rc : agree(job->own, rc, job->text);
 }
 
+/* 20 bits of what must be the same on all ranks. */
+static int64_t fingerprint(const filo_job *job)
+{
+    const filo_options *o = &job->options;
+    char numbers[96];
+    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d", o->width, o->container,
+             o->map_limit, o->node != NULL);
+    unsigned h = filo_name_hash(job->folder);
+    h = 31 * h + filo_name_hash(job->map);
+    h = 31 * h + filo_name_hash(numbers);
+    return h & 0xfffff;
+}
+
+/* n times the sum of the squares of n numbers is the square of their sum only where all
+ * are equal: so every rank knows by sums whether all ranks have the same. */
 int filo_job_agree_id(filo_job *job, int rc)
 {
-    int64_t id = 0;
+    enum { ID, SUM, SQUARES, NUMBERS };
+    int64_t n[NUMBERS] = {0};
     if (job->own == MPI_COMM_NULL) return rc;
     if (!rc && job->rank == 0 && (rc = replace_draw(&job->id)) != 0)
         err_sys(job->text, rc, "random names");
-    if (!rc && job->rank == 0) id = (int64_t)(job->id >> 1);
-    rc = agree_sum(job->own, rc, job->text, 1, &id); /* the others give 0 */
-    job->id = (uint64_t)id;
-    return rc;
+    if (!rc && job->rank == 0) n[ID] = (int64_t)(job->id >> 1);
+    if (!rc) n[SUM] = fingerprint(job);
+    n[SQUARES] = n[SUM] * n[SUM];
+    rc = agree_sum(job->own, rc, job->text, NUMBERS, n); /* the others have no id */
+    job->id = (uint64_t)n[ID];
+    if (rc ||
+        (uint64_t)n[SUM] * (uint64_t)n[SUM] == (uint64_t)job->size * (uint64_t)n[SQUARES])
+        return rc;
+    return err_set(job->text, -EINVAL,
+                   "folder, map or options are not the same on all ranks");
 }
 
 kvtree_gather filo_map_place(const filo_job *job)

@@ -52,7 +52,7 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 int filo_job_open(filo_job *job);
 
 /* Collective, agreed. rc is of this rank so far. All ranks know the id that rank 0 drew.
- */
+ * -EINVAL where they were not called with the same folder, map and options. */
 int filo_job_agree_id(filo_job *job, int rc);
 
 /* Collective, agreed. */

@@ -82,13 +82,15 @@ static int enter(const filo_stage *stage, const filo_staged *file, bool make, in
 
 /* ---- made ---- */
 
-/* A rename would find this out as well, but only after all the data was copied. */
-static int refuse_folder(int parent, const char *last, const char *name, char *err)
+/* A rename would find this out as well, but only after all the data was copied, and files
+ * before this one have their names. */
+static int check_name(int parent, const char *last, const char *name, char *err)
 {
     struct stat st;
-    if (fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
-        return 0;
-    return err_set(err, -EISDIR, "%s is a folder", name);
+    if (!*last) return err_set(err, -EISDIR, "\"%s\" is no file name", name);
+    if (fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0 : err_sys(err, -errno, "stat %s", name);
+    return S_ISDIR(st.st_mode) ? err_set(err, -EISDIR, "%s is a folder", name) : 0;
 }
 
 /* The one who makes it may write it, whatever mode it gets. */
@@ -113,7 +115,7 @@ int filo_stage_make(filo_stage *stage, char *err)
         const char *last;
         int parent, rc = enter(stage, file, true, &parent, &last, err);
         if (rc) return rc;
-        rc = refuse_folder(parent, last, file->name, err);
+        rc = check_name(parent, last, file->name, err);
         if (!rc) rc = make(file, parent, err);
         file->made = rc == 0;
         io_close(&parent);

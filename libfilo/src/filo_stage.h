@@ -41,14 +41,16 @@ char *filo_stage_path(const char *folder, const char *name, const char *temporar
 /* Adds a file; the name is copied, made and named are false. */
 int filo_stage_add(filo_stage *stage, const filo_staged *file);
 
-/* Makes all temporary files; -EISDIR where a folder has a file's name. */
+/* Makes all temporary files; an error where one could not get its name later, such as
+ * -EISDIR where a folder has it. */
 int filo_stage_make(filo_stage *stage, char *err);
 
 /* Gives all of them their names, and replaces what has them. Where names are paths, their
  * folders are synced, too. */
 int filo_stage_commit(filo_stage *stage, char *err);
 
-/* Removes those that are temporary; with all also those that have their names. */
+/* Removes those that are temporary; with all also what has their names, be it new or as
+ * it was before. */
 void filo_stage_drop(filo_stage *stage, bool all);
 
 void filo_stage_free(filo_stage *stage);

@@ -18,9 +18,9 @@
  *
  * Every function is collective over comm and returns the same value on every rank: 0,
  * -errno, or a verdict where one is listed. folder, map and options must be the same on
- * every rank but where told; files are each rank's own. The text in err is the same
- * everywhere, too, and says which rank it comes from. Messages go over a duplicate of
- * comm. */
+ * every rank but where told (-EINVAL where a flush or a fetch would go wrong by it);
+ * files are each rank's own. The text in err is the same everywhere, too, and says which
+ * rank it comes from. Messages go over a duplicate of comm. */
 
 #include <filo/filo.h>
 #include <mpi.h>
@@ -43,7 +43,7 @@ typedef struct filo_options {
     uint64_t container; /* flush: files are packed into containers of at most so many
                            bytes; 0: each file lies under its name */
     const char *node;   /* each rank's own. Files of ranks with the same text are packed
-                           side by side; NULL: ranks that share memory */
+                           side by side; NULL on all ranks: those that share memory */
     int workers;        /* these are for each rank's transfer, as in axl_options, */
     size_t buffer;      /* and may differ */
     double bandwidth;
@@ -54,11 +54,11 @@ typedef struct filo_options {
 
 /* Copies count files from local to folder/name; missing folders are made, each by one
  * rank. No two files may have the same name, on whatever ranks (-EEXIST), and none that
- * of a map file or of a container beside the map. size must be that of the local file,
- * and has_crc on entry demands that the bytes read have that crc: a local file that was
- * altered is -EIO. On success size, crc and has_crc of each file are what was found (crc
- * only with checksum or where it was demanded). Then the map is written to folder/map
- * (NULL: FILO_MAP).
+ * of a map file or of a container beside the map, or one below these. size must be that
+ * of the local file, and has_crc on entry demands that the bytes read have that crc: a
+ * local file that was altered is -EIO. On success size, crc and has_crc of each file are
+ * what was found (crc only with checksum or where it was demanded). Then the map is
+ * written to folder/map (NULL: FILO_MAP).
  *
  * On failure the folder is what it was before, but for folders that were made; only where
  * the very last step fails, names and map (err says "may have no map now"), files may be
@@ -113,8 +113,9 @@ int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks
 /* Copies count files from folder/name, or from their segments, to local and verifies size
  * and, with checksum, crc where has_crc is set. FILO_DAMAGED when a file is missing, has
  * another size or other bytes. Missing files and wrong sizes are found before anything is
- * copied. On failure no local file was touched; only where the last step fails, their
- * names, every rank removes all of them. */
+ * copied. -EEXIST when a rank gives a local path twice; that two ranks give the same one
+ * is not noticed. On failure no local file was touched; only where the last step fails,
+ * their names, every rank removes all of them, also those that were there before. */
 int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
                const filo_options *options, char *err);
 
