@@ -9,10 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-enum { ATTENDED = 3 }; /* exit code */
 
 #define ARGUMENTS "[OPTION]... FILE"
 
@@ -52,26 +48,14 @@ static int serve(const request *r)
     axl_service service = {.path = r->file,
                            .interval = r->interval,
                            .leave = r->leave != 0,
+                           .background = r->background != 0,
                            .stop = &stop,
                            .owner = -1};
     handle_signals();
     int rc = axl_serve(&service, err);
     if (rc) fprintf(stderr, "%s: %s\n", command_self(), err);
-    if (rc == -EBUSY) return ATTENDED;
+    if (rc == -EBUSY) return AXL_ATTENDED;
     return rc ? COMMAND_BAD : COMMAND_GOOD;
-}
-
-static int work(const request *r)
-{
-    if (r->background) {
-        pid_t child = fork();
-        if (child < 0) {
-            fprintf(stderr, "%s: fork: %s\n", command_self(), strerror(errno));
-            return COMMAND_BAD;
-        }
-        if (child > 0) return COMMAND_GOOD;
-    }
-    return serve(r);
 }
 
 /* ---- arguments ---- */
@@ -134,5 +118,5 @@ int main(int argc, char **argv)
     }
     if (argc - optind != 1) return command_wrong_usage(ARGUMENTS);
     r.file = argv[optind];
-    return work(&r);
+    return serve(&r);
 }

@@ -76,17 +76,10 @@ static int start_process(const axl_transfer *t, char *err)
     if (rc) return err_sys(err, -rc, "start %s", path);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+    if (WIFEXITED(status) &&
+        (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == AXL_ATTENDED))
+        return 0;
     return err_set(err, -ECHILD, "%s could not be started", path);
-}
-
-/* Whether some process attends the file. */
-static bool is_attended(const axl_transfer *t)
-{
-    int owner = -1;
-    if (axl_owner_take(t->state_path, &owner, NULL) != 0) return true;
-    axl_owner_drop(t->state_path, &owner);
-    return false;
 }
 
 /* ---- the file ---- */
@@ -123,7 +116,7 @@ static int check_idle(const axl_transfer *t, char *err)
     kvtree *state;
     axl_news news;
     axl_command command;
-    if (!is_attended(t)) return 0;
+    if (!axl_owner_is_there(t->state_path)) return 0;
     int rc = read_file(t, &state, &news, &command, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     bool busy = kvtree_get(state, "FILES") && command == AXL_COMMAND_RUN && !news.done &&
@@ -152,7 +145,8 @@ static int daemon_start(axl_transfer *transfer, char *err)
     int rc = check_idle(transfer, err);
     transfer->ours = rc == 0;
     if (!rc) rc = write_list(transfer, err);
-    if (!rc && !is_attended(transfer)) rc = start_process(transfer, err);
+    if (!rc && !axl_owner_is_there(transfer->state_path))
+        rc = start_process(transfer, err);
     transfer->starts = 1;
     return rc;
 }
@@ -193,7 +187,8 @@ static int daemon_test(axl_transfer *transfer)
     axl_news news;
     axl_command command;
     axl_progress progress;
-    bool attended = is_attended(transfer); /* before: it writes, and ends then */
+    bool attended =
+        axl_owner_is_there(transfer->state_path); /* before: it writes, and ends then */
     int rc = read_own(transfer, &state, &news, &command, err);
     if (rc) {
         axl_transfer_finish(transfer, rc, err);
@@ -234,7 +229,8 @@ static void daemon_stop(axl_transfer *transfer, bool for_good)
     if (!rc) kvtree_delete(&state);
     if (!rc) rc = axl_state_command(transfer->state_path, AXL_COMMAND_STOP, err);
     /* one that is about to begin says so soon, and obeys then */
-    for (int quiet = 0; !rc && quiet < QUIET && is_attended(transfer); quiet++) {
+    for (int quiet = 0; !rc && quiet < QUIET && axl_owner_is_there(transfer->state_path);
+         quiet++) {
         if (axl_state_is_running(transfer->state_path)) quiet = 0;
         usleep((useconds_t)(1e6 * FIRST_PAUSE));
     }

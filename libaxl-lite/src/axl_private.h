@@ -233,13 +233,20 @@ bool axl_state_is_running(const char *path);
 int axl_owner_take(const char *path, int *owner, char *err);
 void axl_owner_drop(const char *path, int *owner);
 
+/* Whether some process does. */
+bool axl_owner_is_there(const char *path);
+
 /* ---- axl_serve.c ---- */
+
+/* Exit code of scr_transfer: another process attends the file. */
+enum { AXL_ATTENDED = 3 };
 
 /* How a state file is attended. */
 typedef struct axl_service {
     const char *path;
     double interval;          /* seconds between two looks at the file */
     bool leave;               /* end when there is nothing to do */
+    bool background;          /* a child does it; 0 when it has the file */
     const volatile int *stop; /* not 0: end now, so that it can be resumed */
     int owner;
 } axl_service;

@@ -3,8 +3,10 @@
  * listed there when it is told to run, and writes down how far it came. */
 #include "src/axl_private.h"
 
+#include "common/io.h"
 #include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Seconds between two looks at a transfer that runs. */
 #define GLANCE 0.05
@@ -81,10 +83,23 @@ static int attend(const axl_service *s, bool *idle, bool *leave, char *err)
     return 0;
 }
 
+/* The lock is that of the child, too: whoever waits for the parent finds the file
+ * attended. */
+static int go_into_background(axl_service *s, bool *parent, char *err)
+{
+    if (!s->background) return 0;
+    pid_t child = fork();
+    if (child < 0) return err_sys(err, -errno, "fork");
+    *parent = child > 0;
+    return 0;
+}
+
 int axl_serve(axl_service *service, char *err)
 {
-    bool idle, leave = false;
+    bool idle, leave = false, parent = false;
     int rc = axl_owner_take(service->path, &service->owner, err);
+    if (!rc) rc = go_into_background(service, &parent, err);
+    if (parent) return io_close(&service->owner);
     while (!rc && !leave && !*service->stop) {
         rc = attend(service, &idle, &leave, err);
         if (!rc && !leave && idle) pause_for(service->interval);

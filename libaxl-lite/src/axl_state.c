@@ -448,6 +448,19 @@ int axl_owner_take(const char *path, int *owner, char *err)
     return rc;
 }
 
+/* It only looks: who took the lock for a moment might turn an owner away. */
+bool axl_owner_is_there(const char *path)
+{
+    char name[PATH_MAX];
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (lock_name(path, name, NULL) != 0) return false;
+    int fd = io_open(AT_FDCWD, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0) return false;
+    bool locked = fcntl(fd, F_OFD_GETLK, &all) == 0 && all.l_type != F_UNLCK;
+    io_close(&fd);
+    return locked;
+}
+
 void axl_owner_drop(const char *path, int *owner)
 {
     char name[PATH_MAX];

@@ -2,6 +2,7 @@
 /* Transfers by the process scr_transfer: it outlives the program that dispatched them,
  * and when it dies itself, another one goes on. */
 #include "scratch.h"
+#include "src/axl_private.h"
 
 #include <axl/axl.h>
 #include <errno.h>
@@ -236,6 +237,22 @@ static void what_goes_wrong_is_told(void **state)
     assert_non_null(strstr(err, "state file"));
 }
 
+/* It does not come to that later: who looks finds it, and starts no other one. */
+static void it_attends_the_file_at_once(void **state)
+{
+    scratch *s = *state;
+    for (int i = 0; i < 10; i++) {
+        axl_transfer *t = create(s, 100000);
+        assert_int_equal(axl_dispatch(t, NULL), 0);
+        assert_true(axl_owner_is_there(state_of(s)));
+        for (int k = 0; k < 20; k++)
+            assert_int_equal(axl_test(t, NULL), AXL_RUNNING);
+        assert_int_equal(axl_cancel(t, NULL), 0);
+        axl_free(t);
+        expect_no_state(s);
+    }
+}
+
 /* Before the process of the first one attends the file, which never happens here, another
  * transfer writes its list there: what becomes of that is no news of the first. */
 static void a_state_file_is_of_one(void **state)
@@ -297,6 +314,7 @@ int main(void)
         WITH_FOLDER(it_outlives_the_program),
         WITH_FOLDER(one_that_is_killed_is_followed),
         WITH_FOLDER(cancelled),
+        WITH_FOLDER(it_attends_the_file_at_once),
         WITH_FOLDER(a_state_file_is_of_one),
         WITH_FOLDER(nobody_else_is_cancelled),
         WITH_FOLDER(what_goes_wrong_is_told),
