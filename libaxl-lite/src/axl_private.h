@@ -308,7 +308,7 @@ int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, c
 
 /* Files that are complete, but still have temporary names. They are synced together: the
  * journals of file systems make that one wait instead of many. */
-enum { AXL_BATCH = 16 };
+enum { AXL_BATCH = 64 };
 
 typedef struct axl_batch {
     int count;

@@ -16,6 +16,10 @@
 /* Bytes of complete files that wait for their names. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
 
+/* Each of them is open; of all workers there are no more. Programs have 1024 descriptors,
+ * mostly. */
+enum { BATCHED = 256 };
+
 /* Most bytes that the kernel copies at a time, when nothing limits them: between two
  * calls the transfer may be stopped. */
 #define KERNEL_STEP ((size_t)8 << 20)
@@ -186,7 +190,7 @@ static void add_to_batch(axl_worker *worker, size_t i, int fd)
     batch->items[batch->count] = i;
     batch->fds[batch->count++] = fd;
     worker->batch_bytes += worker->work->transfer->items[i].size;
-    if (batch->count == AXL_BATCH || worker->batch_bytes >= BATCH_BYTES)
+    if (batch->count == worker->work->batch || worker->batch_bytes >= BATCH_BYTES)
         place_batch(worker);
 }
 
@@ -268,12 +272,19 @@ static int prepare_item(axl_work *w, axl_item *item)
     return item->crcs && item->moved ? 0 : -ENOMEM;
 }
 
-static axl_work *work_new(axl_transfer *t)
+static int batch_size(int threads)
+{
+    int size = threads > 0 ? BATCHED / threads : AXL_BATCH;
+    return size < 1 ? 1 : size > AXL_BATCH ? AXL_BATCH : size;
+}
+
+static axl_work *work_new(axl_transfer *t, int threads)
 {
     pthread_condattr_t attributes;
     axl_work *w = calloc(1, sizeof *w);
     if (!w) return NULL;
     w->transfer = t;
+    w->batch = batch_size(threads);
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -362,7 +373,7 @@ static int start_threads(axl_work *w, int threads)
 
 int axl_work_start(axl_transfer *transfer, int threads, char *err)
 {
-    int rc = (transfer->work = work_new(transfer)) ? 0 : -ENOMEM;
+    int rc = (transfer->work = work_new(transfer, threads)) ? 0 : -ENOMEM;
     for (size_t i = 0; i < transfer->count && !rc; i++)
         rc = prepare_item(transfer->work, &transfer->items[i]);
     if (!rc && transfer->state_path)

@@ -12,6 +12,7 @@ struct axl_work {
     pthread_cond_t changed;
     pthread_t *threads;
     int started, running; /* workers; running ones */
+    int batch;            /* most files that one of them has in a batch */
     size_t item, piece;   /* that are taken next */
     bool stop, cancelled; /* ... for good: nothing is kept */
     int rc;               /* the first error ... */

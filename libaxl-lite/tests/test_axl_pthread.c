@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <zlib.h>
 
 enum { WORKERS = 4 };
@@ -75,6 +76,32 @@ static void many_files(void **state)
         assert_int_equal(file.done, 1);
         assert_int_equal(file.size, (uint64_t)i * 1000);
     }
+    axl_free(t);
+}
+
+/* Files that wait to be synced together are open: not so many that none are left. */
+static void many_workers_few_descriptors(void **state)
+{
+    enum { COUNT = 1500 };
+    scratch *s = *state;
+    struct rlimit before, limit;
+    char source[160], destination[160], err[AXL_ERROR_SIZE] = "";
+    axl_transfer *t = NULL;
+    const axl_options options = {.workers = 200};
+    assert_int_equal(axl_create("pthread", &options, &t, NULL), 0);
+    scratch_write(s->source, "abc", 3);
+    for (int i = 0; i < COUNT; i++) {
+        numbered(s, i, source, destination);
+        assert_int_equal(axl_add(t, s->source, destination, NULL), 0);
+    }
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 1000;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    int rc = axl_dispatch(t, err);
+    if (!rc) rc = axl_wait(t, err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (rc) fail_msg("%s", err);
     axl_free(t);
 }
 
@@ -286,6 +313,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(many_files),
+        WITH_FOLDER(many_workers_few_descriptors),
         WITH_FOLDER(large_file_with_holes),
         WITH_FOLDER(first_error_ends_all),
         WITH_FOLDER(source_that_shrinks),
