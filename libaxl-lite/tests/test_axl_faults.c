@@ -6,7 +6,10 @@
 
 #include <axl/axl.h>
 #include <errno.h>
+#include <linux/magic.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #define BUFFER ((size_t)256 * 1024)
 
@@ -97,6 +100,17 @@ ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset
     }
     if (fault.armed && size > BUFFER) size = BUFFER; /* so that there are several */
     return syscall(SYS_copy_file_range, in, in_offset, out, out_offset, size, flags);
+}
+
+/* Files in memory, as those of the tests are, are not copied by the kernel: here they are
+ * taken for others, unless a test wants to know. */
+static bool is_memory;
+
+int fstatfs(int fd, struct statfs *fs)
+{
+    int rc = (int)syscall(SYS_fstatfs, fd, fs);
+    if (rc == 0) fs->f_type = is_memory ? TMPFS_MAGIC : EXT4_SUPER_MAGIC;
+    return rc;
 }
 
 static int copy_with_fault(const scratch *s, unsigned flags, call which, int at,
@@ -256,6 +270,20 @@ static void test_kernel_declines(void **state)
     }
 }
 
+/* In memory it is not asked. */
+static void test_memory_is_copied_by_hand(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    write_source(s, 4 * BUFFER + 5);
+    is_memory = true;
+    assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, err), 0);
+    is_memory = false;
+    assert_int_equal(fault.used[RANGE], 0);
+    assert_true(fault.used[WRITE] > 4);
+    expect_copy(s, 4 * BUFFER + 5);
+}
+
 static void test_interrupted(void **state)
 {
     scratch *s = *state;
@@ -369,6 +397,7 @@ int main(void)
 #define WITH_FOLDER(test)                                                                \
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
+        WITH_FOLDER(test_memory_is_copied_by_hand),
         WITH_FOLDER(test_each_failure),
         WITH_FOLDER(test_close_error_is_told),
         WITH_FOLDER(test_folders_are_synced),
