@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #define SCR_ERR_TEXT 512
+#define SCR_OWNER_SIZE 320
 
 /* Values of parameters, the same on every rank but for the bases. */
 struct scr_settings {
@@ -56,9 +57,10 @@ struct scr {
     char *prefix_real; /* the same folder without links */
     int prefix_fd;
     char user[128], job_id[128], job_name[128], cluster[128];
-    char owner[300];       /* "<user>/scr.<job id>" */
-    char *control, *cache; /* <base>/<owner> */
+    char owner[SCR_OWNER_SIZE]; /* "<user>/scr.<job id>", or beside it (scr_claim.c) */
+    char *control, *cache;      /* <base>/<owner> */
     int control_fd, cache_fd;
+    int lock_fd; /* at the leader of a node: of this run; else -1 */
 
     kvtree *aside; /* cached datasets that this run cannot use, the same on every rank:
                       ID/<id> could not be rebuilt here, but may be in another run;
@@ -105,6 +107,21 @@ int scr_settings_load(struct scr *scr);
 /* ---- scr_folders.c: prefix, control and cache folders ---- */
 int scr_folders_open(struct scr *scr);
 void scr_folders_close(struct scr *scr);
+
+/* The control folder of scr->owner on this node. Local; 0 or -errno with a text. */
+int scr_control_open(struct scr *scr, char *err);
+void scr_control_close(struct scr *scr);
+
+/* 1 when this node has a control folder of that owner. Local. */
+int scr_control_exists(const struct scr *scr, const char *owner);
+
+/* ---- scr_claim.c ---- */
+
+/* Finds out whether control and cache folder of this job are those of this calculation,
+ * takes others if not, opens the control folder, and keeps other runs away. Agreed; 0 or
+ * -errno with a text. */
+int scr_claim(struct scr *scr, char *err);
+void scr_unclaim(struct scr *scr);
 
 /* Name of a cached file below scr->cache_fd: "scr.dataset.<id>/<name>". Cut if name is
  * longer than a file's name may be, and then refused by beneath.h. */

@@ -135,18 +135,44 @@ static int open_private(const char *what, const char *base, const char *name, ch
 
 /* A node that only plays its part (SCR_NODE_NAME) may share the control base with others
  * on the same machine; its own name keeps their records apart. */
-static int open_control(struct scr *scr, char *err)
+static int control_name(const struct scr *scr, const char *owner, char name[700],
+                        char *err)
 {
-    char name[700];
     const char *simulated = scr_config_get(&scr->config, "SCR_NODE_NAME", NULL);
     if (simulated && strlen(simulated) >= sizeof scr->node_name)
         return err_set(err, -EINVAL, "SCR_NODE_NAME=%.60s... is too long", simulated);
     if (simulated && strchr(simulated, '/'))
         return err_set(err, -EINVAL, "SCR_NODE_NAME=%s has a slash", simulated);
-    snprintf(name, sizeof name, "%s%s%s", scr->owner, simulated ? "/" : "",
+    snprintf(name, 700, "%s%s%s", owner, simulated ? "/" : "",
              simulated ? simulated : "");
-    return open_private("SCR_CNTL_BASE", scr->set.cntl_base, name, &scr->control,
-                        &scr->control_fd, err);
+    return 0;
+}
+
+int scr_control_open(struct scr *scr, char *err)
+{
+    char name[700];
+    int rc = control_name(scr, scr->owner, name, err);
+    return rc ? rc
+              : open_private("SCR_CNTL_BASE", scr->set.cntl_base, name, &scr->control,
+                             &scr->control_fd, err);
+}
+
+void scr_control_close(struct scr *scr)
+{
+    io_close(&scr->control_fd);
+    free(scr->control);
+    scr->control = NULL;
+}
+
+int scr_control_exists(const struct scr *scr, const char *owner)
+{
+    char name[700];
+    struct stat st;
+    if (control_name(scr, owner, name, NULL) != 0) return 0;
+    char *path = scr_path_join(scr->set.cntl_base, name);
+    int exists = path && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    free(path);
+    return exists;
 }
 
 int scr_folders_open(struct scr *scr)
@@ -156,10 +182,9 @@ int scr_folders_open(struct scr *scr)
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
     rc = find_owner(scr, err);
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
-    rc = open_control(scr, err);
-    rc = rc ? rc
-            : open_private("SCR_CACHE_BASE", scr->set.cache_base, scr->owner, &scr->cache,
-                           &scr->cache_fd, err);
+    if (scr_claim(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
+    rc = open_private("SCR_CACHE_BASE", scr->set.cache_base, scr->owner, &scr->cache,
+                      &scr->cache_fd, err);
     if (rc) err_wrap(err, rc, "node %s", scr->node_name);
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
     return SCR_SUCCESS;
@@ -168,11 +193,11 @@ int scr_folders_open(struct scr *scr)
 void scr_folders_close(struct scr *scr)
 {
     io_close(&scr->prefix_fd);
-    io_close(&scr->control_fd);
     io_close(&scr->cache_fd);
+    scr_unclaim(scr);
+    scr_control_close(scr);
     free(scr->prefix);
     free(scr->prefix_real);
-    free(scr->control);
     free(scr->cache);
 }
 

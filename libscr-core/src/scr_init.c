@@ -173,7 +173,7 @@ int scr_finish(struct scr *scr)
 
 int scr_start(struct scr *scr, MPI_Comm comm)
 {
-    scr->prefix_fd = scr->control_fd = scr->cache_fd = -1;
+    scr->prefix_fd = scr->control_fd = scr->cache_fd = scr->lock_fd = -1;
     scr->node = MPI_COMM_NULL;
     scr->fetch_below = INT_MAX;
     scr->set = (struct scr_settings){.enable = 1};

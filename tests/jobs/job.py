@@ -225,11 +225,14 @@ class Job:
             command += [os.environ["JOB_PROBE"], *operations]
         return command
 
-    def run(self, *operations, layout=None, dies=False, limit=60, of_node={}, **parameters):
-        """Runs probe and checks what it gave. parameters: SCR_... for all; of_node: per node."""
+    def run(self, *operations, layout=None, dies=False, limit=60, of_node={}, prefix=None, **parameters):
+        """Runs probe and checks what it gave. parameters: SCR_... for all; of_node: per node; prefix:
+        another prefix folder than the job's."""
+        if prefix:
+            parameters["SCR_PREFIX"] = prefix
         pairs = [operation.partition(" => ")[::2] for operation in flat(operations)]
         command = self.command([operation for operation, _ in pairs], layout or self.layout, of_node)
-        process = subprocess.Popen(command, cwd=self.prefix, env=self.environment(parameters),
+        process = subprocess.Popen(command, cwd=prefix or self.prefix, env=self.environment(parameters),
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, errors="replace")
         try:

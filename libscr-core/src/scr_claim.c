@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whose the control and the cache folder of a node are. Both go by user and job id, but
+ * within one job several calculations may run, one after the other or at the same time,
+ * each with a prefix folder of its own. The first one gets the folders, and leaves its
+ * prefix folder on record there; others find that, and take folders beside them. Two runs
+ * of one calculation would remove each other's files: the second one waits for the end of
+ * the first, which may be dying, and then gives up. */
+#include "scr_context.h"
+
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define LOCK_NAME "run.lock"
+#define RECORD_NAME "prefix.scriinfo"
+
+/* How long a run before this one may take to end: a killed one needs a moment. */
+enum { PATIENCE = 10 }; /* seconds */
+
+/* ---- the record ---- */
+
+enum owner { NOBODY, OURS, THEIRS };
+
+/* A damaged record tells nothing. */
+static int read_record(const struct scr *scr, int folder, enum owner *owner, char *err)
+{
+    char *prefix;
+    kvtree *record = kvtree_new();
+    int rc = record ? kvtree_file_read(folder, RECORD_NAME, record, err)
+                    : err_set(err, -ENOMEM, "no memory");
+    *owner = NOBODY;
+    if (rc == -ENOENT || rc == -EBADMSG)
+        rc = 0;
+    else if (!rc && kvtree_util_get_str(record, "PREFIX", &prefix) == 0)
+        *owner = strcmp(prefix, scr->prefix_real) == 0 ? OURS : THEIRS;
+    kvtree_delete(&record);
+    return rc;
+}
+
+static int write_record(const struct scr *scr, char *err)
+{
+    kvtree *record = kvtree_new();
+    int rc = kvtree_util_set_str(record, "PREFIX", scr->prefix_real);
+    rc = rc ? err_set(err, rc, "no memory")
+            : kvtree_file_write(scr->control_fd, RECORD_NAME, record, err);
+    kvtree_delete(&record);
+    return rc;
+}
+
+/* ---- the lock ---- */
+
+/* Locks of processes, not of open files: they end with the run, whatever children it has.
+ * *holder: who has it, where the result is -EAGAIN. */
+static int try_lock(int fd, pid_t *holder)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_SETLK, &lock) == 0) return 0;
+    if (errno != EAGAIN && errno != EACCES) return -errno;
+    *holder = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+    return -EAGAIN;
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Takes the lock of the control folder, unless that is another calculation's. */
+static int lock(struct scr *scr, enum owner *owner, char *err)
+{
+    const struct timespec nap = {0, 50000000};
+    double until = seconds_now() + PATIENCE;
+    pid_t holder = 0;
+    int rc = beneath_open(scr->control_fd, LOCK_NAME, O_RDWR | O_CREAT, 0600,
+                          &scr->lock_fd, err);
+    if (rc) return rc;
+    do {
+        rc = read_record(scr, scr->control_fd, owner, err);
+        if (rc || *owner == THEIRS) return rc;
+        rc = try_lock(scr->lock_fd, &holder);
+        if (rc != -EAGAIN) break;
+        nanosleep(&nap, NULL);
+    } while (seconds_now() < until);
+    if (rc == -EAGAIN)
+        return err_set(
+            err, -EBUSY,
+            "another run, process %ld, uses %s; wait for its end, or give this "
+            "one a job id of its own (SCR_JOB_ID)",
+            (long)holder, scr->control);
+    if (rc) return err_sys(err, rc, "lock %s/" LOCK_NAME, scr->control);
+    return read_record(scr, scr->control_fd, owner, err); /* the one before may be new */
+}
+
+static void unlock(struct scr *scr)
+{
+    io_close(&scr->lock_fd);
+}
+
+/* ---- which folders ---- */
+
+/* Folders beside those of another calculation. */
+static void other_owner(const struct scr *scr, char owner[SCR_OWNER_SIZE])
+{
+    const char *prefix = scr->prefix_real;
+    unsigned long crc = crc32(0, (const unsigned char *)prefix, (unsigned)strlen(prefix));
+    snprintf(owner, SCR_OWNER_SIZE, "%s/scr.%s.prefix-%08lx", scr->user, scr->job_id,
+             crc);
+}
+
+/* Local: opens the control folder of the owner's name and, on the leader of the node,
+ * looks whose it is. */
+static int look(struct scr *scr, enum owner *owner, char *err)
+{
+    *owner = NOBODY;
+    int rc = scr_control_open(scr, err);
+    if (!rc && scr->node_rank == 0) rc = lock(scr, owner, err);
+    return rc ? err_wrap(err, rc, "node %s", scr->node_name) : 0;
+}
+
+/* Collective, agreed. 1: some node has folders of this calculation beside others' */
+static int has_other(struct scr *scr, const char *owner)
+{
+    int has = scr->node_rank == 0 && scr_control_exists(scr, owner);
+    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->world);
+    return has;
+}
+
+/* Collective, agreed. Goes over to the folders beside. */
+static int go_beside(struct scr *scr, const char *beside, enum owner *owner, char *err)
+{
+    unlock(scr);
+    scr_control_close(scr);
+    strcpy(scr->owner, beside);
+    scr_say(
+        scr, 1,
+        "the cache of job %s is that of another prefix folder; this run uses %s in it",
+        scr->job_id, scr->owner);
+    int rc = look(scr, owner, err);
+    if (!rc && *owner == THEIRS)
+        rc = err_set(err, -EBUSY, "%s belongs to another prefix folder", scr->control);
+    return agree(scr->world, rc, err);
+}
+
+int scr_claim(struct scr *scr, char *err)
+{
+    char beside[SCR_OWNER_SIZE];
+    enum owner owner;
+    other_owner(scr, beside);
+    int other = has_other(scr, beside);
+    int rc = other ? 0 : agree(scr->world, look(scr, &owner, err), err);
+    if (rc) return rc;
+    if (!other) {
+        other = owner == THEIRS;
+        MPI_Allreduce(MPI_IN_PLACE, &other, 1, MPI_INT, MPI_MAX, scr->world);
+    }
+    rc = other ? go_beside(scr, beside, &owner, err) : 0;
+    if (rc) return rc;
+    if (scr->node_rank == 0 && owner == NOBODY) rc = write_record(scr, err);
+    return agree(scr->world, rc, err);
+}
+
+void scr_unclaim(struct scr *scr)
+{
+    unlock(scr);
+}

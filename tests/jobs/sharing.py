@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Several calculations in one job, each with a prefix folder of its own: one after the other or at the
+same time, none sees, uses or removes what another one has in the cache; and one calculation is not run
+twice at a time."""
+import concurrent.futures
+import fcntl
+
+from job import Job, checkpoint, main, restart
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0}
+
+
+def prefixes(job, *names):
+    folders = [job.root / name for name in names]
+    for folder in folders:
+        folder.mkdir()
+    return folders
+
+
+def test_one_after_the_other():
+    """The same ids, the same names, the same number of ranks: everyone gets his own."""
+    with Job(**PAIR) as job:
+        a, b, c = prefixes(job, "a", "b", "c")
+        for number, folder in enumerate((a, b, c)):
+            run = job.run("init", "have => 0 =", checkpoint("ckpt", 1000 + 100 * number), "finalize",
+                          prefix=folder)
+            run.said("the cache of job .* is that of another prefix folder", times=int(number > 0))
+        for number, folder in reversed(list(enumerate((a, b, c)))):
+            job.run("init", restart("ckpt", 1000 + 100 * number), "finalize", prefix=folder)
+
+
+def test_nodes_are_lost():
+    """The nodes that knew whose the folders are go; the other calculation finds its own all the same."""
+    with Job(nodes=4, per_node=1, SCR_FLUSH=0) as job:
+        a, b = prefixes(job, "a", "b")
+        job.run("init", checkpoint("c1"), "finalize", prefix=a)
+        job.run("init", checkpoint("c2"), "finalize", prefix=b)
+        job.lose("n1")
+        job.run("init", restart("c2"), "finalize", prefix=b)
+        job.run("init", restart("c1"), "finalize", prefix=a)
+
+
+def test_new_nodes_only():
+    """All nodes of the first one are lost: the second one goes on where it was."""
+    with Job(**PAIR) as job:
+        a, b = prefixes(job, "a", "b")
+        job.run("init", checkpoint("c1"), "finalize", prefix=a)
+        job.run("init", checkpoint("c2"), "finalize", prefix=b)
+        for node in job.nodes():
+            for base in (job.control(node), job.cache(node)):
+                for path in base.glob("*"):
+                    path.unlink() if path.is_file() else [f.unlink() for f in path.rglob("*") if f.is_file()]
+        job.run("init", restart("c2"), "finalize", prefix=b)
+
+
+def test_moved_by_a_link():
+    """The prefix folder is the one without links: another way to it makes no other calculation."""
+    with Job(**PAIR) as job:
+        a, = prefixes(job, "a")
+        (job.root / "link").symlink_to(a)
+        job.run("init", checkpoint("c1"), "finalize", prefix=a)
+        run = job.run("init", restart("c1"), "finalize", prefix=job.root / "link")
+        run.not_said("another prefix folder")
+
+
+def test_at_the_same_time():
+    with Job(**PAIR) as job:
+        folders = prefixes(job, "a", "b", "c")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            runs = [pool.submit(job.run, "init", checkpoint(folder.name), "sleep:300", checkpoint(f"{folder.name}2"),
+                                "sleep:300", restart(f"{folder.name}2"), "finalize", prefix=folder)
+                    for folder in folders]
+            for run in runs:
+                run.result()
+        for folder in folders:
+            job.run("init", restart(f"{folder.name}2"), prefix=folder)
+
+
+def test_the_same_twice():
+    """The second run waits for the end of the first."""
+    with Job(**PAIR) as job:
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            first = pool.submit(job.run, "init", checkpoint("c1"), "sleep:1500", "finalize")
+            while not job.cached():
+                pass
+            second = pool.submit(job.run, "init", restart("c1"), "finalize")
+            first.result()
+            second.result()
+
+
+def test_does_not_end():
+    """Whoever has the lock keeps it: refused, with what to do, and nothing is touched."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        with open(job.control("n2") / "run.lock", "r+") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+            run = job.run("init => CACHE")
+            run.said("node n2: another run, process [0-9]+, uses .*; wait for its end, or .*SCR_JOB_ID", times=1)
+        job.run("init", restart("c1"))
+
+
+def test_damaged_record():
+    """It tells nothing, and is written anew."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        record = job.control("n1") / "prefix.scriinfo"
+        good = record.read_bytes()
+        record.write_bytes(b"nonsense")
+        job.run("init", restart("c1"), "finalize")
+        assert record.read_bytes() == good
+
+
+if __name__ == "__main__":
+    main(globals())
