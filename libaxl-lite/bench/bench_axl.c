@@ -6,8 +6,6 @@
 #include "bench.h"
 
 #include <axl/axl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 typedef struct load {
     const bench *b;
@@ -65,27 +63,11 @@ static double run_axl(const load *l)
     return seconds;
 }
 
-static int sync_folder(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY);
-    int rc = fd < 0 ? -1 : syncfs(fd);
-    if (fd >= 0) close(fd);
-    return rc;
-}
-
 static double run_cp(const load *l)
 {
-    char cp[] = "cp", recursive[] = "-r";
-    char *command[] = {cp, recursive, (char *)l->source, (char *)l->destination, NULL};
-    pid_t child;
-    int status = 0;
     double start = bench_now();
-    int ok = posix_spawnp(&child, cp, NULL, NULL, command, environ) == 0 &&
-             waitpid(child, &status, 0) == child && status == 0;
-    if (ok && l->synced) ok = sync_folder(l->destination) == 0;
-    double seconds = bench_now() - start;
-    bench_require(l->b, ok, "cp failed");
-    return seconds;
+    bench_copy(l->b, l->source, l->destination, l->synced);
+    return bench_now() - start;
 }
 
 static double run(void *arg)

@@ -4,8 +4,6 @@
  * is followed by a sync of its file system, as a flush syncs. */
 #include "bench_mpi.h"
 #include <filo/filo_mpi.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 static int rank, ranks;
 
@@ -58,33 +56,13 @@ static void clear(const load *l, const char *folder)
 
 /* ---- what is measured ---- */
 
-static int sync_folder(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY);
-    int rc = fd < 0 ? -1 : syncfs(fd);
-    if (fd >= 0) close(fd);
-    return rc;
-}
-
-static void copy_folder(const bench *b, const char *from, const char *to, int synced)
-{
-    char cp[] = "cp", recursive[] = "-r";
-    char *command[] = {cp, recursive, (char *)from, (char *)to, NULL};
-    pid_t child;
-    int status = 0;
-    int ok = posix_spawnp(&child, cp, NULL, NULL, command, environ) == 0 &&
-             waitpid(child, &status, 0) == child && status == 0;
-    if (ok && synced) ok = sync_folder(to) == 0;
-    bench_require(b, ok, "cp failed");
-}
-
 static double run_cp(void *arg)
 {
     const load *l = arg;
     double seconds = 0;
     if (rank == 0) {
         double start = bench_now();
-        copy_folder(l->b, l->local, l->prefix, l->disk);
+        bench_copy(l->b, l->local, l->prefix, l->disk);
         seconds = bench_now() - start;
     }
     bench_mpi_rest(MPI_COMM_WORLD);

@@ -21,10 +21,13 @@
 #include <ftw.h>
 #include <getopt.h>
 #include <math.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -126,6 +129,23 @@ static inline void bench_make_file(const bench *b, const char *path, size_t size
         done += n;
     }
     bench_require(b, ok && close(fd) == 0, path);
+}
+
+/* Does what `cp -r from to` does and, with synced, syncs the file system of the copy. */
+static inline void bench_copy(const bench *b, const char *from, const char *to,
+                              int synced)
+{
+    char cp[] = "cp", recursive[] = "-r";
+    char *command[] = {cp, recursive, (char *)(uintptr_t)from, (char *)(uintptr_t)to,
+                       NULL};
+    pid_t child;
+    int status = 0, fd = -1;
+    int ok = posix_spawnp(&child, cp, NULL, NULL, command, environ) == 0 &&
+             waitpid(child, &status, 0) == child && status == 0;
+    if (ok && synced)
+        ok = (fd = open(to, O_RDONLY | O_DIRECTORY)) >= 0 && syncfs(fd) == 0;
+    if (fd >= 0) close(fd);
+    bench_require(b, ok, "cp failed");
 }
 
 /* ---- begin, measure ---- */
