@@ -3,6 +3,8 @@
 #include "common/command.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *command_self(void)
@@ -39,4 +41,18 @@ int command_version(void)
 {
     printf("%s %s\n", command_self(), PROJECT_VERSION);
     return command_flush();
+}
+
+int command_number(const char *option, const char *text, int *number)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno || *end || end == text || value < 0 || value > INT_MAX) {
+        fprintf(stderr, "%s: %s takes a number from 0 on, not '%s'\n", command_self(),
+                option, text);
+        return COMMAND_WRONG_USAGE;
+    }
+    *number = (int)value;
+    return COMMAND_GOOD;
 }

@@ -13,6 +13,7 @@
 #define command_usage COMMON(command_usage)
 #define command_wrong_usage COMMON(command_wrong_usage)
 #define command_version COMMON(command_version)
+#define command_number COMMON(command_number)
 
 /* Exit codes that mean the same everywhere. */
 enum { COMMAND_GOOD = 0, COMMAND_BAD = 1, COMMAND_WRONG_USAGE = 2 };
@@ -31,6 +32,9 @@ void command_usage(FILE *out, const char *arguments);
 
 /* The same on standard error, and where to find more; COMMAND_WRONG_USAGE. */
 int command_wrong_usage(const char *arguments);
+
+/* The argument of an option that takes a number from 0 on; otherwise says so. */
+int command_number(const char *option, const char *text, int *number);
 
 /* Prints name and version; an exit code. */
 int command_version(void);

@@ -4,18 +4,10 @@
  * to be in place is, the bytes around a part are never touched, and axl_resume brings the
  * rest. */
 #include "container.h"
-#include "nth_syscall.h"
-#include "scratch.h"
-#include "src/axl_private.h"
+#include "resumed.h"
 
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <zlib.h>
-
-enum { PIECE = 65536, BUFFER = 32768 };
-
-/* A sanitizer takes too long for every call. */
-enum { STEP = NTH_SANITIZED ? 7 : 1 };
 
 /* ---- what goes wrong meanwhile ---- */
 
@@ -146,12 +138,7 @@ static void no_room(void **state)
 enum { SIZE = 3 * PIECE + 777, HOLE = PIECE + 5000, HOLE_END = 2 * PIECE, PARTS = 3 };
 
 static scratch *own;
-static nth_result result;
-static char state_path[160], small[160], whole[160];
-static struct told {
-    int rc;
-    char err[AXL_ERROR_SIZE];
-} * told;
+static char small[160], whole[160];
 
 static const struct {
     size_t from, to, length;
@@ -192,14 +179,6 @@ static axl_part part_number(int i)
     return part;
 }
 
-/* Small pieces, and the state file after each of them. */
-static void tune(axl_transfer *t)
-{
-    t->piece = PIECE;
-    t->buffer = BUFFER;
-    t->interval = 0;
-}
-
 static int create_all(const axl_options *options, const char *method, axl_transfer **t)
 {
     int rc = axl_create(method, options, t, told->err);
@@ -208,17 +187,6 @@ static int create_all(const axl_options *options, const char *method, axl_transf
         rc = axl_add_part(*t, &part, told->err);
     }
     return rc ? rc : axl_add(*t, small, whole, told->err);
-}
-
-static int end_transfer(axl_transfer *t, int rc)
-{
-    if (!rc) {
-        tune(t);
-        rc = axl_dispatch(t, told->err);
-    }
-    if (!rc) rc = axl_wait(t, told->err);
-    axl_free(t);
-    return told->rc = rc;
 }
 
 static int transfer(void *arg)
@@ -230,31 +198,15 @@ static int transfer(void *arg)
     return 0;
 }
 
-static int resume(void)
-{
-    axl_transfer *t = NULL;
-    told->err[0] = 0;
-    int rc = axl_resume(state_path, "sync", &t, told->err);
-    return end_transfer(t, rc);
-}
-
 static image *try(nth_fault fault, ino_t *inode)
 {
     struct stat st;
     image *shall = prepare(50000);
     assert_int_equal(stat(own->destination, &st), 0);
     *inode = st.st_ino;
-    memset(told, 0, sizeof *told);
-    int rc = nth_run(transfer, NULL, nth_at, &fault, &result);
-    if (rc) {
-        print_message("the kernel refuses seccomp notifications: %s\n", strerror(rc));
-        free(shall);
-        skip();
-    }
+    run_with_fault(transfer, fault);
     return shall;
 }
-
-#define WRONG(...) (print_error(__VA_ARGS__), ++wrong)
 
 /* The container is the file that it was, and between the parts are old bytes; if it is
  * complete, all is right. */

@@ -2,27 +2,15 @@
 /* A transfer with a state file that is killed at any system call, and one in which any
  * system call fails: no destination has ever wrong bytes, and axl_resume brings the rest,
  * without copying again what is in place. */
-#include "nth_syscall.h"
-#include "scratch.h"
-#include "src/axl_private.h"
+#include "resumed.h"
 
-#include <sys/mman.h>
 #include <zlib.h>
 
-enum { FILES = 4, PIECE = 65536, BUFFER = 32768 };
-
-/* A sanitizer takes too long for every call. */
-enum { STEP = NTH_SANITIZED ? 7 : 1 };
+enum { FILES = 4 };
 
 static const size_t sizes[FILES] = {1000, 4 * PIECE + 777, 0, PIECE};
 
 static scratch *s;
-static nth_result result;
-static char state_path[128];
-static struct told {
-    int rc;
-    char err[AXL_ERROR_SIZE];
-} * told;
 
 static void name_files(int i, char source[160], char destination[160])
 {
@@ -52,25 +40,6 @@ static void prepare(void)
     }
 }
 
-/* Small pieces, and the state file after each of them. */
-static void tune(axl_transfer *t)
-{
-    t->piece = PIECE;
-    t->buffer = BUFFER;
-    t->interval = 0;
-}
-
-static int finish(axl_transfer *t, int rc)
-{
-    if (!rc) {
-        tune(t);
-        rc = axl_dispatch(t, told->err);
-    }
-    if (!rc) rc = axl_wait(t, told->err);
-    axl_free(t);
-    return told->rc = rc;
-}
-
 static int transfer(void *arg)
 {
     char source[160], destination[160];
@@ -81,30 +50,15 @@ static int transfer(void *arg)
         name_files(i, source, destination);
         rc = axl_add(t, source, destination, told->err);
     }
-    finish(t, rc);
+    end_transfer(t, rc);
     return 0;
-}
-
-static int resume(void)
-{
-    axl_transfer *t = NULL;
-    told->err[0] = 0;
-    int rc = axl_resume(state_path, "sync", &t, told->err);
-    return finish(t, rc);
 }
 
 static void try(nth_fault fault)
 {
     prepare();
-    memset(told, 0, sizeof *told);
-    int rc = nth_run(transfer, NULL, nth_at, &fault, &result);
-    if (rc) {
-        print_message("the kernel refuses seccomp notifications: %s\n", strerror(rc));
-        skip();
-    }
+    run_with_fault(transfer, fault);
 }
-
-#define WRONG(...) (print_error(__VA_ARGS__), ++wrong)
 
 /* What is in place: inode numbers, 0 where nothing is. Whatever is there has the right
  * bytes. */

@@ -4,10 +4,8 @@
 #include "common/command.h"
 #include "common/folder.h"
 #include "common/io.h"
-#include "common/number.h"
 #include "src/filo_private.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_gather.h>
@@ -309,18 +307,6 @@ static int help(void)
     return command_flush();
 }
 
-static int parse_rank(const char *text, int *rank)
-{
-    int64_t value;
-    if (number_int64(text, &value) != 0 || value < 0 || value > INT32_MAX) {
-        fprintf(stderr, "%s: --rank takes a number from 0 on, not '%s'\n", command_self(),
-                text);
-        return COMMAND_WRONG_USAGE;
-    }
-    *rank = (int)value;
-    return COMMAND_GOOD;
-}
-
 /* Takes one option; -1 to go on, or an exit code. */
 static int take_option(int c, request *r)
 {
@@ -337,7 +323,7 @@ static int take_option(int c, request *r)
         r->task = c == 'l' ? LIST : VERIFY;
         return -1;
     case 'r':
-        return parse_rank(optarg, &r->rank) == COMMAND_GOOD
+        return command_number("--rank", optarg, &r->rank) == COMMAND_GOOD
                    ? -1
                    : command_wrong_usage(ARGUMENTS);
     case 'm':

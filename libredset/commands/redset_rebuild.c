@@ -4,7 +4,6 @@
 #include "common/command.h"
 #include <redset/redset.h>
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -112,20 +111,6 @@ static int help(void)
     return command_flush();
 }
 
-static int parse_id(const char *text, int *id)
-{
-    char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    if (errno || *end || end == text || value < 0 || value > INT32_MAX) {
-        fprintf(stderr, "%s: --set takes a number from 0 on, not '%s'\n", command_self(),
-                text);
-        return COMMAND_WRONG_USAGE;
-    }
-    *id = (int)value;
-    return COMMAND_GOOD;
-}
-
 /* Takes one option; -1 to go on, or an exit code. */
 static int take_option(int c, request *r)
 {
@@ -140,8 +125,9 @@ static int take_option(int c, request *r)
         r->redundancy = optarg;
         return -1;
     case 's':
-        return parse_id(optarg, &r->id) == COMMAND_GOOD ? -1
-                                                        : command_wrong_usage(ARGUMENTS);
+        return command_number("--set", optarg, &r->id) == COMMAND_GOOD
+                   ? -1
+                   : command_wrong_usage(ARGUMENTS);
     case 'h':
         return help();
     case 'V':
