@@ -6,6 +6,7 @@
 #include "common/io.h"
 #include "src/filo_private.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_gather.h>
