@@ -1,25 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* docs/configuration.md: its tables are those of the code, and its examples do what it
  * says. With the argument "write" it puts the tables of the code into the document. */
-#include "records.h"
+#include "document.h"
 #include "records/scr_param.h"
-#include <errno.h>
-
-#define DOCUMENT SCR_DOCS "/configuration.md"
-#define BEGIN "<!-- begin parameters -->\n"
-#define END "<!-- end parameters -->\n"
-
-/* The whole document, to be freed. */
-static char *read_document(void)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *file = fopen(DOCUMENT, "r");
-    if (file && getdelim(&text, &size, 0, file) < 0) text = NULL;
-    if (file) fclose(file);
-    if (!text) fprintf(stderr, "%s: %s\n", DOCUMENT, strerror(errno));
-    return text;
-}
 
 /* ---- the tables ---- */
 
@@ -45,51 +28,23 @@ static void write_table(FILE *out, unsigned later)
     }
 }
 
-/* What belongs between the two marks; to be freed. */
-static char *tables(void)
+static void write_tables(FILE *out)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
     write_table(out, 0);
     fputs("\nThese are known, but have no effect in this version. Setting one to another "
           "value than its default\ngives a warning.\n",
           out);
     write_table(out, SCR_PARAM_LATER);
     fputs("\n", out);
-    fclose(out);
-    return text;
 }
+
+static const struct document page = {SCR_DOCS "/configuration.md",
+                                     "<!-- begin parameters -->\n",
+                                     "<!-- end parameters -->\n", write_tables};
 
 static void tables_are_those_of_the_code(void **state)
 {
-    char *text = read_document(), *wanted = tables();
-    assert_non_null(text);
-    char *begin = strstr(text, BEGIN), *end = strstr(text, END);
-    assert_true(begin && end && begin < end);
-    *end = 0;
-    if (strcmp(begin + strlen(BEGIN), wanted) != 0)
-        fail_msg("%s is out of date; its last section tells what to do", DOCUMENT);
-    free(text);
-    free(wanted);
-}
-
-static int write_document(void)
-{
-    char *text = read_document(), *made = tables();
-    char *begin = text ? strstr(text, BEGIN) : NULL,
-         *end = text ? strstr(text, END) : NULL;
-    FILE *out = begin && end ? fopen(DOCUMENT, "w") : NULL;
-    int bad = !out;
-    if (out) {
-        begin += strlen(BEGIN);
-        bad = fprintf(out, "%.*s%s%s", (int)(begin - text), text, made, end) < 0;
-        bad = fclose(out) != 0 || bad;
-    }
-    if (bad) fprintf(stderr, "%s could not be written\n", DOCUMENT);
-    free(text);
-    free(made);
-    return bad;
+    document_check(&page);
 }
 
 /* ---- the examples ---- */
@@ -115,7 +70,7 @@ static const char *read_example(const struct scratch *s, const char *document,
 static void example_file_is_good(void **state)
 {
     scr_problems problems = {0, NULL};
-    char *text = read_document();
+    char *text = document_read(page.path);
     kvtree *layer = kvtree_new();
     setenv("USER", "me", 1);
     read_example(*state, text, "file", layer, &problems);
@@ -133,7 +88,7 @@ static void example_mistakes_are_told_so(void **state)
 {
     struct scratch *s = *state;
     scr_problems problems = {0, NULL};
-    char *text = read_document(), *line, *rest;
+    char *text = document_read(page.path), *line, *rest;
     kvtree *layer = kvtree_new();
     const char *told = read_example(s, text, "mistakes", layer, &problems);
     told = strstr(told, "```\n") + strlen("```\n");
@@ -157,6 +112,6 @@ int main(int argc, char **argv)
         scratch_test(example_file_is_good),
         scratch_test(example_mistakes_are_told_so),
     };
-    if (argc == 2 && strcmp(argv[1], "write") == 0) return write_document();
+    if (argc == 2 && strcmp(argv[1], "write") == 0) return document_write(&page);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
