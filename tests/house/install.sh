@@ -56,7 +56,7 @@ for command in kvtree_print scr_print_hash_file; do
 done
 page=$installed/share/man/man1/kvtree_print.1
 library=$(basename "$(readlink -f "$installed/$libdir/libscr-kvtree.so")")
-for file in "$page" "$installed/share/scr-kvtree/kvtree_totalview.c" \
+for file in "$page" "$installed/share/scr-kvtree/kvtree_totalview.c" "$installed/share/scr/scr.mysql" \
     "$installed/share/gdb/auto-load$prefix/$libdir/$library-gdb.py"; do
     [ -f "$file" ] || { echo "$file is not installed" && exit 1; }
 done

@@ -15,7 +15,7 @@ from house import BELOW, ROOT, exported, finish
 SYSTEM = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "ld-linux", "libz.", "libisal.",
           "libasan.", "libubsan.", "libtsan.", "libclang_rt.")
 MPI_LIBRARY = "libmpich."
-EXTRA = {"scr": ("libyaml-0.",)}
+EXTRA = {"scr": ("libyaml-0.", "libmariadb.")}
 MPI_PARTS = {"kvtree-mpi", "redset-mpi", "filo-mpi", "scr"}
 
 ENDS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "raise", "__assert_fail", "MPI_Abort",
