@@ -164,17 +164,31 @@ void scr_cache_delete(struct scr *scr, int id)
     scr_flush_stop(scr, id);
     scr_filemap_remove_dataset(scr->map, id);
     /* the map first: files that no map knows are swept away at the next start */
-    if (scr_map_write(scr, err) != 0) scr_print_line(err);
+    if (scr_map_write(scr, err) != 0) scr_event_local(scr, 0, err);
     MPI_Barrier(scr->node);
     snprintf(name, sizeof name, "scr.dataset.%d", id);
     if (scr->node_rank == 0 && beneath_remove_tree(scr->cache_fd, name, err) != 0)
-        scr_print_line(err);
+        scr_event_local(scr, 0, err);
     if (scr->rank == 0) {
         scr_flush_file_remove(scr->flush, id);
         if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
-            scr_print_line(err);
+            scr_event_local(scr, 0, err);
     }
     MPI_Barrier(scr->node);
+}
+
+void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2])
+{
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, scr->rank));
+    sums[0] = sums[1] = 0;
+    for (; f; f = kvtree_elem_next(f)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        unsigned long size = 0;
+        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
+        kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size);
+        sums[0]++;
+        sums[1] += size;
+    }
 }
 
 void scr_cache_delete_aside(struct scr *scr, int above)
@@ -273,7 +287,7 @@ void scr_cache_sweep(struct scr *scr)
         scr_say(scr, 1, "removing what a run that was interrupted left of dataset %d",
                 id);
         if (scr->node_rank == 0 && beneath_remove_tree(scr->cache_fd, name, err) != 0)
-            scr_print_line(err);
+            scr_event_local(scr, 0, err);
         MPI_Barrier(scr->world);
     }
     free(mine);

@@ -12,6 +12,7 @@
 #include "records/scr_dataset.h"
 #include "records/scr_decide.h"
 #include "records/scr_filemap.h"
+#include "records/scr_log.h"
 #include "records/scr_param.h"
 #include "records/scr_state.h"
 #include "scr.h"
@@ -34,6 +35,8 @@ struct scr_settings {
     int distribute, fetch, flush, flush_on_restart, crc_on_flush;
     int flush_width, fetch_width, flush_async, containers;
     const char *flush_method;
+    unsigned log_targets; /* of scr_log.h */
+    int log_db_debug;
     uint64_t flush_bandwidth, container_size; /* bytes (per second) */
     double flush_percent;
     int interval;
@@ -84,8 +87,13 @@ struct scr {
     int need_calls;      /* of SCR_Need_checkpoint since the last checkpoint */
     double last_ckpt;    /* MPI_Wtime when the last checkpoint was complete */
     double output_start; /* ... when the open output was started */
+    double idle_since;   /* ... when the application went on by itself */
     double ckpt_cost;    /* mean seconds of a checkpoint so far */
     int ckpt_count;      /* completed in this run */
+
+    double restart_start;
+    int halt_told;             /* the halt condition that holds has been logged */
+    struct scr_events *events; /* NULL: nothing is logged */
 };
 
 /* ---- scr_message.c ---- */
@@ -100,6 +108,32 @@ void scr_print_line(const char *line);
 /* Prints text as an error (on rank 0) and returns code. */
 int scr_fail(const struct scr *scr, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* ---- scr_events.c: what happens, said and logged by one call ---- */
+
+/* Begins the log, where one is wanted. Collective; whatever fails is only said. */
+void scr_events_open(struct scr *scr);
+void scr_events_ready(struct scr *scr);         /* SCR_Init is done */
+void scr_events_end(struct scr *scr, int code); /* SCR_Finalize is */
+void scr_events_close(struct scr *scr);
+
+/* An event of a dataset: kind, id, name and type. */
+scr_log_event scr_event_of(int kind, const scr_dataset *dataset);
+
+/* On rank 0: prints the text as scr_say does, and logs the event; where the event has a
+ * note and gives none, it is the text. */
+void scr_event(const struct scr *scr, int level, const scr_log_event *event,
+               const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The same as an error, which scr_fail would print. Returns code. */
+int scr_event_fail(const struct scr *scr, int code, const scr_log_event *event,
+                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Logs an error that is said elsewhere, on whatever rank it is called. */
+void scr_event_error(const struct scr *scr, int code, const char *text);
+
+/* Prints and logs a failure that only this rank sees; code 0: a warning. */
+void scr_event_local(const struct scr *scr, int code, const char *text);
 
 /* ---- scr_settings.c: parameters to settings ---- */
 int scr_settings_load(struct scr *scr);
@@ -152,6 +186,9 @@ int scr_cached_newest(const struct scr *scr);
 /* The description of a cached dataset. Local; 0 or -ENOENT. */
 int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
 
+/* Adds up this rank's own files of a dataset, without redundancy, and their bytes. */
+void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2]);
+
 /* Removes what could not be rebuilt and has an id above this one. */
 void scr_cache_delete_aside(struct scr *scr, int above);
 
@@ -185,9 +222,10 @@ int scr_location_has(struct scr *scr, int id, const char *location);
  * processes. */
 int scr_scatter_maps(struct scr *scr);
 
-/* Brings the files of a dataset to the ranks that wrote them. Verdict text in err; 0 or
- * -errno. */
-int scr_distribute(struct scr *scr, const scr_dataset *dataset, char *err);
+/* Brings the files of a dataset to the ranks that wrote them; moved gets number and bytes
+ * of files that came to this rank. Verdict text in err; 0 or -errno. */
+int scr_distribute(struct scr *scr, const scr_dataset *dataset, unsigned long moved[2],
+                   char *err);
 
 /* Forgets the files of a rank in a dataset; with delete, also removes them. Local. */
 void scr_drop_files(struct scr *scr, int id, int rank, int delete);

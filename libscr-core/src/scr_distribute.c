@@ -128,7 +128,8 @@ static int make_plan(struct scr *scr, const int *ranks, int count, struct plan *
     return rc ? rc : failed;
 }
 
-int scr_distribute(struct scr *scr, const scr_dataset *dataset, char *err)
+int scr_distribute(struct scr *scr, const scr_dataset *dataset, unsigned long moved[2],
+                   char *err)
 {
     struct plan plan = {.source = -1, .round = -1};
     int count = 0, *ranks = NULL, rounds;
@@ -153,6 +154,8 @@ int scr_distribute(struct scr *scr, const scr_dataset *dataset, char *err)
             if (ranks[i] != scr->rank && !sent)
                 scr_drop_files(scr, dataset->id, ranks[i], 1);
         }
+        if (plan.source >= 0 && plan.source != scr->rank)
+            scr_cached_sums(scr, dataset->id, moved);
         rc = scr_map_write(scr, err);
         rc = agree(scr->world, rc, err);
     }

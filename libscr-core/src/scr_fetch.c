@@ -148,6 +148,18 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     return rc;
 }
 
+static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
+                              scr_log_kind kind, double start)
+{
+    scr_log_event e = scr_event_of(kind, d);
+    e.from = scr->prefix;
+    e.to = scr->cache;
+    e.files = d->files;
+    e.bytes = (int64_t)d->size;
+    e.secs = MPI_Wtime() - start;
+    return e;
+}
+
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
@@ -162,6 +174,8 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     /* should the fetch fail, the newest cached checkpoint is what is left */
     scr_cache_make_room(scr, scr->set.cache_size, 1);
     note(scr, d, scr_index_mark_fetched);
+    scr_log_event e = event_of(scr, d, SCR_LOG_FETCH_START, start);
+    scr_event(scr, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
     if (kvtree_get_kv_int(scr->aside, "ID", d->id)) {
         /* remains that could not be rebuilt make way for the whole */
         scr_cache_delete(scr, d->id);
@@ -171,8 +185,9 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     if (rc) {
         scr_cache_delete(scr, d->id);
         if (rc > 0) note(scr, d, scr_index_mark_failed);
-        scr_say(scr, 0, "%s could not be fetched from %s%s: %s", d->name, scr->prefix,
-                rc > 0 ? " and is marked as failed" : "", err);
+        e = event_of(scr, d, SCR_LOG_FETCH_FAILED, start);
+        scr_event(scr, 0, &e, "%s could not be fetched from %s%s: %s", d->name,
+                  scr->prefix, rc > 0 ? " and is marked as failed" : "", err);
         return rc;
     }
     note(scr, d, scr_index_set_current);
@@ -181,9 +196,10 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     scr_location(scr, d, SCR_LOCATION_CACHE, 1);
     scr_location(scr, d, SCR_LOCATION_PFS, 1);
     scr_cache_make_room(scr, scr->set.cache_size + 1, 1);
-    double seconds = MPI_Wtime() - start;
-    scr_say(scr, 0, "dataset %d (%s) is fetched from %s: %lu bytes, %.3f s, %.1f MB/s",
-            d->id, d->name, scr->prefix, d->size, seconds,
-            seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
+    e = event_of(scr, d, SCR_LOG_FETCH_COMPLETE, start);
+    scr_event(scr, 0, &e,
+              "dataset %d (%s) is fetched from %s: %lu bytes, %.3f s, %.1f MB/s", d->id,
+              d->name, scr->prefix, d->size, e.secs,
+              e.secs > 0 ? (double)d->size / e.secs / 1e6 : 0.0);
     return 0;
 }

@@ -209,6 +209,37 @@ static filo_options options_of(const struct scr *scr, int background, const char
     return o;
 }
 
+/* How the flush goes, said and logged; err: why it failed. */
+static void tell(struct scr *scr, const struct scr_flush *f, scr_log_kind kind,
+                 const char *err)
+{
+    const scr_dataset *d = &f->d;
+    char method[64];
+    double seconds = MPI_Wtime() - f->start;
+    scr_log_event e = scr_event_of(kind, d);
+    snprintf(method, sizeof method, "%s%s", scr->set.flush_method,
+             f->background ? " background" : "");
+    e.from = scr->cache;
+    e.to = scr->prefix;
+    e.method = method;
+    e.files = d->files;
+    e.bytes = (int64_t)d->size;
+    e.secs = seconds;
+    e.code = SCR_ERR_FLUSH;
+    if (kind == SCR_LOG_FLUSH_START)
+        scr_event(scr, 2, &e, "the flush of dataset %d (%s) begins", d->id, d->name);
+    else if (kind == SCR_LOG_FLUSH_STOPPED)
+        scr_event(scr, 1, &e, "the flush of dataset %d (%s) is stopped", d->id, d->name);
+    else if (kind == SCR_LOG_FLUSH_FAILED)
+        scr_event_fail(scr, SCR_ERR_FLUSH, &e, "flush of dataset %d to %s: %s", d->id,
+                       scr->prefix, err);
+    else
+        scr_event(scr, 1, &e,
+                  "dataset %d (%s) is flushed to %s%s: %lu bytes, %.3f s, %.1f MB/s",
+                  d->id, d->name, scr->prefix, f->background ? " in the background" : "",
+                  d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
+}
+
 static int start_files(struct scr *scr, struct scr_flush *f, char *err)
 {
     scr_place place = {.folder = NULL};
@@ -237,24 +268,16 @@ static int start_files(struct scr *scr, struct scr_flush *f, char *err)
 /* Collective, agreed. From the record that a flush begins to its first bytes. */
 static int start(struct scr *scr, int id, struct scr_flush *f, char *err)
 {
+    f->start = MPI_Wtime();
     int rc = scr_cached_get(scr, id, &f->d);
     if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
     rc = agree(scr->world, rc, err);
     if (rc) return rc;
-    f->start = MPI_Wtime();
     f->d.scattered = is_scattered(scr, &f->d);
+    tell(scr, f, SCR_LOG_FLUSH_START, NULL);
     scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 1);
     rc = agree(scr->world, begin(scr, &f->d, err), err);
     return rc ? rc : start_files(scr, f, err);
-}
-
-static void tell_success(struct scr *scr, const struct scr_flush *f)
-{
-    const scr_dataset *d = &f->d;
-    double seconds = MPI_Wtime() - f->start;
-    scr_say(scr, 1, "dataset %d (%s) is flushed to %s%s: %lu bytes, %.3f s, %.1f MB/s",
-            d->id, d->name, scr->prefix, f->background ? " in the background" : "",
-            d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
 }
 
 /* Collective. rc and err: how the files fared. Ends the flush. */
@@ -266,11 +289,7 @@ static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
     /* it is what the index names now, and what was passed over is older */
     if (!rc && d->ckpt && d->id >= scr->fetch_below) scr->fetch_below = INT_MAX;
     if (d->id) scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
-    if (rc)
-        scr_fail(scr, SCR_ERR_FLUSH, "flush of dataset %d to %s: %s", d->id, scr->prefix,
-                 err);
-    else
-        tell_success(scr, f);
+    tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
     filo_flush_free(f->transfer);
     free(f);
     return rc ? SCR_ERR_FLUSH : SCR_SUCCESS;
@@ -307,7 +326,7 @@ void scr_flush_stop(struct scr *scr, int id)
     if (!f || (id && f->d.id != id)) return;
     scr->flushing = NULL;
     filo_flush_free(f->transfer);
-    scr_say(scr, 1, "the flush of dataset %d (%s) is stopped", f->d.id, f->d.name);
+    tell(scr, f, SCR_LOG_FLUSH_STOPPED, NULL);
     scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
     free(f);
 }

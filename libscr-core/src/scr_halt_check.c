@@ -25,7 +25,12 @@ int scr_halt_now(struct scr *scr, int *halt)
     if (scr->rank == 0) {
         scr_halt_refresh(scr);
         now = scr_halt_check(scr->halt, (int64_t)time(NULL), reason);
-        if (now) scr_say(scr, 1, "the run should end: %s", reason);
+        if (now && !scr->halt_told)
+            scr_event(scr, 1, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
+                      "the run should end: %s", reason);
+        else if (now)
+            scr_say(scr, 1, "the run should end: %s", reason);
+        scr->halt_told = now;
     }
     MPI_Bcast(&now, 1, MPI_INT, 0, scr->world);
     *halt = now;

@@ -168,7 +168,9 @@ int scr_finish(struct scr *scr)
     scr_flush_wait(scr);
     int background = scr_flush_result(scr), rc = flush_outputs(scr);
     int newest = scr->set.flush > 0 ? flush_newest(scr) : SCR_SUCCESS;
-    return rc ? rc : newest ? newest : background;
+    rc = rc ? rc : newest ? newest : background;
+    scr_events_end(scr, rc);
+    return rc;
 }
 
 int scr_start(struct scr *scr, MPI_Comm comm)
@@ -184,6 +186,7 @@ int scr_start(struct scr *scr, MPI_Comm comm)
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
     rc = rc ? rc : find_nodes(scr);
     rc = rc ? rc : scr_folders_open(scr);
+    if (!rc) scr_events_open(scr);
     rc = rc ? rc : begin_records(scr);
     rc = rc ? rc : begin_redundancy(scr);
     rc = rc ? rc : scr_scatter_maps(scr);
@@ -196,13 +199,15 @@ int scr_start(struct scr *scr, MPI_Comm comm)
                 "warning: SCR_CACHE_SIZE=1: the last checkpoint leaves the cache before "
                 "the next "
                 "one is complete; a failure in between falls back to the prefix folder");
-    scr->last_ckpt = MPI_Wtime();
+    scr_events_ready(scr);
+    scr->last_ckpt = scr->idle_since = MPI_Wtime();
     return SCR_SUCCESS;
 }
 
 void scr_release(struct scr *scr)
 {
     scr_flush_stop(scr, 0);
+    scr_events_close(scr);
     kvtree_delete(&scr->routed);
     kvtree_delete(&scr->aside);
     redset_free(scr->redset);

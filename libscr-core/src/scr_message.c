@@ -43,5 +43,6 @@ int scr_fail(const struct scr *scr, int code, const char *format, ...)
     vsnprintf(line + n, sizeof line - (size_t)n, format, args);
     va_end(args);
     scr_print_line(line);
+    scr_event_error(scr, code, line + n);
     return code;
 }

@@ -85,6 +85,9 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     }
     kvtree_unset_all(scr->routed);
     scr->restart_offered = 0;
+    scr_log_event e = scr_event_of(SCR_LOG_OUTPUT_START, &scr->open);
+    e.compute = scr->output_start - scr->idle_since;
+    scr_event(scr, 2, &e, "dataset %d (%s) begins", scr->open.id, scr->open.name);
     scr->state = SCR_STATE_OUTPUT;
     return SCR_SUCCESS;
 }
@@ -235,33 +238,51 @@ static void count_checkpoint(struct scr *scr, double now)
         scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
 }
 
+/* The outcome, said and logged. */
+static void tell_outcome(struct scr *scr, int rc, double seconds, const char *err)
+{
+    const scr_dataset *d = &scr->open;
+    scr_log_event e =
+        scr_event_of(rc ? SCR_LOG_OUTPUT_FAILED : SCR_LOG_OUTPUT_COMPLETE, d);
+    e.files = d->files;
+    e.bytes = (int64_t)d->size;
+    e.secs = seconds;
+    e.code = rc;
+    if (rc)
+        scr_event_fail(scr, rc, &e, "dataset %d (%s) is not complete and removed: %s",
+                       d->id, d->name, err);
+    else
+        scr_event(
+            scr, 1, &e,
+            "dataset %d (%s) is complete in the cache: %d files, %lu bytes, %.3f s, "
+            "%.1f MB/s",
+            d->id, d->name, d->files, d->size, seconds,
+            seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
+}
+
 int scr_output_complete(struct scr *scr, int valid)
 {
     char err[SCR_ERR_TEXT] = "";
     scr_dataset *d = &scr->open;
     int rc = complete_in_cache(scr, valid, err);
-    double now = MPI_Wtime(), seconds = now - scr->output_start;
+    double now = MPI_Wtime();
     scr->state = SCR_STATE_IDLE;
+    scr->idle_since = now;
     /* a checkpoint that failed counts, too: the next attempt has the usual distance */
     if (d->ckpt) scr->need_calls = 0;
     if (d->ckpt) scr->last_ckpt = now;
     kvtree_unset_all(scr->routed);
+    tell_outcome(scr, rc, now - scr->output_start, err);
     if (rc) {
-        scr_fail(scr, rc, "dataset %d (%s) is not complete and removed: %s", d->id,
-                 d->name, err);
         scr_cache_delete(scr, d->id);
         return rc;
     }
-    scr_say(scr, 1,
-            "dataset %d (%s) is complete in the cache: %d files, %lu bytes, %.3f s, %.1f "
-            "MB/s",
-            d->id, d->name, d->files, d->size, seconds,
-            seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
     scr_location(scr, d, SCR_LOCATION_CACHE, 1);
     if (d->ckpt) scr_cache_delete_aside(scr, 0); /* a newer one is complete */
     count_checkpoint(scr, now);
     if (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush)))
         rc = scr_flush_start(scr, d->id);
-    if (d->ckpt) scr->last_ckpt = MPI_Wtime();
+    scr->idle_since = MPI_Wtime();
+    if (d->ckpt) scr->last_ckpt = scr->idle_since;
     return rc ? rc : scr_flush_result(scr);
 }

@@ -100,20 +100,52 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int *rebui
     return rc;
 }
 
-/* Files rebuilt in all, for the message. */
-static void tell_success(struct scr *scr, const scr_dataset *dataset, int rebuilt,
-                         double seconds)
+/* An event about files of which each rank has its share {files, bytes}. */
+static scr_log_event event_of_all(struct scr *scr, scr_log_kind kind,
+                                  const scr_dataset *dataset, double start,
+                                  unsigned long sums[2])
 {
+    scr_log_event e = scr_event_of(kind, dataset);
+    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->world);
+    e.from = e.to = scr->cache;
+    e.files = (int64_t)sums[0];
+    e.bytes = (int64_t)sums[1];
+    e.secs = MPI_Wtime() - start;
+    return e;
+}
+
+static int distribute(struct scr *scr, const scr_dataset *dataset, char *err)
+{
+    unsigned long moved[2] = {0, 0};
+    double start = MPI_Wtime();
+    int rc = scr_distribute(scr, dataset, moved, err);
+    if (rc) return rc;
+    scr_log_event e =
+        event_of_all(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved);
+    if (moved[0])
+        scr_event(scr, 1, &e, "%lu files of dataset %d (%s) were brought to their ranks",
+                  moved[0], dataset->id, dataset->name);
+    return 0;
+}
+
+/* rebuilt: the files of this rank were. */
+static void tell_success(struct scr *scr, const scr_dataset *dataset, int rebuilt,
+                         double start)
+{
+    unsigned long sums[2] = {0, 0};
     int ranks = rebuilt;
     MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->world);
+    if (rebuilt) scr_cached_sums(scr, dataset->id, sums);
+    scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
+    e.rebuilt = ranks;
     if (ranks)
-        scr_say(scr, 0,
-                "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt "
-                "in %.3f s",
-                dataset->id, dataset->name, ranks, scr->ranks, seconds);
+        scr_event(scr, 0, &e,
+                  "dataset %d (%s) is complete again: files of %d of %d ranks were "
+                  "rebuilt in %.3f s",
+                  dataset->id, dataset->name, ranks, scr->ranks, e.secs);
     else
-        scr_say(scr, 1, "dataset %d (%s) is complete in the cache", dataset->id,
-                dataset->name);
+        scr_event(scr, 1, &e, "dataset %d (%s) is complete in the cache", dataset->id,
+                  dataset->name);
 }
 
 static void continue_ids(struct scr *scr, const scr_dataset *dataset)
@@ -124,16 +156,19 @@ static void continue_ids(struct scr *scr, const scr_dataset *dataset)
 
 /* A dataset that lost too much is removed. One that met an error here (a full disk, say)
  * may still be rebuilt by another run on other nodes, so what is left of it stays. */
-static void give_up(struct scr *scr, const scr_dataset *dataset, int rc, const char *err)
+static void give_up(struct scr *scr, const scr_dataset *dataset, double start, int rc,
+                    const char *err)
 {
+    scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
+    e.secs = MPI_Wtime() - start;
     if (rc > 0) {
-        scr_say(scr, 0, "dataset %d (%s) is lost from the cache and removed: %s",
-                dataset->id, dataset->name, err);
+        scr_event(scr, 0, &e, "dataset %d (%s) is lost from the cache and removed: %s",
+                  dataset->id, dataset->name, err);
         scr_cache_delete(scr, dataset->id);
         return;
     }
-    scr_say(
-        scr, 0,
+    scr_event(
+        scr, 0, &e,
         "warning: dataset %d (%s) could not be rebuilt; what is left stays in the cache "
         "until a newer checkpoint is complete, and is not used in this run: %s",
         dataset->id, dataset->name, err);
@@ -162,15 +197,17 @@ static void rebuild_one(struct scr *scr, int id)
         kvtree_set_kv_int(scr->aside, "OTHER", id);
         return;
     }
+    scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
+    scr_event(scr, 2, &e, "dataset %d (%s) is in the cache", id, dataset.name);
     int rc = scr_dataset_folder_make(scr, id, err);
     rc = agree(scr->world, rc, err);
-    rc = rc ? rc : scr_distribute(scr, &dataset, err);
+    rc = rc ? rc : distribute(scr, &dataset, err);
     rc = rc ? rc : rebuild_files(scr, &dataset, &rebuilt, err);
     if (rc) {
-        give_up(scr, &dataset, rc, err);
+        give_up(scr, &dataset, start, rc, err);
         return;
     }
-    tell_success(scr, &dataset, rebuilt, MPI_Wtime() - start);
+    tell_success(scr, &dataset, rebuilt, start);
     scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
     scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
 }

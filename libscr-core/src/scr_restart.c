@@ -32,6 +32,11 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr->restart_offered = cached.id;
     *flag = cached.id != 0;
     if (*flag && name) strcpy(name, cached.name);
+    if (*flag) {
+        scr_log_event e = scr_event_of(SCR_LOG_RESTART_OFFERED, &cached);
+        scr_event(scr, 2, &e, "dataset %d (%s) is offered for a restart", cached.id,
+                  cached.name);
+    }
     /* an index that cannot be read does not mean that there is nothing to restart from */
     return *flag || rc == 0 || rc == -ENOENT ? SCR_SUCCESS : SCR_ERR_PREFIX;
 }
@@ -45,6 +50,10 @@ int scr_restart_start(struct scr *scr, char *name)
                         "SCR_Have_restart is missing, or gave 0");
     if (name) strcpy(name, scr->open.name);
     scr->state = SCR_STATE_RESTART;
+    scr->restart_start = MPI_Wtime();
+    scr_log_event e = scr_event_of(SCR_LOG_RESTART_START, &scr->open);
+    scr_event(scr, 2, &e, "the restart from dataset %d (%s) begins", scr->open.id,
+              scr->open.name);
     return SCR_SUCCESS;
 }
 
@@ -63,13 +72,22 @@ int scr_restart_complete(struct scr *scr, int valid)
     MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, scr->world);
     scr->state = SCR_STATE_IDLE;
     scr->restart_offered = 0;
-    if (all) return SCR_SUCCESS;
+    scr->idle_since = MPI_Wtime();
+    scr_log_event e =
+        scr_event_of(all ? SCR_LOG_RESTART_COMPLETE : SCR_LOG_RESTART_FAILED, &scr->open);
+    e.secs = scr->idle_since - scr->restart_start;
+    e.code = SCR_ERR_INVALID;
+    if (all) {
+        scr_event(scr, 2, &e, "the application restarted from dataset %d (%s)",
+                  scr->open.id, scr->open.name);
+        return SCR_SUCCESS;
+    }
     /* also when the index has a newer one, or cannot be changed */
     scr->fetch_below = scr->open.id;
-    scr_fail(scr, SCR_ERR_INVALID,
-             "the application could not restart from dataset %d (%s); it is marked "
-             "as failed, and an older one is tried next",
-             scr->open.id, scr->open.name);
+    scr_event_fail(scr, SCR_ERR_INVALID, &e,
+                   "the application could not restart from dataset %d (%s); it is marked "
+                   "as failed, and an older one is tried next",
+                   scr->open.id, scr->open.name);
     if (scr->rank == 0) mark_failed(scr, &scr->open);
     scr_cache_delete(scr, scr->open.id);
     return SCR_ERR_INVALID;

@@ -20,7 +20,7 @@ static int refuse(const struct scr *scr, int code, const char *text)
 {
     char line[SCR_ERR_TEXT + 64];
     snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->rank, text);
-    scr_print_line(line);
+    scr_event_local(scr, code, line);
     return code;
 }
 

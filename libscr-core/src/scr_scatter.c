@@ -49,7 +49,7 @@ static void warn_lost(const struct scr *scr, const char *reason)
     snprintf(line, sizeof line,
              "warning: node %s: a control file in %s counts as lost: %s", scr->node_name,
              scr->control, reason);
-    scr_print_line(line);
+    scr_event_local(scr, 0, line);
 }
 
 /* Calls visit for each name in the control folder. */

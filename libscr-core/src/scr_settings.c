@@ -93,6 +93,23 @@ static void load_flush(struct scr *scr, scr_problems *problems)
     }
 }
 
+/* Where events are logged to. */
+static void load_log(struct scr *scr, scr_problems *problems)
+{
+    static const char *const switches[] = {[SCR_LOG_TEXT] = "SCR_LOG_TXT_ENABLE",
+                                           [SCR_LOG_JSON] = "SCR_LOG_JSON_ENABLE",
+                                           [SCR_LOG_SYSLOG] = "SCR_LOG_SYSLOG_ENABLE",
+                                           [SCR_LOG_DATABASE] = "SCR_LOG_DB_ENABLE"};
+    int all = 0;
+    scr_config_int(&scr->config, "SCR_LOG_ENABLE", &all, problems);
+    scr_config_int(&scr->config, "SCR_LOG_DB_DEBUG", &scr->set.log_db_debug, problems);
+    for (int i = 0; i < SCR_LOG_TARGETS; i++) {
+        int on = 0;
+        scr_config_int(&scr->config, switches[i], &on, problems);
+        if (all && on) scr->set.log_targets |= 1u << i;
+    }
+}
+
 static void load_int(const scr_config *config, const char *name, int least, int *value,
                      scr_problems *problems)
 {
@@ -134,6 +151,7 @@ static void load_values(struct scr *scr, scr_problems *problems)
     scr_config_bytes(c, "SCR_CONTAINER_SIZE", &s->container_size, problems);
     load_flush(scr, problems);
     load_scheme(scr, problems);
+    load_log(scr, problems);
     /* folders of this node: its own environment comes first */
     s->cntl_base = scr_config_get(c, "SCR_CNTL_BASE", NULL);
     s->cache_base = scr_config_get(c, "SCR_CACHE_BASE", NULL);

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The log of a job: its events are all there, in order, in text and in JSON; and a log that cannot be
+written costs the job nothing but one warning."""
+import json
+import os
+import re
+import socket
+
+from job import JOB, USER, Job, checkpoint, main, restart
+import tree
+
+LOGGED = {"SCR_LOG_ENABLE": 1, "SCR_LOG_SYSLOG_ENABLE": 0, "SCR_LOG_JSON_ENABLE": 1}
+ESCAPE = re.compile(rb'\\(n|x[0-9a-f]{2}|.)')
+LINE = re.compile(rb'(\S+Z) ([A-Z_]+)((?: [a-z]+=(?:"(?:[^"\\]|\\.)*"|[-0-9.]+))*)')
+
+
+def unquoted(text):
+    """The bytes that a value of the text form stands for; a number as such."""
+    if not text.startswith(b'"'):
+        return json.loads(text)
+    plain = ESCAPE.sub(lambda found: {b"n": b"\n"}.get(found[1]) or
+                       (bytes([int(found[1][1:], 16)]) if found[1][:1] == b"x" else found[1]), text[1:-1])
+    return plain.decode()
+
+
+def text_events(job):
+    """The events of the text file, as those of the JSON file are."""
+    events = []
+    for line in (job.prefix / ".scr/log").read_bytes().splitlines():
+        if not line:
+            continue  # two ranks at once, see docs/formats/log.md
+        found = LINE.fullmatch(line)
+        assert found, line
+        event = {"time": found[1].decode(), "event": found[2].decode()}
+        for name, value in re.findall(rb' ([a-z]+)=("(?:[^"\\]|\\.)*"|[-0-9.]+)', found[3]):
+            event[name.decode()] = unquoted(value)
+        events.append(event)
+    return events
+
+
+def json_events(job):
+    return [json.loads(line) for line in (job.prefix / ".scr/log.jsonl").read_text().splitlines() if line]
+
+
+def both(job, writers=1):
+    """The events of both files. Those of several ranks may have come in another order there."""
+    text, lines = text_events(job), json_events(job)
+    if writers > 1:
+        for events in (text, lines):
+            events.sort(key=lambda event: (event["time"], event["host"]))
+    assert text == lines, f"{text}\n{lines}"
+    return text
+
+
+def short(events):
+    """Names of the events, with that of the dataset."""
+    return [" ".join(filter(None, (event["event"], event.get("name")))) for event in events]
+
+
+def expect(events, *wanted):
+    assert short(events) == list(wanted), "\n".join(short(events))
+
+
+def of_kind(events, kind):
+    return [event for event in events if event["event"] == kind]
+
+
+# ---- a job ----
+
+def test_a_job():
+    """Checkpoints, a killed rank, a lost node and a rebuild, a flush, and a fetch on new nodes."""
+    with Job(nodes=4, per_node=2, SCR_FLUSH=2, SCR_JOB_NAME="heat", SCR_CLUSTER_NAME="atlas",
+             **LOGGED) as job:
+        job.run("init", checkpoint("c 1"), checkpoint("c2"), "start:c3:c", "kill@5", dies=True)
+        job.lose("n2")
+        job.replace("n2", "n5")
+        job.run("init", restart("c2"), checkpoint("c4", flags="co"), "complete:1 => STATE", "finalize")
+        job.lose("n1", "n3", "n4", "n5")
+        job.run("init", restart("c4"), "finalize")
+        events = both(job)
+
+    runs = list(dict.fromkeys(event["run"] for event in events))
+    first, second, third = ([event for event in events if event["run"] == run] for run in runs)
+    expect(first, "RUN_START", "RUN_READY", "OUTPUT_START c 1", "OUTPUT_COMPLETE c 1", "OUTPUT_START c2",
+           "OUTPUT_COMPLETE c2", "FLUSH_START c2", "FLUSH_COMPLETE c2", "OUTPUT_START c3")
+    expect(second, "RUN_START", "REBUILD_START c2", "REBUILD_COMPLETE c2", "RUN_READY", "RESTART_OFFERED c2", "RESTART_START c2",
+           "RESTART_COMPLETE c2", "OUTPUT_START c4", "OUTPUT_COMPLETE c4", "FLUSH_START c4",
+           "FLUSH_COMPLETE c4", "RUN_END")
+    expect(third, "RUN_START", "RUN_READY", "FETCH_START c4", "FETCH_COMPLETE c4", "RESTART_OFFERED c4",
+           "RESTART_START c4", "RESTART_COMPLETE c4", "RUN_END")
+    assert first + second + third == events
+    check_fields(job, first, second, third)
+
+
+def check_fields(job, first, second, third):
+    for event in first + second + third:
+        assert (event["user"], event["jobid"], event["host"]) == (USER, JOB, "n1"), event
+    times = [event["time"] for event in first + second + third]
+    assert times == sorted(times)
+    size = sum(1000 + 13 * rank for rank in range(8))
+    start = first[0]
+    assert (start["jobname"], start["cluster"], start["prefix"], start["ranks"], start["nodes"]) == \
+        ("heat", "atlas", str(job.prefix), 8, 4), start
+    complete = first[3]
+    assert (complete["dset"], complete["type"], complete["files"], complete["bytes"]) == \
+        (1, "checkpoint", 8, size), complete
+    assert complete["secs"] > 0 and complete["bw"] > 0
+    flushed = first[7]
+    assert (flushed["from"], flushed["to"], flushed["method"], flushed["files"], flushed["bytes"]) == \
+        (str(job.cache("n1")), str(job.prefix), "sync", 8, size), flushed
+    rebuilt = second[2]
+    assert (rebuilt["rebuilt"], rebuilt["files"], rebuilt["bytes"]) == \
+        (2, 2, sum(1000 + 13 * rank for rank in (2, 3))), rebuilt
+    assert second[7]["type"] == "checkpoint,output" and second[7]["compute"] > 0, second[7]
+    assert second[-1]["code"] == 0 and second[-1]["note"].endswith("success"), second[-1]
+    fetched = of_kind(third, "FETCH_COMPLETE")[0]
+    assert (fetched["from"], fetched["to"], fetched["files"], fetched["bytes"]) == \
+        (str(job.prefix), str(job.cache("n1")), 8, size), fetched
+
+
+def test_moved_ranks():
+    """Two nodes change places: their files follow their ranks."""
+    with Job(nodes=3, per_node=2, SCR_FLUSH=0, **LOGGED) as job:
+        job.run("init", checkpoint("c1"))
+        job.layout[0], job.layout[1] = job.layout[1], job.layout[0]
+        job.run("init", restart("c1"))
+        events = both(job)
+        moved, = of_kind(events, "DISTRIBUTE_COMPLETE")
+        assert (moved["files"], moved["bytes"]) == (4, sum(1000 + 13 * rank for rank in range(4))), moved
+        rebuilt, = of_kind(events, "REBUILD_COMPLETE")
+        assert (rebuilt["rebuilt"], rebuilt["files"]) == (0, 0), rebuilt
+
+
+# ---- failures ----
+
+def test_failures():
+    """What SCR says of a failure is in the log, word for word, with its code."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=1, **LOGGED) as job:
+        run = job.run("init", checkpoint("bad", valid="0", code="INVALID"), checkpoint("c2"), "have => 1 c2",
+                      "start_restart => c2", "complete_restart:0 => INVALID", "current:nothing => NO_DATASET",
+                      "finalize")
+        events = both(job)
+        for kind, code in (("OUTPUT_FAILED", 7), ("RESTART_FAILED", 7), ("ERROR", 10)):
+            event, = of_kind(events, kind)
+            assert event["code"] == code, event
+            run.said("SCR: error: " + re.escape(event["note"]), times=1)
+
+
+def test_failed_fetch():
+    with Job(nodes=2, per_node=1, SCR_FLUSH=1, **LOGGED) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        job.lose("n1", "n2")
+        (job.prefix / "c1/rank_1").write_text("damaged")
+        run = job.run("init", "have => 0")
+        event, = of_kind(both(job), "FETCH_FAILED")
+        assert event["name"] == "c1" and event["to"] == str(job.cache("n1")), event
+        run.said(re.escape(event["note"]), times=1)
+
+
+def test_lost_in_the_cache():
+    with Job(nodes=3, per_node=1, SCR_FLUSH=0, **LOGGED) as job:
+        job.run("init", checkpoint("c1"))
+        job.lose("n1", "n2")
+        job.run("init", "have => 0")
+        event, = of_kind(both(job), "REBUILD_FAILED")
+        assert event["name"] == "c1" and "lost from the cache and removed" in event["note"], event
+
+
+def test_halt_once():
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0, **LOGGED) as job:
+        job.run("init", ["exit => 0"] * 3, checkpoint("c1"), "finalize")
+        tree.write(job.prefix / ".scr/halt.scr", {"ExitReason": {"enough": {}}})
+        job.run("init", ["exit => 1"] * 3, "need => 1")
+        event, = of_kind(both(job), "HALT")
+        assert event["note"] == "enough", event
+
+
+def test_failures_of_one_rank():
+    """Rank 3 alone sees that a name is no good; it tells the log, and at most ten times."""
+    with Job(nodes=2, per_node=2, SCR_FLUSH=0, **LOGGED) as job:
+        job.run("init", "start:c1:c", ["route@3:/elsewhere/file => ANY"] * 15, "put:c1/f_%r:10", "complete:1")
+        events = both(job, writers=2)
+        errors = of_kind(events, "ERROR")
+        assert len(errors) == 10, events
+        for event in errors:
+            assert event["host"] == "n2" and event["note"].startswith("SCR_Route_file: rank 3: ") and event["code"] == 4, event
+        assert len({event["run"] for event in events}) == 1
+
+
+# ---- logs that cannot be written ----
+
+def test_bad_logs():
+    """A link, a folder: one warning and one count, and the job goes on."""
+    for spoil in (lambda path: path.symlink_to("/tmp/nowhere"), lambda path: path.mkdir()):
+        with Job(nodes=2, per_node=1, SCR_FLUSH=1, **LOGGED) as job:
+            (job.prefix / ".scr").mkdir()
+            spoil(job.prefix / ".scr/log")
+            run = job.run("init", checkpoint("c1"), "finalize")
+            run.said("warning: events are not logged to .scr/log: ", times=1)
+            run.said("warning: 7 events were not logged to .scr/log", times=1)
+            assert len(json_events(job)) == 7
+            assert not os.path.exists("/tmp/nowhere")
+
+
+def test_database_that_never_answers():
+    """The job does not wait for it, but for two seconds at its end."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0, **LOGGED) as job:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(job.root / "db"))
+            server.listen()
+            run = job.run("init", [checkpoint(f"c{i}", 10) for i in range(20)], "finalize", limit=50,
+                          SCR_LOG_DB_ENABLE=1, SCR_LOG_DB_HOST=job.root / "db", SCR_LOG_DB_PASS="secret")
+        run.said(r"warning: \d+ events were not logged to the database", times=1)
+        run.not_said("secret")
+        assert len(both(job)) == 2 + 2 * 20 + 1
+
+
+def test_off():
+    """Nothing is logged unless it is asked for; without syslog there is a warning at most."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("c1"), "finalize", SCR_LOG_JSON_ENABLE=1, SCR_LOG_DB_ENABLE=1)
+        assert not (job.prefix / ".scr/log").exists() and not (job.prefix / ".scr/log.jsonl").exists()
+        job.run("init", "finalize", SCR_LOG_ENABLE=1, SCR_LOG_TXT_ENABLE=0)
+        assert not (job.prefix / ".scr/log").exists() and not (job.prefix / ".scr/log.jsonl").exists()
+
+
+def test_logs_are_closed():
+    """Descriptors, also those that the log opens, are given back."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
+        run = job.run("fds", "init", checkpoint("c1"), "finalize", "fds", "init", "finalize", "fds", **LOGGED)
+        counts = [op for op in run.ops if op["op"] == "fds"]
+        assert counts[1] == counts[2], counts
+
+
+if __name__ == "__main__":
+    main(globals())
