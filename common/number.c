@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +41,16 @@ int number_uint64(const char *text, uint64_t *value)
 int number_double(const char *text, double *value)
 {
     char *end;
-    if (!text || !*text || isspace((unsigned char)*text)) return -EINVAL;
+    /* strtod also takes hexadecimal numbers, nan, and blanks before a number; and what a
+     * decimal point is, it asks the locale of the program */
+    if (!text || text[strspn(text, "+-.0123456789eE")]) return -EINVAL;
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!plain) return -ENOMEM;
     errno = 0;
-    double v = strtod(text, &end);
+    double v = strtod_l(text, &end, plain);
     if (errno == ERANGE && fabs(v) < 1) errno = 0; /* underflow: as near as a double is */
     int rc = finish(text, end);
+    freelocale(plain);
     if (!rc && !isfinite(v)) rc = -EINVAL;
     if (!rc) *value = v;
     return rc;

@@ -21,7 +21,8 @@ int number_int64(const char *text, int64_t *value);
 /* Decimal, or hexadecimal after 0x. */
 int number_uint64(const char *text, uint64_t *value);
 
-/* A finite decimal number; one too near 0 for a double becomes the nearest double. */
+/* A finite decimal number, with a decimal point whatever the locale of the program is;
+ * one too near 0 for a double becomes the nearest double. */
 int number_double(const char *text, double *value);
 
 /* Sign, 20 digits, NUL. */

@@ -4,7 +4,6 @@
  */
 #include "src/kvtree_private.h"
 
-#include "common/number.h"
 #include <errno.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -18,16 +17,6 @@ void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], double value)
     snprintf(text, KVTREE_DOUBLE_SIZE, "%f", value);
     uselocale(before);
     freelocale(plain);
-}
-
-int kvtree_text_double(const char *text, double *value)
-{
-    if (text[strspn(text, "+-.0123456789eE")]) return -EINVAL;
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
-    int rc = number_double(text, value);
-    uselocale(before);
-    freelocale(plain);
-    return rc;
 }
 
 /* The keys of a path, each with its NUL, one behind the other. */

@@ -162,9 +162,8 @@ int kvtree_read_facts(int fd, kvtree *tree, struct kvtree_file_facts *facts, cha
 /* Longest "%f": a sign, 309 digits, a point, six digits, NUL. */
 #define KVTREE_DOUBLE_SIZE 320
 
-/* "%f" and its inverse, with a decimal point whatever the locale of the program is. */
+/* "%f", with a decimal point whatever the locale of the program is. */
 void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], double value);
-int kvtree_text_double(const char *text, double *value);
 
 /* ---- kvtree_print.c: for the commands ---- */
 

@@ -127,7 +127,7 @@ int kvtree_util_get_double(const kvtree *tree, const char *key, double *value)
     char *text;
     int rc = kvtree_util_get_str(tree, key, &text);
     if (rc) return rc;
-    return value && kvtree_text_double(text, value) == 0 ? 0 : -EINVAL;
+    return value && number_double(text, value) == 0 ? 0 : -EINVAL;
 }
 
 int kvtree_util_set_ptr(kvtree *tree, const char *key, void *value)

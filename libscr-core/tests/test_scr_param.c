@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of parameters, the layers of values, and typed values. */
+#include "comma.h"
 #include "common/number.h"
 #include "records.h"
 #include "records/scr_param.h"
@@ -307,6 +308,22 @@ static void seconds(void **state)
     }
 }
 
+static void locale_does_not_matter(void **state)
+{
+    if (!use_decimal_comma()) {
+        print_message("no definitions of locales here\n");
+        skip();
+    }
+    uint64_t b = 0;
+    int64_t s = 0;
+    double d = 0;
+    int bytes = scr_parse_bytes("1.5k", &b), time = scr_parse_seconds("1.5h", &s);
+    int real = number_double("2.5", &d), comma = number_double("2,5", &d);
+    setlocale(LC_NUMERIC, "C");
+    assert_true(bytes == 0 && time == 0 && real == 0 && comma == -EINVAL);
+    assert_true(b == 1536 && s == 5400 && d == 2.5);
+}
+
 /* What a getter makes of text: 1 and the value, or 0 and one problem that names the
  * parameter, the text and where it stands. */
 struct get {
@@ -357,6 +374,9 @@ static void typed_values(void **state)
         {"SCR_CHECKPOINT_OVERHEAD", "2.5", 1, 2.5, NULL},
         {"SCR_CHECKPOINT_OVERHEAD", "2.5%", 0, 0, "not a number"},
         {"SCR_CHECKPOINT_OVERHEAD", "nan", 0, 0, "not a number"},
+        {"SCR_CHECKPOINT_OVERHEAD", "inf", 0, 0, "not a number"},
+        {"SCR_CHECKPOINT_OVERHEAD", "0x10", 0, 0, "not a number"},
+        {"SCR_CHECKPOINT_OVERHEAD", " 1", 0, 0, "not a number"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct get *g = &cases[i];
@@ -410,6 +430,7 @@ int main(void)
         env_test(later_value_replaces),
         cmocka_unit_test(bytes),
         cmocka_unit_test(seconds),
+        cmocka_unit_test(locale_does_not_matter),
         env_test(typed_values),
         env_test(no_value_keeps),
     };
