@@ -85,7 +85,9 @@ int SCR_Finalize(void);
 
 /* "K=V" sets a parameter, "K=" unsets what an earlier call set; both return NULL. "K"
  * returns a copy of the value in force, to be freed, or NULL; queries may be made at any
- * time. */
+ * time. Descriptors: "CKPT=0 TYPE=XOR SET_SIZE=16" sets fields, "CKPT=0 TYPE=" unsets
+ * one, "CKPT=" all; "CKPT=0 TYPE" returns one, "CKPT" the numbers that there are, one in
+ * a line. Likewise "STORE=/ssd COUNT=3" and "GROUPS=node1 RACK=7". */
 const char *SCR_Config(const char *config);
 const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,40 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Configuration files: YAML, read with libyaml; see scr_param.h. */
-#include "records/scr_param.h"
+/* Configuration files, and what the readers of both forms share; see scr_config_file.h.
+ */
+#include "records/scr_config_file.h"
 
+#include "common/io.h"
+#include "records/scr_path.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <kvtree/kvtree.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yaml.h>
 
-/* Lists and mappings within each other; no parameter needs more than a few. */
-#define DEPTH_MAX 16
+#define SOURCE_SIZE 512
 
-struct reader {
-    const char *path;
-    yaml_document_t *document;
-    kvtree *layer;
-    scr_problems *problems;
-};
-
-static void problem(const struct reader *r, yaml_mark_t mark, const char *text,
-                    const char *name)
+void scr_read_problem(const scr_reader *r, scr_mark mark, const char *text,
+                      const char *name)
 {
-    scr_problems_add(r->problems, "%s:%zu:%zu: %s \"%.100s\"", r->path, mark.line + 1,
-                     mark.column + 1, text, name);
+    scr_problems_add(r->problems, "%s:%zu:%zu: %s \"%.100s\"", r->path, mark.line,
+                     mark.column, text, name);
 }
 
-/* The text of a node; NULL if it is none, or one with a NUL inside, which C would cut. */
-static const char *scalar(const yaml_node_t *node)
+void scr_read_no_memory(const scr_reader *r, scr_mark mark)
 {
-    if (!node || node->type != YAML_SCALAR_NODE) return NULL;
-    const char *text = (const char *)node->data.scalar.value;
-    return strlen(text) == node->data.scalar.length ? text : NULL;
+    scr_problems_add(r->problems, "%s:%zu:%zu: no memory", r->path, mark.line,
+                     mark.column);
 }
+
+static void did_you_mean(const scr_reader *r, scr_read_name name, const char *what,
+                         const char *nearest)
+{
+    scr_problems_add(r->problems, "%s:%zu:%zu: unknown %s \"%.100s\"; did you mean %s?",
+                     r->path, name.mark.line, name.mark.column, what, name.text, nearest);
+}
+
+static void source_text(char source[SOURCE_SIZE], const scr_reader *r, scr_mark mark)
+{
+    if (r->plain)
+        snprintf(source, SOURCE_SIZE, "%.440s", r->path);
+    else
+        snprintf(source, SOURCE_SIZE, "%.440s:%zu:%zu", r->path, mark.line, mark.column);
+}
+
+/* ---- variables ---- */
 
 /* Length of the variable's name at text ("$VAR" or "${VAR}"), where it begins, and what
  * to skip. */
@@ -50,170 +59,240 @@ static size_t variable(const char *text, const char **name, size_t *skip)
     return n;
 }
 
+/* Puts the value of a variable into stream; 0 or -1 after a problem. */
+static int put_variable(const scr_reader *r, scr_mark mark, FILE *stream,
+                        const char *name, size_t n)
+{
+    char *copy = strndup(name, n);
+    const char *value = copy ? getenv(copy) : NULL;
+    if (value)
+        fputs(value, stream);
+    else if (copy)
+        scr_read_problem(r, mark, "no such environment variable:", copy);
+    else
+        scr_read_no_memory(r, mark);
+    free(copy);
+    return value ? 0 : -1;
+}
+
 /* Copies text with variables of the environment put in; NULL after a problem. */
-static char *expand(const struct reader *r, yaml_mark_t mark, const char *text)
+static char *expand(const scr_reader *r, scr_mark mark, const char *text)
 {
     char *out = NULL;
     size_t size, skip;
     FILE *stream = open_memstream(&out, &size);
-    if (!stream) return NULL;
     int bad = 0;
-    while (*text && !bad) {
-        const char *name, *value;
+    while (stream && *text && !bad) {
+        const char *name;
         size_t n = *text == '$' ? variable(text, &name, &skip) : 0;
         if (n == 0) {
             fputc(*text++, stream);
             continue;
         }
-        char *copy = strndup(name, n);
-        value = copy ? getenv(copy) : NULL;
-        if (value)
-            fputs(value, stream);
-        else
-            problem(r, mark, "no such environment variable:", copy ? copy : name);
-        bad = !value;
-        free(copy);
+        bad = put_variable(r, mark, stream, name, n);
         text += skip;
     }
-    if (fclose(stream) != 0 || bad) {
-        free(out);
-        return NULL;
+    if (!stream || fclose(stream) != 0) {
+        scr_read_no_memory(r, mark);
+        bad = -1;
     }
-    return out;
+    if (!bad) return out;
+    free(out);
+    return NULL;
 }
 
-static void read_pair(const struct reader *r, const yaml_node_t *key,
-                      const yaml_node_t *value)
+/* The value of name, expanded, to be freed; NULL after a problem, and it is one to have
+ * none. */
+static char *value_of(const scr_reader *r, const char *name, scr_mark mark,
+                      const char *text)
 {
-    const char *name = scalar(key), *text = scalar(value);
-    if (!name) {
-        problem(r, key->start_mark, "a name was expected", "");
-    } else if (!scr_param_find(name)) {
-        scr_problems_add(r->problems,
-                         "%s:%zu:%zu: unknown parameter \"%.100s\"; did you mean %s?",
-                         r->path, key->start_mark.line + 1, key->start_mark.column + 1,
-                         name, scr_param_nearest(name));
-    } else if (kvtree_get(r->layer, name)) {
-        problem(r, key->start_mark, "given twice:", name);
-    } else if (!text) {
-        problem(r, value->start_mark, "one value was expected for", name);
-    } else {
-        char source[512], *expanded = expand(r, value->start_mark, text);
-        snprintf(source, sizeof source, "%s:%zu:%zu", r->path, value->start_mark.line + 1,
-                 value->start_mark.column + 1);
-        if (expanded && !*expanded)
-            problem(r, value->start_mark, "no value for", name);
-        else if (expanded && scr_layer_set(r->layer, name, expanded, source) != 0)
-            problem(r, key->start_mark, "no memory for", name);
-        free(expanded);
-    }
+    char *value = r->plain ? strdup(text) : expand(r, mark, text);
+    if (!value && r->plain) scr_read_no_memory(r, mark);
+    if (!value || *value || r->plain) return value;
+    scr_read_problem(r, mark, "no value for", name);
+    free(value);
+    return NULL;
 }
 
-static void read_document(const struct reader *r)
-{
-    yaml_node_t *top = yaml_document_get_root_node(r->document);
-    if (!top) return; /* an empty file */
-    if (top->type != YAML_MAPPING_NODE) {
-        problem(r, top->start_mark, "the file must consist of", "NAME: value");
-        return;
-    }
-    yaml_node_pair_t *pair = top->data.mapping.pairs.start;
-    yaml_node_pair_t *end = top->data.mapping.pairs.top;
-    for (; pair < end && r->problems->count <= SCR_PROBLEMS_SHOWN; pair++)
-        read_pair(r, yaml_document_get_node(r->document, pair->key),
-                  yaml_document_get_node(r->document, pair->value));
-}
+/* ---- parameters ---- */
 
-static int not_yaml(const struct reader *r, const yaml_parser_t *parser)
+int scr_read_param_name(const scr_reader *r, scr_read_name name)
 {
-    scr_problems_add(r->problems, "%s:%zu:%zu: %s", r->path,
-                     parser->problem_mark.line + 1, parser->problem_mark.column + 1,
-                     parser->problem ? parser->problem : "cannot be read");
-    return -EBADMSG;
-}
-
-/* +1 where lists and mappings begin, -1 where they end. */
-static int step(yaml_event_type_t type)
-{
-    if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT) return 1;
-    return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
-}
-
-/* First the whole file is parsed without keeping anything: it must be YAML, of one
- * document, and not deeply nested, for which libyaml would need quadratic time. */
-static int scan(const struct reader *r, yaml_parser_t *parser)
-{
-    int rc = 0, depth = 0, documents = 0;
-    yaml_event_type_t type = YAML_NO_EVENT;
-    while (!rc && type != YAML_STREAM_END_EVENT) {
-        yaml_event_t event;
-        if (!yaml_parser_parse(parser, &event)) return not_yaml(r, parser);
-        type = event.type;
-        depth += step(type);
-        documents += type == YAML_DOCUMENT_START_EVENT;
-        if (type == YAML_DOCUMENT_START_EVENT && documents == 2)
-            problem(r, event.start_mark, "there may be one document only, no", "---");
-        if (depth > DEPTH_MAX) {
-            problem(r, event.start_mark, "nested too deeply for", "NAME: value");
-            rc = -EBADMSG;
-        }
-        yaml_event_delete(&event);
-    }
-    return rc;
-}
-
-static int load(const struct reader *r, yaml_parser_t *parser)
-{
-    if (!yaml_parser_load(parser, r->document)) return not_yaml(r, parser);
-    read_document(r);
-    yaml_document_delete(r->document);
+    if (!scr_param_find(name.text))
+        did_you_mean(r, name, "parameter", scr_desc_nearest(name.text));
+    else if (kvtree_get(r->layer, name.text))
+        scr_read_problem(r, name.mark, "given twice:", name.text);
+    else
+        return 1;
     return 0;
 }
 
-static int parse(const struct reader *r, FILE *file,
-                 int (*pass)(const struct reader *, yaml_parser_t *))
+void scr_read_param(const scr_reader *r, scr_read_name name, scr_mark mark,
+                    const char *text)
 {
-    yaml_parser_t parser;
-    rewind(file);
-    if (!yaml_parser_initialize(&parser)) {
-        scr_problems_add(r->problems, "%s: no memory", r->path);
-        return -ENOMEM;
-    }
-    yaml_parser_set_input_file(&parser, file);
-    int rc = pass(r, &parser);
-    yaml_parser_delete(&parser);
-    return rc;
+    char source[SOURCE_SIZE];
+    if (!scr_read_param_name(r, name)) return;
+    char *value = value_of(r, name.text, mark, text);
+    source_text(source, r, mark);
+    if (value && scr_layer_set(r->layer, name.text, value, source) != 0)
+        scr_read_no_memory(r, mark);
+    free(value);
 }
 
-/* Opens a file of sensible size. O_NONBLOCK: a pipe without a writer is refused, not
- * waited for. */
-static int open_file(const char *path, FILE **file, scr_problems *problems)
+void scr_read_locked(const scr_reader *r, scr_mark mark, const char *name)
+{
+    char source[SOURCE_SIZE];
+    source_text(source, r, mark);
+    if (!scr_param_find(name)) {
+        did_you_mean(r, (scr_read_name){name, mark}, "parameter",
+                     scr_param_nearest(name));
+        return;
+    }
+    kvtree *list = kvtree_get(r->layer, SCR_LOCKED);
+    if (!list) list = kvtree_set(r->layer, SCR_LOCKED, NULL);
+    if (kvtree_get(list, name))
+        scr_read_problem(r, mark, "given twice:", name);
+    else if (!kvtree_setf(list, NULL, "%s SOURCE %s", name, source))
+        scr_read_no_memory(r, mark);
+}
+
+/* ---- descriptors ---- */
+
+kvtree *scr_read_desc(const scr_reader *r, scr_desc_kind kind, scr_mark mark,
+                      const char *text)
+{
+    char source[SOURCE_SIZE];
+    const char *kind_name = scr_desc_kind_name(kind);
+    kvtree *desc = NULL;
+    char *value = value_of(r, kind_name, mark, text);
+    if (!value) return NULL;
+    char *key = scr_desc_key(kind, value);
+    source_text(source, r, mark);
+    if (!key)
+        scr_problems_add(r->problems, "%s:%zu:%zu: %s must be %s, not \"%.100s\"",
+                         r->path, mark.line, mark.column, kind_name,
+                         scr_desc_key_rule(kind), value);
+    else if (scr_desc_get(r->layer, kind, key))
+        scr_problems_add(r->problems, "%s:%zu:%zu: given twice: \"%s=%.100s\"", r->path,
+                         mark.line, mark.column, kind_name, key);
+    else if (!(desc = scr_desc_add(r->layer, kind, key, source)))
+        scr_read_no_memory(r, mark);
+    free(key);
+    free(value);
+    return desc;
+}
+
+static void unknown_field(const scr_reader *r, const scr_read_field *field)
+{
+    char what[32];
+    snprintf(what, sizeof what, "field of %s", scr_desc_kind_name(field->kind));
+    if (field->kind != SCR_DESC_GROUPS)
+        did_you_mean(r, field->name, what,
+                     scr_desc_field_nearest(field->kind, field->name.text));
+    else if (!scr_desc_is_name(field->name.text))
+        scr_read_problem(r, field->name.mark,
+                         "not the name of a group:", field->name.text);
+    else
+        scr_read_problem(r, field->name.mark,
+                         "this group is built in:", field->name.text);
+}
+
+void scr_read_field_value(const scr_reader *r, scr_read_field field, scr_mark mark,
+                          const char *text)
+{
+    char source[SOURCE_SIZE];
+    const char *name = scr_desc_field_find(field.kind, field.name.text);
+    if (!name) {
+        unknown_field(r, &field);
+        return;
+    }
+    if (scr_desc_has(field.desc, name)) {
+        scr_read_problem(r, field.name.mark, "given twice:", name);
+        return;
+    }
+    char *value = value_of(r, name, mark, text);
+    if (!value) return;
+    source_text(source, r, mark);
+    int groups = field.kind == SCR_DESC_GROUPS;
+    if (groups && *value && !scr_desc_is_name(value))
+        scr_read_problem(r, mark, "not the value of a group:", value);
+    else if (scr_desc_set(field.desc, name, value, groups ? NULL : source) != 0)
+        scr_read_no_memory(r, mark);
+    free(value);
+}
+
+/* ---- files ---- */
+
+int scr_config_text_read(const char *path, const char *text, size_t size, kvtree *layer,
+                         scr_problems *problems)
+{
+    scr_reader r = {path, layer, problems, .plain = 0};
+    return scr_is_lines(text, size) ? scr_read_lines(&r, text, size)
+                                    : scr_read_yaml(&r, text, size);
+}
+
+/* Reads all of a file of sensible size into *text, to be freed, with a NUL behind it. */
+static int read_all(int fd, char **text, size_t *size, const char **fault)
 {
     struct stat st;
-    const char *fault = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT) return -ENOENT;
-    int rc = fd < 0 || fstat(fd, &st) != 0 ? -errno : 0;
-    if (!rc && !S_ISREG(st.st_mode)) fault = "not a file";
-    if (!rc && !fault && st.st_size > SCR_CONFIG_FILE_MAX) fault = "too large";
-    if (fault) rc = -EINVAL;
-    *file = rc ? NULL : fdopen(fd, "r");
-    if (!rc && !*file) rc = -errno;
-    if (!rc) return 0;
-    if (fd >= 0) close(fd);
-    scr_problems_add(problems, "%s: %s", path, fault ? fault : strerror(-rc));
-    return rc;
+    if (fstat(fd, &st) != 0) return -errno;
+    if (!S_ISREG(st.st_mode)) *fault = "not a file";
+    if (!*fault && st.st_size > SCR_CONFIG_FILE_MAX) *fault = "too large";
+    if (*fault) return -EINVAL;
+    *text = malloc((size_t)st.st_size + 1);
+    if (!*text) return -ENOMEM;
+    ssize_t n = io_read(fd, *text, (size_t)st.st_size);
+    if (n < 0) return (int)n;
+    *size = (size_t)n;
+    (*text)[n] = 0;
+    return 0;
 }
 
 int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems)
 {
-    FILE *file;
-    yaml_document_t document;
-    struct reader r = {path, &document, layer, problems};
-    int rc = open_file(path, &file, problems);
-    if (rc) return rc;
-    rc = parse(&r, file, scan);
-    rc = rc ? rc : parse(&r, file, load);
-    fclose(file);
+    char *text = NULL;
+    size_t size = 0;
+    const char *fault = NULL;
+    /* O_NONBLOCK: a pipe without a writer is refused, not waited for */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) return -ENOENT;
+    int rc = fd < 0 ? -errno : read_all(fd, &text, &size, &fault);
+    if (fd >= 0) io_close(&fd);
+    if (rc)
+        scr_problems_add(problems, "%s: %s", path, fault ? fault : strerror(-rc));
+    else
+        rc = scr_config_text_read(path, text, size, layer, problems);
+    free(text);
     return rc;
+}
+
+/* A prefix folder that cannot be used is told of later, as that. */
+static void read_of_prefix(scr_config *config, const char *prefix, scr_problems *problems)
+{
+    char *path[2] = {scr_path_join(prefix, "scr.yaml"),
+                     scr_path_join(prefix, ".scrconf")};
+    int there[2];
+    for (int i = 0; i < 2; i++)
+        there[i] = path[i] && access(path[i], F_OK) == 0;
+    if (!path[0] || !path[1])
+        scr_problems_add(problems, "no memory for the user's file");
+    else if (there[0] && there[1])
+        scr_problems_add(problems, "both %s and %s are there; one of them has to go",
+                         path[0], path[1]);
+    else if (there[0] || there[1])
+        scr_config_file_read(path[there[1]], config->user, problems);
+    free(path[0]);
+    free(path[1]);
+}
+
+void scr_config_read_files(scr_config *config, const char *system_file,
+                           scr_problems *problems)
+{
+    scr_config_file_read(system_file, config->system, problems);
+    const char *named = getenv("SCR_CONF_FILE");
+    const char *prefix = scr_config_get(config, "SCR_PREFIX", NULL);
+    if (!named || !*named)
+        read_of_prefix(config, prefix ? prefix : ".", problems);
+    else if (scr_config_file_read(named, config->user, problems) == -ENOENT)
+        scr_problems_add(problems, "SCR_CONF_FILE=%s: no such file", named);
 }

@@ -7,6 +7,7 @@
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,64 +19,12 @@ const scr_param *scr_param_find(const char *name)
     return NULL;
 }
 
-/* Levenshtein's distance, without regard to case, of the first 64 bytes. */
-static int distance(const char *a, const char *b)
-{
-    int row[65], n = (int)strnlen(b, 64), m = (int)strnlen(a, 64);
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; i <= m; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int change = diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
-            diagonal = row[j];
-            int step = (row[j - 1] < row[j] ? row[j - 1] : row[j]) + 1;
-            row[j] = change < step ? change : step;
-        }
-    }
-    return row[n];
-}
-
 const char *scr_param_nearest(const char *name)
 {
-    const char *best = scr_param_table[0].name;
-    int least = INT_MAX;
-    for (const scr_param *p = scr_param_table; p->name; p++) {
-        int d = distance(name, p->name);
-        if (d < least) {
-            least = d;
-            best = p->name;
-        }
-    }
-    return best;
-}
-
-void scr_problems_add(scr_problems *problems, const char *format, ...)
-{
-    char *line = NULL, *longer = NULL;
-    int n, room = problems->count++ - SCR_PROBLEMS_SHOWN;
-    if (room > 0) return;
-    va_list args;
-    va_start(args, format);
-    n = room < 0 ? vasprintf(&line, format, args)
-                 : asprintf(&line, "further problems are not shown");
-    va_end(args);
-    if (n < 0) return;
-    for (char *c = line; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    if (asprintf(&longer, "%s%s\n", problems->text ? problems->text : "", line) >= 0) {
-        free(problems->text);
-        problems->text = longer;
-    }
-    free(line);
-}
-
-void scr_problems_done(scr_problems *problems)
-{
-    free(problems->text);
-    problems->text = NULL;
-    problems->count = 0;
+    scr_nearest nearest = {.name = name};
+    for (const scr_param *p = scr_param_table; p->name; p++)
+        scr_nearest_try(&nearest, p->name);
+    return nearest.best;
 }
 
 int scr_config_init(scr_config *config)
@@ -145,6 +94,57 @@ const char *scr_config_get(const scr_config *config, const char *name,
     return param ? param->value : NULL;
 }
 
+/* ---- who may set what ---- */
+
+/* What stands in one layer and may not. */
+static void refuse_layer(const kvtree *layer, const char *name, const char *why,
+                         scr_problems *problems)
+{
+    scr_value v = {.name = name};
+    v.text = layer_get(layer, name, &v.source);
+    if (v.text) scr_value_bad(&v, problems, "%s", why);
+}
+
+static void refuse_env(const scr_config *config, const scr_param *param, const char *why,
+                       scr_problems *problems)
+{
+    scr_value v = {param->name, getenv(param->name), "the environment"};
+    if (config->have_env && !(param->flags & SCR_PARAM_LOCAL))
+        refuse_layer(config->env, param->name, why, problems);
+    else if (v.text && *v.text)
+        scr_value_bad(&v, problems, "%s", why);
+}
+
+/* The places of SCR_LOCKED in a layer where it has no say. */
+static void refuse_locks(const kvtree *layer, scr_problems *problems)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(layer, SCR_LOCKED));
+    if (!e) return;
+    scr_problems_add(problems, "%s (%s): only the system file may have it", SCR_LOCKED,
+                     kvtree_get_val(kvtree_elem_hash(e), "SOURCE"));
+}
+
+void scr_config_check_places(const scr_config *config, scr_problems *problems)
+{
+    const kvtree *locked = kvtree_get(config->system, SCR_LOCKED);
+    const char *only = "may only be set in the environment of its node";
+    refuse_locks(config->user, problems);
+    for (const scr_param *p = scr_param_table; p->name; p++) {
+        const kvtree *lock = kvtree_get(locked, p->name);
+        char why[600];
+        snprintf(why, sizeof why, "may only be set in the system file, as %.500s says",
+                 lock ? kvtree_get_val(lock, "SOURCE") : "");
+        if (lock) refuse_env(config, p, why, problems);
+        if (!lock && !(p->flags & SCR_PARAM_ENVIRONMENT)) continue;
+        refuse_layer(config->user, p->name, lock ? why : only, problems);
+        refuse_layer(config->set, p->name, lock ? why : only, problems);
+        if (p->flags & SCR_PARAM_ENVIRONMENT)
+            refuse_layer(config->system, p->name, only, problems);
+    }
+}
+
+/* ---- typed values ---- */
+
 /* A number of units as a whole number; what is not zero does not become zero. */
 static int round_number(double number, double most, double *whole)
 {
@@ -208,48 +208,87 @@ int scr_parse_seconds(const char *text, int64_t *seconds)
     return -EINVAL;
 }
 
-static void bad_value(scr_problems *problems, const char *name, const char *value,
-                      const char *source, const char *wanted)
+void scr_value_bad(const scr_value *value, scr_problems *problems, const char *format,
+                   ...)
 {
-    scr_problems_add(problems, "%s=\"%.100s\" (%s): %s", name, value, source, wanted);
+    char wanted[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(wanted, sizeof wanted, format, args);
+    va_end(args);
+    int secret = strcmp(value->name, "SCR_LOG_DB_PASS") == 0;
+    scr_problems_add(problems, "%s=\"%.100s\" (%s): %s", value->name,
+                     secret ? "..." : value->text, value->source, wanted);
 }
 
-void scr_config_int(const scr_config *config, const char *name, int *value,
+void scr_value_int(const scr_value *value, int least, int *number, scr_problems *problems)
+{
+    int64_t n;
+    if (!value->text) return;
+    if (number_int64(value->text, &n) != 0 || n < INT_MIN || n > INT_MAX)
+        scr_value_bad(value, problems, "not a whole number");
+    else if (n < least)
+        scr_value_bad(value, problems, "must be at least %d", least);
+    else
+        *number = (int)n;
+}
+
+void scr_value_switch(const scr_value *value, int *number, scr_problems *problems)
+{
+    if (!value->text) return;
+    if (strcmp(value->text, "0") != 0 && strcmp(value->text, "1") != 0)
+        scr_value_bad(value, problems, "neither 0 nor 1");
+    else
+        *number = value->text[0] == '1';
+}
+
+scr_value scr_config_value(const scr_config *config, const char *name)
+{
+    scr_value v = {.name = name};
+    v.text = scr_config_get(config, name, &v.source);
+    return v;
+}
+
+void scr_config_switch(const scr_config *config, const char *name, int *value,
+                       scr_problems *problems)
+{
+    scr_value v = scr_config_value(config, name);
+    scr_value_switch(&v, value, problems);
+}
+
+void scr_config_int(const scr_config *config, const char *name, int least, int *value,
                     scr_problems *problems)
 {
-    const char *source, *text = scr_config_get(config, name, &source);
-    int64_t number;
-    if (!text) return;
-    if (number_int64(text, &number) != 0 || number < INT_MIN || number > INT_MAX)
-        bad_value(problems, name, text, source, "not a whole number");
-    else if (scr_param_find(name)->type == SCR_PARAM_BOOL && number != 0 && number != 1)
-        bad_value(problems, name, text, source, "neither 0 nor 1");
+    scr_value v = scr_config_value(config, name);
+    scr_value_int(&v, least, value, problems);
+}
+
+void scr_config_double(const scr_config *config, const char *name, double least,
+                       double *value, scr_problems *problems)
+{
+    double number;
+    scr_value v = scr_config_value(config, name);
+    if (!v.text) return;
+    if (number_double(v.text, &number) != 0)
+        scr_value_bad(&v, problems, "not a number");
+    else if (number < least)
+        scr_value_bad(&v, problems, "must be at least %g", least);
     else
-        *value = (int)number;
+        *value = number;
 }
 
 void scr_config_seconds(const scr_config *config, const char *name, int64_t *value,
                         scr_problems *problems)
 {
-    const char *source, *text = scr_config_get(config, name, &source);
-    if (text && scr_parse_seconds(text, value) != 0)
-        bad_value(problems, name, text, source,
-                  "not a time (a number with s, min, h or d)");
+    scr_value v = scr_config_value(config, name);
+    if (v.text && scr_parse_seconds(v.text, value) != 0)
+        scr_value_bad(&v, problems, "not a time (a number with s, min, h or d)");
 }
 
 void scr_config_bytes(const scr_config *config, const char *name, uint64_t *value,
                       scr_problems *problems)
 {
-    const char *source, *text = scr_config_get(config, name, &source);
-    if (text && scr_parse_bytes(text, value) != 0)
-        bad_value(problems, name, text, source,
-                  "not a number of bytes (with k, m, g, t, p or e)");
-}
-
-void scr_config_double(const scr_config *config, const char *name, double *value,
-                       scr_problems *problems)
-{
-    const char *source, *text = scr_config_get(config, name, &source);
-    if (text && number_double(text, value) != 0)
-        bad_value(problems, name, text, source, "not a number");
+    scr_value v = scr_config_value(config, name);
+    if (v.text && scr_parse_bytes(v.text, value) != 0)
+        scr_value_bad(&v, problems, "not a number of bytes (with k, m, g, t, p or e)");
 }

@@ -6,13 +6,11 @@
  *
  *     environment, user file, SCR_Config, system file, default
  *
- * A mistake never stops the reading: each is added to a list of problems with its place
- * and, for a name that does not exist, the nearest one that does, so that all are
- * reported in one go. */
+ * The layers also hold descriptors, see scr_desc.h. */
 
+#include "records/scr_problems.h"
 #include <kvtree/kvtree.h>
 #include <stdint.h>
-#include <stdio.h>
 
 typedef enum scr_param_type {
     SCR_PARAM_BOOL, /* 0 or 1 */
@@ -28,6 +26,7 @@ typedef enum scr_param_type {
     1 /* each node may have its own value; otherwise rank 0's holds for all */
 #define SCR_PARAM_LATER                                                                  \
     2 /* known, but without effect in this version: a warning if it is set */
+#define SCR_PARAM_ENVIRONMENT 4 /* may only be set in the environment */
 
 typedef struct scr_param {
     const char *name;
@@ -46,27 +45,13 @@ const scr_param *scr_param_find(const char *name);
 /* The name in the table that is most like name. */
 const char *scr_param_nearest(const char *name);
 
-/* ---- problems ---- */
-
-/* Problems beyond this number are counted, but have no line. */
-#define SCR_PROBLEMS_SHOWN 100
-
-typedef struct scr_problems {
-    int count;
-    char *text; /* one line each, each ended by a newline; NULL when count is 0 */
-} scr_problems;
-
-/* Adds a line. Control characters, which may come out of a file, are replaced by '?'. */
-void scr_problems_add(scr_problems *problems, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void scr_problems_done(scr_problems *problems);
-
 /* ---- layers ---- */
 
-/* Bytes that a configuration file may have. */
-#define SCR_CONFIG_FILE_MAX (1 << 20)
+/* In the system file: the parameters that nobody may set elsewhere. */
+#define SCR_LOCKED "SCR_LOCKED"
 
-/* A layer is a kvtree <name>/{VALUE/<value>, SOURCE/<where it stands>}. */
+/* A layer is a kvtree <name>/{VALUE/<value>, SOURCE/<where it stands>}, with
+ * SCR_LOCKED/<name>/{SOURCE/...} and the descriptors of scr_desc.h beside these. */
 typedef struct scr_config {
     kvtree *env; /* rank 0's environment once it is known; before that the process's own
                     is read */
@@ -83,27 +68,44 @@ int scr_layer_set(kvtree *layer, const char *name, const char *value, const char
 /* Fills the layer env from this process's environment. */
 int scr_config_capture_env(scr_config *config);
 
-/* Reads a YAML file of NAME: value lines into layer, which is empty. A missing file is
- * -ENOENT and no problem; all else that is wrong goes to problems, and what is not wrong
- * to layer. A file that is not YAML, or is no file of at most SCR_CONFIG_FILE_MAX bytes,
- * gives a negative error, too. */
-int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems);
-
 /* The value in force, not to be freed, and where it comes from; NULL if there is none. An
  * empty environment variable counts as unset. */
 const char *scr_config_get(const scr_config *config, const char *name,
                            const char **source);
 
-/* Typed values. Text that is not of the parameter's type is a problem, and *value stays.
- */
-void scr_config_int(const scr_config *config, const char *name, int *value,
+/* Adds a problem for each parameter that is set where it may not be: one of SCR_LOCKED
+ * outside of the system file, one of SCR_PARAM_ENVIRONMENT outside of the environment,
+ * SCR_LOCKED itself outside of the system file. */
+void scr_config_check_places(const scr_config *config, scr_problems *problems);
+
+/* ---- typed values ----
+ *
+ * Text that is not of the type, or a number below least, is a problem, and *value stays.
+ * Without a text (no value, no default) it stays as well. */
+
+/* A text, what it is a value of ("SCR_FLUSH", "CKPT=0 INTERVAL"), and where it stands. */
+typedef struct scr_value {
+    const char *name, *text, *source;
+} scr_value;
+
+void scr_value_bad(const scr_value *value, scr_problems *problems, const char *format,
+                   ...) __attribute__((format(printf, 3, 4)));
+void scr_value_switch(const scr_value *value, int *number, scr_problems *problems);
+void scr_value_int(const scr_value *value, int least, int *number,
+                   scr_problems *problems);
+
+/* Those of parameters; least is INT_MIN and -infinity where any number will do. */
+scr_value scr_config_value(const scr_config *config, const char *name);
+void scr_config_switch(const scr_config *config, const char *name, int *value,
+                       scr_problems *problems);
+void scr_config_int(const scr_config *config, const char *name, int least, int *value,
                     scr_problems *problems);
+void scr_config_double(const scr_config *config, const char *name, double least,
+                       double *value, scr_problems *problems);
 void scr_config_seconds(const scr_config *config, const char *name, int64_t *value,
                         scr_problems *problems);
 void scr_config_bytes(const scr_config *config, const char *name, uint64_t *value,
                       scr_problems *problems);
-void scr_config_double(const scr_config *config, const char *name, double *value,
-                       scr_problems *problems);
 
 /* Text with a unit: bytes ("10GB", "512kb", "1MiB"), seconds ("90", "30min"). Parts of a
  * byte or second are rounded; what is not zero does not become zero. 0, -EINVAL or

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of parameters; see scr_param.h. Documentation is generated from it, so help
- * texts are sentences for users. */
+/* The tables of parameters and of the fields of descriptors; see scr_param.h and
+ * scr_desc.h. Documentation is generated from them, so help texts are sentences for
+ * users. */
+#include "records/scr_desc.h"
 #include "records/scr_param.h"
 
 #include <stddef.h>
 
 #define LOCAL SCR_PARAM_LOCAL
 #define LATER SCR_PARAM_LATER
+#define ENVIRONMENT SCR_PARAM_ENVIRONMENT
 #define BOOL SCR_PARAM_BOOL
 #define INT SCR_PARAM_INT
 #define BYTES SCR_PARAM_BYTES
@@ -31,8 +34,8 @@ const scr_param scr_param_table[] = {
     {"SCR_PREFIX_PURGE", BOOL, "0", LATER, "1: delete all datasets in the prefix folder at start"},
     {"SCR_CURRENT", TEXT, NULL, 0, "name of the checkpoint to restart from"},
     /* redundancy */
-    {"SCR_COPY_TYPE", SCHEME, "XOR", 0, "redundancy scheme: SINGLE, PARTNER, XOR or RS"},
-    {"SCR_GROUP", TEXT, "NODE", 0, "processes that may fail together: NODE or WORLD"},
+    {"SCR_COPY_TYPE", SCHEME, "XOR", 0, "redundancy scheme: SINGLE, PARTNER, XOR, RS, or FILE: as the descriptors CKPT say"},
+    {"SCR_GROUP", TEXT, "NODE", 0, "processes that may fail together: NODE, WORLD, or a group of the descriptors GROUPS"},
     {"SCR_SET_SIZE", INT, "8", 0, "least number of processes per redundancy set"},
     {"SCR_SET_FAILURES", INT, "2", 0, "members of a Reed-Solomon set that may be lost"},
     /* restart */
@@ -87,7 +90,29 @@ const scr_param scr_param_table[] = {
     {"SCR_JOB_ID", TEXT, NULL, 0, "allocation (default: of the batch system, else made from the prefix)"},
     {"SCR_JOB_NAME", TEXT, NULL, 0, "name of the job, for records"},
     {"SCR_CLUSTER_NAME", TEXT, NULL, 0, "name of the cluster, for records"},
-    {"SCR_NODE_NAME", TEXT, NULL, LOCAL, "name of this node (default: the host name)"},
+    {"SCR_NODE_NAME", TEXT, NULL, LOCAL | ENVIRONMENT, "name of this node (default: the host name)"},
     {NULL, TEXT, NULL, 0, NULL},
+};
+
+#define STORE SCR_DESC_STORE
+#define CKPT SCR_DESC_CKPT
+
+const scr_desc_field scr_desc_field_table[] = {
+    {STORE, "GROUP", TEXT, "NODE", 0, "processes that share the storage"},
+    {STORE, "COUNT", INT, "SCR_CACHE_SIZE", 0, "datasets kept there"},
+    {STORE, "ENABLED", BOOL, "1", LATER, "0: not to be used"},
+    {STORE, "MKDIR", BOOL, "1", LATER, "0: folders cannot be made there"},
+    {STORE, "TYPE", TEXT, "PTHREAD", LATER, "how files get there and away: SYNC, PTHREAD, DAEMON, BBAPI or DW; FLUSH is another name of it"},
+    {STORE, "VIEW", TEXT, NULL, LATER, "PRIVATE, or GLOBAL: all nodes see the same files (default: GLOBAL if GROUP is WORLD)"},
+    {CKPT, "INTERVAL", INT, "1", 0, "for every n-th checkpoint; the largest that divides the number of a checkpoint counts"},
+    {CKPT, "TYPE", SCHEME, "SCR_COPY_TYPE", 0, "redundancy scheme: SINGLE, PARTNER, XOR or RS (XOR where SCR_COPY_TYPE is FILE)"},
+    {CKPT, "GROUP", TEXT, "SCR_GROUP", 0, "processes that may fail together"},
+    {CKPT, "STORE", TEXT, "SCR_CACHE_BASE", 0, "where datasets are cached"},
+    {CKPT, "SET_SIZE", INT, "SCR_SET_SIZE", 0, "least number of processes per redundancy set"},
+    {CKPT, "SET_FAILURES", INT, "SCR_SET_FAILURES", 0, "members of a Reed-Solomon set that may be lost"},
+    {CKPT, "ENABLED", BOOL, "1", 0, "0: not to be used"},
+    {CKPT, "OUTPUT", BOOL, "0", LATER, "1: for datasets that are output"},
+    {CKPT, "BYPASS", BOOL, "SCR_CACHE_BYPASS", LATER, "1: write to the prefix folder directly"},
+    {SCR_DESC_KINDS, NULL, TEXT, NULL, 0, NULL},
 };
 /* clang-format on */

@@ -5,6 +5,7 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
+#include "records/scr_config_file.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -128,36 +129,14 @@ int SCR_Finalize(void)
 
 /* ---- configuration ---- */
 
-static const char *query(struct scr *scr, const char *name)
-{
-    const char *value = scr_config_get(&scr->config, name, NULL);
-    return value ? strdup(value) : NULL;
-}
-
-static void refuse_param(const struct scr *scr, const char *name)
-{
-    char text[SCR_ERR_TEXT];
-    err_set(text, -EINVAL, "SCR_Config: unknown parameter \"%.200s\"; did you mean %s?",
-            name, scr_param_nearest(name));
-    complain(scr, text);
-}
-
 const char *SCR_Config(const char *config)
 {
     struct scr *scr = context();
+    char err[SCR_ERR_TEXT] = "SCR_Config: no memory";
     if (!config || ready_config(scr) != 0) return NULL;
-    const char *equals = strchr(config, '=');
-    if (!equals) return query(scr, config);
+    if (scr_config_is_question(config)) return scr_query(scr, config);
     if (enter(scr, SCR_CALL_CONFIG_SET) != SCR_SUCCESS) return NULL;
-    char *name = strndup(config, (size_t)(equals - config));
-    if (!name) return NULL;
-    if (!scr_param_find(name))
-        refuse_param(scr, name);
-    else if (equals[1])
-        scr_layer_set(scr->config.set, name, equals + 1, "SCR_Config");
-    else
-        kvtree_unset(scr->config.set, name);
-    free(name);
+    if (scr_config_set(&scr->config, config, err) != 0) complain(scr, err);
     return NULL;
 }
 

@@ -11,7 +11,9 @@
 
 #include "records/scr_dataset.h"
 #include "records/scr_decide.h"
+#include "records/scr_descs.h"
 #include "records/scr_filemap.h"
+#include "records/scr_identity.h"
 #include "records/scr_log.h"
 #include "records/scr_param.h"
 #include "records/scr_state.h"
@@ -27,10 +29,11 @@
 struct scr_settings {
     int enable, debug;
     const char *cntl_base, *cache_base; /* of this node */
+    const char *cache_named;            /* what the user calls cache_base */
     int cache_size, cache_purge;
     const char *current; /* or NULL */
     redset_scheme scheme;
-    int world_is_group; /* SCR_GROUP=WORLD */
+    const char *group; /* of processes that may fail together */
     int set_size, set_failures;
     int distribute, fetch, flush, flush_on_restart, crc_on_flush;
     int flush_width, fetch_width, flush_async, containers;
@@ -50,16 +53,19 @@ struct scr {
     int init_failed; /* said once: an application that ignores it makes thousands of calls
                       */
     scr_config config;
+    scr_descs descs;
     struct scr_settings set;
 
     MPI_Comm world, node; /* all ranks; those on this node */
     int rank, ranks, node_rank, node_ranks, nodes;
-    char node_name[256];
+    char node_name[SCR_NODE_SIZE];
+    const char *failure_group; /* what those that may fail with this process have in
+                                  common */
 
     char *prefix;      /* as given, absolute */
     char *prefix_real; /* the same folder without links */
     int prefix_fd;
-    char user[128], job_id[128], job_name[128], cluster[128];
+    char user[SCR_USER_SIZE], job_id[SCR_JOB_ID_SIZE], job_name[128], cluster[128];
     char owner[SCR_OWNER_SIZE]; /* "<user>/scr.<job id>", or beside it (scr_claim.c) */
     char *control, *cache;      /* <base>/<owner> */
     int control_fd, cache_fd;
@@ -137,6 +143,11 @@ void scr_event_local(const struct scr *scr, int code, const char *text);
 
 /* ---- scr_settings.c: parameters to settings ---- */
 int scr_settings_load(struct scr *scr);
+
+/* ---- scr_query.c ---- */
+
+/* The answer to a question of SCR_Config, to be freed; NULL: there is none. Local. */
+char *scr_query(struct scr *scr, const char *question);
 
 /* ---- scr_folders.c: prefix, control and cache folders ---- */
 int scr_folders_open(struct scr *scr);

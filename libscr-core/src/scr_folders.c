@@ -13,13 +13,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 /* Makes the folder at path with those above it, where missing. */
 static int make_path(const char *path, mode_t mode, char *err)
@@ -65,19 +63,18 @@ static int copy_name(char *to, size_t size, const char *from, const char *what, 
     return 0;
 }
 
-/* The allocation: from the batch system; without one, made from the prefix folder, so
- * that the next run of the same job finds its cache, and no other does. */
 static int find_job_id(struct scr *scr, char *err)
 {
-    static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID",
-                                            "LSB_JOBID", "FLUX_JOB_ID"};
     const char *id = scr_config_get(&scr->config, "SCR_JOB_ID", NULL);
-    for (size_t i = 0; !(id && *id) && i < sizeof variables / sizeof *variables; i++)
-        id = getenv(variables[i]);
     if (id && *id) return copy_name(scr->job_id, sizeof scr->job_id, id, "job id", err);
-    const char *prefix = scr->prefix_real;
-    unsigned long crc = crc32(0, (const unsigned char *)prefix, (unsigned)strlen(prefix));
-    snprintf(scr->job_id, sizeof scr->job_id, "prefix-%08lx", crc);
+    return scr_identity_job(scr->prefix_real, scr->job_id, err);
+}
+
+static int find_user(struct scr *scr, char *err)
+{
+    const char *user = scr_config_get(&scr->config, "SCR_USER_NAME", NULL);
+    if (user) return copy_name(scr->user, sizeof scr->user, user, "user name", err);
+    scr_identity_user(scr->user);
     return 0;
 }
 
@@ -86,14 +83,9 @@ static int find_owner(struct scr *scr, char *err)
 {
     int rc = 0;
     if (scr->rank == 0) {
-        const struct passwd *pw = getpwuid(geteuid());
-        const char *user = scr_config_get(&scr->config, "SCR_USER_NAME", NULL);
         const char *job = scr_config_get(&scr->config, "SCR_JOB_NAME", NULL);
         const char *cluster = scr_config_get(&scr->config, "SCR_CLUSTER_NAME", NULL);
-        char number[32];
-        snprintf(number, sizeof number, "uid-%ld", (long)geteuid());
-        if (!user) user = pw ? pw->pw_name : number;
-        rc = copy_name(scr->user, sizeof scr->user, user, "user name", err);
+        rc = find_user(scr, err);
         rc = rc ? rc
                 : copy_name(scr->job_name, sizeof scr->job_name, job ? job : "",
                             "job name", err);
@@ -183,7 +175,7 @@ int scr_folders_open(struct scr *scr)
     rc = find_owner(scr, err);
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
     if (scr_claim(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
-    rc = open_private("SCR_CACHE_BASE", scr->set.cache_base, scr->owner, &scr->cache,
+    rc = open_private(scr->set.cache_named, scr->set.cache_base, scr->owner, &scr->cache,
                       &scr->cache_fd, err);
     if (rc) err_wrap(err, rc, "node %s", scr->node_name);
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);

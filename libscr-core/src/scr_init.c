@@ -21,8 +21,8 @@ static int find_nodes(struct scr *scr)
     const char *name = scr_config_get(&scr->config, "SCR_NODE_NAME", NULL);
     if (name)
         snprintf(scr->node_name, sizeof scr->node_name, "%s", name);
-    else if (gethostname(scr->node_name, sizeof scr->node_name - 1) != 0)
-        strcpy(scr->node_name, "localhost");
+    else
+        scr_identity_node(scr->node_name);
     if (split_by_string(scr->world, scr->node_name, &scr->node) != MPI_SUCCESS)
         return SCR_FAILURE;
     MPI_Comm_rank(scr->node, &scr->node_rank);
@@ -31,6 +31,20 @@ static int find_nodes(struct scr *scr)
     MPI_Allreduce(MPI_IN_PLACE, &scr->nodes, 1, MPI_INT, MPI_SUM, scr->world);
     snprintf(scr->map_name, sizeof scr->map_name, "filemap_%d.scriinfo", scr->node_rank);
     return SCR_SUCCESS;
+}
+
+/* What the processes that may fail together with this one have in common. */
+static int find_failure_group(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    const char *name = scr->set.group;
+    int rc = 0;
+    scr->failure_group = scr_groups_value(&scr->descs.groups, name, scr->node_name);
+    if (!scr->failure_group)
+        rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
+                     scr->node_name, name);
+    return agree(scr->world, rc, err) ? scr_fail(scr, SCR_ERR_CONFIG, "%s", err)
+                                      : SCR_SUCCESS;
 }
 
 /* Number of nodes, for scripts that start the next run. */
@@ -106,11 +120,11 @@ static int begin_records(struct scr *scr)
 static int begin_redundancy(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
-    redset_config config = {
-        .scheme = scr->set.scheme,
-        .set_size = scr->set.set_size,
-        .failures = scr->set.scheme == REDSET_RS ? scr->set.set_failures : 1,
-        .failure_group = scr->set.world_is_group ? "WORLD" : scr->node_name};
+    redset_config config = {.scheme = scr->set.scheme,
+                            .set_size = scr->set.set_size,
+                            .failures =
+                                scr->set.scheme == REDSET_RS ? scr->set.set_failures : 1,
+                            .failure_group = scr->failure_group};
     int rc = redset_create(scr->world, &config, &scr->redset, err);
     if (rc) return scr_fail(scr, SCR_ERR_REDUNDANCY, "%s", err);
     int alone = scr->set.scheme != REDSET_SINGLE &&
@@ -126,9 +140,9 @@ static int begin_redundancy(struct scr *scr)
     else if (alone)
         scr_say(scr, 0,
                 "warning: the files of %d of %d ranks are not protected, because their "
-                "node has more "
-                "ranks than the others together; spread the ranks evenly",
-                alone, scr->ranks);
+                "%s has more ranks than the others together; spread the ranks evenly",
+                alone, scr->ranks,
+                strcmp(scr->set.group, "NODE") == 0 ? "node" : "failure group");
     return SCR_SUCCESS;
 }
 
@@ -185,6 +199,7 @@ int scr_start(struct scr *scr, MPI_Comm comm)
     int rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
     rc = rc ? rc : find_nodes(scr);
+    rc = rc ? rc : find_failure_group(scr);
     rc = rc ? rc : scr_folders_open(scr);
     if (!rc) scr_events_open(scr);
     rc = rc ? rc : begin_records(scr);
@@ -215,6 +230,7 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->flush);
     kvtree_delete(&scr->halt);
     scr_folders_close(scr);
+    scr_descs_done(&scr->descs);
     if (scr->node != MPI_COMM_NULL) MPI_Comm_free(&scr->node);
     MPI_Comm_free(&scr->world);
 }

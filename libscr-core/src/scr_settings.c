@@ -3,31 +3,15 @@
  * values. */
 #include "scr_context.h"
 
+#include "common/agree_mpi.h"
 #include "common/errtext.h"
-#include "records/scr_path.h"
+#include "records/scr_config_file.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* The user's file: $SCR_CONF_FILE, which must exist then, or scr.yaml in the prefix
- * folder. */
-static void read_user_file(struct scr *scr, scr_problems *problems)
-{
-    const char *named = getenv("SCR_CONF_FILE");
-    if (named && *named) {
-        if (scr_config_file_read(named, scr->config.user, problems) == -ENOENT)
-            scr_problems_add(problems, "SCR_CONF_FILE=%s: no such file", named);
-        return;
-    }
-    const char *prefix = scr_config_get(&scr->config, "SCR_PREFIX", NULL);
-    char *path = scr_path_join(prefix ? prefix : ".", "scr.yaml");
-    /* a prefix folder that cannot be used is told of later, as that */
-    if (path && access(path, F_OK) == 0)
-        scr_config_file_read(path, scr->config.user, problems);
-    free(path);
-}
 
 static void check_environment(struct scr *scr)
 {
@@ -56,20 +40,63 @@ static void warn_without_effect(struct scr *scr)
     }
 }
 
-static void load_scheme(struct scr *scr, scr_problems *problems)
+/* ---- descriptors ---- */
+
+/* scr->descs has those of all nodes; once is enough. */
+static void drop_groups(scr_config *config)
 {
-    const char *source, *name = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
-    if (redset_scheme_from_name(name, &scr->set.scheme) != 0)
-        scr_problems_add(problems,
-                         "SCR_COPY_TYPE=\"%s\" (%s): must be SINGLE, "
-                         "PARTNER, XOR or RS",
-                         name, source);
-    name = scr_config_get(&scr->config, "SCR_GROUP", &source);
-    scr->set.world_is_group = strcmp(name, "WORLD") == 0;
-    if (!scr->set.world_is_group && strcmp(name, "NODE") != 0)
-        scr_problems_add(problems, "SCR_GROUP=\"%s\" (%s): must be NODE or WORLD", name,
-                         source);
+    kvtree *layers[] = {config->user, config->set, config->system};
+    for (int i = 0; i < 3; i++)
+        kvtree_unset(layers[i], scr_desc_kind_name(SCR_DESC_GROUPS));
 }
+
+/* One descriptor for all: that of every checkpoint without a larger interval. */
+static void load_descs(struct scr *scr, scr_problems *problems)
+{
+    struct scr_settings *s = &scr->set;
+    if (scr_descs_load(&scr->config, &scr->descs, problems) != 0) {
+        scr_problems_add(problems, "no memory for descriptors");
+        return;
+    }
+    drop_groups(&scr->config);
+    const scr_reddesc *d = scr_reddesc_for_checkpoint(&scr->descs.reddescs, 1);
+    const scr_store *store = d ? scr_stores_find(&scr->descs.stores, d->store) : NULL;
+    if (!store) return; /* that is a problem already */
+    redset_scheme_from_name(d->type, &s->scheme);
+    s->group = d->group;
+    s->set_size = d->set_size;
+    s->set_failures = d->set_failures;
+    s->cache_size = store->count;
+    s->cache_base = store->path;
+    s->cache_named = store->implied ? "SCR_CACHE_BASE" : "STORE";
+}
+
+static void warn_of_descs(struct scr *scr)
+{
+    const scr_reddescs *r = &scr->descs.reddescs;
+    scr_problems notes = {0, NULL};
+    int enabled = 0;
+    const char *source, *type = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
+    if (r->ignored > 0)
+        scr_say(scr, 0,
+                "warning: the descriptors CKPT are not used, because of SCR_COPY_TYPE=%s "
+                "(%s); with SCR_COPY_TYPE=FILE they are",
+                type, source);
+    for (int i = 0; i < r->count; i++)
+        enabled += r->list[i].enabled;
+    if (enabled > 1)
+        scr_say(scr, 0,
+                "warning: this version of SCR uses one redundancy descriptor, CKPT=%d, "
+                "for all datasets; the others have no effect",
+                scr_reddesc_for_checkpoint(r, 1)->index);
+    scr_descs_without_effect(&scr->config, &notes);
+    char *line, *rest = notes.text;
+    while ((line = strsep(&rest, "\n")) && *line)
+        scr_say(scr, 0, "warning: %s", line);
+    scr_problems_done(&notes);
+}
+
+/* ---- parameters ---- */
 
 /* How flushes move files. */
 static void load_flush(struct scr *scr, scr_problems *problems)
@@ -81,11 +108,6 @@ static void load_flush(struct scr *scr, scr_problems *problems)
         scr_problems_add(
             problems, "SCR_FLUSH_TYPE=\"%.100s\" (%s): must be SYNC, PTHREAD or DAEMON",
             type, source);
-    if (!(s->flush_percent >= 0)) {
-        scr_config_get(&scr->config, "SCR_FLUSH_ASYNC_PERCENT", &source);
-        scr_problems_add(problems, "SCR_FLUSH_ASYNC_PERCENT=%g (%s): must be at least 0",
-                         s->flush_percent, source);
-    }
     if (s->container_size == 0 || s->container_size > INT64_MAX) {
         scr_config_get(&scr->config, "SCR_CONTAINER_SIZE", &source);
         scr_problems_add(problems, "SCR_CONTAINER_SIZE=%llu (%s): must be 1 to 2^63 - 1",
@@ -101,60 +123,43 @@ static void load_log(struct scr *scr, scr_problems *problems)
                                            [SCR_LOG_SYSLOG] = "SCR_LOG_SYSLOG_ENABLE",
                                            [SCR_LOG_DATABASE] = "SCR_LOG_DB_ENABLE"};
     int all = 0;
-    scr_config_int(&scr->config, "SCR_LOG_ENABLE", &all, problems);
-    scr_config_int(&scr->config, "SCR_LOG_DB_DEBUG", &scr->set.log_db_debug, problems);
+    scr_config_switch(&scr->config, "SCR_LOG_ENABLE", &all, problems);
+    scr_config_switch(&scr->config, "SCR_LOG_DB_DEBUG", &scr->set.log_db_debug, problems);
     for (int i = 0; i < SCR_LOG_TARGETS; i++) {
         int on = 0;
-        scr_config_int(&scr->config, switches[i], &on, problems);
+        scr_config_switch(&scr->config, switches[i], &on, problems);
         if (all && on) scr->set.log_targets |= 1u << i;
     }
-}
-
-static void load_int(const scr_config *config, const char *name, int least, int *value,
-                     scr_problems *problems)
-{
-    const char *source;
-    int before = problems->count;
-    scr_config_int(config, name, value, problems);
-    if (problems->count > before || *value >= least) return;
-    scr_config_get(config, name, &source);
-    scr_problems_add(problems, "%s=%d (%s): must be at least %d", name, *value, source,
-                     least);
 }
 
 static void load_values(struct scr *scr, scr_problems *problems)
 {
     struct scr_settings *s = &scr->set;
     const scr_config *c = &scr->config;
-    scr_config_int(c, "SCR_ENABLE", &s->enable, problems);
-    scr_config_int(c, "SCR_DEBUG", &s->debug, problems);
-    load_int(c, "SCR_CACHE_SIZE", 1, &s->cache_size, problems);
-    scr_config_int(c, "SCR_CACHE_PURGE", &s->cache_purge, problems);
-    load_int(c, "SCR_SET_SIZE", 2, &s->set_size, problems);
-    load_int(c, "SCR_SET_FAILURES", 1, &s->set_failures, problems);
-    scr_config_int(c, "SCR_DISTRIBUTE", &s->distribute, problems);
-    scr_config_int(c, "SCR_FETCH", &s->fetch, problems);
-    load_int(c, "SCR_FLUSH", 0, &s->flush, problems);
-    scr_config_int(c, "SCR_FLUSH_ON_RESTART", &s->flush_on_restart, problems);
-    scr_config_int(c, "SCR_CRC_ON_FLUSH", &s->crc_on_flush, problems);
-    load_int(c, "SCR_CHECKPOINT_INTERVAL", 0, &s->interval, problems);
+    scr_config_switch(c, "SCR_ENABLE", &s->enable, problems);
+    scr_config_int(c, "SCR_DEBUG", INT_MIN, &s->debug, problems);
+    scr_config_switch(c, "SCR_CACHE_PURGE", &s->cache_purge, problems);
+    scr_config_switch(c, "SCR_DISTRIBUTE", &s->distribute, problems);
+    scr_config_switch(c, "SCR_FETCH", &s->fetch, problems);
+    scr_config_int(c, "SCR_FLUSH", 0, &s->flush, problems);
+    scr_config_switch(c, "SCR_FLUSH_ON_RESTART", &s->flush_on_restart, problems);
+    scr_config_switch(c, "SCR_CRC_ON_FLUSH", &s->crc_on_flush, problems);
+    scr_config_int(c, "SCR_CHECKPOINT_INTERVAL", 0, &s->interval, problems);
     scr_config_seconds(c, "SCR_CHECKPOINT_SECONDS", &s->seconds, problems);
     scr_config_seconds(c, "SCR_HALT_SECONDS", &s->halt_seconds, problems);
-    scr_config_double(c, "SCR_CHECKPOINT_OVERHEAD", &s->overhead, problems);
+    scr_config_double(c, "SCR_CHECKPOINT_OVERHEAD", 0, &s->overhead, problems);
     s->current = scr_config_get(c, "SCR_CURRENT", NULL);
-    load_int(c, "SCR_FLUSH_WIDTH", 1, &s->flush_width, problems);
-    load_int(c, "SCR_FETCH_WIDTH", 1, &s->fetch_width, problems);
-    scr_config_int(c, "SCR_FLUSH_ASYNC", &s->flush_async, problems);
+    scr_config_int(c, "SCR_FLUSH_WIDTH", 1, &s->flush_width, problems);
+    scr_config_int(c, "SCR_FETCH_WIDTH", 1, &s->fetch_width, problems);
+    scr_config_switch(c, "SCR_FLUSH_ASYNC", &s->flush_async, problems);
     scr_config_bytes(c, "SCR_FLUSH_ASYNC_BW", &s->flush_bandwidth, problems);
-    scr_config_double(c, "SCR_FLUSH_ASYNC_PERCENT", &s->flush_percent, problems);
-    scr_config_int(c, "SCR_USE_CONTAINERS", &s->containers, problems);
+    scr_config_double(c, "SCR_FLUSH_ASYNC_PERCENT", 0, &s->flush_percent, problems);
+    scr_config_switch(c, "SCR_USE_CONTAINERS", &s->containers, problems);
     scr_config_bytes(c, "SCR_CONTAINER_SIZE", &s->container_size, problems);
     load_flush(scr, problems);
-    load_scheme(scr, problems);
+    load_descs(scr, problems);
     load_log(scr, problems);
-    /* folders of this node: its own environment comes first */
     s->cntl_base = scr_config_get(c, "SCR_CNTL_BASE", NULL);
-    s->cache_base = scr_config_get(c, "SCR_CACHE_BASE", NULL);
 }
 
 /* Rank 0's layers to everyone. */
@@ -183,29 +188,40 @@ static int share_layers(struct scr *scr)
                   : SCR_SUCCESS;
 }
 
+/* All mistakes of rank 0. Those that only other ranks have are of the environment of
+ * their node; the first of them stands for all. */
+static int tell_problems(struct scr *scr, scr_problems *problems)
+{
+    char err[SCR_ERR_TEXT] = "", *line, *rest = problems->text;
+    while (scr->rank == 0 && (line = strsep(&rest, "\n")) && *line)
+        scr_fail(scr, SCR_ERR_CONFIG, "%s", line);
+    int here = scr->rank == 0 && problems->count > 0, rc = 0;
+    if (problems->count > 0)
+        rc = err_set(err, -EINVAL, "%.*s",
+                     problems->text ? (int)strcspn(problems->text, "\n") : 0,
+                     problems->text ? problems->text : "");
+    if (agree(scr->world, rc, err) == 0) return SCR_SUCCESS;
+    if (scr->rank == 0 && !here) scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
+    return scr_fail(scr, SCR_ERR_CONFIG, "the configuration has mistakes; SCR is off");
+}
+
 int scr_settings_load(struct scr *scr)
 {
     scr_problems problems = {0, NULL};
     if (scr->rank == 0) {
         if (scr_config_capture_env(&scr->config) != 0)
             scr_problems_add(&problems, "no memory for the environment");
-        scr_config_file_read(SCR_SYSTEM_FILE, scr->config.system, &problems);
-        read_user_file(scr, &problems);
+        scr_config_read_files(&scr->config, SCR_SYSTEM_FILE, &problems);
     }
     int rc = share_layers(scr);
+    scr_config_check_places(&scr->config, &problems);
     load_values(scr, &problems);
+    if (rc == SCR_SUCCESS) rc = tell_problems(scr, &problems);
     if (rc == SCR_SUCCESS && scr->rank == 0) {
         check_environment(scr);
         warn_without_effect(scr);
+        warn_of_descs(scr);
     }
-    if (problems.text && scr->rank == 0) {
-        char *line, *rest = problems.text;
-        while ((line = strsep(&rest, "\n")) && *line)
-            scr_fail(scr, SCR_ERR_CONFIG, "%s", line);
-    }
-    MPI_Allreduce(MPI_IN_PLACE, &problems.count, 1, MPI_INT, MPI_MAX, scr->world);
-    if (rc == SCR_SUCCESS && problems.count)
-        rc = scr_fail(scr, SCR_ERR_CONFIG, "the configuration has mistakes; SCR is off");
     scr_problems_done(&problems);
     return rc;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* docs/configuration.md: its tables are those of the code, and its examples do what it
- * says. With the argument "write" it puts the tables of the code into the document. */
+ * says of them. With the argument "write" it puts the tables of the code into the
+ * document. */
 #include "document.h"
-#include "records/scr_param.h"
+
+#include "configs.h"
 
 /* ---- the tables ---- */
 
@@ -16,19 +18,49 @@ static const char *type_name(scr_param_type type)
     return names[type];
 }
 
+static const char *who_may_set(unsigned flags)
+{
+    return flags & SCR_PARAM_ENVIRONMENT ? "environment" : "anybody";
+}
+
+/* A default: a value, or the name of a parameter, which has it. */
+static void write_default(FILE *out, const char *value)
+{
+    if (value)
+        fprintf(out, "`%s` |", value);
+    else
+        fputs("|", out);
+}
+
 static void write_table(FILE *out, unsigned later)
 {
-    fputs("\n| parameter | type | default | meaning |\n| --- | --- | --- | --- |\n", out);
+    fputs(
+        "\n| parameter | type | default | set by | meaning |\n| --- | --- | --- | --- | "
+        "--- |\n",
+        out);
     for (const scr_param *p = scr_param_table; p->name; p++) {
         if ((p->flags & SCR_PARAM_LATER) != later) continue;
-        const char *mark = p->value ? "`" : "", *value = p->value ? p->value : "";
-        fprintf(out, "| `%s` | %s%s | %s%s%s%s| %s |\n", p->name, type_name(p->type),
-                p->flags & SCR_PARAM_LOCAL ? ", per node" : "", mark, value, mark,
-                p->value ? " " : "", p->help);
+        fprintf(out, "| `%s` | %s%s | ", p->name, type_name(p->type),
+                p->flags & SCR_PARAM_LOCAL ? ", per node" : "");
+        write_default(out, p->value);
+        fprintf(out, " %s | %s |\n", who_may_set(p->flags), p->help);
     }
 }
 
-static void write_tables(FILE *out)
+static void write_fields(FILE *out, scr_desc_kind kind)
+{
+    fputs("\n| field | type | default | meaning |\n| --- | --- | --- | --- |\n", out);
+    for (const scr_desc_field *f = scr_desc_field_table; f->name; f++) {
+        if (f->kind != kind) continue;
+        fprintf(out, "| `%s` | %s | ", f->name, type_name(f->type));
+        write_default(out, f->value);
+        fprintf(out, " %s%s |\n", f->help,
+                f->flags & SCR_PARAM_LATER ? "; without effect in this version" : "");
+    }
+    fputs("\n", out);
+}
+
+static void write_params(FILE *out)
 {
     write_table(out, 0);
     fputs("\nThese are known, but have no effect in this version. Setting one to another "
@@ -38,80 +70,132 @@ static void write_tables(FILE *out)
     fputs("\n", out);
 }
 
-static const struct document page = {SCR_DOCS "/configuration.md",
-                                     "<!-- begin parameters -->\n",
-                                     "<!-- end parameters -->\n", write_tables};
+static void write_stores(FILE *out)
+{
+    write_fields(out, SCR_DESC_STORE);
+}
+
+static void write_ckpts(FILE *out)
+{
+    write_fields(out, SCR_DESC_CKPT);
+}
+
+#define PAGE(name, make)                                                                 \
+    {                                                                                    \
+        SCR_DOCS "/configuration.md", "<!-- begin " name " -->\n",                       \
+            "<!-- end " name " -->\n", make                                              \
+    }
+static const struct document pages[] = {PAGE("parameters", write_params),
+                                        PAGE("STORE", write_stores),
+                                        PAGE("CKPT", write_ckpts)};
+#define PAGES (sizeof pages / sizeof *pages)
 
 static void tables_are_those_of_the_code(void **state)
 {
-    document_check(&page);
+    for (size_t i = 0; i < PAGES; i++)
+        document_check(&pages[i]);
+}
+
+static int write_document(void)
+{
+    int bad = 0;
+    for (size_t i = 0; i < PAGES; i++)
+        bad |= document_write(&pages[i]);
+    return bad;
 }
 
 /* ---- the examples ---- */
 
-/* Puts the block after "<!-- example: name -->" into a file scr.yaml, and reads it.
- * Returns the rest of the document behind the block. */
-static const char *read_example(const struct scratch *s, const char *document,
-                                const char *name, kvtree *layer, scr_problems *problems)
+/* The block after "<!-- example: name -->", to be freed. *rest is the document behind it.
+ */
+static char *example(const char *document, const char *name, const char **rest)
 {
-    char mark[64], path[128];
-    snprintf(mark, sizeof mark, "<!-- example: %s -->\n\n```yaml\n", name);
+    char mark[64];
+    snprintf(mark, sizeof mark, "<!-- example: %s -->\n\n```", name);
     const char *begin = strstr(document, mark);
-    assert_non_null(begin);
-    begin += strlen(mark);
+    if (!begin) fail_msg("no example %s", name);
+    begin = strchr(begin + strlen(mark), '\n') + 1;
     const char *end = strstr(begin, "```\n");
     assert_non_null(end);
-    scratch_put(s, "scr.yaml", begin, (size_t)(end - begin));
-    snprintf(path, sizeof path, "%s/scr.yaml", s->path);
-    assert_int_equal(scr_config_file_read(path, layer, problems), 0);
-    return end + strlen("```\n");
+    if (rest) *rest = end + strlen("```\n");
+    return strndup(begin, (size_t)(end - begin));
 }
 
-static void example_file_is_good(void **state)
+/* The example says what is wrong with it in the block behind it, as a file of the user
+ * or of the system. */
+static void example_is_told_so(const char *document, const char *name, int system)
 {
-    scr_problems problems = {0, NULL};
-    char *text = document_read(page.path);
-    kvtree *layer = kvtree_new();
-    setenv("USER", "me", 1);
-    read_example(*state, text, "file", layer, &problems);
-    assert_int_equal(problems.count, 0);
-    assert_int_equal(kvtree_size(layer), 4);
-    assert_string_equal(kvtree_get_val(kvtree_get(layer, "SCR_CACHE_BASE"), "VALUE"),
-                        "/ssd/me");
-    assert_string_equal(kvtree_get_val(kvtree_get(layer, "SCR_JOB_NAME"), "VALUE"),
-                        "heat: fine grid");
-    kvtree_delete(&layer);
-    free(text);
-}
-
-static void example_mistakes_are_told_so(void **state)
-{
-    struct scratch *s = *state;
-    scr_problems problems = {0, NULL};
-    char *text = document_read(page.path), *line, *rest;
-    kvtree *layer = kvtree_new();
-    const char *told = read_example(s, text, "mistakes", layer, &problems);
+    struct conf c;
+    const char *told, *user = "SCR_CNTL_BASE=/tmp/mine\n";
+    char *text = example(document, name, &told);
+    conf_make(&c, system ? text : NULL, system ? user : text, NULL);
     told = strstr(told, "```\n") + strlen("```\n");
-    rest = problems.text;
-    while ((line = strsep(&rest, "\n")) && *line) {
-        line += strlen(s->path) + 1; /* the document has no folder before the name */
-        assert_int_equal(strncmp(line, told, strlen(line)), 0);
-        told += strlen(line);
-        assert_int_equal(*told++, '\n');
-    }
-    assert_int_equal(strncmp(told, "```\n", 4), 0);
-    scr_problems_done(&problems);
-    kvtree_delete(&layer);
+    if (strncmp(told, c.problems.text, strlen(c.problems.text)) != 0)
+        fail_msg("%s: %s", name, c.problems.text);
+    assert_int_equal(strncmp(told + strlen(c.problems.text), "```\n", 4), 0);
+    conf_done(&c);
     free(text);
+}
+
+static void mistakes_are_told_so(void **state)
+{
+    char *document = document_read(pages[0].path);
+    unsetenv("SCRATCH_THAT_IS_NOT_SET");
+    example_is_told_so(document, "mistakes", 0);
+    example_is_told_so(document, "mistakes in descriptors", 0);
+    example_is_told_so(document, "locked", 1);
+    free(document);
+}
+
+/* A layer without the places where its values stand. */
+static void forget_places(kvtree *tree)
+{
+    kvtree_unset(tree, "SOURCE");
+    for (kvtree_elem *e = kvtree_elem_first(tree); e; e = kvtree_elem_next(e))
+        forget_places(kvtree_elem_hash(e));
+    kvtree_sort(tree, KVTREE_SORT_ASCENDING);
+}
+
+static char *values_of(const char *document, const char *name)
+{
+    struct conf c;
+    char *text = example(document, name, NULL);
+    conf_of(&c, text);
+    forget_places(c.config.user);
+    char *values = tree_text(c.config.user);
+    conf_done(&c);
+    free(text);
+    return values;
+}
+
+static void both_forms_say_the_same(void **state)
+{
+    static const char *const names[][2] = {{"file", "file of lines"},
+                                           {"descriptors", "descriptors in lines"}};
+    char *document = document_read(pages[0].path);
+    setenv("USER", "me", 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *yaml = values_of(document, names[i][0]);
+        char *lines = values_of(document, names[i][1]);
+        assert_true(strlen(yaml) > 50);
+        assert_string_equal(yaml, lines);
+        free(yaml);
+        free(lines);
+    }
+    char *values = values_of(document, "file");
+    assert_says(values, "/ssd/me\n");
+    assert_says(values, "heat: fine grid\n");
+    free(values);
+    free(document);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_are_those_of_the_code),
-        scratch_test(example_file_is_good),
-        scratch_test(example_mistakes_are_told_so),
+        cmocka_unit_test(mistakes_are_told_so),
+        cmocka_unit_test(both_forms_say_the_same),
     };
-    if (argc == 2 && strcmp(argv[1], "write") == 0) return document_write(&page);
+    if (argc == 2 && strcmp(argv[1], "write") == 0) return write_document();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,9 @@ static void table_is_sound(void **state)
         assert_ptr_equal(scr_param_find(p->name), p); /* so no name is there twice */
         assert_true(p->help && p->help[0] && !strchr(p->help, '\n'));
         assert_null(strchr(p->help, '|')); /* it goes into a table of the documentation */
-        assert_int_equal(p->flags & ~(unsigned)(SCR_PARAM_LOCAL | SCR_PARAM_LATER), 0);
+        assert_int_equal(p->flags & ~(unsigned)(SCR_PARAM_LOCAL | SCR_PARAM_LATER |
+                                                SCR_PARAM_ENVIRONMENT),
+                         0);
         if (!default_is_valid(p)) fail_msg("%s: default %s", p->name, p->value);
     }
     assert_true(count > 50);
@@ -343,10 +345,13 @@ static double get_typed(const scr_config *c, const struct get *g, scr_problems *
         scr_config_seconds(c, g->name, &time, p);
         return (double)time;
     case SCR_PARAM_DOUBLE:
-        scr_config_double(c, g->name, &real, p);
+        scr_config_double(c, g->name, 0, &real, p);
         return real;
+    case SCR_PARAM_BOOL:
+        scr_config_switch(c, g->name, &whole, p);
+        return whole;
     default:
-        scr_config_int(c, g->name, &whole, p);
+        scr_config_int(c, g->name, -2147483647 - 1, &whole, p);
         return whole;
     }
 }
@@ -368,12 +373,15 @@ static void typed_values(void **state)
         {"SCR_FETCH", "1", 1, 1, NULL},
         {"SCR_FETCH", "2", 0, 0, "neither 0 nor 1"},
         {"SCR_FETCH", "-1", 0, 0, "neither 0 nor 1"},
-        {"SCR_FETCH", "yes", 0, 0, "not a whole number"},
+        {"SCR_FETCH", "yes", 0, 0, "neither 0 nor 1"},
+        {"SCR_FETCH", "01", 0, 0, "neither 0 nor 1"},
         {"SCR_CHECKPOINT_SECONDS", "10min", 1, 600, NULL},
         {"SCR_CHECKPOINT_SECONDS", "10GB", 0, 0, "not a time"},
         {"SCR_CHECKPOINT_OVERHEAD", "2.5", 1, 2.5, NULL},
         {"SCR_CHECKPOINT_OVERHEAD", "2.5%", 0, 0, "not a number"},
         {"SCR_CHECKPOINT_OVERHEAD", "nan", 0, 0, "not a number"},
+        {"SCR_CHECKPOINT_OVERHEAD", "0", 1, 0, NULL},
+        {"SCR_CHECKPOINT_OVERHEAD", "-0.5", 0, 0, "must be at least 0"},
         {"SCR_CHECKPOINT_OVERHEAD", "inf", 0, 0, "not a number"},
         {"SCR_CHECKPOINT_OVERHEAD", "0x10", 0, 0, "not a number"},
         {"SCR_CHECKPOINT_OVERHEAD", " 1", 0, 0, "not a number"},
@@ -407,9 +415,9 @@ static void no_value_keeps(void **state)
     int64_t time = 4;
     double real = 5;
     assert_int_equal(scr_config_init(&c), 0);
-    scr_config_int(&c, "SCR_MIN_NODES", &whole, &p);
+    scr_config_int(&c, "SCR_MIN_NODES", 4, &whole, &p);
     scr_config_seconds(&c, "SCR_WATCHDOG_TIMEOUT", &time, &p);
-    scr_config_double(&c, "SCR_FLUSH_ASYNC_PERCENT", &real, &p);
+    scr_config_double(&c, "SCR_FLUSH_ASYNC_PERCENT", 6, &real, &p);
     assert_true(whole == 3 && time == 4 && real == 5 && p.count == 0);
     scr_config_done(&c);
 }

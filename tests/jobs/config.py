@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Parameters: where their values come from, what is a mistake, and when a checkpoint is advised."""
-from job import Job, checkpoint, main
+import os
+import pwd
+
+from job import Job, checkpoint, main, restart
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0}
 
@@ -36,7 +39,7 @@ def test_all_mistakes_at_once():
         run.said(r'scr.yaml:6:15: no such environment variable: "NO_SUCH_VARIABLE"', times=1)
         run.said(r'SCR_DEBUG="many" \(.*scr.yaml:7:12\)', times=1)
         run.said(r'SCR_CHECKPOINT_SECONDS="10 parsecs" \(.*scr.yaml:8:25\)', times=1)
-        run.said(r'SCR_COPY_TYPE="ZOR" \(.*scr.yaml:9:16\): must be SINGLE, PARTNER, XOR or RS', times=1)
+        run.said(r'SCR_COPY_TYPE="ZOR" \(.*scr.yaml:9:16\): must be SINGLE, PARTNER, XOR, RS or FILE', times=1)
         run.said("^SCR: error: ", times=7 + 2)  # and one for SCR_Have_restart, one for them all
         assert not (job.root / "nodes").exists()
 
@@ -70,6 +73,184 @@ def test_another_file():
         run.said("error: SCR_CONF_FILE=.*no.yaml: no such file", times=1)
 
 
+def test_older_form():
+    """Lines instead of YAML, in a file of either name; both files are one too many."""
+    for name in (".scrconf", "scr.yaml"):
+        with Job(**PAIR) as job:
+            write(job, "# lines\nSCR_CACHE_SIZE=3\nSCR_JOB_NAME='a job of $SOMEBODY'\n", name)
+            run = job.run("init", "config:SCR_CACHE_SIZE => 1 =3", "config:SCR_JOB_NAME", SOMEBODY="Ann")
+            assert run.ops[2]["text"] == ["a job of Ann"] * 2, run
+    with Job(**PAIR) as job:
+        write(job, "SCR_CACHE_SIZE: 3\n")
+        write(job, "SCR_CACHE_SIZE=3\n", ".scrconf")
+        run = job.run("init => CONFIG")
+        run.said("error: both .*/scr.yaml and .*/.scrconf are there; one of them has to go", times=1)
+
+
+# ---- descriptors ----
+
+POWER = """\
+GROUPS=n1 POWER=p1
+GROUPS=n2 POWER=p1
+GROUPS=n3 POWER=p2
+GROUPS=n4 POWER=p2
+"""
+
+
+def redundancy_files(folder):
+    """Kinds of the redundancy files in a cache."""
+    return {path.suffix for path in folder.rglob("*_of_*_in_*")}
+
+
+def test_failure_groups():
+    """Nodes on one power supply may fail together, if SCR knows that they are."""
+    for group, code in (("POWER", 1), ("NODE", 0)):
+        with Job(4, 2, SCR_FLUSH=0, SCR_GROUP=group) as job:
+            write(job, POWER)
+            job.run("init", checkpoint("a"))
+            job.lose("n1", "n2")
+            job.run("init", restart("a") if code else "have => 0", "config:CKPT=0 GROUP => 1 " + group)
+
+
+def test_node_without_a_group():
+    with Job(4, 1, SCR_FLUSH=0, SCR_GROUP="POWER") as job:
+        write(job, POWER.replace("n3", "n7"))
+        run = job.run("init => CONFIG")
+        run.said("error: rank 2: node n3 has no value for the group POWER in GROUPS", times=1)
+
+
+def test_one_descriptor():
+    """It counts, with all that it names, and not the parameters."""
+    with Job(4, 1, SCR_FLUSH=0, SCR_CACHE_SIZE=5, SCR_SET_SIZE=4) as job:
+        store = job.root / "nodes" / "store"
+        write(job, f"""\
+{POWER}
+STORE={store}/ COUNT=1
+CKPT=0 GROUP=POWER TYPE=PARTNER STORE={store} SET_SIZE=2
+CKPT=1 ENABLED=0 INTERVAL=2 TYPE=XOR
+""")
+        run = job.run("config:CKPT=0 TYPE => 1 PARTNER", "init", "config:CKPT=0 TYPE => 1 PARTNER",
+                      "config:CKPT=0 GROUP => 1 POWER", f"config:CKPT=0 STORE => 1 {store}",
+                      f"config:STORE={store} COUNT => 1 =1", "config:CKPT=1 ENABLED => 1 =0",
+                      checkpoint("a"), checkpoint("b"))
+        run.not_said("no effect")
+        cache = store / "tester" / "scr.17"
+        assert [path.name for path in cache.iterdir()] == ["scr.dataset.2"], list(cache.iterdir())
+        assert redundancy_files(cache) == {".partner"}, redundancy_files(cache)
+        assert len(list(cache.rglob("*_of_2_in_*"))) == 4, list(cache.rglob("*"))
+        assert not job.cached("n1")
+        job.run("init", restart("b"))
+
+
+def test_descriptor_of_the_application():
+    with Job(4, 1, SCR_FLUSH=0) as job:
+        run = job.run("config:CKPT=0 TYPE=RS SET_SIZE=4 SET_FAILURES=2", "config:CKPT=0 TYPE => 1 RS", "init",
+                      "config:CKPT=0 TYPE => 1 RS", "config:CKPT=0 TYPE=XOR => ANY", checkpoint("a"))
+        run.said("error: SCR_Config: .*", times=1)
+        assert redundancy_files(job.cache("n1")) == {".rs"}, redundancy_files(job.cache("n1"))
+        job.lose("n1", "n2")
+        job.run("init", restart("a"))
+        run = job.run("config:CKPT=0 TYP=RS", "config:CKPT=0 TYPE => 1 XOR", "init")
+        run.said('SCR_Config:1:8: unknown field of CKPT "TYP"; did you mean TYPE', times=1)
+
+
+def test_descriptors_that_wait():
+    """What this version does not use yet it says."""
+    with Job(**PAIR) as job:
+        write(job, "CKPT: {0: {INTERVAL: 4, TYPE: RS}, 1: {TYPE: PARTNER, BYPASS: 1}}\n"
+                   "STORE: {/ssd: {MKDIR: 0, ENABLED: 0, TYPE: sync}}\n")
+        run = job.run("init", "config:CKPT=0 INTERVAL => 1 =4", "config:CKPT=1 BYPASS => 1 =1",
+                      "config:STORE=/ssd MKDIR => 1 =0", "config:STORE=/ssd TYPE => 1 SYNC", checkpoint("a"))
+        run.said("warning: this version of SCR uses one redundancy descriptor, CKPT=1, for all datasets", times=1)
+        run.said(r"warning: CKPT=1 BYPASS=1 \(.*scr.yaml:1:\d+\) has no effect", times=1)
+        for field in ("MKDIR=0", "ENABLED=0", "TYPE=sync"):
+            run.said(rf"warning: STORE=/ssd {field} \(.*scr.yaml:2:\d+\) has no effect", times=1)
+        assert redundancy_files(job.cache("n1")) == {".partner"}
+
+
+def test_copy_type_of_a_run():
+    with Job(**PAIR) as job:
+        write(job, "CKPT=0 TYPE=RS\n")
+        run = job.run("init", "config:CKPT=0 TYPE => 1 PARTNER", SCR_COPY_TYPE="PARTNER")
+        run.said(r"warning: the descriptors CKPT are not used, because of SCR_COPY_TYPE=PARTNER "
+                 r"\(the environment\); with SCR_COPY_TYPE=FILE they are", times=1)
+        for copy_type in (None, "FILE"):
+            run = job.run("init", "config:CKPT=0 TYPE => 1 RS", SCR_COPY_TYPE=copy_type)
+            run.not_said("warning: the descriptors")
+
+
+def test_mistakes_of_descriptors():
+    with Job(**PAIR) as job:
+        write(job, "CKPT=1 TYPE=XRO STORE=/sdd\nSTORE=/ssd COUNT=0\nCKPT=1\n")
+        run = job.run("init => CONFIG")
+        run.said(r'error: .*scr.yaml:3:6: given twice: "CKPT=1"', times=1)
+        run.said(r'error: CKPT=1 TYPE="XRO" \(.*scr.yaml:1:13\): must be SINGLE, PARTNER, XOR or RS', times=1)
+        run.said(r'error: CKPT=1 STORE="/sdd" \(.*scr.yaml:1:23\): no such store; did you mean /ssd\?', times=1)
+        run.said(r'error: STORE=/ssd COUNT="0" \(.*scr.yaml:2:18\): must be at least 1', times=1)
+        run.said(r"error: CKPT=1 \(.*scr.yaml:1:6\): numbers go on from 0; CKPT=0 is not there", times=1)
+        run.said("^SCR: error: ", times=5 + 1)
+
+
+# ---- who may set what ----
+
+def test_places():
+    with Job(**PAIR) as job:
+        write(job, "SCR_LOCKED: [SCR_FLUSH]\nSCR_NODE_NAME: me\n")
+        run = job.run("init => CONFIG")
+        run.said(r"error: SCR_LOCKED \(.*scr.yaml:1:14\): only the system file may have it", times=1)
+        run.said(r'error: SCR_NODE_NAME="me" \(.*scr.yaml:2:16\): may only be set in the environment', times=1)
+        run.said("^SCR: error: ", times=2 + 1)
+
+
+def test_mistake_of_one_node():
+    """Only the environment of n2 has it; all ranks hear of it."""
+    with Job(**PAIR) as job:
+        run = job.run("init => CONFIG", of_node={"n2": {"SCR_CACHE_BASE": "/" + "x" * 1100}})
+        run.said(r'error: rank 1: SCR_CACHE_BASE="/x*" \(the environment\): longer than 1023 bytes', times=1)
+        run.said("^SCR: error: ", times=1 + 1)
+
+
+# ---- questions ----
+
+GIVEN = {"SCR_USER_NAME": "tester", "SCR_JOB_ID": "=17", "SCR_FLUSH_TYPE": "SYNC"}
+
+
+def test_questions():
+    """The value in force, also before SCR_Init, and also if it is found at run time."""
+    with Job(**PAIR) as job:
+        ask = [f"config:{name} => 1 {value}" for name, value in GIVEN.items()]
+        ask += [f"config:SCR_PREFIX => 1 {job.prefix}", "config:SCR_CURRENT => 0",
+                "config:SCR_NONSENSE => 0", "config:CKPT=3 TYPE => 0", "config:SCR_CACHE_SIZE => 1 =4",
+                "config:STORE=/ssd COUNT => 1 =4", "config:SCR_SET_SIZE => 1 =5", "config:SCR_DEBUG => 1 =1"]
+        write(job, "SCR_CACHE_SIZE: 4\nSTORE: {/ssd: {}}\n")
+        job.run("config:SCR_CACHE_SIZE=3", "config:SCR_SET_SIZE=5", ask, "init", ask, "finalize",
+                [question for question in ask if "SET_SIZE" not in question])
+        ask = "config:SCR_NODE_NAME => 1 n1"
+        job.run(ask, "init", ask, layout=[("n1", 2)])
+
+
+def test_questions_about_defaults():
+    """Without any parameter, before and after: the same answers."""
+    names = ["SCR_USER_NAME", "SCR_JOB_ID", "SCR_NODE_NAME", "SCR_PREFIX", "SCR_FLUSH_TYPE"]
+    ask = [f"config:{name} => ANY" for name in names]
+    with Job(1, 2, SCR_FLUSH=0, SCR_FLUSH_ASYNC=1) as job:
+        run = job.run(ask, "init", ask, of_node={"n1": {"SCR_NODE_NAME": ""}}, SCR_USER_NAME=None, SCR_JOB_ID=None,
+                      SCR_PREFIX=None)
+        early, late = ([op["text"] for op in run.ops[at:at + len(names)]] for at in (0, len(names) + 1))
+        assert early == late, run
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        assert [text[0] for text in early[:1] + early[2:]] == [
+            user, os.uname().nodename, str(job.prefix), "PTHREAD"], run
+        assert early[1][0].startswith("prefix-"), run
+
+
+def test_questions_before_the_folder():
+    """A prefix folder that is not there yet may turn out to be a link: no job id is known."""
+    with Job(1, 1) as job:
+        job.run("config:SCR_JOB_ID => 0", "config:SCR_PREFIX => 1 " + str(job.root / "new"),
+                SCR_JOB_ID=None, SCR_PREFIX=job.root / "new")
+
+
 # ---- layers ----
 
 def test_order():
@@ -99,13 +280,16 @@ def test_environment_mistakes():
                               ("SCR_CACHE_SIZE", "0", "must be at least 1"),
                               ("SCR_SET_SIZE", "1", "must be at least 2"),
                               ("SCR_FLUSH", "-1", "must be at least 0"),
-                              ("SCR_FETCH", "yes", "not a whole number"),
+                              ("SCR_FETCH", "yes", "neither 0 nor 1"),
                               ("SCR_FETCH", "2", "neither 0 nor 1"),
                               ("SCR_CHECKPOINT_OVERHEAD", "ten", "not a number"),
                               ("SCR_CHECKPOINT_INTERVAL", "1e3", "not a whole number"),
                               ("SCR_CHECKPOINT_INTERVAL", "-1", "must be at least 0"),
                               ("SCR_CACHE_SIZE", "99999999999", "not a whole number"),
-                              ("SCR_GROUP", "RACK", "must be NODE or WORLD"),
+                              ("SCR_CHECKPOINT_OVERHEAD", "-1", "must be at least 0"),
+                              ("SCR_CHECKPOINT_OVERHEAD", "nan", "not a number"),
+                              ("SCR_GROUP", "NOED", "no such group; did you mean NODE"),
+                              ("SCR_COPY_TYPE", "FILE", "no descriptor CKPT is given"),
                               ("SCR_COPY_TYPE", "", None)):
         with Job(**PAIR) as job:
             if text is None:

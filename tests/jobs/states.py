@@ -90,7 +90,7 @@ def test_failed_init():
         run = job.run("config:SCR_CACHE_SIZE=0", "init => CONFIG",
                       refused("STATE", *others("init")), "route:x => x",
                       "config:SCR_CACHE_SIZE=2", "init", checkpoint("a"), "finalize")
-        run.said(r"SCR_CACHE_SIZE=0 \(SCR_Config\): must be at least 1", times=1)
+        run.said(r'SCR_CACHE_SIZE="0" \(SCR_Config\): must be at least 1', times=1)
         # the error of SCR_Init was seen; that all other calls fail, too, is said once
         run.said("SCR_Init is missing or has failed", times=1)
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_PROBLEMS_H
+#define SCR_PROBLEMS_H
+
+/* Mistakes in the configuration. None of them stops the reading: each is added to a list
+ * with its place and, for a name that does not exist, the nearest one that does, so that
+ * all are reported in one go. */
+
+/* Problems beyond this number are counted, but have no line. */
+#define SCR_PROBLEMS_SHOWN 100
+
+typedef struct scr_problems {
+    int count;
+    char *text; /* one line each, each ended by a newline; NULL when count is 0 */
+} scr_problems;
+
+/* Adds a line. Control characters, which may come out of a file, are replaced by '?'. */
+void scr_problems_add(scr_problems *problems, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void scr_problems_done(scr_problems *problems);
+
+/* 1 if a further line would not be shown, and nobody needs to search for what it says. */
+int scr_problems_full(const scr_problems *problems);
+
+/* The search for the name that is most like a wrong one:
+ *
+ *     scr_nearest nearest = {.name = wrong};
+ *     for each name that there is: scr_nearest_try(&nearest, it);
+ *     nearest.best is the first of those that differ least; NULL without any */
+typedef struct scr_nearest {
+    const char *name, *best;
+    int least;
+} scr_nearest;
+void scr_nearest_try(scr_nearest *nearest, const char *candidate);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who runs this, and in which allocation. */
+#include "records.h"
+#include "records/scr_identity.h"
+#include <errno.h>
+#include <pwd.h>
+
+static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID",
+                                        "LSB_JOBID", "FLUX_JOB_ID"};
+#define COUNT (sizeof variables / sizeof *variables)
+
+static int clean(void **state)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        unsetenv(variables[i]);
+    return 0;
+}
+
+static void job_of_the_batch_system(void **state)
+{
+    char job[SCR_JOB_ID_SIZE], err[ERRTEXT_SIZE] = "";
+    for (size_t i = COUNT; i-- > 0;) { /* the first that is there counts */
+        setenv(variables[i], variables[i], 1);
+        assert_int_equal(scr_identity_job("/p", job, err), 0);
+        assert_string_equal(job, variables[i]);
+    }
+    setenv(variables[0], "", 1);
+    assert_int_equal(scr_identity_job("/p", job, err), 0);
+    assert_string_equal(job, variables[1]);
+}
+
+static void job_of_the_prefix(void **state)
+{
+    char job[SCR_JOB_ID_SIZE], other[SCR_JOB_ID_SIZE], err[ERRTEXT_SIZE] = "";
+    assert_int_equal(scr_identity_job("/p/run1", job, err), 0);
+    assert_string_equal(job, "prefix-d586a7a0");
+    assert_int_equal(scr_identity_job("/p/run2", other, err), 0);
+    assert_string_not_equal(job, other);
+}
+
+static void job_too_long(void **state)
+{
+    char job[SCR_JOB_ID_SIZE] = "old", err[ERRTEXT_SIZE] = "",
+         text[SCR_JOB_ID_SIZE + 1] = "";
+    memset(text, '7', SCR_JOB_ID_SIZE);
+    setenv("PBS_JOBID", text, 1);
+    assert_int_equal(scr_identity_job("/p", job, err), -EINVAL);
+    assert_says(err, "PBS_JOBID=777");
+    assert_string_equal(job, "old");
+    setenv("PBS_JOBID", text + 1, 1);
+    assert_int_equal(scr_identity_job("/p", job, err), 0);
+}
+
+static void user_and_node(void **state)
+{
+    char user[SCR_USER_SIZE], node[SCR_NODE_SIZE], host[SCR_NODE_SIZE] = "";
+    const struct passwd *pw = getpwuid(geteuid());
+    scr_identity_user(user);
+    if (pw) assert_string_equal(user, pw->pw_name);
+    assert_int_equal(gethostname(host, sizeof host - 1), 0);
+    scr_identity_node(node);
+    assert_string_equal(node, host);
+}
+
+#define job_test(function) cmocka_unit_test_setup_teardown(function, clean, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        job_test(job_of_the_batch_system),
+        job_test(job_of_the_prefix),
+        job_test(job_too_long),
+        cmocka_unit_test(user_and_node),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
