@@ -92,6 +92,38 @@ static void other_forms_of_the_same(void **state)
     }
 }
 
+/* Told apart by the first line that is not empty or a comment. */
+static void forms_are_told_apart(void **state)
+{
+    static const struct {
+        const char *text;
+        int lines;
+    } cases[] = {
+        {"SCR_DEBUG=2", 1},
+        {"\xef\xbb\xbfSCR_DEBUG=2\r\n", 1},
+        {"\n  # a: b\n\t \r\n\tSCR_DEBUG\t = '2' # x", 1},
+        {"CKPT=0 TYPE=XOR\nSCR_DEBUG: 2\n", 1},
+        {"NONSENSE=", 1},
+        {"SCR_DEBUG: 2\nSCR_FLUSH=1\n", 0},
+        {"SCR_DEBUG: a=b\n", 0},
+        {"{SCR_DEBUG: 2}", 0},
+        {"\"SCR_DEBUG\"=2", 0},
+        {"=2", 0},
+        {"SCR_DEBUG\n=2", 0},
+        {"# SCR_DEBUG=2", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (scr_is_lines(cases[i].text, strlen(cases[i].text)) != cases[i].lines)
+            fail_msg("%s", cases[i].text);
+    for (size_t i = 0; i < 3; i++) {
+        struct result r = read_text(*state, cases[i].text);
+        assert_int_equal(r.problems.count, 0);
+        assert_holds(&r, "SCR_DEBUG", "2");
+        done(&r);
+    }
+}
+
 static void file_without_values(void **state)
 {
     static const char *const texts[] = {"", "\n\n", "# nothing yet\n", "---\n", "{}"};
@@ -394,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(good_file),
         scratch_test(other_forms_of_the_same),
+        scratch_test(forms_are_told_apart),
         scratch_test(file_without_values),
         scratch_test(missing_file),
         scratch_test(what_is_no_file),

@@ -5,6 +5,7 @@
 #include "document.h"
 
 #include "configs.h"
+#include "values.h"
 
 /* ---- the tables ---- */
 
@@ -147,21 +148,12 @@ static void mistakes_are_told_so(void **state)
     free(document);
 }
 
-/* A layer without the places where its values stand. */
-static void forget_places(kvtree *tree)
-{
-    kvtree_unset(tree, "SOURCE");
-    for (kvtree_elem *e = kvtree_elem_first(tree); e; e = kvtree_elem_next(e))
-        forget_places(kvtree_elem_hash(e));
-    kvtree_sort(tree, KVTREE_SORT_ASCENDING);
-}
-
 static char *values_of(const char *document, const char *name)
 {
     struct conf c;
     char *text = example(document, name, NULL);
     conf_of(&c, text);
-    forget_places(c.config.user);
+    values_only(c.config.user);
     char *values = tree_text(c.config.user);
     conf_done(&c);
     free(text);
