@@ -26,6 +26,12 @@ void scr_identity_node(char node[SCR_NODE_SIZE])
     if (gethostname(node, SCR_NODE_SIZE - 1) != 0) strcpy(node, "localhost");
 }
 
+void scr_identity_prefix(const char *prefix, char name[SCR_JOB_ID_SIZE])
+{
+    uLong crc = crc32(0, (const Bytef *)prefix, (uInt)strlen(prefix));
+    snprintf(name, SCR_JOB_ID_SIZE, "prefix-%08lx", crc);
+}
+
 int scr_identity_job(const char *prefix, char job[SCR_JOB_ID_SIZE], char *err)
 {
     static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID",
@@ -38,7 +44,6 @@ int scr_identity_job(const char *prefix, char job[SCR_JOB_ID_SIZE], char *err)
         strcpy(job, id);
         return 0;
     }
-    uLong crc = crc32(0, (const Bytef *)prefix, (uInt)strlen(prefix));
-    snprintf(job, SCR_JOB_ID_SIZE, "prefix-%08lx", crc);
+    scr_identity_prefix(prefix, job);
     return 0;
 }

@@ -20,4 +20,7 @@ void scr_identity_node(char node[SCR_NODE_SIZE]);
  * does. 0, or -EINVAL with a text for one that is too long. */
 int scr_identity_job(const char *prefix, char job[SCR_JOB_ID_SIZE], char *err);
 
+/* A name that stands for a prefix folder: "prefix-<its CRC32>". */
+void scr_identity_prefix(const char *prefix, char name[SCR_JOB_ID_SIZE]);
+
 #endif

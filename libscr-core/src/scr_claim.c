@@ -11,6 +11,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "records/scr_identity.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
@@ -18,7 +19,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #define LOCK_NAME "run.lock"
 #define RECORD_NAME "prefix.scriinfo"
@@ -69,18 +69,11 @@ static int try_lock(int fd, pid_t *holder)
     return -EAGAIN;
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Takes the lock of the control folder, unless that is another calculation's. */
 static int lock(struct scr *scr, enum owner *owner, char *err)
 {
     const struct timespec nap = {0, 50000000};
-    double until = seconds_now() + PATIENCE;
+    double until = MPI_Wtime() + PATIENCE;
     pid_t holder = 0;
     int rc = beneath_open(scr->control_fd, LOCK_NAME, O_RDWR | O_CREAT, 0600,
                           &scr->lock_fd, err);
@@ -91,7 +84,7 @@ static int lock(struct scr *scr, enum owner *owner, char *err)
         rc = try_lock(scr->lock_fd, &holder);
         if (rc != -EAGAIN) break;
         nanosleep(&nap, NULL);
-    } while (seconds_now() < until);
+    } while (MPI_Wtime() < until);
     if (rc == -EAGAIN)
         return err_set(
             err, -EBUSY,
@@ -112,10 +105,9 @@ static void unlock(struct scr *scr)
 /* Folders beside those of another calculation. */
 static void other_owner(const struct scr *scr, char owner[SCR_OWNER_SIZE])
 {
-    const char *prefix = scr->prefix_real;
-    unsigned long crc = crc32(0, (const unsigned char *)prefix, (unsigned)strlen(prefix));
-    snprintf(owner, SCR_OWNER_SIZE, "%s/scr.%s.prefix-%08lx", scr->user, scr->job_id,
-             crc);
+    char name[SCR_JOB_ID_SIZE];
+    scr_identity_prefix(scr->prefix_real, name);
+    snprintf(owner, SCR_OWNER_SIZE, "%s/scr.%s.%s", scr->user, scr->job_id, name);
 }
 
 /* Local: opens the control folder of the owner's name and, on the leader of the node,
@@ -128,7 +120,7 @@ static int look(struct scr *scr, enum owner *owner, char *err)
     return rc ? err_wrap(err, rc, "node %s", scr->node_name) : 0;
 }
 
-/* Collective, agreed. 1: some node has folders of this calculation beside others' */
+/* Collective, agreed. 1: some node has folders of this calculation beside others'. */
 static int has_other(struct scr *scr, const char *owner)
 {
     int has = scr->node_rank == 0 && scr_control_exists(scr, owner);

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define SCR_ERR_TEXT 512
-#define SCR_OWNER_SIZE 320
+#define SCR_OWNER_SIZE 400
 
 /* Values of parameters, the same on every rank but for the bases. */
 struct scr_settings {

@@ -288,7 +288,7 @@ static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
     if (!rc) scr_location(scr, d, SCR_LOCATION_PFS, 1);
     /* it is what the index names now, and what was passed over is older */
     if (!rc && d->ckpt && d->id >= scr->fetch_below) scr->fetch_below = INT_MAX;
-    if (d->id) scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
+    scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
     filo_flush_free(f->transfer);
     free(f);
@@ -350,6 +350,7 @@ static struct scr_flush *try_start(struct scr *scr, int id, int background, int 
         return NULL;
     }
     f->background = background;
+    f->d.id = id; /* for what is said where this rank does not have the dataset */
     rc = start(scr, id, f, err);
     if (!rc) return f;
     *code = conclude(scr, f, rc, err);
