@@ -4,7 +4,6 @@
 
 #include "common/errtext.h"
 #include "common/io.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -183,6 +182,16 @@ int beneath_remove_tree(int dir, const char *name, char *err)
         rc = err_sys(err, -errno, "remove folder %s", name);
     io_close(&parent);
     return rc;
+}
+
+DIR *beneath_list(int dir)
+{
+    int copy = io_open(dir, ".", FOLDER_FLAGS, 0);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    int error = copy < 0 ? -copy : errno;
+    if (!stream) io_close(&copy);
+    errno = error;
+    return stream;
 }
 
 int beneath_stat(int dir, const char *name, struct stat *st, char *err)

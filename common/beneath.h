@@ -10,6 +10,7 @@
  * return 0 or -errno and fill err. */
 
 #include "common/prefix.h"
+#include <dirent.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -25,6 +26,7 @@
 #define beneath_unlink COMMON(beneath_unlink)
 #define beneath_rmdir COMMON(beneath_rmdir)
 #define beneath_stat COMMON(beneath_stat)
+#define beneath_list COMMON(beneath_list)
 #define beneath_remove_tree COMMON(beneath_remove_tree)
 #define beneath_private_folder COMMON(beneath_private_folder)
 
@@ -58,6 +60,10 @@ int beneath_remove_tree(int dir, const char *name, char *err);
 
 /* lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, char *err);
+
+/* The names in the open folder dir, from the first one on, for readdir and closedir; dir
+ * stays open. NULL, and errno says why. */
+DIR *beneath_list(int dir);
 
 /* Creates (0700) and opens base/name, where base exists and may be world-writable. Each
  * component of name must be a real folder, owned by the effective user, and writable by

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The kernel gives so few bytes all at once. */
@@ -20,19 +22,51 @@ int replace_draw(uint64_t *random)
     return n < 0 ? -errno : n < (ssize_t)sizeof *random ? -EIO : 0;
 }
 
+/* Without waiting. -EAGAIN: somebody else has it; -ENOLCK: there are no locks here. */
+static int lock(int fd, short type)
+{
+    const struct flock all = {.l_type = type, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_OFD_SETLK, &all) == 0) return 0;
+    return errno == EAGAIN || errno == EACCES ? -EAGAIN : -ENOLCK;
+}
+
+/* A process forked meanwhile may have the descriptor, too, and would keep the lock. */
+static void let_go(replacement *r)
+{
+    if (r->hold >= 0) lock(r->hold, F_UNLCK);
+    io_close(&r->hold);
+}
+
+/* Between creation and lock somebody who sweeps may take the file for abandoned: -EAGAIN
+ * then. */
+static int hold_temporary(replacement *r)
+{
+    struct stat st;
+    r->hold = fcntl(r->fd, F_DUPFD_CLOEXEC, 0);
+    int rc = r->hold < 0 ? -errno : lock(r->fd, F_WRLCK) == -EAGAIN ? -EAGAIN : 0;
+    if (!rc && fstat(r->fd, &st) != 0) rc = -errno;
+    if (!rc && st.st_nlink == 0) rc = -EAGAIN;
+    if (!rc) return 0;
+    unlinkat(r->parent, r->temporary, 0);
+    io_close(&r->fd);
+    let_go(r);
+    return rc;
+}
+
 static int create_temporary(replacement *r, mode_t mode)
 {
-    for (int tries = 0; tries < 16; tries++) {
+    int rc = -EEXIST;
+    for (int tries = 0; tries < 16 && (rc == -EEXIST || rc == -EAGAIN); tries++) {
         uint64_t random;
-        int rc = replace_draw(&random);
+        rc = replace_draw(&random);
         if (rc) return rc;
         snprintf(r->temporary, sizeof r->temporary, ".%016llx.tmp",
                  (unsigned long long)random);
         r->fd = io_open(r->parent, r->temporary,
                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        if (r->fd != -EEXIST) return r->fd < 0 ? r->fd : 0;
+        rc = r->fd < 0 ? r->fd : hold_temporary(r);
     }
-    return -EEXIST;
+    return rc;
 }
 
 int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *err)
@@ -65,14 +99,10 @@ static int rename_new(const replacement *r)
     return 0;
 }
 
-static int commit(replacement *r, int (*put)(const replacement *), char *err)
+/* Closes the file, which is synced, and gives it its name. */
+static int finish(replacement *r, int (*put)(const replacement *), char *err)
 {
-    int rc = io_fsync(r->fd);
-    if (rc) {
-        replace_abort(r);
-        return err_sys(err, rc, "fsync %s", r->final);
-    }
-    rc = io_close(&r->fd);
+    int rc = io_close(&r->fd);
     if (rc) {
         replace_abort(r);
         return err_sys(err, rc, "close %s", r->final);
@@ -82,11 +112,22 @@ static int commit(replacement *r, int (*put)(const replacement *), char *err)
         replace_abort(r);
         return err_sys(err, rc, "rename to %s", r->final);
     }
+    let_go(r);
     rc = io_fsync(r->parent);
     io_close(&r->parent);
     return rc ? err_sys(err, rc, "fsync of the folder of %s (the file is in place)",
                         r->final)
               : 0;
+}
+
+static int commit(replacement *r, int (*put)(const replacement *), char *err)
+{
+    int rc = io_fsync(r->fd);
+    if (rc) {
+        replace_abort(r);
+        return err_sys(err, rc, "fsync %s", r->final);
+    }
+    return finish(r, put, err);
 }
 
 int replace_commit(replacement *r, char *err)
@@ -99,11 +140,50 @@ int replace_commit_new(replacement *r, char *err)
     return commit(r, rename_new, err);
 }
 
+int replace_commit_synced(replacement *r, char *err)
+{
+    return finish(r, rename_over, err);
+}
+
 void replace_abort(replacement *r)
 {
     io_close(&r->fd);
     unlinkat(r->parent, r->temporary, 0);
+    let_go(r);
     io_close(&r->parent);
+}
+
+/* ".<16 hex digits>.tmp" */
+static int is_temporary(const char *name)
+{
+    return name[0] == '.' && strspn(name + 1, "0123456789abcdef") == 16 &&
+           strcmp(name + 17, ".tmp") == 0;
+}
+
+int replace_remove_abandoned(int dir, const char *name)
+{
+    if (!is_temporary(name)) return 0;
+    int fd = io_open(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    if (fd < 0) return fd == -ENOENT || fd == -ELOOP ? 0 : fd;
+    struct stat st;
+    int ours = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && lock(fd, F_WRLCK) == 0;
+    int rc = !ours ? 0 : unlinkat(dir, name, 0) == 0 ? 1 : -errno;
+    io_close(&fd);
+    return rc == -ENOENT ? 0 : rc;
+}
+
+int replace_sweep(int dir, char *err)
+{
+    int first = 0;
+    DIR *stream = beneath_list(dir);
+    if (!stream) return err_sys(err, -errno, "list the folder");
+    const struct dirent *item;
+    while ((item = readdir(stream)) != NULL) {
+        int rc = replace_remove_abandoned(dir, item->d_name);
+        if (rc < 0 && !first) first = err_sys(err, rc, "remove %s", item->d_name);
+    }
+    closedir(stream);
+    return first;
 }
 
 int replace_bytes(int dir, const char *name, mode_t mode, const void *data, size_t size,

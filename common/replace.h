@@ -23,12 +23,16 @@
 #define replace_begin COMMON(replace_begin)
 #define replace_commit COMMON(replace_commit)
 #define replace_commit_new COMMON(replace_commit_new)
+#define replace_commit_synced COMMON(replace_commit_synced)
 #define replace_abort COMMON(replace_abort)
 #define replace_bytes COMMON(replace_bytes)
+#define replace_sweep COMMON(replace_sweep)
+#define replace_remove_abandoned COMMON(replace_remove_abandoned)
 
 typedef struct replacement {
-    int fd;                       /* open for reading and writing */
-    int parent;                   /* folder of the file */
+    int fd;     /* open for reading and writing */
+    int parent; /* folder of the file */
+    int hold;   /* keeps the lock on the temporary file, until it has its name */
     char final[BENEATH_NAME_MAX]; /* last component, now and ... */
     char temporary[256];          /* ... until the commit: ".<16 hex digits>.tmp" */
 } replacement;
@@ -45,13 +49,27 @@ int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *
  * but may not survive a power loss, and the error says so. */
 int replace_commit(replacement *r, char *err);
 
-/* The same where there must be no file yet: -EEXIST if there is one, which stays. On a
- * file system that can only link, not rename, without replacing, the temporary name may
- * be left as a second name of the file if it cannot be removed. */
+/* The same for a file that the caller has synced since it wrote to it. */
+int replace_commit_synced(replacement *r, char *err);
+
+/* As replace_commit where there must be no file yet: -EEXIST if there is one, which
+ * stays. On a file system that can only link, not rename, without replacing, the
+ * temporary name may be left as a second name of the file if it cannot be removed. */
 int replace_commit_new(replacement *r, char *err);
 
 /* Removes the new file; the old one stays. */
 void replace_abort(replacement *r);
+
+/* What a process leaves that dies before the commit. Temporary files are locked while
+ * they are in work, so others can tell. Where the file system has no locks, nothing is
+ * removed. */
+
+/* Removes the file name from the open folder dir if it was left so: 1; 0 for any other
+ * file; or -errno. */
+int replace_remove_abandoned(int dir, const char *name);
+
+/* All such files in dir. Goes on after a failure, and returns the first one. */
+int replace_sweep(int dir, char *err);
 
 /* All of it for size bytes at data. */
 int replace_bytes(int dir, const char *name, mode_t mode, const void *data, size_t size,

@@ -319,8 +319,31 @@ static void forget(axl_transfer *transfer)
         unlink(transfer->state_path);
 }
 
+/* What an earlier process began, and nobody went on with here. */
+static int cancel_earlier(axl_transfer *t, char *err)
+{
+    int rc = 0;
+    if (!t->method->remote && t->owner < 0)
+        rc = axl_owner_take(t->state_path, &t->owner, err);
+    if (rc) return rc;
+    t->ours = true;
+    t->state = AXL_STARTED;
+    if (t->method->remote) {
+        t->method->stop(t, true);
+    } else {
+        for (size_t i = 0; i < t->count; i++)
+            axl_place_remove(t, i);
+        axl_transfer_finish(t, -ECANCELED, "the transfer was cancelled");
+    }
+    if (t->result != -ECANCELED) return result_of(t, err);
+    forget(t);
+    return 0;
+}
+
 int axl_cancel(axl_transfer *transfer, char *err)
 {
+    if (transfer->state == AXL_FILLING && transfer->resumed)
+        return cancel_earlier(transfer, err);
     if (transfer->state == AXL_FILLING)
         return err_set(err, -EINVAL, "the transfer was not dispatched");
     if (transfer->state == AXL_STARTED)

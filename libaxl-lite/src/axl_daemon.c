@@ -140,8 +140,24 @@ static int write_list(axl_transfer *t, char *err)
 
 /* ---- the method ---- */
 
+/* Whether the process that an earlier program started has done all, or still does it. */
+static bool goes_on(axl_transfer *t)
+{
+    kvtree *state;
+    axl_news news;
+    axl_command command;
+    bool attended = axl_owner_is_there(t->state_path); /* before; see daemon_test */
+    if (!t->continues || read_own(t, &state, &news, &command, NULL) != 0) return false;
+    kvtree_delete(&state);
+    return news.done || (attended && command == AXL_COMMAND_RUN && !news.result);
+}
+
 static int daemon_start(axl_transfer *transfer, char *err)
 {
+    if (goes_on(transfer)) {
+        transfer->ours = true;
+        return 0;
+    }
     int rc = check_idle(transfer, err);
     transfer->ours = rc == 0;
     if (!rc) rc = write_list(transfer, err);
@@ -217,6 +233,17 @@ static void daemon_wait(axl_transfer *transfer)
     }
 }
 
+int axl_daemon_halt(const char *path, char *err)
+{
+    int rc = axl_state_command(path, AXL_COMMAND_STOP, err);
+    /* one that is about to begin says so soon, and obeys then */
+    for (int quiet = 0; !rc && quiet < QUIET && axl_owner_is_there(path); quiet++) {
+        if (axl_state_is_running(path)) quiet = 0;
+        usleep((useconds_t)(1e6 * FIRST_PAUSE));
+    }
+    return rc;
+}
+
 /* It goes on by itself, unless it shall not. */
 static void daemon_stop(axl_transfer *transfer, bool for_good)
 {
@@ -227,13 +254,7 @@ static void daemon_stop(axl_transfer *transfer, bool for_good)
     axl_command command;
     int rc = read_own(transfer, &state, &news, &command, err);
     if (!rc) kvtree_delete(&state);
-    if (!rc) rc = axl_state_command(transfer->state_path, AXL_COMMAND_STOP, err);
-    /* one that is about to begin says so soon, and obeys then */
-    for (int quiet = 0; !rc && quiet < QUIET && axl_owner_is_there(transfer->state_path);
-         quiet++) {
-        if (axl_state_is_running(transfer->state_path)) quiet = 0;
-        usleep((useconds_t)(1e6 * FIRST_PAUSE));
-    }
+    if (!rc) rc = axl_daemon_halt(transfer->state_path, err);
     for (size_t i = 0; i < transfer->count && !rc; i++)
         axl_place_remove(transfer, i);
     axl_transfer_finish(transfer, rc ? rc : -ECANCELED,

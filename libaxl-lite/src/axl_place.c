@@ -203,7 +203,7 @@ int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, c
 }
 
 /* Where a part was begun, its destination reaches its end. */
-static bool reaches(const axl_item *item)
+bool axl_place_reaches(const axl_item *item)
 {
     struct stat st;
     return lstat(item->file.destination, &st) == 0 && S_ISREG(st.st_mode) &&
@@ -217,7 +217,7 @@ bool axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder,
     const char *last;
     struct stat st;
     const axl_item *item = &transfer->items[i];
-    *fits = item->part && reaches(item);
+    *fits = item->part && axl_place_reaches(item);
     if (item->part) return false;
     if (enter(folder, item->file.destination, &last, NULL) != 0) return false;
     temporary_name(transfer, i, name);

@@ -15,6 +15,7 @@
  *     axl_state.c     the state file: written, read, owned
  *     axl_save.c      what workers write into it
  *     axl_resume.c    what an earlier process did
+ *     axl_continue.c  whether that was the same list
  *     axl_serve.c     what the process scr_transfer does */
 
 #include "common/errtext.h"
@@ -86,6 +87,7 @@ struct axl_transfer {
     int owner;         /* its lock; -1: we do not have it */
     bool ours;         /* state file and temporary files are those of this transfer */
     bool resumed;      /* an earlier process may have left temporary files */
+    bool continues;    /* it had the same list, and may still work on it */
     bool obeys;        /* the one that dispatches was told so by the state file */
     char *daemon_path; /* of scr_transfer; NULL: in $PATH */
     int starts;        /* of it, since it moved some bytes */
@@ -177,6 +179,11 @@ void axl_work_look(const axl_transfer *transfer, size_t i, axl_file *file,
  * -ECANCELED when the transfer ends. */
 int axl_worker_pay(axl_worker *worker, uint64_t bytes);
 
+/* ---- axl_daemon.c ---- */
+
+/* Tells whoever works on a state file to stop, and waits until nothing moves. */
+int axl_daemon_halt(const char *path, char *err);
+
 /* ---- axl_resume.c ---- */
 
 /* Finds out how far item number i of a transfer that is resumed came. */
@@ -198,6 +205,9 @@ typedef struct axl_news {
     int result; /* 0 or an error ... */
     char error[AXL_ERROR_SIZE];
 } axl_news;
+
+/* The path from the root on, to be freed; NULL without memory. */
+char *axl_absolute(const char *path);
 
 /* A tree with the list and the options; -ENOMEM. */
 int axl_state_build(const axl_transfer *transfer, kvtree **state);
@@ -308,7 +318,7 @@ int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, c
 
 /* Files that are complete, but still have temporary names. They are synced together: the
  * journals of file systems make that one wait instead of many. */
-enum { AXL_BATCH = 64 };
+enum { AXL_BATCH = 256 };
 
 typedef struct axl_batch {
     int count;
@@ -325,6 +335,9 @@ int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
  * part, is such that some of the item may have been written to it. */
 bool axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder,
                     bool *fits);
+
+/* Whether what a part is written to is there, and reaches its end. */
+bool axl_place_reaches(const axl_item *item);
 
 /* Removes the temporary file of item number i, if it has one. */
 void axl_place_remove(const axl_transfer *transfer, size_t i);

@@ -98,16 +98,22 @@ static bool begin(axl_work *w, double now)
     return due;
 }
 
+static int save_now(axl_worker *worker, char *err)
+{
+    axl_work *w = worker->work;
+    const axl_news news = {.follows = w->transfer->obeys, .running = true};
+    int rc = sync_copied(worker, err);
+    return rc ? rc : axl_save(w, &news, err);
+}
+
 void axl_save_sometimes(axl_worker *worker)
 {
     axl_work *w = worker->work;
     char err[AXL_ERROR_SIZE] = "";
     double start = axl_seconds(CLOCK_MONOTONIC);
     if (!begin(w, start)) return;
-    int rc = sync_copied(worker, err);
-    if (!rc)
-        rc =
-            axl_save(w, &(axl_news){.follows = w->transfer->obeys, .running = true}, err);
+    int rc = save_now(worker, err);
+    if (axl_worker_make_room(worker, rc)) rc = save_now(worker, err);
     if (rc) axl_work_fail(w, rc, err);
     double now = axl_seconds(CLOCK_MONOTONIC), rest = SHARE * (now - start);
     double interval = w->transfer->interval;

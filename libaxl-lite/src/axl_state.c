@@ -33,8 +33,7 @@ static int set_text(kvtree *tree, const char *key, const char *format, ...)
     return kvtree_util_set_str(tree, key, text);
 }
 
-/* The path from the root on; NULL without memory. */
-static char *absolute(const char *path)
+char *axl_absolute(const char *path)
 {
     char *made = NULL, *here = *path == '/' ? NULL : getcwd(NULL, 0);
     if (*path == '/') return strdup(path);
@@ -80,7 +79,7 @@ static size_t find_spelling(const kvtree *files, char *text, const char *path)
 /* The place of a source below FILES, where it may be already with another destination. */
 static kvtree *add_source(kvtree *files, const char *path)
 {
-    char *full = absolute(path);
+    char *full = axl_absolute(path);
     char *text = full ? malloc(strlen(full) + SPELLED + 1) : NULL;
     kvtree *entry = NULL;
     if (text)
@@ -102,7 +101,7 @@ static int add_part(const axl_item *item, kvtree *entry)
 static int add_item(const axl_transfer *t, const axl_item *item, kvtree *files)
 {
     kvtree *entry = add_source(files, item->file.source);
-    char *destination = absolute(item->file.destination);
+    char *destination = axl_absolute(item->file.destination);
     uint64_t written = item->file.done ? item->size : item->synced;
     int rc = entry && destination ? 0 : -ENOMEM;
     if (!rc) rc = kvtree_util_set_str(entry, "DESTINATION", destination);

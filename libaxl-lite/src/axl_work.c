@@ -11,14 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <zlib.h>
 
 /* Bytes of complete files that wait for their names. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
 
-/* Each of them is open; of all workers there are no more. Programs have 1024 descriptors,
- * mostly. */
-enum { BATCHED = 256 };
+/* Each of them is open: all workers together have this part of the descriptors that the
+ * program may have, which are 1024 mostly. */
+enum { BATCHED_SHARE = 4 };
 
 /* Most bytes that the kernel copies at a time, when nothing limits them: between two
  * calls the transfer may be stopped. */
@@ -194,6 +195,13 @@ static void add_to_batch(axl_worker *worker, size_t i, int fd)
         place_batch(worker);
 }
 
+bool axl_worker_make_room(axl_worker *worker, int rc)
+{
+    if ((rc != -EMFILE && rc != -ENFILE) || worker->batch.count == 0) return false;
+    place_batch(worker);
+    return true;
+}
+
 /* One piece less; whether the file is complete. */
 static bool finish_piece(axl_work *w, const task *now, uint32_t crc)
 {
@@ -216,6 +224,7 @@ static void do_task(axl_worker *worker, const task *now)
     char err[AXL_ERROR_SIZE] = "";
     axl_piece piece = {.item = &w->transfer->items[now->item], .in = -1, .out = -1};
     int rc = move_piece(worker, now, &piece, err);
+    if (axl_worker_make_room(worker, rc)) rc = move_piece(worker, now, &piece, err);
     if (!rc && finish_piece(w, now, piece.crc))
         add_to_batch(worker, now->item, piece.out);
     if (rc && rc != -ECANCELED) axl_work_fail(w, rc, err);
@@ -274,8 +283,12 @@ static int prepare_item(axl_work *w, axl_item *item)
 
 static int batch_size(int threads)
 {
-    int size = threads > 0 ? BATCHED / threads : AXL_BATCH;
-    return size < 1 ? 1 : size > AXL_BATCH ? AXL_BATCH : size;
+    struct rlimit limit;
+    rlim_t size = AXL_BATCH;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / BATCHED_SHARE < size)
+        size = limit.rlim_cur / BATCHED_SHARE;
+    if (threads > 1) size /= (rlim_t)threads;
+    return size < 1 ? 1 : (int)size;
 }
 
 static axl_work *work_new(axl_transfer *t, int threads)

@@ -41,6 +41,10 @@ double axl_seconds(clockid_t clock);
 /* The first error counts, and ends the work. */
 void axl_work_fail(axl_work *work, int rc, const char *text);
 
+/* Whether rc says that no descriptor was free, and the files of the batch, which got
+ * their names now, held some: what failed may be tried again. */
+bool axl_worker_make_room(axl_worker *worker, int rc);
+
 uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
                           size_t piece);
 

@@ -105,6 +105,63 @@ static void many_workers_few_descriptors(void **state)
     axl_free(t);
 }
 
+/* All descriptors but a few are taken; returns how many of them stand in taken. */
+static int take_descriptors(int *taken, int leave)
+{
+    int n = 0;
+    while ((taken[n] = dup(STDIN_FILENO)) >= 0)
+        n++;
+    assert_int_equal(errno, EMFILE);
+    for (; n > 0 && leave > 0; leave--)
+        close(taken[--n]);
+    return n;
+}
+
+/* The program needs nearly all: files get their names as soon as none is free. */
+static void few_descriptors_are_free(const char *method, bool saves, const scratch *s)
+{
+    enum { COUNT = 600, LIMIT = 1024, FREE = 12 };
+    struct rlimit before, limit;
+    char source[160], destination[160], file[160], err[AXL_ERROR_SIZE] = "";
+    int taken[LIMIT];
+    axl_transfer *t = NULL;
+    const axl_options options = {.workers = 1, .state = saves ? file : NULL};
+    snprintf(file, sizeof file, "%s/state", s->folder);
+    scratch_write(s->source, "abc", 3);
+    assert_int_equal(axl_create(method, &options, &t, NULL), 0);
+    t->interval = 0; /* the state file is written again and again */
+    for (int i = 0; i < COUNT; i++) {
+        numbered(s, i, source, destination);
+        assert_int_equal(axl_add(t, s->source, destination, NULL), 0);
+    }
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = LIMIT;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    int n = take_descriptors(taken, FREE);
+    int rc = axl_dispatch(t, err);
+    if (!rc) rc = axl_wait(t, err);
+    while (n > 0)
+        close(taken[--n]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (rc) fail_msg("%s: %s", method, err);
+    for (int i = 0; i < COUNT; i++) {
+        numbered(s, i, source, destination);
+        scratch_expect(destination, "abc", 3);
+        assert_int_equal(unlink(destination), 0);
+    }
+    axl_free(t);
+    unlink(file);
+}
+
+static void no_descriptor_is_free(void **state)
+{
+    few_descriptors_are_free("sync", false, *state);
+    few_descriptors_are_free("sync", true, *state);
+    few_descriptors_are_free("pthread", false, *state);
+    few_descriptors_are_free("pthread", true, *state);
+}
+
 /* ---- one large file ---- */
 
 /* Bytes, a hole over the border of two pieces, bytes, a hole to the end. */
@@ -314,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(many_files),
         WITH_FOLDER(many_workers_few_descriptors),
+        WITH_FOLDER(no_descriptor_is_free),
         WITH_FOLDER(large_file_with_holes),
         WITH_FOLDER(first_error_ends_all),
         WITH_FOLDER(source_that_shrinks),

@@ -1,74 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Without memory: each verb is run with its first allocation failing, then its second,
  * and so on until none fails. It must say so, leave nothing behind and change nothing
- * that it does not document. This program's own malloc stands before that of the C
- * library. */
+ * that it does not document. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "build_tree.h"
+#include "nth_malloc.h"
 #include <cmocka.h>
 #include <errno.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define OWN_MALLOC 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define OWN_MALLOC 0
-#endif
-#endif
-#ifndef OWN_MALLOC
-#define OWN_MALLOC 1
-#endif
-
-static int countdown; /* the allocation that fails, 1 being the next; 0: none does */
-static long live;     /* blocks that were allocated and not freed */
-
-#if OWN_MALLOC
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void __libc_free(void *block);
-
-static int fails(void)
-{
-    if (countdown && --countdown == 0) {
-        errno = ENOMEM;
-        return 1;
-    }
-    return 0;
-}
-
-void *malloc(size_t size)
-{
-    if (fails()) return NULL;
-    live++;
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    if (fails()) return NULL;
-    live++;
-    return __libc_calloc(count, size);
-}
-
-void *realloc(void *old, size_t size)
-{
-    if (fails()) return NULL;
-    if (!old) live++;
-    return __libc_realloc(old, size);
-}
-
-void free(void *block)
-{
-    if (block) live--;
-    __libc_free(block);
-}
-#endif
 
 /* Runs one verb on a tree that it may change; 1 if it succeeded. Sets *whole to 0 where
  * the tree may hold a part after a failure. */

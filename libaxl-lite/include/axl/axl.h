@@ -36,6 +36,9 @@ extern "C" {
 /* Verdict of axl_test: still moving. */
 #define AXL_RUNNING 1
 
+/* Verdict of axl_continue: there is something to go on with. */
+#define AXL_CONTINUES 2
+
 /* Flags of axl_options and axl_copy. */
 #define AXL_CHECKSUM 1u   /* compute the CRC32 (zlib's polynomial) of each file */
 #define AXL_KEEP_MODE 2u  /* give the mode of the source, else 0666 less the umask */
@@ -127,7 +130,9 @@ int axl_wait(axl_transfer *transfer, char *err);
 
 /* Stops a transfer for good: returns when nothing moves any more. Temporary files and the
  * state file are removed, files in place stay; axl_test and axl_wait return -ECANCELED.
- * 0, also when the transfer was finished before, which then stays as it is. */
+ * 0, also when the transfer was finished before, which then stays as it is. One of
+ * axl_resume or axl_continue may be stopped before axl_dispatch: by the method "daemon"
+ * also while scr_transfer works on it; otherwise that is -EBUSY. */
 int axl_cancel(axl_transfer *transfer, char *err);
 
 /* Takes up the transfer of a state file again, whatever became of the one that wrote it:
@@ -138,6 +143,18 @@ int axl_cancel(axl_transfer *transfer, char *err);
  * process works on the state file. -ENODATA when that process ended before it had moved
  * anything: there is no list, then. -EBADMSG for a damaged file. */
 int axl_resume(const char *state, const char *method, axl_transfer **transfer, char *err);
+
+/* The same for who makes the list anew, after all of it was added and before
+ * axl_dispatch: looks for what an earlier process did of the very same list. That is so
+ * when the state file of the options names the same files and parts in the same order,
+ * the flags are the same, no source was changed since, and each destination of a part
+ * still reaches its end. Then the verdict is AXL_CONTINUES, and axl_dispatch goes on
+ * where that process was; by the method "daemon" one that still works is just looked
+ * after, with the limits that it has. By another method it is stopped first.
+ *
+ * Otherwise 0: whoever works on the state file was stopped for good, the file is gone,
+ * durably, and the transfer begins from nothing. */
+int axl_continue(axl_transfer *transfer, char *err);
 
 int axl_progress_get(const axl_transfer *transfer, axl_progress *progress);
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether an earlier process worked on the very list of a transfer, and how far it came.
+ * Nothing of what it did counts unless all of it does: a state file that told of one part
+ * what is true, and of another what is not, would be believed by the next process. */
+#include "src/axl_private.h"
+
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the same list ---- */
+
+static bool same_path(const char *given, const char *read)
+{
+    char *full = axl_absolute(given);
+    bool same = full && strcmp(full, read) == 0;
+    free(full);
+    return same;
+}
+
+static bool same_item(const axl_item *given, const axl_item *read)
+{
+    return given->part == read->part && given->from == read->from &&
+           given->to == read->to && (!given->part || given->size == read->size) &&
+           same_path(given->file.source, read->file.source) &&
+           same_path(given->file.destination, read->file.destination);
+}
+
+/* What was done of it is of use still. */
+static bool is_valid(axl_item *read)
+{
+    bool unchanged, begun = read->file.done || read->begin > 0;
+    if (axl_look_at_source(read, &unchanged, NULL) != 0) return false;
+    return !begun || (unchanged && (!read->part || axl_place_reaches(read)));
+}
+
+static bool fits(const axl_transfer *t, axl_transfer *old)
+{
+    bool same = t->count == old->count && t->flags == old->flags;
+    for (size_t i = 0; i < t->count && same; i++)
+        same = same_item(&t->items[i], &old->items[i]) && is_valid(&old->items[i]);
+    return same;
+}
+
+static void take_over(axl_transfer *t, const axl_transfer *old)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        axl_item item = old->items[i];
+        item.file.source = t->items[i].file.source;
+        item.file.destination = t->items[i].file.destination;
+        t->items[i] = item;
+    }
+    t->id = old->id;
+    t->resumed = t->continues = true;
+}
+
+/* ---- the state file ---- */
+
+/* After a power loss, too, there is none. */
+static int sync_folder(const char *path, char *err)
+{
+    char *copy = strdup(path);
+    int fd = copy
+                 ? io_open(AT_FDCWD, dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+                 : -ENOMEM;
+    int rc = fd < 0 ? fd : io_fsync(fd);
+    if (fd >= 0) io_close(&fd);
+    free(copy);
+    return rc ? err_sys(err, rc, "fsync of the folder of %s", path) : 0;
+}
+
+/* Nobody can tell what a file says that has no list, or is damaged; who attends it
+ * finds that out as well. */
+static int drop_file(const char *path, char *err)
+{
+    if (unlink(path) != 0 && errno != ENOENT)
+        return err_sys(err, -errno, "unlink %s", path);
+    return sync_folder(path, err);
+}
+
+static int drop(axl_transfer *old, const char *path, char *err)
+{
+    int rc = axl_cancel(old, err);
+    return rc ? rc : sync_folder(path, err);
+}
+
+/* *old stays NULL where there is nothing to go on with. */
+static int look_back(const axl_transfer *t, axl_transfer **old, char *err)
+{
+    char text[AXL_ERROR_SIZE] = "";
+    const char *path = t->state_path;
+    int rc = 0;
+    if (!t->method->remote && axl_owner_is_there(path)) rc = axl_daemon_halt(path, text);
+    if (!rc) rc = axl_resume(path, "daemon", old, text);
+    if (rc == -ENOENT) return 0;
+    if (rc == -EBADMSG || rc == -ENODATA) return drop_file(path, err);
+    return rc ? err_set(err, rc, "%s", text) : 0;
+}
+
+int axl_continue(axl_transfer *transfer, char *err)
+{
+    axl_transfer *old = NULL;
+    if (transfer->state != AXL_FILLING || transfer->resumed || !transfer->state_path)
+        return err_set(err, -EINVAL, "continue: the transfer %s",
+                       transfer->state_path ? "was dispatched or resumed already"
+                                            : "has no state file");
+    int rc = look_back(transfer, &old, err);
+    if (rc || !old) return rc;
+    bool same = fits(transfer, old);
+    if (same)
+        take_over(transfer, old);
+    else
+        rc = drop(old, transfer->state_path, err);
+    axl_free(old);
+    return rc ? rc : same ? AXL_CONTINUES : 0;
+}

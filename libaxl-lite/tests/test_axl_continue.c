@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list that a program makes again after its predecessor died: what that one did is
+ * not done again, if the list is the same, and counts for nothing if it is not. */
+#include "resumed.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+
+enum { PARTS = 5, SIZE = PIECE + 777, OUTS = 2, ROOM = 2 * SIZE };
+
+static scratch *s;
+static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+
+/* What one run of the program wants. */
+typedef struct want {
+    const char *method;
+    int parts; /* of the list */
+    unsigned flags;
+    uint64_t shift; /* in the destination of the last part */
+    bool swapped;   /* the first two */
+    double bandwidth;
+} want;
+
+static const want plain = {.method = "sync", .parts = PARTS, .flags = AXL_CHECKSUM};
+
+static void name_file(char path[160], const char *kind, int i)
+{
+    snprintf(path, 160, "%s/%s%d", s->folder, kind, i);
+}
+
+/* Parts 0, 2, 4 are of source 0 and go to container 0, the others of 1 to 1; part 4 goes
+ * behind part 0 in small. */
+static axl_part part_number(int i, char source[160], char destination[160])
+{
+    name_file(source, "in", i % OUTS);
+    name_file(destination, "out", i % OUTS);
+    if (i == 4) return (axl_part){source, 7, destination, 2 * SIZE - 100, 100};
+    if (i < 2) return (axl_part){source, 0, destination, 0, SIZE};
+    return (axl_part){source, SIZE / 2, destination, SIZE, SIZE / 2};
+}
+
+/* Sources, and empty containers. */
+static void prepare(void)
+{
+    char path[160];
+    nftw(s->folder, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(mkdir(s->folder, 0700), 0);
+    for (int i = 0; i < OUTS; i++) {
+        unsigned char *bytes = scratch_bytes(SIZE);
+        bytes[0] = (unsigned char)i;
+        name_file(path, "in", i);
+        scratch_write(path, bytes, SIZE);
+        name_file(path, "out", i);
+        scratch_write(path, "", 0);
+        assert_int_equal(truncate(path, ROOM), 0);
+        free(bytes);
+    }
+}
+
+static axl_transfer *make(const want *w)
+{
+    axl_transfer *t = NULL;
+    char source[160], destination[160];
+    const axl_options options = {.flags = w->flags,
+                                 .state = state_path,
+                                 .daemon = program,
+                                 .workers = 1,
+                                 .bandwidth = w->bandwidth};
+    assert_int_equal(axl_create(w->method, &options, &t, NULL), 0);
+    tune(t);
+    for (int k = 0; k < w->parts; k++) {
+        int i = w->swapped && k < 2 ? 1 - k : k;
+        axl_part part = part_number(i, source, destination);
+        if (i == PARTS - 1) part.destination_offset += w->shift;
+        assert_int_equal(axl_add_part(t, &part, NULL), 0);
+    }
+    return t;
+}
+
+/* A process that ends without a word when its transfer has; what it wants is arg, or
+ * plain. */
+static int dies_afterwards(void *arg)
+{
+    axl_transfer *t = make(arg ? arg : &plain);
+    int rc = axl_dispatch(t, told->err);
+    _exit(rc ? 1 : 0);
+}
+
+static void run_and_die(const want *w)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) dies_afterwards((void *)w);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static int wrong_bytes(void)
+{
+    char source[160], destination[160];
+    int wrong = 0;
+    for (int i = 0; i < PARTS; i++) {
+        axl_part p = part_number(i, source, destination);
+        unsigned char *expected = malloc(p.length), *got = malloc(p.length);
+        int in = open(source, O_RDONLY), out = open(destination, O_RDONLY);
+        assert_int_equal(pread(in, expected, p.length, (off_t)p.source_offset), p.length);
+        assert_int_equal(pread(out, got, p.length, (off_t)p.destination_offset),
+                         p.length);
+        wrong += memcmp(expected, got, p.length) != 0;
+        close(in);
+        close(out);
+        free(expected);
+        free(got);
+    }
+    return wrong;
+}
+
+/* Parts of which the first byte is not what it was painted with. */
+static void paint(void)
+{
+    char source[160], destination[160];
+    for (int i = 0; i < PARTS; i++) {
+        axl_part p = part_number(i, source, destination);
+        int out = open(destination, O_WRONLY);
+        assert_int_equal(pwrite(out, "\xAB", 1, (off_t)p.destination_offset), 1);
+        close(out);
+    }
+}
+
+static int copied_again(void)
+{
+    char source[160], destination[160];
+    unsigned char byte;
+    int again = 0;
+    for (int i = 0; i < PARTS; i++) {
+        axl_part p = part_number(i, source, destination);
+        int out = open(destination, O_RDONLY);
+        assert_int_equal(pread(out, &byte, 1, (off_t)p.destination_offset), 1);
+        again += byte != 0xAB;
+        close(out);
+    }
+    return again;
+}
+
+/* Goes on with what there is; the verdict of axl_continue. */
+static int go_on(const want *w)
+{
+    char err[AXL_ERROR_SIZE] = "";
+    axl_transfer *t = make(w);
+    int verdict = axl_continue(t, err);
+    if (verdict < 0) fail_msg("%s", err);
+    if (verdict == 0) assert_int_equal(access(state_path, F_OK), -1);
+    if (axl_dispatch(t, err) || axl_wait(t, err)) fail_msg("%s", err);
+    for (size_t i = 0; i < axl_count(t); i++) {
+        axl_file file;
+        assert_int_equal(axl_get(t, i, &file), 0);
+        assert_int_equal(file.done, 1);
+    }
+    axl_free(t);
+    assert_int_equal(access(state_path, F_OK), -1);
+    return verdict;
+}
+
+static void killed_at_any_call(void **state)
+{
+    nth_fault fault = {1, NTH_KILL};
+    int continued = 0;
+    for (; fault.at <= NTH_CALLS; fault.at += STEP) {
+        prepare();
+        run_with_fault(dies_afterwards, fault);
+        if (result.count < fault.at) break;
+        assert_true(nth_was_killed(&result));
+        continued += go_on(&plain) == AXL_CONTINUES;
+        assert_int_equal(wrong_bytes(), 0);
+    }
+    print_message("killed at system calls 1 to %u: %d times there was something to go "
+                  "on with\n",
+                  fault.at - 1, continued);
+    assert_true(fault.at > 60 / STEP && continued > 20 / STEP);
+}
+
+static void finished_is_not_copied_again(void **state)
+{
+    static const char *const methods[] = {"sync", "pthread", "daemon"};
+    for (size_t m = 0; m < 3; m++) {
+        want next = plain;
+        next.method = methods[m];
+        prepare();
+        run_and_die(&plain);
+        assert_int_equal(wrong_bytes(), 0);
+        paint();
+        assert_int_equal(go_on(&next), AXL_CONTINUES);
+        assert_int_equal(copied_again(), 0);
+    }
+}
+
+/* Of what was done before counts nothing. */
+static void expect_anew(const want *next)
+{
+    assert_int_equal(go_on(next), 0);
+    assert_int_equal(copied_again(), next->parts);
+}
+
+static void other_lists(void **state)
+{
+    want others[5];
+    for (int i = 0; i < 5; i++)
+        others[i] = plain;
+    others[0].parts = PARTS - 1;
+    others[1].shift = 1;
+    others[2].swapped = true;
+    others[3].flags = 0;
+    others[4].method = "daemon";
+    others[4].shift = 3;
+    for (int i = 0; i < 5; i++) {
+        prepare();
+        run_and_die(&plain);
+        paint();
+        assert_int_equal(go_on(&others[i]), 0);
+        /* a part that goes elsewhere now leaves the byte at its place as it was */
+        assert_int_equal(copied_again(), PARTS - (i == 0 || others[i].shift > 0));
+    }
+}
+
+static void no_state(void **state)
+{
+    prepare();
+    paint();
+    expect_anew(&plain);
+}
+
+static void damaged_state(void **state)
+{
+    prepare();
+    run_and_die(&plain);
+    paint();
+    assert_int_equal(truncate(state_path, 100), 0);
+    expect_anew(&plain);
+}
+
+static void source_that_changed(void **state)
+{
+    char path[160];
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345}};
+    prepare();
+    run_and_die(&plain);
+    paint();
+    name_file(path, "in", 1);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    expect_anew(&plain);
+}
+
+static void destination_that_is_another(void **state)
+{
+    char path[160];
+    prepare();
+    run_and_die(&plain);
+    paint();
+    name_file(path, "out", 0);
+    assert_int_equal(truncate(path, ROOM / 2), 0);
+    assert_int_equal(truncate(path, ROOM / 2), 0);
+    assert_int_equal(go_on(&plain), 0);
+    assert_int_equal(wrong_bytes(), 0);
+}
+
+static void refused(void **state)
+{
+    char err[AXL_ERROR_SIZE] = "";
+    axl_transfer *t = NULL;
+    prepare();
+    assert_int_equal(axl_create("sync", NULL, &t, NULL), 0);
+    assert_int_equal(axl_continue(t, err), -EINVAL);
+    assert_non_null(strstr(err, "no state file"));
+    axl_free(t);
+    t = make(&plain);
+    assert_int_equal(axl_dispatch(t, NULL), 0);
+    assert_int_equal(axl_continue(t, err), -EINVAL);
+    assert_non_null(strstr(err, "dispatched"));
+    axl_free(t);
+}
+
+/* ---- by scr_transfer, which still runs ---- */
+
+static const want slow = {
+    .method = "daemon", .parts = PARTS, .flags = AXL_CHECKSUM, .bandwidth = 2e5};
+
+/* Waits until it has copied something, but by far not all. */
+static void wait_for_some(void)
+{
+    kvtree *state = kvtree_new();
+    axl_news news;
+    axl_command command;
+    for (int i = 0; i < 1000; i++) {
+        if (axl_owner_is_there(state_path) &&
+            axl_state_read(state_path, state, &news, &command, NULL) == 0 && news.running)
+            break;
+        kvtree_unset_all(state);
+        usleep(10000);
+    }
+    assert_true(news.running && !news.done);
+    kvtree_delete(&state);
+}
+
+static void it_is_looked_after(void **state)
+{
+    char lock[200], err[AXL_ERROR_SIZE] = "";
+    prepare();
+    run_and_die(&slow);
+    wait_for_some();
+    axl_transfer *old = NULL, *t = make(&slow);
+    assert_int_equal(axl_resume(state_path, "sync", &old, NULL), 0);
+    assert_int_equal(axl_continue(t, err), AXL_CONTINUES);
+    assert_true(t->id == old->id);
+    axl_free(old);
+    /* the same process has its lock before and afterwards */
+    snprintf(lock, sizeof lock, "%s.lock", state_path);
+    struct stat before, after;
+    assert_int_equal(stat(lock, &before), 0);
+    assert_int_equal(axl_dispatch(t, err), 0);
+    assert_int_equal(axl_test(t, err), AXL_RUNNING);
+    assert_int_equal(stat(lock, &after), 0);
+    assert_true(before.st_ino == after.st_ino);
+    assert_int_equal(axl_wait(t, err), 0);
+    axl_free(t);
+    assert_int_equal(wrong_bytes(), 0);
+    assert_int_equal(access(state_path, F_OK), -1);
+}
+
+static void it_is_stopped_for_another_method(void **state)
+{
+    prepare();
+    run_and_die(&slow);
+    wait_for_some();
+    assert_int_equal(go_on(&plain), AXL_CONTINUES);
+    assert_int_equal(wrong_bytes(), 0);
+}
+
+static void it_is_stopped_for_another_list(void **state)
+{
+    want next = slow;
+    next.parts--;
+    next.bandwidth = 0;
+    prepare();
+    run_and_die(&slow);
+    wait_for_some();
+    assert_int_equal(go_on(&next), 0);
+}
+
+/* Before anybody went on with it. */
+static void cancelled(void **state)
+{
+    static const char *const methods[] = {"daemon", "sync"};
+    axl_transfer *t;
+    char err[AXL_ERROR_SIZE] = "";
+    for (size_t m = 0; m < 2; m++) {
+        prepare();
+        run_and_die(&slow);
+        wait_for_some();
+        assert_int_equal(axl_resume(state_path, methods[m], &t, err), 0);
+        if (m == 1) { /* which cannot stop another process */
+            assert_int_equal(axl_cancel(t, err), -EBUSY);
+            axl_free(t);
+            assert_int_equal(axl_daemon_halt(state_path, NULL), 0);
+            assert_int_equal(axl_resume(state_path, methods[m], &t, err), 0);
+        }
+        assert_int_equal(axl_cancel(t, err), 0);
+        assert_int_equal(axl_test(t, err), -ECANCELED);
+        axl_free(t);
+        assert_int_equal(access(state_path, F_OK), -1);
+        assert_false(axl_owner_is_there(state_path));
+    }
+}
+
+static int begin(void **state)
+{
+    void *made;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                -1, 0);
+    if (length < 0 || told == MAP_FAILED || scratch_make(&made) != 0) return -1;
+    program[length] = 0;
+    strcpy(strrchr(program, '/'), "/scr_transfer");
+    s = made;
+    snprintf(state_path, sizeof state_path, "%s/state.scrinfo", s->folder);
+    return 0;
+}
+
+static int end(void **state)
+{
+    void *made = s;
+    munmap(told, sizeof *told);
+    return scratch_remove(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(killed_at_any_call),
+        cmocka_unit_test(finished_is_not_copied_again),
+        cmocka_unit_test(other_lists),
+        cmocka_unit_test(no_state),
+        cmocka_unit_test(damaged_state),
+        cmocka_unit_test(source_that_changed),
+        cmocka_unit_test(destination_that_is_another),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(it_is_looked_after),
+        cmocka_unit_test(it_is_stopped_for_another_method),
+        cmocka_unit_test(it_is_stopped_for_another_list),
+        cmocka_unit_test(cancelled),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
