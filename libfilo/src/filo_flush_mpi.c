@@ -33,25 +33,12 @@ struct filo_transfer {
 
 /* ---- before anything is written ---- */
 
-/* Whether a file of the map, or a container, has this name, or would lie where a folder
- * of this name must be. */
-static bool is_of_map(const char *map, const char *name)
-{
-    char part[BENEATH_NAME_MAX];
-    for (size_t n = strcspn(name, "/");; n += 1 + strcspn(name + n + 1, "/")) {
-        memcpy(part, name, n);
-        part[n] = 0;
-        if (kvtree_gather_owns(map, part) || filo_container_owns(map, part)) return true;
-        if (!name[n]) return false;
-    }
-}
-
 static int check_file(filo_job *job, filo_file *file)
 {
     struct stat st;
     int rc = beneath_check_name(file->name, job->text);
     if (rc) return rc;
-    if (is_of_map(job->map, file->name))
+    if (filo_map_owns(job->map, file->name))
         return err_set(job->text, -EINVAL, "file name \"%s\" belongs to the map %s",
                        file->name, job->map);
     if (!file->local)
@@ -65,17 +52,6 @@ static int check_file(filo_job *job, filo_file *file)
                        (long long)st.st_size, file->size);
     file->mode = st.st_mode & 0777;
     return 0;
-}
-
-/* The names of its lower files, X.<level>.<rank>.scr, are longer than that of the root.
- */
-static int check_map_name(filo_job *job)
-{
-    const size_t more = strlen(".32.2147483647.scr"), all = strlen(job->map);
-    if (all + more < BENEATH_NAME_MAX &&
-        all - (size_t)filo_folder_length(job->map) + more <= NAME_MAX)
-        return 0;
-    return err_sys(job->text, -ENAMETOOLONG, "name of the map \"%.60s...\"", job->map);
 }
 
 /* The caller's list may change while the flush goes on. One that is no list is refused
@@ -107,38 +83,6 @@ static int copy_path(char **copy, const char *path)
 
 /* ---- the folder ---- */
 
-/* Opens the folder of the map; it and all above it are made where missing. */
-static int make_folders(filo_job *job, int *parent)
-{
-    char *path;
-    const char *slash = strrchr(job->map, '/');
-    int length = slash ? (int)(slash - job->map) : 0;
-    if (asprintf(&path, "%s/%.*s", job->folder, length, job->map) < 0)
-        return err_sys(job->text, -ENOMEM, "make folder %s", job->folder);
-    int rc = folder_make(path, 0777, parent, job->text);
-    free(path);
-    return rc;
-}
-
-static int prepare_folder(filo_job *job)
-{
-    int parent;
-    if (job->rank != 0) return 0;
-    int rc = make_folders(job, &parent);
-    if (!rc) io_close(&parent);
-    return rc;
-}
-
-/* Collective, agreed; rc is of this rank so far. Containers are made before anyone writes
- * into them. */
-static int plan_containers(filo_transfer *t, int rc)
-{
-    filo_job *job = &t->job;
-    rc = filo_containers_plan(job, rc, t->count, t->files, &t->stage, &t->containers);
-    if (rc) return rc;
-    return filo_job_agree(job, filo_stage_make(&t->stage, job->text));
-}
-
 static int add_segments(filo_transfer *t, int i)
 {
     const filo_file *file = &t->files[i];
@@ -168,22 +112,29 @@ static int add_file(filo_transfer *t, int i)
                          file->size);
 }
 
-/* Collective, agreed. What everyone will write where. */
+/* Collective, agreed. What everyone will write where, and what of it is there. Containers
+ * are made before anyone writes into them, but after everyone saw which ones there were:
+ * what was written into one that is made anew is not there. */
 static int plan(filo_transfer *t)
 {
     filo_job *job = &t->job;
     int packed = job->options.container > 0;
-    int rc = filo_job_agree(job, prepare_folder(job));
+    int rc = filo_job_agree(job, filo_map_prepare(job));
     if (rc) return rc;
     rc = filo_job_open(job);
     t->stage.dir = job->dir;
-    rc = packed ? plan_containers(t, rc)
+    t->stage.resumed = job->options.id != 0;
+    rc = packed ? filo_containers_plan(job, rc, t->count, t->files, &t->stage,
+                                       &t->containers)
                 : filo_folders_make(job, rc, t->count, t->files, &t->folders);
     if (rc) return rc;
     for (int i = 0; i < t->count && !rc; i++)
         rc = packed ? add_segments(t, i) : add_file(t, i);
+    if (!rc) rc = filo_move_continue(&t->move);
     if (!packed) t->move.stage = &t->stage;
-    return filo_job_agree(job, rc);
+    rc = filo_job_agree(job, rc);
+    if (rc || !packed) return rc;
+    return filo_job_agree(job, filo_stage_make(&t->stage, job->text));
 }
 
 /* ---- the files ---- */
@@ -205,84 +156,12 @@ static int compare(filo_job *job, const filo_file *given, const filo_file *moved
     return 0;
 }
 
-/* ---- names and map ---- */
-
-/* What is said of every failure from here on, before the reason. */
-static int lacks_map(filo_job *job, int rc)
-{
-    return err_wrap(job->text, rc, "%s may have no map now", job->folder);
-}
-
-/* The root of an earlier map goes before the first file is replaced that it names. */
-static int remove_map(filo_job *job)
-{
-    struct stat st;
-    int parent;
-    if (job->rank != 0) return 0;
-    int rc = beneath_stat(job->dir, job->map, &st, job->text);
-    if (rc) return rc == -ENOENT ? 0 : rc;
-    rc = beneath_unlink(job->dir, job->map, job->text);
-    if (rc) return rc;
-    rc = make_folders(job, &parent);
-    if (rc) return lacks_map(job, rc);
-    rc = io_fsync(parent);
-    if (rc) err_sys(job->text, rc, "fsync of the folder of %s", job->map);
-    io_close(&parent);
-    return rc ? lacks_map(job, rc) : 0;
-}
-
-static bool is_container(const filo_job *job, uint64_t i, char name[BENEATH_NAME_MAX])
-{
-    struct stat st;
-    return filo_container_name(job->map, i, name) == 0 &&
-           beneath_stat(job->dir, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
-}
-
-/* Rank 0: containers of an earlier flush that had more of them; no map names them now.
- * The last one goes first: if it ends halfway, the next flush finds all others. */
-static int remove_surplus(filo_job *job, uint64_t containers)
-{
-    char name[BENEATH_NAME_MAX];
-    uint64_t end = containers;
-    int rc = 0;
-    while (is_container(job, end, name))
-        end++;
-    while (!rc && end > containers && is_container(job, --end, name))
-        rc = beneath_unlink(job->dir, name, job->text);
-    return rc;
-}
-
-/* Rank 0: the folder itself; the others belong to somebody, and that of the map is synced
- * with each file of it. */
-static int sync_folders(filo_transfer *t)
-{
-    filo_job *job = &t->job;
-    int rc = filo_folders_sync(job, t->folders);
-    if (rc || job->rank != 0) return rc;
-    rc = remove_surplus(job, (uint64_t)t->containers);
-    if (rc) return rc;
-    rc = io_fsync(job->dir);
-    return rc ? err_sys(job->text, rc, "fsync of folder %s", job->folder) : 0;
-}
-
-/* Collective, agreed. All ranks have copied all. From here on the folder changes. */
-static int commit(filo_transfer *t)
-{
-    filo_job *job = &t->job;
-    const kvtree_gather map = filo_map_place(job);
-    int rc = filo_job_agree(job, remove_map(job));
-    if (rc) return rc;
-    rc = filo_job_agree(job, filo_stage_commit(&t->stage, job->text));
-    if (!rc) rc = filo_job_agree(job, sync_folders(t));
-    if (!rc) rc = kvtree_gather_write(&map, t->entry, job->text);
-    return rc ? lacks_map(job, rc) : 0;
-}
-
 /* ---- a flush as it goes on ---- */
 
-/* Collective; rc is agreed. */
+/* Collective; rc is agreed. State files go before what they tell of. */
 static int end(filo_transfer *t, int rc)
 {
+    if (rc && t->move.transfer) axl_cancel(t->move.transfer, NULL);
     if (rc) filo_stage_drop(&t->stage, false);
     if (rc) filo_job_meet(&t->job);
     t->ended = true;
@@ -313,7 +192,7 @@ static int go_on(filo_transfer *t, bool wait)
     if (rc)
         filo_move_abort(&t->move);
     else
-        rc = commit(t);
+        rc = filo_commit(job, &t->stage, t->folders, t->entry, t->containers);
     return end(t, rc);
 }
 
@@ -324,7 +203,7 @@ static int start(filo_transfer *t, MPI_Comm comm, const filo_options *options, i
     int begun = filo_job_begin(job, comm, t->folder, t->map, options);
     if (rc) err_sys(job->text, rc, "flush %d files", t->count);
     if (!rc) rc = begun;
-    if (!rc) rc = check_map_name(job);
+    if (!rc) rc = filo_map_check_name(job);
     if (!rc) rc = filo_list_check(job, t->count, t->files, check_file);
     int checksum = job->options.checksum;
     for (int i = 0; i < t->count && !rc; i++)

@@ -68,6 +68,14 @@ int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
     return rc;
 }
 
+int filo_move_continue(filo_move *move)
+{
+    const filo_options *o = &move->job->options;
+    if (!o->id || !o->state || !move->parts) return 0;
+    int rc = axl_continue(move->transfer, move->job->text);
+    return rc == AXL_CONTINUES ? 0 : rc;
+}
+
 /* ---- the result ---- */
 
 /* Joins what is known of the parts of a file. *next: the first part that is of another

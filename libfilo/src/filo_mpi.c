@@ -75,9 +75,9 @@ int filo_job_agree(filo_job *job, int rc)
 static int64_t fingerprint(const filo_job *job)
 {
     const filo_options *o = &job->options;
-    char numbers[96];
-    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d", o->width, o->container,
-             o->map_limit, o->node != NULL);
+    char numbers[128];
+    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d %" PRIx64, o->width,
+             o->container, o->map_limit, o->node != NULL, o->id);
     unsigned h = filo_name_hash(job->folder);
     h = 31 * h + filo_name_hash(job->map);
     h = 31 * h + filo_name_hash(numbers);
@@ -97,7 +97,7 @@ int filo_job_agree_id(filo_job *job, int rc)
     if (!rc) n[SUM] = fingerprint(job);
     n[SQUARES] = n[SUM] * n[SUM];
     rc = agree_sum(job->own, rc, job->text, NUMBERS, n); /* the others have no id */
-    job->id = (uint64_t)n[ID];
+    job->id = job->options.id ? job->options.id : (uint64_t)n[ID];
     if (rc ||
         (uint64_t)n[SUM] * (uint64_t)n[SUM] == (uint64_t)job->size * (uint64_t)n[SQUARES])
         return rc;

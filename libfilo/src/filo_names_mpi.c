@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). Its low bits alone would
  * do badly for names that differ in few places. */
@@ -73,15 +74,99 @@ int filo_names_compare(filo_job *job, int count, const filo_file files[])
     return filo_job_agree(job, rc);
 }
 
+/* ---- whose a file is ---- */
+
+/* What each sender is told: of its names, those that a lower rank has, too. Senders come
+ * in any order. */
+static int judge(kvtree *received, kvtree *reply)
+{
+    kvtree_elem *sender, *name;
+    kvtree *seen = kvtree_new(); /* name -> lowest rank */
+    int rc = seen ? kvtree_sort_int(received, KVTREE_SORT_ASCENDING) : -ENOMEM;
+    for (sender = kvtree_elem_first(received); sender && !rc;
+         sender = kvtree_elem_next(sender)) {
+        const char *rank = kvtree_elem_key(sender);
+        for (name = kvtree_elem_first(kvtree_elem_hash(sender)); name && !rc;
+             name = kvtree_elem_next(name)) {
+            const char *text = kvtree_elem_key(name);
+            const char *lowest = kvtree_elem_get_first_val(seen, text);
+            if (!lowest) {
+                rc = kvtree_set_kv(seen, text, rank) ? 0 : -ENOMEM;
+                continue;
+            }
+            kvtree *told = kvtree_get(reply, rank);
+            if (!told) told = kvtree_set(reply, rank, NULL);
+            rc = kvtree_set_kv(told, text, lowest) ? 0 : -ENOMEM;
+        }
+    }
+    kvtree_delete(&seen);
+    return rc;
+}
+
+/* Each judge tells of the names that it was sent. */
+static int take_verdicts(const kvtree *replies, int rank, int count,
+                         const filo_file files[], int owner[])
+{
+    kvtree *all = kvtree_new();
+    const kvtree_elem *e = kvtree_elem_first(replies);
+    int rc = all ? 0 : -ENOMEM;
+    for (; e && !rc; e = kvtree_elem_next(e))
+        rc = kvtree_merge(all, kvtree_elem_hash(e));
+    for (int i = 0; i < count && !rc; i++) {
+        const char *lowest = kvtree_elem_get_first_val(all, files[i].name);
+        owner[i] = lowest ? atoi(lowest) : rank;
+    }
+    kvtree_delete(&all);
+    return rc;
+}
+
+/* Collective, agreed. */
+static int find_owners(filo_job *job, int count, const filo_file files[], int owner[])
+{
+    kvtree *send = kvtree_new(), *received = kvtree_new();
+    kvtree *reply = kvtree_new(), *replies = kvtree_new();
+    int rc = send && received && reply && replies
+                 ? address_names(job, count, files, send)
+                 : err_sys(job->text, -ENOMEM, "compare file names");
+    int met = kvtree_exchange(send, received, job->comm);
+    if (!rc && !met) met = judge(received, reply);
+    int told = kvtree_exchange(reply, replies, job->comm);
+    if (!met) met = told;
+    if (!met) met = take_verdicts(replies, job->rank, count, files, owner);
+    if (!rc && met) rc = err_sys(job->text, met, "compare file names");
+    kvtree_delete(&send);
+    kvtree_delete(&received);
+    kvtree_delete(&reply);
+    kvtree_delete(&replies);
+    return filo_job_agree(job, rc);
+}
+
+/* ---- the calls ---- */
+
+/* Collective, agreed. */
+static int check_list(filo_job *job, MPI_Comm comm, int count, const filo_file files[])
+{
+    int rc = filo_job_begin(job, comm, ".", NULL, NULL);
+    if (!rc && (count < 0 || (count > 0 && !files)))
+        rc = err_set(job->text, -EINVAL, "no list of %d files", count);
+    for (int i = 0; i < count && !rc; i++)
+        rc = beneath_check_name(files[i].name, job->text);
+    return filo_job_agree(job, rc);
+}
+
+int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owner[],
+                     char *err)
+{
+    filo_job job;
+    int rc = check_list(&job, comm, count, files);
+    if (!rc) rc = find_owners(&job, count, files, owner);
+    return filo_job_end(&job, rc, err);
+}
+
 int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err)
 {
     filo_job job;
-    int rc = filo_job_begin(&job, comm, ".", NULL, NULL);
-    if (!rc && (count < 0 || (count > 0 && !files)))
-        rc = err_set(job.text, -EINVAL, "no list of %d files", count);
-    for (int i = 0; i < count && !rc; i++)
-        rc = beneath_check_name(files[i].name, job.text);
-    rc = filo_job_agree(&job, rc);
+    int rc = check_list(&job, comm, count, files);
     if (!rc) rc = filo_names_compare(&job, count, files);
     return filo_job_end(&job, rc, err);
 }

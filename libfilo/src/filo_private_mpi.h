@@ -6,9 +6,12 @@
  *
  *     filo_mpi.c               the arguments of a call, checked
  *     filo_flush_mpi.c         filo_flush and its asynchronous form
+ *     filo_abandon_mpi.c       filo_flush_abandon
+ *     filo_register_mpi.c      filo_register
+ *     filo_commit_mpi.c        the step in which a folder changes
  *     filo_fetch_mpi.c         filo_fetch
  *     filo_read_map_mpi.c      filo_read_map
- *     filo_names_mpi.c         no name twice
+ *     filo_names_mpi.c         no name twice; whose a name is
  *     filo_folders_mpi.c       folders, each made by one rank
  *     filo_containers_mpi.c    where in containers files go; filo_layout.c: the numbers
  *     filo_move_mpi.c          what this rank copies, when it is its turn
@@ -51,7 +54,8 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 /* Opens the folder. */
 int filo_job_open(filo_job *job);
 
-/* Collective, agreed. rc is of this rank so far. All ranks know the id that rank 0 drew.
+/* Collective, agreed. rc is of this rank so far. All ranks know the id: that of the
+ * options, or one that rank 0 drew.
  * -EINVAL where they were not called with the same folder, map and options. */
 int filo_job_agree_id(filo_job *job, int rc);
 
@@ -72,6 +76,25 @@ int filo_list_check(filo_job *job, int count, filo_file files[],
 
 /* Where the map is, for libkvtree, which writes and reads it. */
 kvtree_gather filo_map_place(const filo_job *job);
+
+/* ---- filo_commit_mpi.c ---- */
+
+/* Whether a file of the map, or a container, has this name, or would lie where a folder
+ * of this name must be. */
+bool filo_map_owns(const char *map, const char *name);
+
+/* -ENAMETOOLONG when the map's lower files would have impossible names. */
+int filo_map_check_name(filo_job *job);
+
+/* Rank 0 makes the folder of the map, and all above it, where missing. */
+int filo_map_prepare(filo_job *job);
+
+/* Collective, agreed. All ranks have all data in place or in their stage (NULL: there is
+ * none). An earlier map is removed, staged files get their names, folders (that this rank
+ * looks after) are synced, containers beyond so many are removed, and the map is written
+ * with this rank's entry. */
+int filo_commit(filo_job *job, filo_stage *stage, const kvtree *folders,
+                const kvtree *entry, int64_t containers);
 
 /* ---- filo_names_mpi.c ---- */
 
@@ -162,6 +185,11 @@ int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[]
  */
 int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
                   char *destination, uint64_t destination_offset, uint64_t length);
+
+/* Where the flush has an id: takes over what an earlier process did of all these parts,
+ * if it had the same ones. Before their destinations are made, but after the last one was
+ * added. */
+int filo_move_continue(filo_move *move);
 
 /* Goes on, with wait to the end. FILO_RUNNING, or 0 when this rank has nothing left to
  * do: then move->rc tells how it went, and job->text why. */

@@ -108,6 +108,26 @@ static int make(const filo_staged *file, int parent, char *err)
     return err_sys(err, rc, "create a temporary file for %s", file->name);
 }
 
+/* What an earlier process may have written there stays. It may have died before the file
+ * had its size, or after its mode was that which it gets. */
+static int keep(const filo_staged *file, int parent, char *err)
+{
+    struct stat st;
+    if (fstatat(parent, file->temporary, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? make(file, parent, err)
+                               : err_sys(err, -errno, "stat %s", file->temporary);
+    if (!S_ISREG(st.st_mode))
+        return err_sys(err, -EEXIST, "create a temporary file for %s", file->name);
+    mode_t mode = file->mode | S_IRUSR | S_IWUSR;
+    int rc = file->mode && fchmodat(parent, file->temporary, mode, 0) != 0 ? -errno : 0;
+    if (!rc && (uint64_t)st.st_size != file->size) {
+        int fd = io_open(parent, file->temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+        rc = fd < 0 ? fd : ftruncate(fd, (off_t)file->size) == 0 ? 0 : -errno;
+        io_close(&fd);
+    }
+    return rc ? err_sys(err, rc, "take over the temporary file of %s", file->name) : 0;
+}
+
 int filo_stage_make(filo_stage *stage, char *err)
 {
     for (size_t i = 0; i < stage->count; i++) {
@@ -116,7 +136,7 @@ int filo_stage_make(filo_stage *stage, char *err)
         int parent, rc = enter(stage, file, true, &parent, &last, err);
         if (rc) return rc;
         rc = check_name(parent, last, file->name, err);
-        if (!rc) rc = make(file, parent, err);
+        if (!rc) rc = (stage->resumed ? keep : make)(file, parent, err);
         file->made = rc == 0;
         io_close(&parent);
         if (rc) return rc;
@@ -170,7 +190,8 @@ void filo_stage_drop(filo_stage *stage, bool all)
         const filo_staged *file = &stage->items[i];
         const char *last;
         int parent;
-        if (!file->made || (file->named && !all)) continue;
+        bool ours = file->made || stage->resumed;
+        if (!ours || (file->named && !all)) continue;
         if (enter(stage, file, false, &parent, &last, NULL) != 0) continue;
         if (!file->named) unlinkat(parent, file->temporary, 0);
         if (all) unlinkat(parent, last, 0);

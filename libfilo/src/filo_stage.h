@@ -22,6 +22,8 @@ typedef struct filo_staged {
 } filo_staged;
 
 typedef struct filo_stage {
+    bool resumed; /* temporary files that are there already are of an earlier process, and
+                     ours now */
     int dir; /* names are below this folder, links are not followed; -1: names are paths,
                 and missing folders on the way are made */
     size_t count;

@@ -44,6 +44,7 @@ typedef struct told {
     int ranks, *rank;
     uint64_t chunk, crc, data, encode;
     uint64_t *size; /* of each list */
+    bool unchecked;
     char name[64];
 } told;
 
@@ -100,13 +101,16 @@ static const kvtree *list_of(const kvtree *header, int distance)
     return kvtree_getf(header, "PARTNERS %d", distance);
 }
 
-static bool tell_file(const kvtree *list, int i, told_file *file)
+static bool tell_file(const told *t, const kvtree *list, int i, told_file *file)
 {
     const kvtree *entry = kvtree_getf(list, "FILE %d", i);
+    file->crc = 0;
     file->name = fuzz_value(entry, "FILE");
     return file->name && beneath_check_name(file->name, NULL) == 0 &&
            fuzz_number(entry, "SIZE", FUZZ_DIGITS, INT64_MAX, &file->size) &&
-           fuzz_number(entry, "CRC", FUZZ_CHECKSUM, UINT32_MAX, &file->crc);
+           (t->unchecked
+                ? !kvtree_get(entry, "CRC")
+                : fuzz_number(entry, "CRC", FUZZ_CHECKSUM, UINT32_MAX, &file->crc));
 }
 
 static bool tell_files(told *t, int distance)
@@ -120,11 +124,11 @@ static bool tell_files(told *t, int distance)
         kvtree_size(list) != (files ? 3 : 2))
         return false;
     for (int i = 0; i < files; i++) {
-        if (!tell_file(list, i, &file) || file.size > INT64_MAX - *size) return false;
+        if (!tell_file(t, list, i, &file) || file.size > INT64_MAX - *size) return false;
         if (distance == 0 && strcmp(file.name, t->name) == 0) return false;
         told_file other = {0};
         for (int j = 0; j < i; j++)
-            if (tell_file(list, j, &other) && !strcmp(other.name, file.name))
+            if (tell_file(t, list, j, &other) && !strcmp(other.name, file.name))
                 return false;
         *size += file.size;
     }
@@ -182,14 +186,23 @@ static bool tell_encode(told *t)
     return true;
 }
 
+/* A checksum of the redundancy data, or that there are none, also not of files. */
+static bool tell_checksum(told *t)
+{
+    int none;
+    if (kvtree_get(t->header, "CRC"))
+        return fuzz_number(t->header, "CRC", FUZZ_CHECKSUM, UINT32_MAX, &t->crc);
+    t->unchecked = true;
+    return fuzz_integer(t->header, "CHECKSUMS", 0, 0, &none);
+}
+
 /* Whether t->header is one, and what it tells. */
 static bool tell(told *t)
 {
     const kvtree *h = t->header;
     if (!tell_place(t) || !tell_members(t) || !kvtree_get(h, "DSET") ||
         !fuzz_number(h, "CHUNK", FUZZ_DIGITS, is_coded(t) ? INT64_MAX : 0, &t->chunk) ||
-        !fuzz_number(h, "CRC", FUZZ_CHECKSUM, UINT32_MAX, &t->crc) || !tell_encode(t) ||
-        !tell_lists(t))
+        !tell_checksum(t) || !tell_encode(t) || !tell_lists(t))
         return false;
     int f = t->place.failures, keys = 8 + (f > 0) + (f > 1);
     if (f > 0 && t->place.scheme != REDSET_XOR) keys++;
@@ -207,7 +220,7 @@ static void require_files(const told *t, const redset_header *h, int distance)
     REQUIRE(list->count == kvtree_size(kvtree_get(tree, "FILE")));
     REQUIRE(list->size == t->size[distance]);
     for (int i = 0; i < list->count; i++) {
-        REQUIRE(tell_file(tree, i, &file));
+        REQUIRE(tell_file(t, tree, i, &file));
         REQUIRE(strcmp(list->files[i].name, file.name) == 0);
         REQUIRE(list->files[i].size == file.size && list->files[i].crc == file.crc);
     }
@@ -222,7 +235,7 @@ static void require_told(const told *t, const redset_header *h)
     REQUIRE(h->shape.scheme == p->scheme && h->shape.members == p->members);
     REQUIRE(h->shape.failures == p->failures && redset_shape_check(&h->shape) == 0);
     REQUIRE(h->chunk == t->chunk && h->crc == t->crc && h->data == t->data);
-    REQUIRE(h->encode == t->encode);
+    REQUIRE(h->encode == t->encode && h->layout.unchecked == t->unchecked);
     REQUIRE(redset_file_name(&h->layout.place, name) == 0 && !strcmp(name, t->name));
     for (int d = 0; d <= p->failures; d++) {
         REQUIRE(h->list[d].rank == t->rank[(p->member + p->members - d) % p->members]);
@@ -238,15 +251,16 @@ static void require_manifest(const told *t, const redset_manifest *m)
     REQUIRE(m && m->rank == t->rank[t->place.member] && m->ranks == t->ranks);
     REQUIRE(memcmp(&m->place, &t->place, sizeof m->place) == 0);
     REQUIRE(strcmp(m->file, t->name) == 0 && m->file_crc == t->crc);
+    REQUIRE(m->checksums == !t->unchecked);
     REQUIRE(fuzz_tree_same(m->about, kvtree_get(t->header, "DSET")));
     REQUIRE(m->count == kvtree_size(kvtree_getf(t->header, "CURRENT FILE")));
     for (int i = 0; i < m->count; i++) {
         const kvtree *meta = m->files[i].meta;
-        REQUIRE(tell_file(list_of(t->header, 0), i, &file));
+        REQUIRE(tell_file(t, list_of(t->header, 0), i, &file));
         REQUIRE(strcmp(m->files[i].name, file.name) == 0);
         REQUIRE(m->files[i].size == file.size && m->files[i].crc == file.crc);
         REQUIRE(redset_file_check(&m->files[i], NULL) == 0);
-        REQUIRE(kvtree_size(meta) + 3 ==
+        REQUIRE(kvtree_size(meta) + (t->unchecked ? 2 : 3) ==
                 kvtree_size(kvtree_getf(t->header, "CURRENT FILE %d", i)));
     }
 }
@@ -278,7 +292,8 @@ static kvtree *build(const redset_header *h, bool from_tree)
     }
     const kvtree *about = kvtree_get(h->tree, "DSET");
     kvtree *tree = redset_header_build(&h->layout, h->chunk, h->encode, about, list);
-    REQUIRE(tree && kvtree_util_set_crc32(tree, "CRC", h->crc) == 0);
+    REQUIRE(tree != NULL);
+    if (!h->layout.unchecked) kvtree_util_set_crc32(tree, "CRC", h->crc);
     for (int d = 0; d < lists; d++)
         kvtree_delete(&list[d]);
     free(list);

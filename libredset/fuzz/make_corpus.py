@@ -52,6 +52,13 @@ def header(kind, failures, members, member, *, sets=1, index=0, files=one_each, 
     return tree | {"ENCODE": "0000000b5e2a91c7", "CRC": "0xc3a07703"}
 
 
+def unchecked(tree):
+    """The same without checksums."""
+    if not isinstance(tree, dict):
+        return tree
+    return {key: unchecked(value) for key, value in tree.items() if key != "CRC"}
+
+
 def no_files(_):
     return []
 
@@ -81,6 +88,8 @@ HEADERS = {
     "rs-one": header("RS", 1, 3, 2),
     "rs-two": header("RS", 2, 5, 1, files=some_files, about={"ID": 6}),
     "rs-all-others": header("RS", 3, 4, 0),
+    "single-unchecked": unchecked(header("SINGLE", 0, 1, 0)) | {"CHECKSUMS": 0},
+    "rs-unchecked": unchecked(header("RS", 2, 5, 1, files=some_files)) | {"CHECKSUMS": 0},
     "rs-255": header("RS", 1, 255, 254, files=no_files),
     # at the limits of numbers
     "rs-256": header("RS", 1, 256, 255, files=no_files),
@@ -111,6 +120,11 @@ LIES = {
     "lie-failures-of-all": changed("rs-all-others", "FAILURES", to=4),
     "lie-signs": changed("xor", "GROUP", "RANK", to={0: "-0", 1: "+1", 2: "02", 3: "3"}),
     "lie-checksum-decimal": changed("xor", "CRC", to=4294967295),
+    "lie-unchecked-without-a-word": unchecked(HEADERS["xor"]),
+    "lie-unchecked-with-checksums-of-files": {key: value for key, value in HEADERS["xor"].items() if key != "CRC"}
+    | {"CHECKSUMS": 0},
+    "lie-unchecked-with-checksum-of-data": unchecked(HEADERS["xor"]) | {"CHECKSUMS": 0, "CRC": "0xc3a07703"},
+    "lie-unchecked-but-checked": changed("rs-unchecked", "CHECKSUMS", to=1),
     "lie-encode-short": changed("xor", "ENCODE", to="0b5e2a91c7"),
     "lie-encode-large-letters": changed("xor", "ENCODE", to="0000000B5E2A91C7"),
     "lie-encode-sign": changed("xor", "ENCODE", to="+000000b5e2a91c7"),

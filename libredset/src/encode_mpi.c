@@ -66,6 +66,7 @@ static int prepare(encoding *e, const char *folder, int count, const redset_file
     if (!rc && count < 0) rc = err_set(text, -EINVAL, "%d files", count);
     if (rc) return rc;
     e->list.rank = e->set->rank;
+    e->list.unchecked = e->set->layout.unchecked;
     e->list.files = calloc((size_t)count + 1, sizeof *e->list.files);
     e->crcs = calloc((size_t)count + 1, sizeof *e->crcs);
     if (!e->list.files || !e->crcs) return err_sys(text, -ENOMEM, "%d files", count);
@@ -81,56 +82,34 @@ static int prepare(encoding *e, const char *folder, int count, const redset_file
     return e->lists ? make_list(e, text) : err_sys(text, -ENOMEM, "lists of files");
 }
 
-/* Collective: about is the same on every rank. */
-static int check_about(const encoding *e, char *text)
+/* Collective: rc is that of the preparations, which all ranks agree on, and on a
+ * description that is the same on every rank. */
+static int check_about(const encoding *e, int rc, char *text)
 {
     uint32_t crc = 0;
-    int64_t size = (int64_t)kvtree_pack_size(e->about);
-    int rc = redset_tree_crc(e->about, &crc);
-    rc = agree(e->set->comm, rc ? err_sys(text, rc, "description") : 0, text);
-    if (rc) return rc;
-    const int64_t facts[] = {crc, size};
-    int equal = redset_equal(e->set->comm, facts, 2, text);
-    if (equal) return equal < 0 ? equal : 0;
+    bool equal = false;
+    int summed = redset_tree_crc(e->about, &crc);
+    if (!rc && summed) rc = err_sys(text, summed, "description");
+    const int64_t facts[REDSET_VALUES] = {crc, (int64_t)kvtree_pack_size(e->about)};
+    rc = redset_agree_equal(e->set->comm, rc, facts, &equal, text);
+    if (rc || equal) return rc;
     return err_set(text, -EINVAL, "ranks differ in the description of what they encode");
 }
 
-static int address_list(const encoding *e, kvtree *send)
-{
-    const redset_place *place = &e->set->layout.place;
-    for (int d = 1; d <= place->failures; d++) {
-        char right[16];
-        snprintf(right, sizeof right, "%d", (place->member + d) % place->members);
-        kvtree *copy = kvtree_set(send, right, NULL);
-        if (!copy || kvtree_merge(copy, e->lists[0]) != 0) return -ENOMEM;
-    }
-    return 0;
-}
-
-static int take_lists(encoding *e, kvtree *received)
-{
-    const redset_place *place = &e->set->layout.place;
-    for (int d = 1; d <= place->failures; d++) {
-        char left[16];
-        int member = (place->member + place->members - d) % place->members;
-        snprintf(left, sizeof left, "%d", member);
-        kvtree_delete(&e->lists[d]);
-        e->lists[d] = kvtree_extract(received, left);
-        if (!e->lists[d]) return -ENOMEM; /* of its sender */
-    }
-    return 0;
-}
-
-/* Collective over the set: each process's list goes to its right neighbours. */
+/* Collective over the set, but not agreed: each process's list goes to its right
+ * neighbours. Without memory for a list it is dropped, so that nobody waits. */
 static int tell_neighbours(encoding *e, char *text)
 {
-    if (e->shape.failures == 0) return 0;
-    kvtree *send = kvtree_new(), *received = kvtree_new();
-    int addressed = send && received ? address_list(e, send) : -ENOMEM;
-    int rc = kvtree_exchange(send, received, e->set->set);
-    if (!rc) rc = addressed ? addressed : take_lists(e, received);
-    kvtree_delete(&send);
-    kvtree_delete(&received);
+    const redset_place *place = &e->set->layout.place;
+    int rc = 0;
+    for (int d = 1; d <= e->shape.failures; d++) {
+        int right = (place->member + d) % place->members;
+        int left = (place->member + place->members - d) % place->members;
+        kvtree_delete(&e->lists[d]);
+        e->lists[d] = kvtree_new();
+        int told = kvtree_sendrecv(e->lists[0], right, e->lists[d], left, e->set->set);
+        if (!rc) rc = e->lists[d] ? told : -ENOMEM;
+    }
     return rc ? err_sys(text, rc, "exchange file lists") : 0;
 }
 
@@ -169,9 +148,21 @@ static int begin(encoding *e, char *text)
 /* Without redundancy the files are only read for their checksums. */
 static int stream(encoding *e, char *text)
 {
-    int rc = e->flows ? redset_flows_run(e->flows, &e->streams, text)
-                      : redset_logical_skim(e->streams.logical, e->set->piece, text);
+    int rc = 0;
+    if (e->flows)
+        rc = redset_flows_run(e->flows, &e->streams, text);
+    else if (!e->list.unchecked)
+        rc = redset_logical_skim(e->streams.logical, e->set->piece, text);
     return rc ? rc : redset_logical_finish(e->streams.logical, e->crcs, text);
+}
+
+/* Without checksums the list does not tell what was encoded, so chance must. */
+static int draw_number(encoding *e, char *text)
+{
+    uint64_t random;
+    int rc = replace_draw(&random);
+    e->number = (uint32_t)random;
+    return rc ? err_sys(text, rc, "random number") : 0;
 }
 
 /* The list again, now with checksums. The sum of all lists' checksums tells this encode
@@ -179,6 +170,7 @@ static int stream(encoding *e, char *text)
 static int relist(encoding *e, char *text)
 {
     uint32_t crc = 0;
+    if (e->list.unchecked) return draw_number(e, text);
     for (int i = 0; i < e->list.count; i++)
         e->list.files[i].crc = e->crcs[i];
     int rc = make_list(e, text);
@@ -188,8 +180,7 @@ static int relist(encoding *e, char *text)
     return rc ? err_sys(text, rc, "list of %d files", e->list.count) : 0;
 }
 
-/* A redundancy file of an earlier encode goes before any new one comes, so that whoever
- * is killed from here on leaves no mixture of both. */
+/* The redundancy file gets the header that is true, and its name. */
 static int complete(encoding *e, char *text)
 {
     kvtree *header = build_header(e);
@@ -197,29 +188,44 @@ static int complete(encoding *e, char *text)
     int rc =
         redset_store_complete(&e->store, header, redset_streams_crc(&e->streams), text);
     kvtree_delete(&header);
-    return rc ? rc : redset_store_retire(&e->store, text);
+    return rc ? rc : redset_store_commit(&e->store, text);
 }
 
-/* Collective: from agreed preparations to a redundancy file under its name. */
+/* Collective over the set, but not agreed. */
+static int size_chunks(encoding *e, char *text)
+{
+    uint64_t largest = e->list.size;
+    int rc = MPI_SUCCESS;
+    if (e->shape.members > 1)
+        rc =
+            MPI_Allreduce(&e->list.size, &largest, 1, MPI_UINT64_T, MPI_MAX, e->set->set);
+    e->chunk = redset_chunk_size(&e->shape, largest);
+    return redset_mpi(rc, text);
+}
+
+/* Collective: from agreed preparations to a redundancy file under its name. A redundancy
+ * file of an earlier encode goes before the agreement that any new one waits for, so that
+ * whoever is killed leaves no mixture of both. */
 static int run(encoding *e, char *text)
 {
-    const redset *set = e->set;
-    uint64_t largest;
-    int rc = redset_mpi(
-        MPI_Allreduce(&e->list.size, &largest, 1, MPI_UINT64_T, MPI_MAX, set->set), text);
+    MPI_Comm comm = e->set->comm;
+    int rc = size_chunks(e, text);
     if (rc) return rc;
-    e->chunk = redset_chunk_size(&e->shape, largest);
-    rc = agree(set->comm, tell_neighbours(e, text), text);
-    if (!rc) rc = agree(set->comm, begin(e, text), text);
+    rc = tell_neighbours(e, text);
+    if (!rc) rc = begin(e, text);
+    rc = agree(comm, rc, text);
     if (rc) return rc;
 
     rc = stream(e, text);
     if (!rc) rc = relist(e, text);
-    rc = agree_sum(set->comm, rc, text, 1, &e->number);
-    if (!rc) rc = agree(set->comm, tell_neighbours(e, text), text);
-    if (!rc) rc = agree(set->comm, complete(e, text), text);
-    if (!rc) rc = agree(set->comm, redset_store_commit(&e->store, text), text);
-    return rc;
+    if (!rc) rc = redset_store_retire(&e->store, text);
+    rc = agree_sum(comm, rc, text, 1, &e->number);
+    if (rc) return rc;
+
+    /* once more, as there are checksums now */
+    rc = e->list.unchecked ? 0 : tell_neighbours(e, text);
+    if (!rc) rc = complete(e, text);
+    return agree(comm, rc, text);
 }
 
 /* On failure no redundancy file stays, not even one of an earlier encode: it would speak
@@ -245,8 +251,7 @@ int redset_encode(redset *set, const char *folder, const kvtree *about, int coun
     char text[ERRTEXT_SIZE] = "";
     encoding e = {.set = set, .about = about, .dir = -1, .streams = {.fd = -1}};
     e.shape = redset_shape_of(&set->layout.place);
-    int rc = agree(set->comm, prepare(&e, folder, count, files, text), text);
-    if (!rc) rc = check_about(&e, text);
+    int rc = check_about(&e, prepare(&e, folder, count, files, text), text);
     if (!rc) rc = run(&e, text);
     for (int i = 0; i < count && !rc; i++) {
         files[i].size = e.list.files[i].size;

@@ -69,7 +69,7 @@ kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk, uint64_
     if (!rc) rc = set_lists(tree, layout->place.failures, lists);
     /* last, so that filling in the real values does not change the order of keys */
     if (!rc) rc = redset_encode_to_tree(encode, tree);
-    if (!rc) rc = kvtree_util_set_crc32(tree, "CRC", 0);
+    if (!rc && !layout->unchecked) rc = kvtree_util_set_crc32(tree, "CRC", 0);
     if (rc) kvtree_delete(&tree);
     return tree;
 }
@@ -79,7 +79,8 @@ static int parse_list(const redset_header *header, int distance, const char *nam
                       char *err)
 {
     redset_list *list = &header->list[distance];
-    int rc = redset_list_from_tree(redset_header_list(header->tree, distance), list, err);
+    const kvtree *tree = redset_header_list(header->tree, distance);
+    int rc = redset_list_from_tree(tree, header->layout.unchecked, list, err);
     if (rc) return err_wrap(err, rc, "%s", name);
     if (redset_chunk_size(&header->shape, list->size) > header->chunk)
         return err_set(err, -EBADMSG, "%s has more bytes than %d chunks of %llu", name,
@@ -135,7 +136,7 @@ static int parse_lists(redset_header *header, char *err)
     return rc ? rc : check_names(header, err);
 }
 
-/* A key that nobody knows may change what the others mean. */
+/* A key that nobody knows may change what the others mean. CRC is there, or CHECKSUMS. */
 static int check_keys(const redset_header *header, char *err)
 {
     int failures = header->shape.failures, keys = 8;
@@ -163,7 +164,7 @@ static int measure(redset_header *header, char *err)
 
 static int parse_all(redset_header *header, char *err)
 {
-    unsigned long chunk, crc;
+    unsigned long chunk, crc = 0;
     if (!kvtree_get(header->tree, "DSET")) return err_set(err, -EBADMSG, "no DSET");
     int rc = redset_layout_from_tree(header->tree, &header->layout, err);
     if (rc) return rc;
@@ -173,7 +174,8 @@ static int parse_all(redset_header *header, char *err)
     if (kvtree_util_get_bytecount(header->tree, "CHUNK", &chunk) != 0 ||
         chunk > INT64_MAX || (chunk > 0 && !redset_is_coded(&header->shape)))
         return err_set(err, -EBADMSG, "no valid CHUNK");
-    if (kvtree_util_get_crc32(header->tree, "CRC", &crc) != 0 || crc > UINT32_MAX)
+    if (!header->layout.unchecked &&
+        (kvtree_util_get_crc32(header->tree, "CRC", &crc) != 0 || crc > UINT32_MAX))
         return err_set(err, -EBADMSG, "no valid CRC");
     header->chunk = chunk;
     header->crc = (uint32_t)crc;
@@ -265,8 +267,8 @@ int redset_header_read(int dir, const char *name, redset_header **header, char *
 
 int redset_header_state(const redset_header *header, redset_state *state)
 {
-    static const char *const common[] = {"DSET",  "TYPE",  "FAILURES", "RANKS",
-                                         "GROUP", "CHUNK", "ENCODE"};
+    static const char *const common[] = {"DSET",  "TYPE",  "FAILURES", "CHECKSUMS",
+                                         "RANKS", "GROUP", "CHUNK",    "ENCODE"};
     int rc = 0;
     memset(state, 0, redset_state_size(&header->shape));
     for (size_t i = 0; !rc && i < sizeof common / sizeof common[0]; i++)

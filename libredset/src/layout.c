@@ -3,6 +3,7 @@
  *
  *     TYPE / <scheme>
  *     FAILURES / <members that may be lost>      (PARTNER and RS)
+ *     CHECKSUMS / 0                              (where there are none)
  *     RANKS / <size of the communicator>
  *     GROUP / RANKS / <members>, ID / <lowest rank>, GROUPS / <sets>, INDEX / <set>,
  *             RANK / <member> / <rank>
@@ -45,6 +46,7 @@ int redset_layout_to_tree(const redset_layout *layout, kvtree *tree)
     int rc = kvtree_util_set_str(tree, "TYPE", redset_scheme_name(layout->place.scheme));
     if (!rc && has_failures(layout->place.scheme))
         rc = kvtree_util_set_int(tree, "FAILURES", layout->place.failures);
+    if (!rc && layout->unchecked) rc = kvtree_util_set_int(tree, "CHECKSUMS", 0);
     if (!rc) rc = kvtree_util_set_int(tree, "RANKS", layout->ranks);
     kvtree *group = rc ? NULL : kvtree_set(tree, "GROUP", NULL);
     return group ? group_to_tree(layout, group) : -ENOMEM;
@@ -84,7 +86,9 @@ static int get_place(const kvtree *tree, redset_layout *layout, char *err)
         redset_scheme_from_name(type, &place->scheme) != 0)
         return err_set(err, -EBADMSG, "TYPE is not a known scheme");
     const kvtree *group = kvtree_get(tree, "GROUP");
-    int rc = get_int(tree, "RANKS", 1, INT32_MAX, &layout->ranks, err);
+    int checksums, rc = get_int(tree, "RANKS", 1, INT32_MAX, &layout->ranks, err);
+    layout->unchecked = kvtree_get(tree, "CHECKSUMS") != NULL;
+    if (!rc && layout->unchecked) rc = get_int(tree, "CHECKSUMS", 0, 0, &checksums, err);
     if (rc) return rc;
     rc = get_int(group, "RANKS", 1, layout->ranks, &place->members, err);
     if (!rc) rc = get_int(group, "ID", 0, layout->ranks - 1, &place->id, err);
@@ -175,9 +179,9 @@ int redset_layout_neighbour(const redset_layout *layout, int distance)
 bool redset_layout_equal(const redset_layout *a, const redset_layout *b)
 {
     const redset_place *p = &a->place, *q = &b->place;
-    return a->ranks == b->ranks && p->scheme == q->scheme && p->failures == q->failures &&
-           p->sets == q->sets && p->set == q->set && p->id == q->id &&
-           p->members == q->members &&
+    return a->ranks == b->ranks && a->unchecked == b->unchecked &&
+           p->scheme == q->scheme && p->failures == q->failures && p->sets == q->sets &&
+           p->set == q->set && p->id == q->id && p->members == q->members &&
            memcmp(a->members, b->members, (size_t)p->members * sizeof *a->members) == 0;
 }
 

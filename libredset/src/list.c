@@ -3,7 +3,9 @@
  *
  *     RANK / <rank>
  *     FILES / <count>
- *     FILE / <index> / meta ..., FILE / <name>, SIZE / <bytes>, CRC / <checksum> */
+ *     FILE / <index> / meta ..., FILE / <name>, SIZE / <bytes>, CRC / <checksum>
+ *
+ * CRC is missing in a set without checksums. */
 #include "src/redset_private.h"
 
 #include "common/beneath.h"
@@ -61,14 +63,14 @@ int redset_list_check(const redset_list *list, char *err)
     return rc;
 }
 
-static int add_file(kvtree *files, int index, const redset_file *file)
+static int add_file(kvtree *files, int index, const redset_file *file, bool unchecked)
 {
     kvtree *entry = kvtree_set_kv_int(files, "FILE", index);
     if (!entry) return -ENOMEM;
     int rc = kvtree_merge(entry, file->meta);
     if (!rc) rc = kvtree_util_set_str(entry, "FILE", file->name);
     if (!rc) rc = kvtree_util_set_bytecount(entry, "SIZE", file->size);
-    if (!rc) rc = kvtree_util_set_crc32(entry, "CRC", file->crc);
+    if (!rc && !unchecked) rc = kvtree_util_set_crc32(entry, "CRC", file->crc);
     return rc;
 }
 
@@ -78,7 +80,7 @@ kvtree *redset_list_to_tree(const redset_list *list)
     int rc = tree ? kvtree_util_set_int(tree, "RANK", list->rank) : -ENOMEM;
     if (!rc) rc = kvtree_util_set_int(tree, "FILES", list->count);
     for (int i = 0; !rc && i < list->count; i++)
-        rc = add_file(tree, i, &list->files[i]);
+        rc = add_file(tree, i, &list->files[i], list->unchecked);
     if (rc) kvtree_delete(&tree);
     return tree;
 }
@@ -89,17 +91,19 @@ int redset_keys_check(const kvtree *tree, int keys, char *err)
     return err_set(err, -EBADMSG, "%d keys where %d should be", kvtree_size(tree), keys);
 }
 
-static int read_file_entry(const kvtree *entry, redset_file *file, char *err)
+static int read_file_entry(const kvtree *entry, bool unchecked, redset_file *file,
+                           char *err)
 {
     char *name, why[ERRTEXT_SIZE];
-    unsigned long size, crc;
+    unsigned long size, crc = 0;
     if (kvtree_util_get_str(entry, "FILE", &name) != 0)
         return err_set(err, -EBADMSG, "no FILE");
     if (beneath_check_name(name, why) != 0) return err_set(err, -EBADMSG, "%s", why);
     if (kvtree_util_get_bytecount(entry, "SIZE", &size) != 0 || size > INT64_MAX)
         return err_set(err, -EBADMSG, "no valid SIZE");
-    if (kvtree_util_get_crc32(entry, "CRC", &crc) != 0 || crc > UINT32_MAX)
-        return err_set(err, -EBADMSG, "no valid CRC");
+    if (unchecked ? kvtree_get(entry, "CRC") != NULL
+                  : kvtree_util_get_crc32(entry, "CRC", &crc) != 0 || crc > UINT32_MAX)
+        return err_set(err, -EBADMSG, unchecked ? "an unexpected CRC" : "no valid CRC");
     *file =
         (redset_file){.name = name, .meta = entry, .size = size, .crc = (uint32_t)crc};
     return 0;
@@ -112,7 +116,7 @@ static int read_files(const kvtree *entries, redset_list *list, char *err)
         snprintf(key, sizeof key, "%d", i);
         const kvtree *entry = kvtree_get(entries, key);
         if (!entry) return err_set(err, -EBADMSG, "FILE %d is missing", i);
-        int rc = read_file_entry(entry, &list->files[i], err);
+        int rc = read_file_entry(entry, list->unchecked, &list->files[i], err);
         if (rc) return err_wrap(err, rc, "FILE %d", i);
     }
     int rc = redset_list_sum(list, err);
@@ -120,9 +124,10 @@ static int read_files(const kvtree *entries, redset_list *list, char *err)
     return rc == 0 || rc == -ENOMEM ? rc : -EBADMSG;
 }
 
-int redset_list_from_tree(const kvtree *tree, redset_list *list, char *err)
+int redset_list_from_tree(const kvtree *tree, bool unchecked, redset_list *list,
+                          char *err)
 {
-    redset_list read = {0};
+    redset_list read = {.unchecked = unchecked};
     if (kvtree_util_get_int(tree, "RANK", &read.rank) != 0 || read.rank < 0)
         return err_set(err, -EBADMSG, "no valid RANK");
     if (kvtree_util_get_int(tree, "FILES", &read.count) != 0 || read.count < 0)

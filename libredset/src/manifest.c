@@ -52,6 +52,7 @@ redset_manifest *redset_manifest_new(const redset_header *header)
     m->place = header->layout.place;
     m->file_size = header->size ? header->size + header->data : 0;
     m->file_crc = header->crc;
+    m->checksums = !header->layout.unchecked;
     redset_file_name(&m->place, m->file);
     m->about = copy_tree(kvtree_get(header->tree, "DSET"));
     if (!m->about || copy_files(&header->list[0], m) != 0) return redset_manifest_free(m);

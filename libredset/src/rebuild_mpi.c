@@ -101,15 +101,13 @@ static int judge_all(rebuilding *r, char *text)
     MPI_Comm comm = r->set->comm;
     uint32_t crc = 0;
     int rc = judge(r, text);
-    bool survives = !is_lost(r);
-    if (!rc && survives)
-        rc = redset_tree_crc(kvtree_get(r->own.header->tree, "DSET"), &crc);
-    rc = agree(comm, rc, text);
-    if (rc) return rc;
-    const int64_t about[] = {crc, r->set->layout.place.sets,
-                             survives ? (int64_t)r->own.header->encode : 0};
-    int equal = redset_equal(comm, survives ? about : NULL, 3, text);
-    if (equal) return equal < 0 ? equal : 0;
+    bool survives = !rc && !is_lost(r);
+    if (survives) rc = redset_tree_crc(kvtree_get(r->own.header->tree, "DSET"), &crc);
+    const int64_t about[REDSET_VALUES] = {crc, r->set->layout.place.sets,
+                                          survives ? (int64_t)r->own.header->encode : 0};
+    bool equal = false;
+    rc = redset_agree_equal(comm, rc, survives ? about : NULL, &equal, text);
+    if (rc || equal) return rc;
     return err_set(text, REDSET_UNRECOVERABLE,
                    "redundancy files are of different encodes: descriptions of the whole "
                    "differ");

@@ -28,18 +28,23 @@ int redset_mpi(int result, char *text)
     return err_set(text, -ECOMM, "MPI: %s", why);
 }
 
-int redset_equal(MPI_Comm comm, const int64_t values[], int count, char *text)
+int redset_agree_equal(MPI_Comm comm, int rc, const int64_t values[REDSET_VALUES],
+                       bool *equal, char *text)
 {
-    int64_t mine[2 * REDSET_VALUES_MAX] = {0}, most[2 * REDSET_VALUES_MAX];
-    for (int i = 0; i < count; i++) {
+    enum { N = REDSET_VALUES };
+    int64_t mine[2 * N + 1], most[2 * N + 1];
+    for (int i = 0; i < N; i++) {
         mine[i] = values ? values[i] : INT64_MIN;
-        mine[count + i] = values ? ~values[i] : INT64_MIN; /* unlike -, of any value */
+        mine[N + i] = values ? ~values[i] : INT64_MIN; /* unlike -, of any value */
     }
-    int rc = MPI_Allreduce(mine, most, 2 * count, MPI_INT64_T, MPI_MAX, comm);
-    if (rc != MPI_SUCCESS) return redset_mpi(rc, text);
-    for (int i = 0; i < count; i++)
-        if (most[i] != INT64_MIN && most[i] != ~most[count + i]) return 0;
-    return 1;
+    mine[2 * N] = rc != 0;
+    int result = MPI_Allreduce(mine, most, 2 * N + 1, MPI_INT64_T, MPI_MAX, comm);
+    if (result != MPI_SUCCESS) return redset_mpi(result, text);
+    if (most[2 * N]) return agree(comm, rc, text);
+    *equal = true;
+    for (int i = 0; i < N; i++)
+        if (most[i] != INT64_MIN && most[i] != ~most[N + i]) *equal = false;
+    return 0;
 }
 
 /* Before anything else comm is duplicated, so that nothing but that happens on it. */
@@ -66,6 +71,16 @@ int redset_start(MPI_Comm comm, redset **set, char *text)
     return 0;
 }
 
+int redset_set_piece(redset *set, size_t piece)
+{
+    /* one that is read alone, without sums, has to fit, too */
+    size_t most = set->memory > REDSET_PIECE_MIN ? set->memory : REDSET_PIECE_MIN;
+    if (piece > LARGEST_PIECE) return -EINVAL;
+    if (!piece) piece = REDSET_PIECE;
+    set->piece = piece < most ? piece : most;
+    return 0;
+}
+
 static int check_config(const redset_config *config, char *text)
 {
     if (!redset_scheme_name(config->scheme))
@@ -84,16 +99,18 @@ static int check_config(const redset_config *config, char *text)
     return 0;
 }
 
-/* All ranks want the same; the result is the same on all. */
-static int check_equal(MPI_Comm comm, const redset_config *config, char *text)
+/* Collective: what all ranks want is possible, and the same. */
+static int check_configs(MPI_Comm comm, const redset_config *config, char *text)
 {
-    const int64_t wanted[] = {(int64_t)config->scheme, config->set_size, config->failures,
-                              (int64_t)config->piece, (int64_t)config->memory};
-    int equal = redset_equal(comm, wanted, 5, text);
-    if (equal) return equal < 0 ? equal : 0;
+    const int64_t wanted[REDSET_VALUES] = {
+        (int64_t)config->scheme, config->set_size,        config->failures,
+        (int64_t)config->piece,  (int64_t)config->memory, config->no_checksums != 0};
+    bool equal = false;
+    int rc = redset_agree_equal(comm, check_config(config, text), wanted, &equal, text);
+    if (rc || equal) return rc;
     return err_set(text, -EINVAL,
-                   "ranks differ in redundancy scheme, set size, failures, piece or "
-                   "memory");
+                   "ranks differ in redundancy scheme, set size, failures, piece, memory "
+                   "or checksums");
 }
 
 /* This process's index when all groups are written down one after the other, in the order
@@ -145,8 +162,7 @@ static int create(redset *set, const redset_config *config, char *text)
 {
     redset_place *place = &set->layout.place;
     int position = 0, largest = 0;
-    int rc = agree(set->comm, check_config(config, text), text);
-    if (!rc) rc = check_equal(set->comm, config, text);
+    int rc = check_configs(set->comm, config, text);
     if (rc) return rc;
     rc = redset_mpi(find_position(set, config->failure_group, &position, &largest), text);
     if (rc) return rc;
@@ -157,10 +173,8 @@ static int create(redset *set, const redset_config *config, char *text)
     rc = agree(set->comm, rc, text);
     if (rc) return rc;
     if (config->memory) set->memory = config->memory;
-    if (config->piece) set->piece = config->piece;
-    /* one that is read alone, without sums, has to fit, too */
-    size_t most = set->memory > REDSET_PIECE_MIN ? set->memory : REDSET_PIECE_MIN;
-    if (set->piece > most) set->piece = most;
+    redset_set_piece(set, config->piece);
+    set->layout.unchecked = config->no_checksums != 0;
     return gather_members(set, text);
 }
 

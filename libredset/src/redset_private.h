@@ -19,9 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes per message and buffer when the caller doesn't care: two buffers to send and two
- * to receive fit into the second-level cache of today's processors. */
-#define REDSET_PIECE ((size_t)128 * 1024)
+/* Bytes per message and buffer when the caller doesn't care. What a member is working on
+ * fits into the second-level cache of today's processors; with a quarter of that, which
+ * leaves room for all that is under way, messages cost more than the cache saves. */
+#define REDSET_PIECE ((size_t)512 * 1024)
 
 /* Smaller ones take too long; that much memory is taken in any case. */
 #define REDSET_PIECE_MIN ((size_t)4096)
@@ -81,7 +82,8 @@ typedef struct redset_list {
     int rank; /* of the process */
     int count;
     redset_file *files;
-    uint64_t size; /* sum of their sizes, at most INT64_MAX */
+    uint64_t size;  /* sum of their sizes, at most INT64_MAX */
+    bool unchecked; /* without checksums: crc of each file is 0 */
 } redset_list;
 
 /* Checks name and meta of a file that somebody wants to protect: -EINVAL. */
@@ -96,9 +98,10 @@ int redset_list_check(const redset_list *list, char *err);
 /* The list as it stands under CURRENT and PARTNER; NULL without memory. */
 kvtree *redset_list_to_tree(const redset_list *list);
 
-/* Checks tree and fills list; names and metas (with redset's own keys among them) stay
- * owned by tree. -EBADMSG. */
-int redset_list_from_tree(const kvtree *tree, redset_list *list, char *err);
+/* Checks tree and fills list, with checksums or without; names and metas (with redset's
+ * own keys among them) stay owned by tree. -EBADMSG. */
+int redset_list_from_tree(const kvtree *tree, bool unchecked, redset_list *list,
+                          char *err);
 
 /* Whether tree has so many keys: when all that it must have are among them, then it has
  * no others. -EBADMSG. */
@@ -116,9 +119,10 @@ typedef struct redset_layout {
     int ranks;          /* size of the communicator */
     redset_place place; /* member is -1 until somebody asked for one */
     int *members;       /* rank of each of place.members members */
+    bool unchecked;     /* files and redundancy data have no checksums */
 } redset_layout;
 
-/* Adds TYPE, RANKS and GROUP to tree. */
+/* Adds TYPE, RANKS, GROUP and the like to tree. */
 int redset_layout_to_tree(const redset_layout *layout, kvtree *tree);
 
 /* Checks them and fills layout; -EBADMSG. */
@@ -142,9 +146,10 @@ typedef struct redset_header {
     redset_layout layout;
     redset_shape shape;
     uint64_t chunk;    /* bytes of a chunk; 0 where data is not cut (SINGLE, PARTNER) */
-    uint64_t encode;   /* tells the encode: the sum of the checksums of all lists */
+    uint64_t encode;   /* tells the encode: the sum of the checksums of all lists, or of
+                        * a random number of each process */
     uint64_t data;     /* bytes of redundancy data */
-    uint32_t crc;      /* their CRC32 */
+    uint32_t crc;      /* their CRC32, or 0 */
     redset_list *list; /* of the files of this process, and of shape.failures left
                         * neighbours, the nearest one first */
     uint64_t size;     /* bytes of the header in its file */
@@ -302,7 +307,8 @@ int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *
 int redset_store_write(redset_store *store, uint64_t offset, const void *buf, size_t size,
                        char *err);
 
-/* Puts the checksum of the data into header, writes it over the first one, and syncs. */
+/* Puts the checksum of the data into header, if that has one, writes it over the first
+ * one, and syncs. */
 int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, char *err);
 
 /* Sets aside what stands in its way. */
@@ -311,7 +317,7 @@ int redset_store_clear_way(const redset_store *store, char *err);
 /* The same, and removes for good what has its name so far. */
 int redset_store_retire(const redset_store *store, char *err);
 
-/* Gives the file its name. */
+/* Gives the file its name, once it is complete. */
 int redset_store_commit(redset_store *store, char *err);
 
 /* Removes it, if it is not committed. */
@@ -330,6 +336,7 @@ typedef struct redset_part {
  */
 typedef struct redset_streams {
     int data, parts;         /* numbers of data and redundancy streams */
+    bool unchecked;          /* nobody wants checksums */
     uint64_t chunk;          /* bytes of a data stream */
     redset_logical *logical; /* the data, to be read or written; freed with this */
     int fd;                  /* the file with redundancy data to be read, closed ... */
@@ -366,7 +373,8 @@ uint32_t redset_streams_crc(const redset_streams *streams);
 int redset_sizes_check(int dir, const redset_list *list, char *err);
 
 /* Reads what was not read so far of the redundancy file name and the files of header. All
- * checksums must be the recorded ones: -EBADMSG. */
+ * checksums must be the recorded ones: -EBADMSG. Without any only the sizes are compared.
+ */
 int redset_streams_verify(redset_streams *streams, const char *name,
                           const redset_header *header, size_t piece, char *err);
 

@@ -28,10 +28,12 @@ int redset_report(char *err, const char *text, int rc);
  * call that fails is no cause for an agreement, as that would most likely fail, too. */
 int redset_mpi(int result, char *text);
 
-/* Collective over comm: 1 when all ranks that have values (NULL: none) have the same
- * count ones, 0 otherwise, or -ECOMM. */
-enum { REDSET_VALUES_MAX = 5 };
-int redset_equal(MPI_Comm comm, const int64_t values[], int count, char *text);
+/* Collective over comm: agrees on rc as agree() does, and on whether all ranks that have
+ * values (NULL: none) have the same ones: fills *equal if the result is 0. One allreduce
+ * when all is well. */
+enum { REDSET_VALUES = 6 };
+int redset_agree_equal(MPI_Comm comm, int rc, const int64_t values[REDSET_VALUES],
+                       bool *equal, char *text);
 
 /* A set over a duplicate of comm, still without members; collective. */
 int redset_start(MPI_Comm comm, redset **set, char *text);

@@ -34,7 +34,8 @@ int redset_store_write(redset_store *store, uint64_t offset, const void *buf, si
 
 int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, char *err)
 {
-    int rc = kvtree_util_set_crc32(header, "CRC", crc);
+    bool checked = kvtree_get(header, "CRC") != NULL;
+    int rc = checked ? kvtree_util_set_crc32(header, "CRC", crc) : 0;
     if (rc) return err_sys(err, rc, "header of %s", store->name);
     if (lseek(store->file.fd, 0, SEEK_SET) != 0)
         return err_sys(err, -errno, "seek in %s", store->name);
@@ -64,7 +65,7 @@ int redset_store_retire(const redset_store *store, char *err)
 int redset_store_commit(redset_store *store, char *err)
 {
     store->open = false;
-    return replace_commit(&store->file, err);
+    return replace_commit_synced(&store->file, err);
 }
 
 void redset_store_abort(redset_store *store)

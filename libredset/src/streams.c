@@ -27,6 +27,7 @@ int redset_streams_init(const redset_header *header, redset_streams *streams, ch
     *streams = (redset_streams){.data = redset_data_streams(&header->shape),
                                 .parts = parts,
                                 .part = part,
+                                .unchecked = header->layout.unchecked,
                                 .fd = -1};
     streams->chunk =
         redset_is_coded(&header->shape) ? header->chunk : header->list[0].size;
@@ -55,9 +56,10 @@ void redset_streams_done(redset_streams *streams)
     *streams = (redset_streams){.fd = -1};
 }
 
-static void count_bytes(redset_part *part, const void *buf, size_t size)
+static void count_bytes(const redset_streams *streams, redset_part *part, const void *buf,
+                        size_t size)
 {
-    part->crc = crc32_add(part->crc, buf, size);
+    if (!streams->unchecked) part->crc = crc32_add(part->crc, buf, size);
     part->done += size;
 }
 
@@ -72,7 +74,7 @@ int redset_streams_read(redset_streams *streams, int stream, void *buf, size_t s
     if (got < 0) return err_sys(err, (int)got, "read redundancy data");
     if ((size_t)got < size)
         return err_set(err, -ESTALE, "redundancy file became shorter");
-    count_bytes(part, buf, size);
+    count_bytes(streams, part, buf, size);
     return 0;
 }
 
@@ -84,7 +86,7 @@ int redset_streams_write(redset_streams *streams, int stream, const void *buf,
     redset_part *part = &streams->part[stream - streams->data];
     int rc =
         redset_store_write(streams->store, part->offset + part->done, buf, size, err);
-    if (!rc) count_bytes(part, buf, size);
+    if (!rc) count_bytes(streams, part, buf, size);
     return rc;
 }
 

@@ -102,8 +102,8 @@ static inline void alone_begin(alone *a, redset_scheme scheme, int members, int 
     kvtree *lists[ALONE_MOST] = {0};
     memset(a, 0, sizeof *a);
     a->shape = (redset_shape){scheme, members, failures};
-    a->layout =
-        (redset_layout){members, {scheme, 1, 0, 0, members, -1, failures}, a->ranks};
+    a->layout = (redset_layout){
+        members, {scheme, 1, 0, 0, members, -1, failures}, a->ranks, false};
     scratch_make(a->folder);
     uint64_t chunk = redset_chunk_size(&a->shape, alone_size(members - 1));
     size_t room = (size_t)(chunk * (uint64_t)members);

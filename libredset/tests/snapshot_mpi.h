@@ -54,6 +54,7 @@ static inline void check_manifest(const job *j, const redset_manifest *m,
     CHECK_INT(m->file_size, s->size);
     CHECK_STR(kvtree_get_val(m->about, "NAME"), "ckpt.7");
     CHECK_INT(m->count, j->count);
+    CHECK_INT(m->checksums, !j->no_checksums);
     for (int i = 0; i < m->count; i++) {
         CHECK_STR(m->files[i].name, j->files[i].name);
         CHECK_INT(m->files[i].size, j->files[i].size);

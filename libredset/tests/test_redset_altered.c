@@ -80,8 +80,8 @@ static void make_set(set *s, redset_scheme scheme, int members, int failures)
     *s = (set){.shape = {scheme, members, failures}};
     for (int m = 0; m < members; m++)
         s->ranks[m] = 2 * m;
-    s->layout =
-        (redset_layout){2 * members, {scheme, 2, 0, 0, members, -1, failures}, s->ranks};
+    s->layout = (redset_layout){
+        2 * members, {scheme, 2, 0, 0, members, -1, failures}, s->ranks, false};
     s->chunk = redset_chunk_size(&s->shape, 200);
     s->states = calloc((size_t)members, redset_state_size(&s->shape));
     for (int m = 0; m < members; m++) {

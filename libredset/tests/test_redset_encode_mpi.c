@@ -40,12 +40,20 @@ static void test_refused_sets(const job *j)
     bad = good;
     if (last) bad.piece = SIZE_MAX;
     expect_no_set(j, &bad, "pieces");
+    redset *set = NULL;
+    CHECK_INT(redset_create(j->comm, &good, &set, NULL), 0);
+    CHECK_INT(redset_set_piece(set, ((size_t)1 << 30) + 1), -EINVAL);
+    CHECK_INT(redset_set_piece(set, (size_t)1 << 30), 0);
+    redset_free(set);
     if (j->ranks == 1) return;
     bad = good;
     if (last) bad.set_size = 5;
     expect_no_set(j, &bad, "differ");
     bad = good;
     if (last) bad.scheme = REDSET_SINGLE;
+    expect_no_set(j, &bad, "differ");
+    bad = good;
+    if (last) bad.no_checksums = 1;
     expect_no_set(j, &bad, "differ");
 }
 

@@ -174,6 +174,10 @@ int main(int argc, char **argv)
         try_losses(&j, REDSET_RS, failures, step);
         try_losses(&j, REDSET_PARTNER, failures, step);
     }
+    j.no_checksums = 1;
+    try_losses(&j, REDSET_XOR, 1, step);
+    if (j.ranks > 2) try_losses(&j, REDSET_RS, 2, step);
+    j.no_checksums = 0;
     if (j.ranks > 4) try_common_way(&j);
     job_end(&j);
     return check_end();

@@ -17,7 +17,7 @@
 enum { CHUNK = 175, RANK = 4 };
 static const char file_name[] = "3_of_4_in_0.xor";
 static int members[] = {0, 2, 4, 6};
-static const redset_layout layout = {8, {REDSET_XOR, 2, 0, 0, 4, 2, 1}, members};
+static const redset_layout layout = {8, {REDSET_XOR, 2, 0, 0, 4, 2, 1}, members, false};
 
 typedef struct fixture {
     char folder[64];
@@ -250,7 +250,7 @@ static void test_damaged_bytes(void **state)
 static void test_single(void **state)
 {
     int self[] = {3};
-    redset_layout alone = {8, {REDSET_SINGLE, 8, 3, 3, 1, 0, 0}, self};
+    redset_layout alone = {8, {REDSET_SINGLE, 8, 3, 3, 1, 0, 0}, self, false};
     redset_file files[] = {{.name = "x", .size = 1000000}};
     kvtree *current = list_tree(3, 1, files), *lists[] = {current, current};
     char err[REDSET_ERROR_SIZE];
@@ -272,7 +272,7 @@ static void test_single(void **state)
 static kvtree *rs_header(redset_scheme scheme, uint64_t chunk)
 {
     int all[] = {0, 1, 2, 3, 4};
-    const redset_layout five = {5, {scheme, 1, 0, 0, 5, 1, 2}, all};
+    const redset_layout five = {5, {scheme, 1, 0, 0, 5, 1, 2}, all, false};
     redset_file file = {.name = "x", .size = 300};
     kvtree *lists[] = {list_tree(1, 1, &file), list_tree(0, 0, NULL),
                        list_tree(4, 1, &file)};
@@ -348,6 +348,14 @@ static void test_several_lists_refused(void **state)
     expect_lists_refused(REDSET_PARTNER, PATH("CHUNK"), "1", "CHUNK");
     expect_lists_refused(REDSET_PARTNER, PATH("PARTNERS", "2", "FILE", "0", "SIZE"),
                          "9223372036854775808", "SIZE");
+}
+
+static void test_layouts_differ(void **state)
+{
+    redset_layout other = layout;
+    assert_true(redset_layout_equal(&layout, &other));
+    other.unchecked = true;
+    assert_false(redset_layout_equal(&layout, &other));
 }
 
 static void test_states(void **state)
@@ -482,19 +490,13 @@ static void test_store_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reads_back),
-        TEST(test_not_there),
-        TEST(test_lies),
-        TEST(test_other_name),
-        TEST(test_damaged_bytes),
-        TEST(test_single),
-        TEST(test_several_lists),
-        TEST(test_several_lists_refused),
-        TEST(test_states),
-        TEST(test_verify),
-        TEST(test_losses_and_other_failures),
-        TEST(test_store),
-        TEST(test_store_faults),
+        TEST(test_reads_back),     TEST(test_not_there),
+        TEST(test_lies),           TEST(test_other_name),
+        TEST(test_damaged_bytes),  TEST(test_single),
+        TEST(test_several_lists),  TEST(test_several_lists_refused),
+        TEST(test_layouts_differ), TEST(test_states),
+        TEST(test_verify),         TEST(test_losses_and_other_failures),
+        TEST(test_store),          TEST(test_store_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,11 @@ int main(int argc, char **argv)
     try_several_sets(&j, REDSET_RS);
     try_several_sets(&j, REDSET_PARTNER);
     try_more_than_members(&j);
+    j.no_checksums = 1;
+    try_losses(&j, REDSET_XOR, 1, step);
+    try_losses(&j, REDSET_PARTNER, 1, step);
+    if (j.ranks > 2) try_losses(&j, REDSET_RS, 2, step);
+    try_several_sets(&j, REDSET_RS);
     job_end(&j);
     return check_end();
 }

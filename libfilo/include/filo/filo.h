@@ -105,6 +105,18 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
 int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
                   char *err);
 
+/* ---- what a flush leaves whose program died ---- */
+
+/* 0 when path is that of a temporary file of a flush, and the id of that (filo_options);
+ * otherwise -ENOENT. */
+int filo_temporary_id(const char *path, uint64_t *id);
+
+/* Removes the temporary files of flush id from the open folder dir, with deep also from
+ * all folders below it, and such of maps, of which nobody writes any more; links are not
+ * followed. Goes on after a failure and returns the first one. Nobody may copy to them
+ * any more, and none gets its name then. */
+int filo_remove_temporaries(int dir, uint64_t id, int deep, char *err);
+
 /* ---- files out of containers ---- */
 
 /* Verdict: a file with that size and checksum is there, and stays as it is. */

@@ -44,6 +44,8 @@ typedef struct filo_options {
                            bytes; 0: each file lies under its name */
     const char *node;   /* each rank's own. Files of ranks with the same text are packed
                            side by side; NULL on all ranks: those that share memory */
+    uint64_t id;        /* flush: of its temporary files; 0: a random one. A flush whose
+                           program died is resumed by one with its id, see below */
     int workers;        /* these are for each rank's transfer, as in axl_options, */
     size_t buffer;      /* and may differ */
     double bandwidth;
@@ -77,6 +79,23 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
                      const filo_file files[], const filo_options *options,
                      filo_transfer **transfer, char *err);
 
+/* A flush is resumed by starting it again, with the same id, folder, map, container and
+ * node, the same ranks, the same files on each and the same state files. What a rank
+ * copied is not copied again as long as its state file tells of it, its local files were
+ * not changed, and its temporary files are there; a process that the method "daemon"
+ * started, and that still copies, just goes on. A rank of which that is not true, or
+ * without a state file, copies all of its own once more, and so do all if the list is
+ * another one. Whoever chooses an id draws it at random, as temporary files of that id
+ * that are found are taken for those of an earlier start, and writes it down before he
+ * starts. What became of an id is settled when a flush with it returned 0, failed or was
+ * stopped; otherwise filo_remove_temporaries (filo.h) removes what is left. */
+
+/* Not collective. Gives up what a rank of a flush did that is not resumed on this node:
+ * whoever works on its state file is stopped, the file is removed, and so are the
+ * temporary files that it names, but those of the flush keep (0: none), which other ranks
+ * or nodes fill now. 0, also where there is no such file. */
+int filo_flush_abandon(const char *state, uint64_t keep, char *err);
+
 /* 0: the flush is complete, map and all. FILO_RUNNING. Negative: the first error; the
  * copying has ended everywhere, and the folder is as after a failed filo_flush. Repeats
  * its result when called again. */
@@ -101,6 +120,21 @@ filo_transfer *filo_flush_free(filo_transfer *transfer);
  * each file only name is looked at. -EINVAL for a name that is not allowed, -EEXIST when
  * two files of any ranks have the same one; err names the ranks. */
 int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err);
+
+/* Whose a file is that several ranks wrote together: owner[i] becomes the lowest of the
+ * ranks that list the name of files[i], of which only name is looked at. -EINVAL for a
+ * name that is not allowed, -EEXIST for one that a rank lists twice. */
+int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owner[],
+                     char *err);
+
+/* Writes the map of files that are below folder already, because they were written there
+ * in the first place; names are as for filo_flush, local is not looked at. Every file and
+ * its folders are synced, and its size is filled in, and its crc with the option
+ * checksum, for which it is read. An earlier map is removed first. On failure the files
+ * stay as they are; after the very last step there may be no map. -ENOENT when a file is
+ * missing. */
+int filo_register(MPI_Comm comm, const char *folder, const char *map, int count,
+                  filo_file files[], const filo_options *options, char *err);
 
 /* Reads the map below folder. *files (freed with filo_files_free) are the *count files of
  * this rank, local being NULL; *ranks is the number of ranks that wrote them, which may

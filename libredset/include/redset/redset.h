@@ -88,7 +88,7 @@ typedef struct redset_file {
     const kvtree *meta; /* kept beside it and given back after a loss; may be NULL. The
                          * keys FILE, SIZE and CRC are redset's own */
     uint64_t size;      /* bytes; filled in */
-    uint32_t crc;       /* CRC32 of its bytes; filled in */
+    uint32_t crc;       /* CRC32 of its bytes; filled in; 0 without checksums */
 } redset_file;
 
 /* What one process protected: all of it comes back from redset_rebuild or
@@ -100,7 +100,8 @@ typedef struct redset_manifest {
     char file[REDSET_NAME_SIZE]; /* name of the redundancy file */
     uint64_t file_size;          /* its bytes; 0, as file_crc, while it is lost */
     uint32_t file_crc; /* CRC32 of its redundancy data (all bytes behind the header) */
-    kvtree *about;     /* description of the whole that encode was given; never NULL */
+    int checksums; /* 0: it was encoded without; file_crc, and crc of all files, are 0 */
+    kvtree *about; /* description of the whole that encode was given; never NULL */
     int count;
     redset_file *files; /* count files */
 } redset_manifest;

@@ -16,9 +16,9 @@
  *     if (rc == 0)
  *         rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, &rebuilt, err);
  *
- * Every function here, but redset_get_place, is collective over the communicator that the
- * set was made from, and returns the same value on every rank: 0, -errno, or a verdict
- * where one is listed.
+ * Every function here, but redset_get_place and redset_set_piece, is collective over the
+ * communicator that the set was made from, and returns the same value on every rank: 0,
+ * -errno, or a verdict where one is listed.
  * Where MPI itself fails, -ECOMM or -EIO may be of some ranks only, and the set is of no
  * use. */
 
@@ -40,6 +40,10 @@ typedef struct redset_config {
                     * set of no more members than that takes one less than it has */
     size_t memory; /* bytes for all buffers of a process; 0: 8 MiB. At least what it takes
                     * for pieces of 4 KiB */
+    int no_checksums; /* 1: no checksums are made. Then only sizes tell what is lost:
+                       * damage is not noticed, and spoils what is rebuilt. In exchange
+                       * nothing is read that no sum is made of: no file at all where
+                       * there is no redundancy, nor to verify one */
 } redset_config;
 
 /* Makes the sets for a new encode. When more than half of all processes name one failure
@@ -55,6 +59,10 @@ int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char
  * as the encode. The set has the piece and memory of a configuration with zeros. */
 int redset_recover(MPI_Comm comm, const char *folder, const char *file, redset **set,
                    char *err);
+
+/* From now on messages have at most piece bytes of a sum, as in redset_config. Not
+ * collective, but the same on every rank. -EINVAL for more than 1 GiB. */
+int redset_set_piece(redset *set, size_t piece);
 
 /* Frees set, NULL is fine; returns NULL. */
 redset *redset_free(redset *set);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* filo_register: a map for files that are in the folder already. */
+#include "src/filo_private_mpi.h"
+
+#include "common/crc32.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Bytes read at a time. */
+#define STEP ((size_t)1 << 20)
+
+static int check_file(filo_job *job, filo_file *file)
+{
+    int rc = beneath_check_name(file->name, job->text);
+    if (!rc && filo_map_owns(job->map, file->name))
+        rc = err_set(job->text, -EINVAL, "file name \"%s\" belongs to the map %s",
+                     file->name, job->map);
+    return rc;
+}
+
+static int read_checksum(filo_job *job, filo_file *file, int fd)
+{
+    char *buffer = malloc(STEP);
+    uint64_t done = 0;
+    ssize_t n = buffer ? 0 : -ENOMEM;
+    file->crc = 0;
+    while (n >= 0 && done < file->size) {
+        size_t left = file->size - done < STEP ? (size_t)(file->size - done) : STEP;
+        n = io_read(fd, buffer, left);
+        if (n == 0) n = -EIO; /* it was cut meanwhile */
+        if (n > 0) file->crc = crc32_add(file->crc, buffer, (size_t)n);
+        if (n > 0) done += (uint64_t)n;
+    }
+    free(buffer);
+    if (n < 0) return err_sys(job->text, (int)n, "read %s/%s", job->folder, file->name);
+    file->has_crc = 1;
+    return 0;
+}
+
+static int look_at_file(filo_job *job, filo_file *file)
+{
+    struct stat st;
+    int fd, rc = beneath_open(job->dir, file->name, O_RDONLY, 0, &fd, job->text);
+    if (rc) return err_wrap(job->text, rc, "file %s", file->name);
+    if (fstat(fd, &st) != 0)
+        rc = err_sys(job->text, -errno, "stat %s/%s", job->folder, file->name);
+    if (!rc) {
+        file->size = (uint64_t)st.st_size;
+        file->has_crc = 0;
+        rc = io_fsync(fd);
+        if (rc) err_sys(job->text, rc, "fsync %s/%s", job->folder, file->name);
+    }
+    if (!rc && job->options.checksum) rc = read_checksum(job, file, fd);
+    io_close(&fd);
+    return rc;
+}
+
+/* Collective, agreed. */
+static int write_map(filo_job *job, int count, filo_file files[])
+{
+    kvtree *folders = NULL, *entry = NULL;
+    int rc = filo_job_open(job);
+    for (int i = 0; i < count && !rc; i++)
+        rc = look_at_file(job, &files[i]);
+    rc = filo_job_agree(job, rc);
+    if (rc) return rc;
+    rc = filo_map_prepare(job);
+    /* they are there; it is shared out who syncs which */
+    rc = filo_folders_make(job, rc, count, files, &folders);
+    if (!rc && !(entry = filo_map_entry(count, files)))
+        rc = err_sys(job->text, -ENOMEM, "make the map");
+    rc = filo_job_agree(job, rc);
+    if (!rc) rc = filo_commit(job, NULL, folders, entry, 0);
+    kvtree_delete(&entry);
+    kvtree_delete(&folders);
+    return rc;
+}
+
+int filo_register(MPI_Comm comm, const char *folder, const char *map, int count,
+                  filo_file files[], const filo_options *options, char *err)
+{
+    filo_job job;
+    int rc = filo_job_begin(&job, comm, folder, map, options);
+    if (!rc) rc = filo_map_check_name(&job);
+    if (!rc) rc = filo_list_check(&job, count, files, check_file);
+    rc = filo_job_agree_id(&job, rc);
+    if (!rc) rc = filo_names_compare(&job, count, files);
+    if (!rc) rc = write_map(&job, count, files);
+    return filo_job_end(&job, rc, err);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A flush whose program died, and what another start with its id makes of it: what was
+ * copied is not copied again, what was not is, and nothing is left. A program that died
+ * is one that has forgotten its transfer here; scr_transfer goes on in both cases. */
+#include "lists.h"
+
+#include <axl/axl.h>
+#include <limits.h>
+#include <time.h>
+
+enum { FILES = 3, DEAD = 64 };
+
+#define ID 0x0123456789abcdefu
+
+static char folder[64], prefix[100], err[FILO_ERROR_SIZE];
+static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static char state[128];
+static list l;
+
+static filo_transfer *dead[DEAD]; /* nobody looks at them again, until all is over */
+static int deaths;
+
+/* A list in the cache, and no trace of earlier tests. */
+static filo_options begin(const char *method, uint64_t container)
+{
+    err[0] = 0;
+    snprintf(prefix, sizeof prefix, "%s/scr-test-prefix", folder);
+    snprintf(state, sizeof state, "%s/state-%d", folder, check_rank);
+    check_remove(prefix);
+    list_create(&l, folder, check_rank, FILES);
+    return (filo_options){.method = method,
+                          .id = ID,
+                          .container = container,
+                          .workers = 1,
+                          .state = state,
+                          .daemon = program};
+}
+
+static filo_transfer *start(MPI_Comm comm, const filo_options *options)
+{
+    filo_transfer *t = NULL;
+    CHECK_INT(filo_flush_start(comm, prefix, NULL, l.count, l.files, options, &t, err),
+              0);
+    if (!t) fprintf(stderr, "%s\n", err);
+    return t;
+}
+
+static void start_and_die(const filo_options *options)
+{
+    CHECK(deaths < DEAD);
+    dead[deaths++] = start(MPI_COMM_WORLD, options);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Whether all is copied, as the state file tells. */
+static int is_copied(void)
+{
+    axl_transfer *t = NULL;
+    axl_file file;
+    if (axl_resume(state, "daemon", &t, NULL) != 0) return 0;
+    int copied = 1;
+    for (size_t i = 0; i < axl_count(t); i++)
+        copied = copied && axl_get(t, i, &file) == 0 && file.done;
+    axl_free(t);
+    return copied;
+}
+
+/* scr_transfer has done all, but nobody gave the files their names. */
+static void copy_and_die(const filo_options *options)
+{
+    const struct timespec nap = {0, 3000000};
+    start_and_die(options);
+    for (int i = 0; i < 10000 && !is_copied(); i++)
+        nanosleep(&nap, NULL);
+    CHECK(is_copied());
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int is_culprit(void)
+{
+    return check_rank == check_ranks - 1;
+}
+
+/* ---- what is there ---- */
+
+static int left; /* temporary files */
+static int painted;
+
+static int visit(const char *path, const struct stat *st, int type, struct FTW *position)
+{
+    uint64_t id;
+    if (type != FTW_F || filo_temporary_id(path, &id) != 0) return 0;
+    CHECK(id == ID);
+    left++;
+    return 0;
+}
+
+static int count_left(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    left = 0;
+    nftw(prefix, visit, 16, FTW_PHYS);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return left;
+}
+
+/* A byte in the middle of each file or container: it stays only where nobody copies. */
+static int paint_one(const char *path, const struct stat *st, int type,
+                     struct FTW *position)
+{
+    uint64_t id;
+    if (type != FTW_F || filo_temporary_id(path, &id) != 0 || st->st_size < 10) return 0;
+    int fd = open(path, O_WRONLY);
+    CHECK(pwrite(fd, "\xAB\xCD\xEF", 3, st->st_size / 2) == 3);
+    painted += close(fd) == 0;
+    return 0;
+}
+
+static void paint(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    painted = 0;
+    if (check_rank == 0) nftw(prefix, paint_one, 16, FTW_PHYS);
+    CHECK(painted > 0 || check_rank > 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Files of this rank whose bytes are not those of its list. */
+static int count_wrong(void)
+{
+    int ranks, count = 0, wrong = 0;
+    filo_file *files = NULL;
+    list_unlink(&l);
+    CHECK_INT(
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        0);
+    list_adopt(&l, count, files);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, err), 0);
+    for (int f = 0; f < l.count; f++)
+        wrong += !list_file_is_good(l.local[f], check_rank, f);
+    filo_files_free(count, files);
+    list_unlink(&l);
+    return wrong;
+}
+
+static void expect_no_traces(void)
+{
+    CHECK_INT(count_left(), 0);
+    CHECK(access(state, F_OK) != 0);
+}
+
+static void resume(const filo_options *options)
+{
+    filo_transfer *t = start(MPI_COMM_WORLD, options);
+    if (t) CHECK_INT(filo_flush_wait(t, err), 0);
+    filo_flush_free(t);
+    expect_no_traces();
+}
+
+/* Files of at least ten bytes in the list of a rank: those that were painted. */
+static int large_files(int rank)
+{
+    int large = 0;
+    for (int f = 0; f < FILES; f++)
+        large += list_size(rank, f) >= 10;
+    return large;
+}
+
+/* ---- tests ---- */
+
+/* All was copied: the bytes that were painted are in the dataset. */
+static void test_finished(const char *method, uint64_t container)
+{
+    filo_options options = begin("daemon", container);
+    copy_and_die(&options);
+    CHECK(!list_exists(prefix, FILO_MAP));
+    CHECK(access(state, F_OK) == 0);
+    paint();
+    options.method = method;
+    resume(&options);
+    int wrong = count_wrong(), all = 0;
+    if (!container) CHECK_INT(wrong, large_files(check_rank));
+    MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all > 0);
+}
+
+/* The last rank cannot go on: it copies its part, and only that. harm: what happened. */
+static void test_one_anew(uint64_t container, void (*harm)(void))
+{
+    filo_options options = begin("daemon", container);
+    copy_and_die(&options);
+    paint();
+    if (is_culprit()) harm();
+    MPI_Barrier(MPI_COMM_WORLD);
+    resume(&options);
+    int wrong = count_wrong();
+    if (is_culprit())
+        CHECK_INT(wrong, 0);
+    else if (!container)
+        CHECK_INT(wrong, large_files(check_rank));
+}
+
+static void lose_state(void)
+{
+    CHECK(unlink(state) == 0);
+}
+
+static void damage_state(void)
+{
+    list_write(state, "damaged", 7);
+}
+
+static void touch_source(void)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345}};
+    CHECK(utimensat(AT_FDCWD, l.local[2], times, 0) == 0);
+}
+
+/* Whose bytes were in a container that is gone copies all of his own. */
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *position)
+{
+    uint64_t id;
+    if (type != FTW_F || filo_temporary_id(path, &id) != 0) return 0;
+    return unlink(path) == 0 ? 1 : -1;
+}
+
+static void test_file_gone(uint64_t container)
+{
+    filo_options options = begin("daemon", container);
+    copy_and_die(&options);
+    if (check_rank == 0) CHECK_INT(nftw(prefix, remove_one, 16, FTW_PHYS), 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    resume(&options);
+    CHECK_INT(count_wrong(), 0);
+}
+
+/* While scr_transfer works, and ranks of later waves never began. */
+static void test_runs(int width, uint64_t container)
+{
+    filo_options options = begin("daemon", container);
+    options.width = width;
+    options.checksum = 1;
+    options.bandwidth = 1500000; /* a fifth of a second for a rank */
+    start_and_die(&options);
+    CHECK((access(state, F_OK) == 0) == (!width || check_rank < width));
+    CHECK(!list_exists(prefix, FILO_MAP));
+    options.bandwidth = 0; /* of those that were not begun */
+    resume(&options);
+    for (int f = 0; f < l.count; f++)
+        l.files[f].has_crc = 0;
+    int ranks, count;
+    filo_file *files;
+    const filo_options check = {.checksum = 1};
+    list_unlink(&l);
+    CHECK_INT(
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        0);
+    for (int f = 0; f < count; f++) {
+        CHECK_INT(files[f].has_crc, 1);
+        files[f].local = strdup(l.local[f]);
+    }
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &check, err), 0);
+    list_expect(&l, check_rank);
+    filo_files_free(count, files);
+    list_unlink(&l);
+}
+
+/* It fails, or is stopped: the folder is what it was before, and nobody copies. */
+static void test_ends_badly(int fails)
+{
+    filo_options options = begin("daemon", 0), none = {0};
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &none, err), 0);
+    uint64_t before = list_folder_sum(prefix);
+    options.bandwidth = 50000;
+    options.checksum = 1;
+    start_and_die(&options);
+    if (fails && is_culprit()) {
+        CHECK(unlink(state) == 0);
+        l.files[2].has_crc = 1;
+        l.files[2].crc = 0xdeadbeef;
+        snprintf(state, sizeof state, "%s/other-state", folder);
+        options.method = "sync";
+        options.bandwidth = 0;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    filo_transfer *t = start(MPI_COMM_WORLD, &options);
+    if (fails) {
+        CHECK_INT(filo_flush_wait(t, err), -EIO);
+        list_expect_text(err, "was altered: CRC32 0x");
+    } else {
+        CHECK_INT(filo_flush_test(t, err), FILO_RUNNING);
+    }
+    filo_flush_free(t);
+    expect_no_traces();
+    CHECK(list_folder_sum(prefix) == before);
+    list_unlink(&l);
+}
+
+/* With another list nothing of the first one is in the dataset. What the first list had
+ * more is left, for who knows the id. */
+static void test_other_list(void)
+{
+    int fd;
+    filo_options options = begin("daemon", 0);
+    copy_and_die(&options);
+    paint();
+    l.count--;
+    filo_transfer *t = start(MPI_COMM_WORLD, &options);
+    CHECK_INT(filo_flush_wait(t, err), 0);
+    filo_flush_free(t);
+    CHECK(access(state, F_OK) != 0);
+    CHECK_INT(count_wrong(), 0);
+    CHECK_INT(count_left(), check_ranks);
+    if (check_rank == 0) {
+        CHECK((fd = open(prefix, O_RDONLY | O_DIRECTORY)) >= 0);
+        CHECK_INT(filo_remove_temporaries(fd, ID, 1, err), 0);
+        close(fd);
+    }
+    CHECK_INT(count_left(), 0);
+    l.count = FILES;
+    list_unlink(&l);
+}
+
+/* One rank less: the dataset is theirs. */
+static void test_fewer_ranks(void)
+{
+    MPI_Comm fewer;
+    MPI_Comm_split(MPI_COMM_WORLD, is_culprit() ? MPI_UNDEFINED : 0, check_rank, &fewer);
+    filo_options options = begin("daemon", 0);
+    copy_and_die(&options);
+    paint();
+    if (fewer != MPI_COMM_NULL) {
+        filo_transfer *t = start(fewer, &options);
+        CHECK_INT(filo_flush_wait(t, err), 0);
+        filo_flush_free(t);
+        MPI_Comm_free(&fewer);
+        CHECK(access(state, F_OK) != 0);
+    }
+    CHECK_INT(count_left(), FILES);
+    CHECK((access(state, F_OK) == 0) == is_culprit());
+    if (is_culprit()) CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    expect_no_traces();
+    list_unlink(&l);
+}
+
+/* Those that run are stopped. */
+static void test_abandoned(uint64_t container)
+{
+    filo_options options = begin("daemon", container);
+    options.bandwidth = 50000;
+    start_and_die(&options);
+    int all = count_left();
+    CHECK(all >= 1);
+    CHECK_INT(filo_flush_abandon(state, ID, err), 0);
+    CHECK(access(state, F_OK) != 0);
+    CHECK_INT(count_left(), all);
+    start_and_die(&options);
+    CHECK_INT(filo_flush_abandon(state, ID + 1, err), 0);
+    expect_no_traces();
+    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    list_write(state, "damaged", 7);
+    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    CHECK(access(state, F_OK) != 0);
+    CHECK_INT(filo_flush_abandon(folder, 0, err), -EINVAL);
+    list_unlink(&l);
+}
+
+static void test_refused(void)
+{
+    filo_transfer *t = NULL;
+    filo_options options = begin("sync", 0);
+    if (is_culprit()) options.id++;
+    if (check_ranks > 1)
+        CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files,
+                                   &options, &t, err),
+                  -EINVAL);
+    CHECK(t == NULL);
+    list_unlink(&l);
+}
+
+int main(int argc, char **argv)
+{
+    static void (*const harms[])(void) = {lose_state, damage_state, touch_source};
+    check_begin(&argc, &argv);
+    check_folder(folder);
+    CHECK(readlink("/proc/self/exe", program, sizeof program - 20) > 0);
+    strcpy(strrchr(program, '/'), "/scr_transfer");
+    for (uint64_t container = 0; container <= 123456; container += 123456) {
+        test_finished("sync", container);
+        test_finished("daemon", container);
+        for (int h = 0; h < 3; h++)
+            test_one_anew(container, harms[h]);
+        test_file_gone(container);
+        test_runs(0, container);
+        test_runs(1, container);
+    }
+    test_ends_badly(0);
+    test_ends_badly(1);
+    test_other_list();
+    if (check_ranks > 1) test_fewer_ranks();
+    test_abandoned(0);
+    test_abandoned(123456);
+    test_refused();
+    while (deaths > 0)
+        filo_flush_free(dead[--deaths]);
+    check_remove(folder);
+    return check_end();
+}
