@@ -55,7 +55,7 @@ static void measure(bench *b, int side)
     const bench_case cases[] = {{step, &l}, {without_scr, &l}, {with_scr, &l}};
     double t[CASES];
     plate_init(&l.plate, side);
-    simulate_nodes(b, "XOR");
+    simulate_nodes(b, MPI_COMM_WORLD, "XOR");
     bench_require(b, SCR_Init() == SCR_SUCCESS, "SCR_Init failed");
     for (int i = 0; i < 2; i++) { /* from here on each one removes another */
         without_scr(&l);

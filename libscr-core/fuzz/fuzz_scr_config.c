@@ -396,7 +396,7 @@ static void require_descs(const scr_config *config, bool good)
         const scr_reddesc *r = scr_reddesc_for_checkpoint(&d.reddescs, n);
         REQUIRE(r && r->enabled && n % r->interval == 0);
     }
-    if (good) REQUIRE(scr_reddesc_for_output(&d.reddescs));
+    if (good) REQUIRE(scr_reddesc_for_dataset(&d.reddescs, 0, 1));
     scr_descs_done(&d);
     scr_problems_done(&problems);
 }

@@ -29,11 +29,13 @@
  *     SCR_Finalize();                                before MPI_Finalize
  *
  * Every call returns SCR_SUCCESS or a positive code (SCR_Strerror tells which) and never
- * exits or aborts. All calls but SCR_Route_file, SCR_Config and the last section are
- * collective over the communicator of SCR_Init and return the same code on every rank. A
- * call in the wrong state returns SCR_ERR_STATE. With SCR_ENABLE=0, or after SCR_Init
- * failed, every call fails but still sets its outputs, so that an application that
- * ignores codes runs unharmed. One thread at a time may be inside SCR. */
+ * exits or aborts, with one exception that users choose: with SCR_HALT_EXIT=1, SCR_Init
+ * and SCR_Complete_output end the processes when a halt condition holds. All calls but
+ * SCR_Route_file, SCR_Config and the last section are collective over the communicator of
+ * SCR_Init and return the same code on every rank. A call in the wrong state returns
+ * SCR_ERR_STATE. With SCR_ENABLE=0, or after SCR_Init failed, every call fails but still
+ * sets its outputs, so that an application that ignores codes runs unharmed. One thread
+ * at a time may be inside SCR. */
 
 #include <mpi.h>
 
@@ -71,14 +73,16 @@ extern "C" {
 /* ---- begin and end ---- */
 
 /* Prepares cache and control folders and rebuilds cached datasets. Uses MPI_COMM_WORLD.
- */
+ * From now on signals (SCR_HALT_SIGNALS) are a halt condition. */
 int SCR_Init(void);
 
 /* As SCR_Init over a communicator of the application, which is duplicated. */
 int SCR_Init_comm(MPI_Comm comm);
 
-/* Records that the application ended by itself, flushes the newest checkpoint if it is
- * not on the prefix folder yet (unless SCR_FLUSH=0), and frees everything. */
+/* Records that the application ended by itself (SCR_FINALIZE_CALLED, unless the halt file
+ * has a reason already), gives signals back, flushes the newest checkpoint if it is
+ * not on the prefix folder yet (unless SCR_FLUSH=0), and frees everything. Once that
+ * checkpoint is there, nothing of the run is left on the nodes (but SCR_CACHE_KEEP). */
 int SCR_Finalize(void);
 
 /* ---- configuration: any number of calls before SCR_Init, the same on every rank ---- */
@@ -94,8 +98,9 @@ const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1
 /* ---- output ---- */
 
 /* *flag becomes 1 when it is time to checkpoint: a halt condition holds,
- * SCR_CHECKPOINT_INTERVAL calls passed, SCR_CHECKPOINT_SECONDS passed, or checkpoints
- * cost less than SCR_CHECKPOINT_OVERHEAD percent. */
+ * SCR_CHECKPOINT_INTERVAL calls passed, or with "auto" the time that wastes the least,
+ * SCR_CHECKPOINT_SECONDS passed, or checkpoints cost less than SCR_CHECKPOINT_OVERHEAD
+ * percent. */
 int SCR_Need_checkpoint(int *flag);
 
 /* Opens a dataset. name: relative, unique; its files belong below the folder of that
@@ -107,6 +112,7 @@ int SCR_Start_output(const char *name, int flags);
  * folder or absolute, below the prefix folder) and gives the path to write it to. In
  * restart: gives the path to read it from, and fails if that is not readable; a bare file
  * name is looked up in the dataset. Outside of both, also before SCR_Init: copies name.
+ * In output, a failure that is not the name's makes SCR_Complete_output fail, too.
  * file has SCR_MAX_FILENAME bytes and holds name after a failure, too, if that fits. */
 int SCR_Route_file(const char *name, char *file);
 
@@ -140,14 +146,16 @@ int SCR_Complete_restart(int valid);
 
 /* ---- control ---- */
 
-/* *flag becomes 1 when the run should end (halt file, end of the allocation). */
+/* *flag becomes 1 when the run should end: a condition of the halt file holds, the
+ * allocation ends (SCR_HALT_SECONDS), or a signal came to any rank. */
 int SCR_Should_exit(int *flag);
 
-/* Makes the dataset of that name the one to restart from; newer ones leave the cache. */
+/* Makes the checkpoint of that name the one to restart from, also if it failed before;
+ * newer ones leave the cache. */
 int SCR_Current(const char *name);
 
-/* Removes a dataset: its files in cache and prefix folder and its entry (Delete); its
- * entry only (Drop). */
+/* Removes a dataset: its files in cache and prefix folder and its entry (Delete),
+ * whatever the number of ranks that wrote it; its entry only (Drop). */
 int SCR_Delete(const char *name);
 int SCR_Drop(const char *name);
 

@@ -31,6 +31,7 @@ int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree)
     if (!rc && dataset->scattered) rc = kvtree_util_set_int(tree, "SCATTERED", 1);
     if (!rc && dataset->ranks > 0)
         rc = kvtree_util_set_int(tree, "RANKS", dataset->ranks);
+    if (!rc && dataset->bypass) rc = kvtree_util_set_int(tree, "BYPASS", 1);
     rc = rc ? rc : kvtree_util_set_int(tree, "FILES", dataset->files);
     rc = rc ? rc : kvtree_util_set_bytecount(tree, "SIZE", dataset->size);
     return rc ? rc : kvtree_util_set_int(tree, "COMPLETE", dataset->complete);
@@ -62,7 +63,7 @@ static int get_text(const kvtree *tree, const char *key, char *text, size_t size
     return 0;
 }
 
-static int check_name(const char *name, char *err)
+int scr_dataset_check_name(const char *name, char *err)
 {
     int rc = beneath_check_name(name, err);
     if (!rc && strncmp(name, ".scr", 4) == 0 && (name[4] == 0 || name[4] == '/'))
@@ -78,6 +79,7 @@ int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
               get_int(tree, "CKPT", 0, SCR_ID_MAX, &d.ckpt) ||
               get_flag(tree, "OUTPUT", &d.output) || get_flag(tree, "NAMED", &d.named) ||
               get_flag(tree, "SCATTERED", &d.scattered) ||
+              get_flag(tree, "BYPASS", &d.bypass) ||
               get_int(tree, "RANKS", 1, INT_MAX, &d.ranks) ||
               get_int(tree, "FILES", 0, INT_MAX, &d.files) ||
               get_flag(tree, "COMPLETE", &d.complete);
@@ -97,7 +99,8 @@ int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
         get_text(tree, "CLUSTER", d.cluster, sizeof d.cluster))
         return err_set(err, -EBADMSG, "dataset %d has a text that is too long or not one",
                        d.id);
-    if (check_name(d.name, err)) return err_wrap(err, -EBADMSG, "dataset %d", d.id);
+    if (scr_dataset_check_name(d.name, err))
+        return err_wrap(err, -EBADMSG, "dataset %d", d.id);
     *dataset = d;
     return 0;
 }

@@ -21,6 +21,7 @@ typedef struct scr_dataset {
     int named;     /* 1: name was given by the application */
     int scattered; /* 1: on the prefix folder, files lie outside of the dataset's folder
                     */
+    int bypass;    /* 1: written to the prefix folder directly, never in the cache */
     int ranks;     /* size of the run that wrote it; 0: not recorded */
     int files;     /* number of files on all ranks */
     int complete;  /* 1: all ranks called it valid */
@@ -29,6 +30,10 @@ typedef struct scr_dataset {
     char name[SCR_NAME_SIZE];
     char user[128], job_id[128], job_name[128], cluster[128];
 } scr_dataset;
+
+/* -EINVAL or -EBADMSG unless name may be that of a dataset: a name below the prefix
+ * folder (common/beneath.h) that does not lead into SCR's own folder. */
+int scr_dataset_check_name(const char *name, char *err);
 
 /* Writes all fields into tree (which is emptied first). 0 or -ENOMEM. */
 int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);

@@ -36,11 +36,14 @@ typedef struct scr_advice {
     double seconds;    /* SCR_CHECKPOINT_SECONDS; 0: not configured */
     double cost;     /* seconds that a checkpoint takes, as measured; 0: none was made */
     double overhead; /* SCR_CHECKPOINT_OVERHEAD in percent; 0: not configured */
+    int automatic;   /* SCR_CHECKPOINT_INTERVAL=auto, */
+    double optimum;  /* which wants so many seconds between checkpoints; 0: that is not
+                        known before one was made */
 } scr_advice;
 
 /* 1 when it is time to checkpoint. The overhead rule asks for one when the cost, spread
- * over the time since the last, is below the limit; the first checkpoint measures the
- * cost. */
+ * over the time since the last, is below the limit; where no cost is known, the first
+ * checkpoint measures it. */
 int scr_decide_checkpoint(const scr_advice *advice);
 
 /* The transfer method for SCR_FLUSH_TYPE=type (in any case; NULL: not given), in the
@@ -49,5 +52,9 @@ const char *scr_decide_method(const char *type, int background);
 
 /* 1 when the n-th completed checkpoint is to be flushed, for SCR_FLUSH=every. */
 int scr_decide_flush(int n, int every);
+
+/* 1 for errors (-errno) after which the same may succeed another time: the file may well
+ * be there, and must not count as lost. */
+int scr_decide_may_pass(int error);
 
 #endif

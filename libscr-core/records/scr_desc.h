@@ -26,7 +26,6 @@ typedef struct scr_desc_field {
     const char *name;
     scr_param_type type;
     const char *value; /* default, or the parameter whose value is the default; or NULL */
-    unsigned flags;    /* SCR_PARAM_LATER */
     const char *help;  /* one line */
 } scr_desc_field;
 

@@ -30,37 +30,6 @@ void scr_descs_done(scr_descs *descs)
     scr_groups_done(&descs->groups);
 }
 
-/* ---- fields without effect ---- */
-
-static void note_fields(const scr_config *config, const kvtree_elem *desc,
-                        scr_desc_kind kind, scr_problems *notes)
-{
-    char label[SCR_DESC_LABEL_SIZE];
-    for (const scr_desc_field *f = scr_desc_field_table; f->name; f++) {
-        if (f->kind != kind || !(f->flags & SCR_PARAM_LATER)) continue;
-        scr_value v = scr_desc_value(desc, kind, f->name, label);
-        const char *usual = f->value && scr_param_find(f->value)
-                                ? scr_config_get(config, f->value, NULL)
-                                : f->value;
-        if (v.text && (!usual || strcmp(v.text, usual) != 0))
-            scr_problems_add(notes, "%s=%s (%s) has no effect in this version of SCR",
-                             v.name, v.text, v.source);
-    }
-}
-
-int scr_descs_without_effect(const scr_config *config, scr_problems *notes)
-{
-    for (int kind = 0; kind < SCR_DESC_KINDS; kind++) {
-        kvtree *descs = scr_config_descs(config, (scr_desc_kind)kind);
-        if (!descs) return -ENOMEM;
-        const kvtree_elem *e = kvtree_elem_first(descs);
-        for (; e && kind != SCR_DESC_GROUPS; e = kvtree_elem_next(e))
-            note_fields(config, e, (scr_desc_kind)kind, notes);
-        kvtree_delete(&descs);
-    }
-    return 0;
-}
-
 /* ---- questions ---- */
 
 static char *answer_field(const scr_descs *d, const scr_question *q)

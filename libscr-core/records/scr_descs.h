@@ -19,10 +19,6 @@ typedef struct scr_descs {
 int scr_descs_load(const scr_config *config, scr_descs *descs, scr_problems *problems);
 void scr_descs_done(scr_descs *descs);
 
-/* Adds a line to notes for each field that this version does not use and that differs
- * from its default. 0 or -ENOMEM. */
-int scr_descs_without_effect(const scr_config *config, scr_problems *notes);
-
 /* The answer to a question such as "CKPT=0 TYPE": the value in force. To "CKPT": the keys
  * that there are, a line each. To be freed; NULL: there is none. */
 char *scr_descs_answer(const scr_descs *descs, const char *question);

@@ -4,6 +4,7 @@
 
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "records/scr_path.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
@@ -27,6 +28,17 @@ static kvtree *entry_made(scr_filemap *map, int dset, int rank)
     kvtree *index = kvtree_set_kv_int(map, KEY_DSET, dset);
     if (!kvtree_set_kv_int(index, KEY_RANK, rank)) return NULL;
     return kvtree_set_kv_int(kvtree_set_kv_int(map, KEY_RANK, rank), KEY_DSET, dset);
+}
+
+int scr_meta_set_place(kvtree *meta, const char *path)
+{
+    const char *name = scr_path_basename_str(path);
+    size_t length = (size_t)(name - path) - 1;
+    char *folder = length > 0 ? strndup(path, length) : strdup("/");
+    int rc = folder ? kvtree_util_set_str(meta, SCR_META_PATH, folder) : -ENOMEM;
+    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_NAME, name);
+    free(folder);
+    return rc;
 }
 
 kvtree *scr_filemap_add_file(scr_filemap *map, int dset, int rank, const char *path)

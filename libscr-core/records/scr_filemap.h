@@ -27,6 +27,10 @@ typedef struct kvtree scr_filemap;
 #define SCR_META_RANKS "RANKS"
 #define SCR_META_COMPLETE "COMPLETE"
 
+/* Notes in a file's meta data where the application asked for it: an absolute path in its
+ * one form. 0 or -ENOMEM. */
+int scr_meta_set_place(kvtree *meta, const char *path);
+
 /* Adds a file and returns its meta data, empty when new; NULL without memory. */
 kvtree *scr_filemap_add_file(scr_filemap *map, int dset, int rank, const char *path);
 int scr_filemap_remove_file(scr_filemap *map, int dset, int rank, const char *path);

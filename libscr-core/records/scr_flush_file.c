@@ -2,14 +2,26 @@
 /* The flush file; see scr_flush_file.h. */
 #include "records/scr_flush_file.h"
 
+#include "common/beneath.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KEY_DSET "DSET"
 #define KEY_LOCATION "LOCATION"
 #define KEY_DIR "DIR"
+#define KEY_FLUSH "FLUSH"
+#define KEY_DATASET "DSET"
+#define KEY_OWNER "OWNER"
+#define KEY_CONTAINER "CONTAINER"
+#define KEY_LAYOUT "LAYOUT"
+
+enum { HEX = 16 }; /* digits */
 
 void scr_flush_file_read(int prefix, kvtree *flush)
 {
@@ -44,6 +56,16 @@ void scr_flush_file_remove(kvtree *flush, int dset)
     kvtree_unset_kv_int(flush, KEY_DSET, dset);
 }
 
+int scr_flush_file_list(const kvtree *flush, int *count, int **ids)
+{
+    return kvtree_list_int(kvtree_get(flush, KEY_DSET), count, ids);
+}
+
+const char *scr_flush_file_name(const kvtree *flush, int dset)
+{
+    return kvtree_get_val(kvtree_get_kv_int(flush, KEY_DSET, dset), KEY_DIR);
+}
+
 int scr_flush_file_keep(kvtree *flush, const int *ids, int count)
 {
     int all, *listed;
@@ -58,5 +80,85 @@ int scr_flush_file_keep(kvtree *flush, const int *ids, int count)
         if (!keep) scr_flush_file_remove(flush, listed[i]);
     }
     free(listed);
+    return 0;
+}
+
+/* ---- flushes that have begun ---- */
+
+static void to_hex(uint64_t number, char text[HEX + 1])
+{
+    snprintf(text, HEX + 1, "%016" PRIx64, number);
+}
+
+static int from_hex(const char *text, uint64_t *number)
+{
+    if (!text || strspn(text, "0123456789abcdef") != HEX || text[HEX]) return -EBADMSG;
+    *number = strtoull(text, NULL, 16);
+    return 0;
+}
+
+int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record)
+{
+    char id[HEX + 1], layout[HEX + 1];
+    to_hex(record->id, id);
+    to_hex(record->layout, layout);
+    scr_flush_file_end(flush, record->id);
+    kvtree *entry = kvtree_set_kv(flush, KEY_FLUSH, id);
+    int rc = kvtree_util_set_int(entry, KEY_DATASET, record->dset);
+    rc = rc ? rc : kvtree_util_set_str(entry, KEY_DIR, record->name);
+    rc = rc ? rc : kvtree_util_set_str(entry, KEY_OWNER, record->owner);
+    rc = rc ? rc : kvtree_util_set_bytecount(entry, KEY_CONTAINER, record->container);
+    rc = rc ? rc : kvtree_util_set_str(entry, KEY_LAYOUT, layout);
+    return rc ? -ENOMEM : 0;
+}
+
+void scr_flush_file_end(kvtree *flush, uint64_t id)
+{
+    char text[HEX + 1];
+    to_hex(id, text);
+    kvtree_unset_kv(flush, KEY_FLUSH, text);
+}
+
+/* Nothing in it is believed. */
+static int read_record(const kvtree_elem *e, scr_flush_record *r)
+{
+    const kvtree *entry = kvtree_elem_hash(e);
+    const char *name = kvtree_get_val(entry, KEY_DIR);
+    const char *owner = kvtree_get_val(entry, KEY_OWNER);
+    unsigned long container;
+    if (!name || beneath_check_name(name, NULL) != 0 || strlen(name) >= sizeof r->name ||
+        !owner || strlen(owner) >= sizeof r->owner ||
+        kvtree_util_get_int(entry, KEY_DATASET, &r->dset) != 0 || r->dset < 1 ||
+        r->dset > SCR_ID_MAX || from_hex(kvtree_elem_key(e), &r->id) != 0 || !r->id ||
+        from_hex(kvtree_get_val(entry, KEY_LAYOUT), &r->layout) != 0 ||
+        kvtree_util_get_bytecount(entry, KEY_CONTAINER, &container) != 0 ||
+        container > INT64_MAX)
+        return -EBADMSG;
+    strcpy(r->name, name);
+    strcpy(r->owner, owner);
+    r->container = container;
+    return 0;
+}
+
+/* 1 when a comes before b. */
+static int is_before(const scr_flush_record *a, const scr_flush_record *b)
+{
+    return a->dset > b->dset || (a->dset == b->dset && a->id > b->id);
+}
+
+int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
+                       scr_flush_record *record)
+{
+    scr_flush_record last = {.dset = INT_MAX}, next, r = {.id = 0};
+    for (; i >= 0; i--, last = next) {
+        next = (scr_flush_record){.dset = 0};
+        const kvtree_elem *e = kvtree_elem_first(kvtree_get(flush, KEY_FLUSH));
+        for (; e; e = kvtree_elem_next(e))
+            if (read_record(e, &r) == 0 && strcmp(r.owner, owner) == 0 &&
+                is_before(&last, &r) && is_before(&r, &next))
+                next = r;
+        if (!next.dset) return -ENOENT;
+    }
+    *record = last;
     return 0;
 }

@@ -5,9 +5,14 @@
 /* Where cached datasets are: the flush file .scr/flush.scr,
  * DSET/<id>/{DIR/<name>, LOCATION/{CACHE,PFS,FLUSHING}} (SCR Developer Guide 1.2,
  * section 2.19; docs/formats/scr.md). Scripts read it after a run to see what is still to
- * be saved. */
+ * be saved.
+ *
+ * Beside that it names the flushes that may have left temporary files, FLUSH/<id>/...:
+ * each from before its first file until it has ended. */
 
+#include "records/scr_dataset.h"
 #include <kvtree/kvtree.h>
+#include <stdint.h>
 
 #define SCR_FLUSH_FILE_NAME ".scr/flush.scr"
 #define SCR_LOCATION_CACHE "CACHE"
@@ -26,8 +31,31 @@ int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *lo
 int scr_flush_file_has(const kvtree *flush, int dset, const char *location);
 void scr_flush_file_remove(kvtree *flush, int dset);
 
+/* Ids of all datasets, to be freed; the name of one, or NULL. */
+int scr_flush_file_list(const kvtree *flush, int *count, int **ids);
+const char *scr_flush_file_name(const kvtree *flush, int dset);
+
 /* Removes the datasets that are not among the count ids: those that the cache no longer
  * has. */
 int scr_flush_file_keep(kvtree *flush, const int *ids, int count);
+
+/* A flush that has begun. */
+typedef struct scr_flush_record {
+    uint64_t id; /* of its temporary files; not 0 */
+    int dset;
+    char name[SCR_NAME_SIZE]; /* of the dataset */
+    char owner[400];          /* whose control folders have its state files */
+    uint64_t container;       /* bytes of a container; 0: none */
+    uint64_t layout;          /* how processes were distributed over nodes */
+} scr_flush_record;
+
+/* Enters it, or replaces that of the same id. 0 or -ENOMEM. */
+int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record);
+void scr_flush_file_end(kvtree *flush, uint64_t id);
+
+/* The i-th record of that owner, from 0 on, in the order of their dataset's ids, newest
+ * first. What is no record counts as none. -ENOENT. */
+int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
+                       scr_flush_record *record);
 
 #endif

@@ -3,9 +3,12 @@
 #include "records/scr_halt.h"
 
 #include "common/errtext.h"
+#include "common/number.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define KEY_REASON "ExitReason"
 #define KEY_LEFT "CheckpointsLeft"
@@ -25,38 +28,102 @@ int scr_halt_write(int prefix, const kvtree *halt, char *err)
     return kvtree_file_write(prefix, SCR_HALT_NAME, halt, err);
 }
 
-int scr_halt_check(const kvtree *halt, int64_t now, char reason[128])
+/* Others than Slurm set no such variable: their walltimes have no begin beside them. */
+#define END_VARIABLE "SLURM_JOB_END_TIME"
+
+int scr_halt_find_end(scr_halt_end *end, char *err)
+{
+    int64_t time;
+    const char *text = getenv(END_VARIABLE);
+    if (!text || !*text) return 0;
+    if (number_int64(text, &time) != 0 || time <= 0)
+        return err_set(err, -EINVAL, "%s=\"%.60s\" is no time (seconds since 1970)",
+                       END_VARIABLE, text);
+    *end = (scr_halt_end){.time = time, .source = END_VARIABLE};
+    return 0;
+}
+
+int scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end)
+{
+    int64_t seconds = 0, before;
+    kvtree_util_get_int64(halt, KEY_SECONDS, &seconds);
+    return seconds > 0 && !end->time &&
+           kvtree_util_get_int64(halt, KEY_BEFORE, &before) != 0;
+}
+
+/* Seconds from now to end; no difference of two numbers out of a file: it may overflow.
+ */
+static int64_t until(int64_t end, int64_t now)
+{
+    if (end <= now) return 0;
+    return now < 0 && end > INT64_MAX + now ? INT64_MAX : end - now;
+}
+
+/* The conditions that count from an end. */
+static int check_ends(const kvtree *halt, const scr_halt_end *end, int64_t now,
+                      char reason[SCR_HALT_REASON_SIZE])
+{
+    int64_t before, left, seconds = 0;
+    kvtree_util_get_int64(halt, KEY_SECONDS, &seconds);
+    if (kvtree_util_get_int64(halt, KEY_BEFORE, &before) == 0) {
+        left = until(before, now);
+        if (left == 0 || left <= seconds) {
+            snprintf(reason, SCR_HALT_REASON_SIZE,
+                     "%lld seconds are left until ExitBefore", (long long)left);
+            return 1;
+        }
+    }
+    if (!end->time || seconds <= 0) return 0;
+    left = until(end->time, now);
+    if (left > seconds) return 0;
+    snprintf(reason, SCR_HALT_REASON_SIZE,
+             "%lld seconds are left until the allocation ends (%s)", (long long)left,
+             end->source);
+    return 1;
+}
+
+int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
+                   char reason[SCR_HALT_REASON_SIZE])
 {
     int left;
-    int64_t after, before, seconds = 0;
+    int64_t after;
     const char *text = kvtree_elem_get_first_val(halt, KEY_REASON);
     if (text) {
-        snprintf(reason, 128, "%s", text);
+        snprintf(reason, SCR_HALT_REASON_SIZE, "%s", text);
         for (char *c = reason; *c; c++)
             if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
         return 1;
     }
     if (kvtree_util_get_int(halt, KEY_LEFT, &left) == 0 && left <= 0) {
-        snprintf(reason, 128, "the number of checkpoints that was asked for is done");
+        snprintf(reason, SCR_HALT_REASON_SIZE,
+                 "the number of checkpoints that was asked for is done");
         return 1;
     }
     if (kvtree_util_get_int64(halt, KEY_AFTER, &after) == 0 && now >= after) {
-        snprintf(reason, 128, "the time ExitAfter has come");
+        snprintf(reason, SCR_HALT_REASON_SIZE, "the time ExitAfter has come");
         return 1;
     }
-    kvtree_util_get_int64(halt, KEY_SECONDS, &seconds);
-    if (kvtree_util_get_int64(halt, KEY_BEFORE, &before) != 0) return 0;
-    /* no difference of two numbers out of a file: it may overflow */
-    int64_t remain = before > now ? before - now : 0;
-    if (remain > 0 && remain > seconds) return 0;
-    snprintf(reason, 128, "%lld seconds are left until ExitBefore", (long long)remain);
-    return 1;
+    return check_ends(halt, end, now, reason);
 }
 
-int scr_halt_set_reason(kvtree *halt, const char *reason)
+int scr_halt_add_reason(kvtree *halt, const char *reason)
 {
-    if (!reason) return kvtree_unset(halt, KEY_REASON);
-    return kvtree_util_set_str(halt, KEY_REASON, reason);
+    if (kvtree_elem_get_first_val(halt, KEY_REASON)) return 0;
+    int rc = kvtree_util_set_str(halt, KEY_REASON, reason);
+    return rc ? rc : 1;
+}
+
+int scr_halt_drop_own_reason(kvtree *halt)
+{
+    static const char *const own[] = {SCR_HALT_FINALIZED, SCR_HALT_SIGNAL,
+                                      SCR_HALT_EXITED};
+    const char *reason = kvtree_elem_get_first_val(halt, KEY_REASON);
+    for (size_t i = 0; reason && i < sizeof own / sizeof *own; i++) {
+        size_t length = strlen(own[i]);
+        if (strncmp(reason, own[i], length) == 0 && strchr(":", reason[length]))
+            return kvtree_unset(halt, KEY_REASON) == 0;
+    }
+    return 0;
 }
 
 int scr_halt_count_checkpoint(kvtree *halt)

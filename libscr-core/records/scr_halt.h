@@ -9,19 +9,46 @@
 #include <stdint.h>
 
 #define SCR_HALT_NAME ".scr/halt.scr"
+
+/* Reasons that SCR records itself. They tell scripts not to start another run in this
+ * allocation; the next SCR_Init removes them, and no others. A colon and a text follow
+ * the last two. */
 #define SCR_HALT_FINALIZED "SCR_FINALIZE_CALLED"
+#define SCR_HALT_SIGNAL "SCR_SIGNAL"
+#define SCR_HALT_EXITED "SCR_HALT_EXIT"
+
+enum { SCR_HALT_REASON_SIZE = 128 };
 
 /* Reads the file below the open prefix folder into the empty tree halt; a missing file is
  * an empty one. */
 int scr_halt_read(int prefix, kvtree *halt, char *err);
 int scr_halt_write(int prefix, const kvtree *halt, char *err);
 
-/* 1 when one of the conditions in halt holds at now (seconds since 1970); reason gets a
- * text of less than 128 bytes. A pure function. */
-int scr_halt_check(const kvtree *halt, int64_t now, char reason[128]);
+/* When the allocation ends, and who says so: a parameter or a variable of the
+ * environment. */
+typedef struct scr_halt_end {
+    int64_t time; /* seconds since 1970; 0: unknown */
+    const char *source;
+} scr_halt_end;
 
-/* Records why the run ended; NULL removes the reason. */
-int scr_halt_set_reason(kvtree *halt, const char *reason);
+/* The end as the batch system tells it in the environment. 0 (*end is left alone where it
+ * tells nothing), or -EINVAL with a text when what it tells is no time. */
+int scr_halt_find_end(scr_halt_end *end, char *err);
+
+/* 1 when HaltSeconds is set, but there is nothing that it could be before. */
+int scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end);
+
+/* 1 when one of the conditions in halt holds at now (seconds since 1970), or HaltSeconds
+ * is set and no more than that is left until end; reason gets a text. A pure function. */
+int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
+                   char reason[SCR_HALT_REASON_SIZE]);
+
+/* Records why the run ends, unless a reason is there: it is somebody's wish, or the cause
+ * of what follows. 1 when halt was changed, 0, or -errno. */
+int scr_halt_add_reason(kvtree *halt, const char *reason);
+
+/* Removes a reason that SCR recorded itself. 1 when halt was changed. */
+int scr_halt_drop_own_reason(kvtree *halt);
 
 /* A checkpoint was completed: counts CheckpointsLeft down, where set. 1 if halt was
  * changed. */

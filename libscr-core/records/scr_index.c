@@ -20,6 +20,8 @@
 #define KEY_FLUSHED "FLUSHED"
 #define KEY_FETCHED "FETCHED"
 #define KEY_FAILED "FAILED"
+#define KEY_ATTEMPTS "ATTEMPTS"
+#define KEY_DELETING "DELETING"
 
 static int check_version(const kvtree *tree, int wanted, const char *name, char *err)
 {
@@ -33,13 +35,15 @@ static int check_version(const kvtree *tree, int wanted, const char *name, char 
     return 0;
 }
 
+int scr_index_start(scr_index *index)
+{
+    return kvtree_util_set_int(index, KEY_VERSION, INDEX_VERSION);
+}
+
 int scr_index_read(int prefix, scr_index *index, char *err)
 {
-    char why[ERRTEXT_SIZE];
-    int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, why);
-    if (rc == -ENOENT) return kvtree_util_set_int(index, KEY_VERSION, INDEX_VERSION);
-    rc = rc ? err_set(err, rc, "%s", why)
-            : check_version(index, INDEX_VERSION, SCR_INDEX_NAME, err);
+    int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, err);
+    rc = rc ? rc : check_version(index, INDEX_VERSION, SCR_INDEX_NAME, err);
     if (rc) kvtree_unset_all(index);
     return rc;
 }
@@ -49,30 +53,105 @@ int scr_index_write(int prefix, const scr_index *index, char *err)
     return kvtree_file_write(prefix, SCR_INDEX_NAME, index, err);
 }
 
-/* The dataset id of name, or 0. */
-static int id_of(const scr_index *index, const char *name)
+/* ---- entries ---- */
+
+/* A walk over all entries, whatever they hold. */
+typedef struct walk {
+    const kvtree_elem *id, *dir; /* NULL: before the first */
+} walk;
+
+static int next_entry(const scr_index *index, walk *w)
 {
-    int id;
-    const kvtree *dir = kvtree_get_kv(index, KEY_DIR, name);
-    return kvtree_util_get_int(dir, KEY_DSET, &id) == 0 && id > 0 ? id : 0;
+    if (w->dir) w->dir = kvtree_elem_next(w->dir);
+    while (!w->dir) {
+        w->id = w->id ? kvtree_elem_next(w->id)
+                      : kvtree_elem_first(kvtree_get(index, KEY_DSET));
+        if (!w->id) return 0;
+        w->dir = kvtree_elem_first(kvtree_get(kvtree_elem_hash(w->id), KEY_DIR));
+    }
+    return 1;
 }
 
-static kvtree *entry(const scr_index *index, const char *name)
+static kvtree *entry(const scr_index *index, const scr_dataset *d)
 {
-    return kvtree_get_kv(kvtree_get_kv_int(index, KEY_DSET, id_of(index, name)), KEY_DIR,
-                         name);
+    return kvtree_get_kv(kvtree_get_kv_int(index, KEY_DSET, d->id), KEY_DIR, d->name);
 }
 
-int scr_index_remove(scr_index *index, const char *name)
+static scr_index_state state_of(const kvtree *e)
 {
-    int id = id_of(index, name);
-    if (!id) return -ENOENT;
+    scr_index_state state = {0, kvtree_get(e, KEY_FAILED) != NULL, 0, 0};
+    kvtree_util_get_int(e, KEY_COMPLETE, &state.complete);
+    kvtree_util_get_int(e, KEY_ATTEMPTS, &state.attempts);
+    kvtree_util_get_int(e, KEY_DELETING, &state.deleting);
+    return state;
+}
+
+/* 1 and the description in the entry if it is one of that very dataset. */
+static int describes(const walk *w, scr_dataset *dataset)
+{
+    scr_dataset d;
+    const kvtree *description = kvtree_get(kvtree_elem_hash(w->dir), KEY_DSET);
+    if (scr_dataset_from_tree(description, &d, NULL) != 0 ||
+        d.id != kvtree_elem_key_int(w->id) ||
+        strcmp(d.name, kvtree_elem_key(w->dir)) != 0)
+        return 0;
+    *dataset = d;
+    return 1;
+}
+
+int scr_index_look(const scr_index *index, const scr_dataset *dataset,
+                   scr_index_state *state)
+{
+    const kvtree *e = entry(index, dataset);
+    if (!e) return -ENOENT;
+    *state = state_of(e);
+    return 0;
+}
+
+int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset)
+{
+    scr_dataset d;
+    int best = -1, found = 0;
+    for (walk w = {NULL, NULL}; next_entry(index, &w);) {
+        if (strcmp(kvtree_elem_key(w.dir), name) != 0 || !describes(&w, &d)) continue;
+        int complete = state_of(kvtree_elem_hash(w.dir)).complete == 1;
+        if (complete < best || (complete == best && d.id < found)) continue;
+        best = complete;
+        found = d.id;
+        *dataset = d;
+    }
+    return best < 0 ? -ENOENT : 0;
+}
+
+static int is_current(const scr_index *index, const char *name)
+{
     const char *current = kvtree_get_val(index, KEY_CURRENT);
-    if (current && strcmp(current, name) == 0) kvtree_unset(index, KEY_CURRENT);
-    kvtree *of_id = kvtree_get_kv_int(index, KEY_DSET, id);
-    kvtree_unset_kv(of_id, KEY_DIR, name);
-    if (of_id && kvtree_size(of_id) == 0) kvtree_unset_kv_int(index, KEY_DSET, id);
-    return kvtree_unset_kv(index, KEY_DIR, name);
+    return current && strcmp(current, name) == 0;
+}
+
+/* Removes all entries of that name but one id's; returns how many. */
+static int remove_others(scr_index *index, const char *name, int keep)
+{
+    const kvtree_elem *id, *next;
+    int removed = 0;
+    for (id = kvtree_elem_first(kvtree_get(index, KEY_DSET)); id; id = next) {
+        kvtree *of_id = kvtree_elem_hash(id);
+        next = kvtree_elem_next(id);
+        if (kvtree_elem_key_int(id) == keep || !kvtree_get_kv(of_id, KEY_DIR, name))
+            continue;
+        removed++;
+        kvtree_unset_kv(of_id, KEY_DIR, name);
+        if (kvtree_size(of_id) == 0)
+            kvtree_unset_kv(index, KEY_DSET, kvtree_elem_key(id));
+    }
+    return removed;
+}
+
+int scr_index_remove(scr_index *index, const scr_dataset *dataset)
+{
+    if (!remove_others(index, dataset->name, 0)) return -ENOENT;
+    if (is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
+    return kvtree_unset_kv(index, KEY_DIR, dataset->name);
 }
 
 static int stamp(kvtree *tree, const char *key)
@@ -86,113 +165,261 @@ static int stamp(kvtree *tree, const char *key)
     return kvtree_set_kv(tree, key, text) ? 0 : -ENOMEM;
 }
 
-int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
+/* The entry of a dataset, made where missing, with its description; NULL without memory.
+ */
+static kvtree *put(scr_index *index, const scr_dataset *d, int complete)
 {
-    int id = id_of(index, dataset->name);
-    if (id && id != dataset->id) scr_index_remove(index, dataset->name);
-    int rc = kvtree_util_set_int(index, KEY_VERSION, INDEX_VERSION);
-    kvtree *dir = kvtree_set_kv(index, KEY_DIR, dataset->name);
-    kvtree *e = kvtree_set_kv(kvtree_set_kv_int(index, KEY_DSET, dataset->id), KEY_DIR,
-                              dataset->name);
+    int rc = scr_index_start(index);
+    kvtree *dir = kvtree_set_kv(index, KEY_DIR, d->name);
+    kvtree *e =
+        kvtree_set_kv(kvtree_set_kv_int(index, KEY_DSET, d->id), KEY_DIR, d->name);
     kvtree *description = kvtree_new();
     if (!dir || !e || !description || !kvtree_set(e, KEY_DSET, description)) {
         kvtree_delete(&description);
-        return -ENOMEM;
+        return NULL;
     }
-    rc = rc ? rc : kvtree_util_set_int(dir, KEY_DSET, dataset->id);
-    rc = rc ? rc : scr_dataset_to_tree(dataset, description);
+    rc = rc ? rc : kvtree_util_set_int(dir, KEY_DSET, d->id);
+    rc = rc ? rc : scr_dataset_to_tree(d, description);
     rc = rc ? rc : kvtree_util_set_int(e, KEY_COMPLETE, complete);
+    return rc ? NULL : e;
+}
+
+int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
+{
+    kvtree *e = put(index, dataset, complete);
+    if (!e) return -ENOMEM;
     kvtree_unset(e, KEY_FAILED);
-    return rc || !complete ? rc : stamp(e, KEY_FLUSHED);
+    kvtree_unset(e, KEY_ATTEMPTS);
+    kvtree_unset(e, KEY_DELETING);
+    if (!complete) return 0;
+    remove_others(index, dataset->name, dataset->id);
+    return stamp(e, KEY_FLUSHED);
 }
 
-int scr_index_set_current(scr_index *index, const char *name)
+int scr_index_restore(scr_index *index, const scr_dataset *found, int count)
 {
-    if (!name) return kvtree_unset(index, KEY_CURRENT);
-    if (!entry(index, name)) return -ENOENT;
-    return kvtree_util_set_str(index, KEY_CURRENT, name);
+    scr_dataset newest;
+    for (int i = 0; i < count; i++)
+        if (!put(index, &found[i], found[i].complete)) return -ENOMEM;
+    if (scr_index_next_fetch(index, INT_MAX, NULL, &newest) != 0) return 0;
+    return kvtree_util_set_str(index, KEY_CURRENT, newest.name) ? -ENOMEM : 0;
 }
 
-int scr_index_mark_fetched(scr_index *index, const char *name)
+/* ---- changes ---- */
+
+int scr_index_set_current(scr_index *index, const scr_dataset *dataset)
 {
-    kvtree *e = entry(index, name);
-    return e ? stamp(e, KEY_FETCHED) : -ENOENT;
+    if (!entry(index, dataset)) return -ENOENT;
+    return kvtree_util_set_str(index, KEY_CURRENT, dataset->name);
 }
 
-int scr_index_mark_failed(scr_index *index, const char *name)
+int scr_index_choose(scr_index *index, const scr_dataset *dataset)
 {
-    kvtree *e = entry(index, name);
-    const char *current = kvtree_get_val(index, KEY_CURRENT);
-    if (current && strcmp(current, name) == 0) kvtree_unset(index, KEY_CURRENT);
-    return e ? stamp(e, KEY_FAILED) : -ENOENT;
+    kvtree *e = entry(index, dataset);
+    if (!e) return -ENOENT;
+    kvtree_unset(e, KEY_FAILED);
+    kvtree_unset(e, KEY_ATTEMPTS);
+    return scr_index_set_current(index, dataset);
 }
 
-/* 1 and the description in an entry if it is one of that very dataset. */
-static int describes(const kvtree *e, int id, const char *name, scr_dataset *dataset)
+int scr_index_mark_tried(scr_index *index, const scr_dataset *dataset)
 {
-    scr_dataset d;
-    if (scr_dataset_from_tree(kvtree_get(e, KEY_DSET), &d, NULL) != 0 || d.id != id ||
-        strcmp(d.name, name) != 0)
-        return 0;
-    *dataset = d;
-    return 1;
+    kvtree *e = entry(index, dataset);
+    int attempts = state_of(e).attempts;
+    if (!e) return -ENOENT;
+    return kvtree_util_set_int(e, KEY_ATTEMPTS,
+                               attempts > 0 && attempts < INT_MAX ? attempts + 1 : 1);
 }
 
-int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset)
+int scr_index_mark_fetched(scr_index *index, const scr_dataset *dataset)
 {
-    return describes(entry(index, name), id_of(index, name), name, dataset) ? 0 : -ENOENT;
+    int rc = scr_index_mark_tried(index, dataset);
+    return rc ? rc : stamp(entry(index, dataset), KEY_FETCHED);
 }
 
-/* 1 and its description if the dataset is a checkpoint that a run may restart from. */
-static int can_fetch(const kvtree *e, int id, const char *name, scr_dataset *dataset)
+int scr_index_unmark_tried(scr_index *index, const scr_dataset *dataset)
 {
-    int complete = 0;
-    kvtree_util_get_int(e, KEY_COMPLETE, &complete);
-    return complete == 1 && !kvtree_get(e, KEY_FAILED) &&
-           describes(e, id, name, dataset) && dataset->ckpt > 0;
+    kvtree *e = entry(index, dataset);
+    int attempts = state_of(e).attempts;
+    if (!e) return -ENOENT;
+    return attempts > 1 ? kvtree_util_set_int(e, KEY_ATTEMPTS, attempts - 1)
+                        : kvtree_unset(e, KEY_ATTEMPTS);
 }
 
-int scr_index_next_fetch(const scr_index *index, int below, scr_dataset *dataset)
+int scr_index_mark_good(scr_index *index, const scr_dataset *dataset)
 {
-    scr_dataset candidate, best = {.id = 0};
-    const char *current = kvtree_get_val(index, KEY_CURRENT);
-    if (below == INT_MAX && current &&
-        can_fetch(entry(index, current), id_of(index, current), current, &candidate)) {
-        *dataset = candidate;
-        return 0;
+    kvtree *e = entry(index, dataset);
+    return e ? kvtree_unset(e, KEY_ATTEMPTS) : -ENOENT;
+}
+
+int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset)
+{
+    kvtree *e = entry(index, dataset);
+    if (is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
+    if (!e) return -ENOENT;
+    kvtree_unset(e, KEY_ATTEMPTS);
+    return stamp(e, KEY_FAILED);
+}
+
+int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset)
+{
+    int rc = entry(index, dataset) ? 0 : -ENOENT;
+    for (walk w = {NULL, NULL}; next_entry(index, &w);) {
+        kvtree *e = kvtree_elem_hash(w.dir);
+        if (strcmp(kvtree_elem_key(w.dir), dataset->name) != 0) continue;
+        rc = rc ? rc : kvtree_util_set_int(e, KEY_COMPLETE, 0);
+        rc = rc ? rc : kvtree_util_set_int(e, KEY_DELETING, 1);
     }
-    const kvtree_elem *id, *dir;
-    for (id = kvtree_elem_first(kvtree_get(index, KEY_DSET)); id;
-         id = kvtree_elem_next(id)) {
-        const kvtree *dirs = kvtree_get(kvtree_elem_hash(id), KEY_DIR);
-        for (dir = kvtree_elem_first(dirs); dir; dir = kvtree_elem_next(dir))
-            if (can_fetch(kvtree_elem_hash(dir), kvtree_elem_key_int(id),
-                          kvtree_elem_key(dir), &candidate) &&
-                candidate.id < below && candidate.id > best.id)
-                best = candidate;
+    if (is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
+    return rc;
+}
+
+/* ---- decisions ---- */
+
+static int is_usable(const kvtree *e)
+{
+    const scr_index_state state = state_of(e);
+    return state.complete == 1 && !state.failed && state.attempts < SCR_INDEX_ATTEMPTS;
+}
+
+static int was_tried_too_often(const kvtree *e)
+{
+    const scr_index_state state = state_of(e);
+    return state.complete == 1 && !state.failed && state.attempts >= SCR_INDEX_ATTEMPTS;
+}
+
+/* Newest first. */
+static int is_newer(const scr_dataset *a, const scr_dataset *b)
+{
+    return a->id != b->id ? a->id > b->id : a->created > b->created;
+}
+
+/* 1 when there is a CURRENT, with its description. */
+static int get_current(const scr_index *index, scr_dataset *dataset)
+{
+    const char *current = kvtree_get_val(index, KEY_CURRENT);
+    return current && scr_index_get(index, current, dataset) == 0 && dataset->ckpt > 0;
+}
+
+int scr_index_next_fetch(const scr_index *index, int below, const kvtree *tried,
+                         scr_dataset *dataset)
+{
+    scr_dataset d, best = {.id = 0};
+    if (below == INT_MAX && get_current(index, &d)) {
+        if (is_usable(entry(index, &d)) && !kvtree_get(tried, d.name)) {
+            *dataset = d;
+            return 0;
+        }
+        if (was_tried_too_often(entry(index, &d))) below = d.id + 1;
     }
+    for (walk w = {NULL, NULL}; next_entry(index, &w);)
+        if (is_usable(kvtree_elem_hash(w.dir)) && describes(&w, &d) && d.ckpt > 0 &&
+            d.id < below && !kvtree_get(tried, d.name) && is_newer(&d, &best))
+            best = d;
     if (!best.id) return -ENOENT;
     *dataset = best;
     return 0;
 }
 
+int scr_index_passed_over(const scr_index *index, int above, scr_dataset *dataset)
+{
+    scr_dataset d, best = {.id = above};
+    for (walk w = {NULL, NULL}; next_entry(index, &w);)
+        if (was_tried_too_often(kvtree_elem_hash(w.dir)) && describes(&w, &d) &&
+            d.ckpt > 0 && d.id > best.id)
+            best = d;
+    if (best.id == above) return -ENOENT;
+    *dataset = best;
+    return 0;
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+    const scr_dataset *x = a, *y = b;
+    return is_newer(x, y) - is_newer(y, x);
+}
+
+int scr_index_list(const scr_index *index, scr_dataset **list, int *count)
+{
+    int size = 0, n = 0;
+    for (walk w = {NULL, NULL}; next_entry(index, &w);)
+        size++;
+    scr_dataset *all = calloc((size_t)size + 1, sizeof *all);
+    if (!all) return -ENOMEM;
+    for (walk w = {NULL, NULL}; next_entry(index, &w);)
+        if (describes(&w, &all[n])) n++;
+    qsort(all, (size_t)n, sizeof *all, oldest_first);
+    *list = all;
+    *count = n;
+    return 0;
+}
+
+/* 1 for a checkpoint that may leave when it is old enough. */
+static int may_leave(const scr_index *index, const scr_window *window,
+                     const scr_dataset *d)
+{
+    return state_of(entry(index, d)).complete == 1 && d->ckpt > 0 && !d->output &&
+           d->id != window->flushed && d->id != window->reading &&
+           !is_current(index, d->name);
+}
+
+int scr_index_leaving(const scr_index *index, const scr_window *window,
+                      scr_dataset **list, int *count)
+{
+    int all, out = 0, kept = 0;
+    scr_dataset *sorted;
+    if (scr_index_list(index, &sorted, &all) != 0) return -ENOMEM;
+    char *leaves = calloc((size_t)all + 1, 1);
+    for (int i = all - 1; leaves && i >= 0; i--) {
+        const scr_dataset *d = &sorted[i];
+        leaves[i] =
+            state_of(entry(index, d)).deleting != 0 ||
+            (window->keep > 0 && kept >= window->keep && may_leave(index, window, d));
+        kept += d->ckpt > 0 && !d->output && is_usable(entry(index, d));
+    }
+    for (int i = 0; leaves && i < all; i++)
+        if (leaves[i]) sorted[out++] = sorted[i];
+    if (!leaves) {
+        free(sorted);
+        return -ENOMEM;
+    }
+    free(leaves);
+    *list = sorted;
+    *count = out;
+    return 0;
+}
+
+void scr_index_names(const scr_index *index, char *text, size_t size)
+{
+    scr_dataset *list = NULL;
+    int count = 0;
+    size_t n = 0;
+    snprintf(text, size, "none");
+    if (scr_index_list(index, &list, &count) != 0) return;
+    for (int i = count - 1; i >= 0; i--) {
+        size_t more = strlen(list[i].name) + (n ? 2 : 0);
+        if (n + more + 24 >= size) { /* room for the end of the list */
+            snprintf(text + n, size - n, "%sand %d more", n ? " " : "", i + 1);
+            break;
+        }
+        n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", list[i].name);
+    }
+    free(list);
+}
+
 void scr_index_highest(const scr_index *index, int *dset, int *ckpt)
 {
     scr_dataset d;
-    const kvtree_elem *id, *dir;
     *dset = *ckpt = 0;
-    for (id = kvtree_elem_first(kvtree_get(index, KEY_DSET)); id;
-         id = kvtree_elem_next(id)) {
-        const kvtree *dirs = kvtree_get(kvtree_elem_hash(id), KEY_DIR);
-        for (dir = kvtree_elem_first(dirs); dir; dir = kvtree_elem_next(dir)) {
-            if (scr_dataset_from_tree(kvtree_get(kvtree_elem_hash(dir), KEY_DSET), &d,
-                                      NULL) != 0)
-                continue;
-            if (d.id > *dset) *dset = d.id;
-            if (d.ckpt > *ckpt) *ckpt = d.ckpt;
-        }
+    for (walk w = {NULL, NULL}; next_entry(index, &w);) {
+        const kvtree *description = kvtree_get(kvtree_elem_hash(w.dir), KEY_DSET);
+        if (scr_dataset_from_tree(description, &d, NULL) != 0) continue;
+        if (d.id > *dset) *dset = d.id;
+        if (d.ckpt > *ckpt) *ckpt = d.ckpt;
     }
 }
+
+/* ---- summary ---- */
 
 int scr_summary_write(int folder, const scr_dataset *dataset, char *err)
 {

@@ -18,37 +18,108 @@
 
 typedef struct kvtree scr_index;
 
-/* Reads the index below the open prefix folder into the empty tree index. A missing file
- * gives an index without datasets; a damaged one, or one of another version, -EBADMSG
- * with a text. */
+/* So many attempts to restart from a checkpoint that came to no end, good or bad, and it
+ * is passed over: it may be what ends the program. */
+#define SCR_INDEX_ATTEMPTS 2
+
+/* Reads the index below the open prefix folder into the empty tree index. -ENOENT if
+ * there is none; a damaged one, or one of another version, is -EBADMSG with a text. */
 int scr_index_read(int prefix, scr_index *index, char *err);
 int scr_index_write(int prefix, const scr_index *index, char *err);
 
+/* Makes the empty tree an index without datasets. */
+int scr_index_start(scr_index *index);
+
 /* Enters a dataset, or changes its entry: complete 0 before its files are copied, 1
- * afterwards, which also records the time. An earlier dataset of that name loses its
- * entry. */
+ * afterwards, which also records the time. An earlier dataset of that name keeps its
+ * entry until this one is complete: its files are what is there should the copying fail.
+ */
 int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete);
 
-/* Removes the entry of name; -ENOENT if there is none. */
-int scr_index_remove(scr_index *index, const char *name);
+/* Enters what was found on the prefix folder, as complete as it says, and makes the
+ * newest complete checkpoint the current one. A pure function; -ENOMEM. */
+int scr_index_restore(scr_index *index, const scr_dataset *found, int count);
 
-/* Makes name (in the index, else -ENOENT) the dataset to restart from; NULL: none. */
-int scr_index_set_current(scr_index *index, const char *name);
-
-/* Records that name is about to be fetched (before it is tried), or that it failed. */
-int scr_index_mark_fetched(scr_index *index, const char *name);
-int scr_index_mark_failed(scr_index *index, const char *name);
-
-/* The dataset that name stands for. -ENOENT. */
+/* The dataset that name stands for: of several the complete one, then that of the highest
+ * id. -ENOENT. */
 int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset);
 
-/* The checkpoint to fetch: CURRENT if it can be used and below is INT_MAX, else the
- * newest (by id) that is complete, has not failed and has an id less than below. -ENOENT
- * if there is none. A pure function. */
-int scr_index_next_fetch(const scr_index *index, int below, scr_dataset *dataset);
+/* What is known of a dataset's entry. */
+typedef struct scr_index_state {
+    int complete, failed;
+    int attempts; /* that came to no end */
+    int deleting; /* its files are being deleted, or some of them still are there */
+} scr_index_state;
+
+/* -ENOENT. */
+int scr_index_look(const scr_index *index, const scr_dataset *dataset,
+                   scr_index_state *state);
+
+/* The names in the index, newest first, as a list for people that fits into text. */
+void scr_index_names(const scr_index *index, char *text, size_t size);
+
+/* ---- changes of an entry: -ENOENT without one of that id and name ---- */
+
+/* Removes what the index has of that name, whatever the ids. */
+int scr_index_remove(scr_index *index, const scr_dataset *dataset);
+
+/* Makes it the one to restart from. */
+int scr_index_set_current(scr_index *index, const scr_dataset *dataset);
+
+/* The same as somebody's wish: that it failed, or was tried, counts no longer. */
+int scr_index_choose(scr_index *index, const scr_dataset *dataset);
+
+/* An attempt to restart from it begins, with a fetch or in the cache. */
+int scr_index_mark_fetched(scr_index *index, const scr_dataset *dataset);
+int scr_index_mark_tried(scr_index *index, const scr_dataset *dataset);
+
+/* The attempt was none: it ended for a reason that is not the dataset's. */
+int scr_index_unmark_tried(scr_index *index, const scr_dataset *dataset);
+
+/* The program has restarted from it: no attempt is open. */
+int scr_index_mark_good(scr_index *index, const scr_dataset *dataset);
+
+/* It is damaged, or the program cannot use it. */
+int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset);
+
+/* Its files go now: nobody may restart from what is there under its name. */
+int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset);
+
+/* ---- decisions: pure functions ---- */
+
+/* The checkpoint to fetch: CURRENT, if it can be used and below is INT_MAX; else the
+ * newest (by id, then by time) that is complete, has not failed, was not tried in vain
+ * too often, and has an id less than below. A CURRENT that was tried too often is not
+ * made up for by newer ones. Names in the tree tried are left out (NULL: none). -ENOENT
+ * if there is none. */
+int scr_index_next_fetch(const scr_index *index, int below, const kvtree *tried,
+                         scr_dataset *dataset);
+
+/* The newest checkpoint with an id above this one that could be fetched, but was tried
+ * too often. -ENOENT. */
+int scr_index_passed_over(const scr_index *index, int above, scr_dataset *dataset);
+
+/* What a window of checkpoints on the prefix folder must not lose. */
+typedef struct scr_window {
+    int keep;    /* so many usable checkpoints; 0: all */
+    int flushed; /* id of the one that was just written */
+    int reading; /* id of the one that a restart reads, or may; 0: none */
+} scr_window;
+
+/* The datasets that are to be deleted, the oldest first: checkpoints that are no output
+ * and older than the newest `keep` usable ones, but neither CURRENT nor those of the
+ * window; and whatever a deletion left that did not come to its end. *list is to be
+ * freed. */
+int scr_index_leaving(const scr_index *index, const scr_window *window,
+                      scr_dataset **list, int *count);
+
+/* All datasets, the oldest first; *list is to be freed. */
+int scr_index_list(const scr_index *index, scr_dataset **list, int *count);
 
 /* The highest dataset and checkpoint ids in the index; 0 if there are none. */
 void scr_index_highest(const scr_index *index, int *dset, int *ckpt);
+
+/* ---- summary ---- */
 
 /* folder is the open folder of the dataset. */
 int scr_summary_write(int folder, const scr_dataset *dataset, char *err);

@@ -263,6 +263,37 @@ void scr_config_int(const scr_config *config, const char *name, int least, int *
     scr_value_int(&v, least, value, problems);
 }
 
+void scr_config_int64(const scr_config *config, const char *name, int64_t least,
+                      int64_t *value, scr_problems *problems)
+{
+    int64_t n;
+    scr_value v = scr_config_value(config, name);
+    if (!v.text) return;
+    if (number_int64(v.text, &n) != 0)
+        scr_value_bad(&v, problems, "not a whole number");
+    else if (n < least)
+        scr_value_bad(&v, problems, "must be at least %lld", (long long)least);
+    else
+        *value = n;
+}
+
+void scr_config_auto(const scr_config *config, const char *name, int *value,
+                     int *automatic, scr_problems *problems)
+{
+    int64_t n;
+    scr_value v = scr_config_value(config, name);
+    int is_auto = v.text && strcasecmp(v.text, "auto") == 0;
+    if (v.text && !is_auto && number_int64(v.text, &n) != 0) {
+        scr_value_bad(&v, problems, "neither a whole number nor \"auto\"");
+        return;
+    }
+    *automatic = is_auto;
+    if (is_auto)
+        *value = 0;
+    else
+        scr_value_int(&v, 0, value, problems);
+}
+
 void scr_config_double(const scr_config *config, const char *name, double least,
                        double *value, scr_problems *problems)
 {

@@ -15,6 +15,7 @@
 typedef enum scr_param_type {
     SCR_PARAM_BOOL, /* 0 or 1 */
     SCR_PARAM_INT,
+    SCR_PARAM_AUTO,    /* a whole number, or "auto" */
     SCR_PARAM_BYTES,   /* 10GB: powers of 1024 */
     SCR_PARAM_SECONDS, /* 30min, 2h, 1d */
     SCR_PARAM_DOUBLE,
@@ -100,6 +101,12 @@ void scr_config_switch(const scr_config *config, const char *name, int *value,
                        scr_problems *problems);
 void scr_config_int(const scr_config *config, const char *name, int least, int *value,
                     scr_problems *problems);
+void scr_config_int64(const scr_config *config, const char *name, int64_t least,
+                      int64_t *value, scr_problems *problems);
+
+/* "auto" sets *automatic, and *value to 0. */
+void scr_config_auto(const scr_config *config, const char *name, int *value,
+                     int *automatic, scr_problems *problems);
 void scr_config_double(const scr_config *config, const char *name, double least,
                        double *value, scr_problems *problems);
 void scr_config_seconds(const scr_config *config, const char *name, int64_t *value,

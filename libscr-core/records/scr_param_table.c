@@ -12,6 +12,7 @@
 #define ENVIRONMENT SCR_PARAM_ENVIRONMENT
 #define BOOL SCR_PARAM_BOOL
 #define INT SCR_PARAM_INT
+#define AUTO SCR_PARAM_AUTO
 #define BYTES SCR_PARAM_BYTES
 #define SECONDS SCR_PARAM_SECONDS
 #define DOUBLE SCR_PARAM_DOUBLE
@@ -27,11 +28,12 @@ const scr_param scr_param_table[] = {
     {"SCR_PREFIX", TEXT, NULL, 0, "folder on the parallel file system (default: the current folder)"},
     {"SCR_CNTL_BASE", TEXT, "/dev/shm", LOCAL, "folder below which SCR keeps its own records"},
     {"SCR_CACHE_BASE", TEXT, "/dev/shm", LOCAL, "folder below which datasets are cached"},
-    {"SCR_CACHE_SIZE", INT, "2", 0, "datasets kept in the cache"},
-    {"SCR_CACHE_BYPASS", BOOL, "0", LATER, "1: write to the prefix folder directly"},
+    {"SCR_CACHE_SIZE", INT, "2", 0, "datasets kept in the cache; more only while some cannot be flushed"},
+    {"SCR_CACHE_BYPASS", BOOL, "0", 0, "1: write to the prefix folder directly"},
     {"SCR_CACHE_PURGE", BOOL, "0", 0, "1: delete all cached datasets at start"},
-    {"SCR_PREFIX_SIZE", INT, "0", LATER, "checkpoints kept in the prefix folder (0: all)"},
-    {"SCR_PREFIX_PURGE", BOOL, "0", LATER, "1: delete all datasets in the prefix folder at start"},
+    {"SCR_CACHE_KEEP", BOOL, "0", 0, "1: the cache stays after SCR_Finalize, for the next run on these nodes"},
+    {"SCR_PREFIX_SIZE", INT, "0", 0, "checkpoints kept in the prefix folder, besides output (0: all)"},
+    {"SCR_PREFIX_PURGE", BOOL, "0", 0, "1: delete all datasets in the prefix folder at start, output as well"},
     {"SCR_CURRENT", TEXT, NULL, 0, "name of the checkpoint to restart from"},
     /* redundancy */
     {"SCR_COPY_TYPE", SCHEME, "XOR", 0, "redundancy scheme: SINGLE, PARTNER, XOR, RS, or FILE: as the descriptors CKPT say"},
@@ -41,25 +43,28 @@ const scr_param scr_param_table[] = {
     /* restart */
     {"SCR_DISTRIBUTE", BOOL, "1", 0, "0: do not use cached datasets at start"},
     {"SCR_FETCH", BOOL, "1", 0, "0: do not fetch checkpoints from the prefix folder"},
-    {"SCR_FETCH_BYPASS", BOOL, "0", LATER, "1: read checkpoints in the prefix folder directly"},
+    {"SCR_FETCH_BYPASS", BOOL, "0", 0, "1: read checkpoints in the prefix folder directly"},
     {"SCR_FETCH_WIDTH", INT, "256", 0, "processes that read from the prefix folder at once"},
-    {"SCR_GLOBAL_RESTART", BOOL, "0", LATER, "1: flush before and fetch after a restart"},
+    {"SCR_GLOBAL_RESTART", BOOL, "0", 0, "1: at start, flush what the cache has, empty it, and restart from the prefix folder"},
     /* flush */
     {"SCR_FLUSH", INT, "10", 0, "flush every n-th checkpoint (0: none, also not at the end)"},
     {"SCR_FLUSH_WIDTH", INT, "256", 0, "processes that write to the prefix folder at once"},
     {"SCR_FLUSH_ASYNC", BOOL, "0", 0, "1: flush in the background, while the application goes on"},
-    {"SCR_FLUSH_TYPE", TEXT, NULL, 0, "how files move: SYNC, PTHREAD or DAEMON (default: SYNC, in the background PTHREAD)"},
+    {"SCR_FLUSH_TYPE", TEXT, NULL, 0, "how files move: SYNC, PTHREAD or DAEMON, which goes on when the application dies, and the next run finishes it (default: SYNC, in the background PTHREAD)"},
     {"SCR_FLUSH_ASYNC_BW", BYTES, NULL, 0, "most bytes per second and node of background flushes"},
     {"SCR_FLUSH_ASYNC_PERCENT", DOUBLE, NULL, 0, "most time of one processor per node that background flushes take, in percent"},
     {"SCR_FLUSH_ON_RESTART", BOOL, "0", 0, "1: flush the newest cached checkpoint at start"},
     {"SCR_USE_CONTAINERS", BOOL, "0", 0, "1: files are packed into a few large ones on the prefix folder"},
     {"SCR_CONTAINER_SIZE", BYTES, "100GB", 0, "most bytes of such a large file"},
     /* when to checkpoint and to stop */
-    {"SCR_CHECKPOINT_INTERVAL", INT, "0", 0, "calls of SCR_Need_checkpoint per checkpoint"},
+    {"SCR_CHECKPOINT_INTERVAL", AUTO, "0", 0, "calls of SCR_Need_checkpoint per checkpoint; auto: what wastes the least time, see below"},
     {"SCR_CHECKPOINT_SECONDS", SECONDS, "0", 0, "longest time between checkpoints"},
     {"SCR_CHECKPOINT_OVERHEAD", DOUBLE, "0", 0, "percent of the run time that checkpoints may take"},
-    {"SCR_HALT_SECONDS", SECONDS, "0", 0, "stop this long before ExitBefore of the halt file"},
-    {"SCR_HALT_EXIT", BOOL, "0", LATER, "1: end the process when a halt condition holds"},
+    {"SCR_MTBF", SECONDS, NULL, 0, "mean time between failures of the whole job, for SCR_CHECKPOINT_INTERVAL=auto (default: learned from the log)"},
+    {"SCR_HALT_SECONDS", SECONDS, "0", 0, "stop this long before the allocation ends, and before ExitBefore of the halt file"},
+    {"SCR_END_TIME", INT, NULL, 0, "when the allocation ends, in seconds since 1970 (default: SLURM_JOB_END_TIME)"},
+    {"SCR_HALT_EXIT", BOOL, "0", 0, "1: SCR_Init and SCR_Complete_output end the process when a halt condition holds"},
+    {"SCR_HALT_SIGNALS", TEXT, "TERM,USR1", 0, "signals that are a wish to end: any of TERM, USR1, USR2, INT, HUP, QUIT, XCPU; or NONE"},
     /* batch jobs */
     {"SCR_RUNS", INT, "1", LATER, "runs within an allocation (-1: unlimited)"},
     {"SCR_MIN_NODES", INT, NULL, LATER, "least number of nodes to run on"},
@@ -80,10 +85,10 @@ const scr_param scr_param_table[] = {
     {"SCR_LOG_DB_USER", TEXT, NULL, 0, "user of the database"},
     {"SCR_LOG_DB_PASS", TEXT, NULL, 0, "password of the database"},
     /* input and output */
-    {"SCR_MPI_BUF_SIZE", BYTES, "128KB", LATER, "bytes per message of file data"},
-    {"SCR_FILE_BUF_SIZE", BYTES, "1MB", LATER, "bytes per read and write"},
-    {"SCR_CRC_ON_COPY", BOOL, "1", LATER, "checksums in the cache; they are always made"},
-    {"SCR_CRC_ON_DELETE", BOOL, "0", LATER, "1: verify files before they are deleted"},
+    {"SCR_MPI_BUF_SIZE", BYTES, "0", 0, "most bytes per message of file data, 4KB to 1GB (0: 512KB for redundancy, 1MB for files that move to another node)"},
+    {"SCR_FILE_BUF_SIZE", BYTES, "0", 0, "most bytes per read and write of a file that is copied, 4KB to 1GB (0: 256KB for flushes and fetches, a message for files that move to another node)"},
+    {"SCR_CRC_ON_COPY", BOOL, "1", 0, "0: no checksums of cached files, see below"},
+    {"SCR_CRC_ON_DELETE", BOOL, "0", 0, "1: files that leave the cache are read once more, and one that has not its checksum is a warning"},
     {"SCR_CRC_ON_FLUSH", BOOL, "1", 0, "0: no checksums of flushed files"},
     /* who and where */
     {"SCR_USER_NAME", TEXT, NULL, 0, "user (default: the effective user)"},
@@ -98,21 +103,21 @@ const scr_param scr_param_table[] = {
 #define CKPT SCR_DESC_CKPT
 
 const scr_desc_field scr_desc_field_table[] = {
-    {STORE, "GROUP", TEXT, "NODE", 0, "processes that share the storage"},
-    {STORE, "COUNT", INT, "SCR_CACHE_SIZE", 0, "datasets kept there"},
-    {STORE, "ENABLED", BOOL, "1", LATER, "0: not to be used"},
-    {STORE, "MKDIR", BOOL, "1", LATER, "0: folders cannot be made there"},
-    {STORE, "TYPE", TEXT, "PTHREAD", LATER, "how files get there and away: SYNC, PTHREAD, DAEMON, BBAPI or DW; FLUSH is another name of it"},
-    {STORE, "VIEW", TEXT, NULL, LATER, "PRIVATE, or GLOBAL: all nodes see the same files (default: GLOBAL if GROUP is WORLD)"},
-    {CKPT, "INTERVAL", INT, "1", 0, "for every n-th checkpoint; the largest that divides the number of a checkpoint counts"},
-    {CKPT, "TYPE", SCHEME, "SCR_COPY_TYPE", 0, "redundancy scheme: SINGLE, PARTNER, XOR or RS (XOR where SCR_COPY_TYPE is FILE)"},
-    {CKPT, "GROUP", TEXT, "SCR_GROUP", 0, "processes that may fail together"},
-    {CKPT, "STORE", TEXT, "SCR_CACHE_BASE", 0, "where datasets are cached"},
-    {CKPT, "SET_SIZE", INT, "SCR_SET_SIZE", 0, "least number of processes per redundancy set"},
-    {CKPT, "SET_FAILURES", INT, "SCR_SET_FAILURES", 0, "members of a Reed-Solomon set that may be lost"},
-    {CKPT, "ENABLED", BOOL, "1", 0, "0: not to be used"},
-    {CKPT, "OUTPUT", BOOL, "0", LATER, "1: for datasets that are output"},
-    {CKPT, "BYPASS", BOOL, "SCR_CACHE_BYPASS", LATER, "1: write to the prefix folder directly"},
-    {SCR_DESC_KINDS, NULL, TEXT, NULL, 0, NULL},
+    {STORE, "GROUP", TEXT, "NODE", "processes that share the storage"},
+    {STORE, "COUNT", INT, "SCR_CACHE_SIZE", "datasets kept there"},
+    {STORE, "ENABLED", BOOL, "1", "0: not to be used, and no CKPT that names it"},
+    {STORE, "MKDIR", BOOL, "1", "0: the folder must be there; SCR makes its own in it, but not this one"},
+    {STORE, "TYPE", TEXT, "PTHREAD", "how files get away from there: SYNC, PTHREAD, DAEMON, BBAPI or DW (default: SCR_FLUSH_TYPE where that is set); FLUSH is another name of it"},
+    {STORE, "VIEW", TEXT, NULL, "PRIVATE, or GLOBAL: all nodes see the same files (default: GLOBAL if GROUP is WORLD)"},
+    {CKPT, "INTERVAL", INT, "1", "for every n-th checkpoint; the largest that divides the number of a checkpoint counts"},
+    {CKPT, "TYPE", SCHEME, "SCR_COPY_TYPE", "redundancy scheme: SINGLE, PARTNER, XOR or RS (XOR where SCR_COPY_TYPE is FILE)"},
+    {CKPT, "GROUP", TEXT, "SCR_GROUP", "processes that may fail together"},
+    {CKPT, "STORE", TEXT, "SCR_CACHE_BASE", "where datasets are cached"},
+    {CKPT, "SET_SIZE", INT, "SCR_SET_SIZE", "least number of processes per redundancy set"},
+    {CKPT, "SET_FAILURES", INT, "SCR_SET_FAILURES", "members of a Reed-Solomon set that may be lost"},
+    {CKPT, "ENABLED", BOOL, "1", "0: not to be used"},
+    {CKPT, "OUTPUT", BOOL, "0", "1: for datasets that are output; the first such one counts"},
+    {CKPT, "BYPASS", BOOL, "SCR_CACHE_BYPASS", "1: write to the prefix folder directly"},
+    {SCR_DESC_KINDS, NULL, TEXT, NULL, NULL},
 };
 /* clang-format on */

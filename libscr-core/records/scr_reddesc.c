@@ -130,6 +130,8 @@ static void read_reddesc(const kvtree_elem *desc, const struct known *known,
             scr_value_int(&v, f->least, &number, problems);
         put_number(d, f, number);
     }
+    const scr_store *store = scr_stores_find(known->stores, d->store);
+    if (store && !store->enabled) d->enabled = 0;
 }
 
 /* Numbers follow each other from 0, and one that is enabled serves every checkpoint. */
@@ -146,7 +148,9 @@ static void check_all(const scr_reddescs *r, const kvtree *descs, scr_problems *
     }
     if (r->count > 0 && !scr_reddesc_for_checkpoint(r, 1))
         scr_problems_add(
-            problems, "CKPT (%s): no descriptor that is enabled has INTERVAL=1", first);
+            problems,
+            "CKPT (%s): no descriptor that is enabled, with its STORE, has INTERVAL=1",
+            first);
 }
 
 static int read_all(const kvtree *descs, const struct known *known,
@@ -180,7 +184,14 @@ int scr_reddescs_from_config(const scr_config *config, const scr_groups *groups,
         r.ignored = r.count;
         r.count = 0;
     }
-    if (!rc && r.count == 0) r.list[r.count++] = usual;
+    if (!rc && r.count == 0) {
+        const scr_store *store = scr_stores_find(stores, usual.store);
+        if (store && !store->enabled)
+            scr_problems_add(problems,
+                             "STORE=%s is not enabled, and no CKPT names another one",
+                             store->path);
+        r.list[r.count++] = usual;
+    }
     kvtree_delete(&descs);
     if (rc)
         scr_reddescs_done(&r);
@@ -208,12 +219,13 @@ const scr_reddesc *scr_reddesc_for_checkpoint(const scr_reddescs *reddescs, int 
     return best;
 }
 
-const scr_reddesc *scr_reddesc_for_output(const scr_reddescs *reddescs)
+const scr_reddesc *scr_reddesc_for_dataset(const scr_reddescs *reddescs, int ckpt,
+                                           int output)
 {
-    for (int i = 0; i < reddescs->count; i++)
+    for (int i = 0; output && i < reddescs->count; i++)
         if (reddescs->list[i].enabled && reddescs->list[i].output)
             return &reddescs->list[i];
-    return scr_reddesc_for_checkpoint(reddescs, 1);
+    return scr_reddesc_for_checkpoint(reddescs, ckpt > 0 ? ckpt : 1);
 }
 
 /* ---- fields ---- */

@@ -41,9 +41,10 @@ void scr_reddescs_done(scr_reddescs *reddescs);
  * configuration without mistakes gives. */
 const scr_reddesc *scr_reddesc_for_checkpoint(const scr_reddescs *reddescs, int n);
 
-/* The one for output that is no checkpoint: the first that is enabled and has OUTPUT;
- * without one, that for checkpoint 1. */
-const scr_reddesc *scr_reddesc_for_output(const scr_reddescs *reddescs);
+/* The one for a dataset: of output, the first that is enabled and has OUTPUT; if there is
+ * none, and for others, the one for checkpoint ckpt (0, for what is no checkpoint: 1). */
+const scr_reddesc *scr_reddesc_for_dataset(const scr_reddescs *reddescs, int ckpt,
+                                           int output);
 
 /* A field as text, to be freed; NULL if there is no such field, or no memory. */
 char *scr_reddesc_field(const scr_reddesc *desc, const char *field);

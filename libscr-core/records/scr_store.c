@@ -3,6 +3,7 @@
 #include "records/scr_store.h"
 
 #include "records/scr_path.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static void read_store(const kvtree_elem *desc, const scr_groups *groups,
 /* The one form of a path; to be freed. One that is not absolute stays as it is. */
 static char *reduce(const char *path)
 {
-    return path[0] == '/' ? scr_path_absolute("/", path) : strdup(path);
+    return path[0] == '/' ? scr_path_strdup_reduce_str(path) : strdup(path);
 }
 
 /* Adds the store of a parameter, unless it is there. A path that is none is told of where
@@ -73,6 +74,16 @@ static int imply(const scr_config *config, const char *param, const scr_store *u
     return 0;
 }
 
+/* The type of a store that names none. */
+static void take_usual_type(const scr_config *config, char type[SCR_STORE_WORD_SIZE])
+{
+    const char *flush = scr_config_get(config, "SCR_FLUSH_TYPE", NULL);
+    strcpy(type, "PTHREAD");
+    if (!flush || strlen(flush) >= SCR_STORE_WORD_SIZE) return;
+    for (int i = 0; i == 0 || flush[i - 1]; i++)
+        type[i] = (char)toupper((unsigned char)flush[i]);
+}
+
 int scr_stores_from_config(const scr_config *config, const scr_groups *groups,
                            scr_stores *stores, scr_problems *problems)
 {
@@ -80,9 +91,9 @@ int scr_stores_from_config(const scr_config *config, const scr_groups *groups,
                        .count = 2,
                        .enabled = 1,
                        .mkdir = 1,
-                       .type = "PTHREAD",
                        .view = "PRIVATE",
                        .implied = 1};
+    take_usual_type(config, usual.type);
     kvtree *descs = scr_config_descs(config, SCR_DESC_STORE);
     scr_stores s = {0, calloc((size_t)kvtree_size(descs) + 2, sizeof *s.list)};
     int rc = descs && s.list ? 0 : -ENOMEM;

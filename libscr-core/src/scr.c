@@ -6,6 +6,7 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "records/scr_config_file.h"
+#include "scr_stop.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,7 +47,9 @@ static int enter(struct scr *scr, scr_call call)
     char err[SCR_ERR_TEXT];
     if (scr->disabled) return SCR_ERR_DISABLED;
     int rc = scr_state_check(scr->state, call, err);
-    if (!rc && scr->state != SCR_STATE_UNINITIALISED && !mpi_is_up())
+    /* SCR_Route_file is local: it needs no MPI */
+    if (!rc && scr->state != SCR_STATE_UNINITIALISED && call != SCR_CALL_ROUTE_FILE &&
+        !mpi_is_up())
         rc = err_set(err, -EPERM, "%s: MPI is finalised; SCR_Finalize was missing before",
                      scr_call_name(call));
     if (!rc) return SCR_SUCCESS;
@@ -77,16 +80,20 @@ static int ready_config(struct scr *scr)
     return scr_config_init(&scr->config);
 }
 
-/* Back to the state before SCR_Init. */
+/* Back to the state before SCR_Init. The rank stays for messages: MPI, which knows it,
+ * may end before the next one. */
 static void forget(struct scr *scr)
 {
+    int rank = scr->rank;
     scr_config_done(&scr->config);
     memset(scr, 0, sizeof *scr);
+    scr->rank = rank;
 }
 
 int SCR_Init_comm(MPI_Comm comm)
 {
     struct scr *scr = context();
+    if (scr->disabled && (comm == MPI_COMM_NULL || !mpi_is_up())) return SCR_ERR_DISABLED;
     scr->disabled = 0;
     int rc = enter(scr, SCR_CALL_INIT);
     if (rc) return rc;
@@ -94,9 +101,8 @@ int SCR_Init_comm(MPI_Comm comm)
     if (!mpi_is_up()) {
         int ended = 0;
         MPI_Finalized(&ended);
-        scr_print_line(ended ? "error: SCR_Init: MPI is finalised already"
-                             : "error: SCR_Init: MPI is not initialised; MPI_Init is "
-                               "missing");
+        complain(scr, ended ? "SCR_Init: MPI is finalised already"
+                            : "SCR_Init: MPI is not initialised; MPI_Init is missing");
         return SCR_ERR_STATE;
     }
     if (comm == MPI_COMM_NULL) {
@@ -113,6 +119,7 @@ int SCR_Init_comm(MPI_Comm comm)
         return rc;
     }
     scr->state = SCR_STATE_IDLE;
+    scr_halt_exit(scr);
     return SCR_SUCCESS;
 }
 
@@ -161,15 +168,9 @@ int SCR_Need_checkpoint(int *flag)
     if (flag) *flag = 0;
     int rc = enter_together(scr, SCR_CALL_NEED_CHECKPOINT);
     if (rc) return rc;
-    scr_advice advice = {.calls = ++scr->need_calls,
-                         .interval = scr->set.interval,
-                         .since_last = MPI_Wtime() - scr->last_ckpt,
-                         .seconds = (double)scr->set.seconds,
-                         .cost = scr->ckpt_cost,
-                         .overhead = scr->set.overhead};
-    rc = scr_halt_now(scr, &advice.halt);
-    int need = scr_decide_checkpoint(&advice);
-    MPI_Bcast(&need, 1, MPI_INT, 0, scr->world); /* rank 0's clock counts */
+    int need = 0, halt = 0;
+    scr->need_calls++;
+    rc = scr_look(scr, &need, &halt);
     if (flag) *flag = need;
     return rc;
 }
@@ -177,8 +178,11 @@ int SCR_Need_checkpoint(int *flag)
 int SCR_Start_output(const char *name, int flags)
 {
     struct scr *scr = context();
+    double now = scr_clock();
     int rc = enter_together(scr, SCR_CALL_START_OUTPUT);
-    return rc ? rc : scr_output_start(scr, name, flags);
+    if (rc) return rc;
+    scr->output_called = now;
+    return scr_output_start(scr, name, flags);
 }
 
 /* What every caller of SCR_Route_file gets, whatever happens: a name that can be used. */
@@ -208,7 +212,11 @@ int SCR_Complete_output(int valid)
 {
     struct scr *scr = context();
     int rc = enter_together(scr, SCR_CALL_COMPLETE_OUTPUT);
-    return rc ? rc : scr_output_complete(scr, valid);
+    if (rc) return rc;
+    rc = scr_output_complete(scr, valid);
+    int complete = rc == SCR_SUCCESS || rc == SCR_ERR_FLUSH;
+    if (complete && scr->open.ckpt) scr_halt_exit(scr);
+    return rc;
 }
 
 int SCR_Start_checkpoint(void)
@@ -258,7 +266,7 @@ int SCR_Should_exit(int *flag)
     int halt = 0;
     if (flag) *flag = 0;
     int rc = enter_together(scr, SCR_CALL_SHOULD_EXIT);
-    rc = rc ? rc : scr_halt_now(scr, &halt);
+    rc = rc ? rc : scr_look(scr, NULL, &halt);
     if (flag) *flag = halt;
     return rc;
 }

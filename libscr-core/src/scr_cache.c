@@ -4,17 +4,18 @@
 
 #include "common/beneath.h"
 #include "common/errtext.h"
-#include "common/io.h"
 #include "common/number.h"
 #include "records/scr_flush_file.h"
+#include "records/scr_path.h"
+#include "scr_removal.h"
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset)
@@ -23,23 +24,29 @@ int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset)
     return scr_dataset_from_tree(tree, dataset, NULL) == 0 ? 0 : -ENOENT;
 }
 
+/* 1 when this run can use it; fills in what is to be known of it then. */
+static int is_usable(const struct scr *scr, int id, scr_cached *cached)
+{
+    scr_dataset d;
+    if (scr_cached_get(scr, id, &d) != 0) return 0;
+    /* an entry of our own rank may be a leftover of an earlier dataset of that id */
+    if (d.ranks != scr->ranks || kvtree_get_kv_int(scr->aside, "ID", d.id) ||
+        kvtree_get_kv_int(scr->aside, "OTHER", d.id))
+        return 0;
+    *cached = (scr_cached){.id = d.id,
+                           .ckpt = d.ckpt,
+                           .output = d.output,
+                           .flushing = d.id == scr_flush_id(scr)};
+    return 1;
+}
+
 static int list_own(const struct scr *scr, int *count, scr_cached **list)
 {
     int n = 0, *ids = NULL;
     int rc = scr_filemap_list_datasets(scr->map, &n, &ids);
     scr_cached *all = rc ? NULL : calloc((size_t)n + 1, sizeof *all);
-    for (int i = 0; all && i < n; i++) {
-        scr_dataset d;
-        if (scr_cached_get(scr, ids[i], &d) != 0) continue;
-        /* an entry of our own rank may be a leftover of an earlier dataset of that id */
-        if (d.ranks != scr->ranks || kvtree_get_kv_int(scr->aside, "ID", d.id) ||
-            kvtree_get_kv_int(scr->aside, "OTHER", d.id))
-            continue;
-        all[(*count)++] = (scr_cached){.id = d.id,
-                                       .ckpt = d.ckpt,
-                                       .output = d.output,
-                                       .flushing = d.id == scr_flush_id(scr)};
-    }
+    for (int i = 0; all && i < n; i++)
+        *count += is_usable(scr, ids[i], &all[*count]);
     free(ids);
     *list = all;
     return all ? 0 : -ENOMEM;
@@ -58,14 +65,21 @@ scr_cached *scr_cached_list(const struct scr *scr, int *count)
     return NULL;
 }
 
-int scr_cached_newest(const struct scr *scr)
+/* Local: fills scr->listed with those of a store; -1: of all. What is in the cache is
+ * kept note of. */
+static int list_kept(struct scr *scr, int cache)
 {
-    int count;
-    scr_cached *list = scr_cached_list(scr, &count);
-    int newest = scr_decide_newest(list, count);
-    int id = newest < 0 ? 0 : list[newest].id;
-    free(list);
-    return id;
+    int count = 0;
+    for (int i = 0; i < scr->kept_count; i++)
+        if (cache < 0 || (scr->kept[i].cache == cache && !scr->kept[i].held))
+            count += is_usable(scr, scr->kept[i].id, &scr->listed[count]);
+    return count;
+}
+
+int scr_cached_newest(struct scr *scr)
+{
+    int newest = scr_decide_newest(scr->listed, list_kept(scr, -1));
+    return newest < 0 ? 0 : scr->listed[newest].id;
 }
 
 int scr_map_write(const struct scr *scr, char *err)
@@ -76,67 +90,96 @@ int scr_map_write(const struct scr *scr, char *err)
 
 /* ---- records ---- */
 
+/* The descriptor, with what is of this run: the scheme that was applied in the end, and
+ * where. */
 static int record_reddesc(struct scr *scr, int id, const redset_place *place)
 {
-    kvtree *desc = kvtree_new();
-    int rc = kvtree_util_set_int(desc, "ENABLED", 1);
-    rc = rc ? rc : kvtree_util_set_int(desc, "INDEX", 0);
-    rc = rc ? rc : kvtree_util_set_int(desc, "INTERVAL", 1);
-    rc = rc ? rc : kvtree_util_set_str(desc, "BASE", scr->set.cache_base);
-    rc = rc ? rc : kvtree_util_set_str(desc, "DIRECTORY", scr->cache);
-    rc = rc ? rc : kvtree_util_set_str(desc, "TYPE", redset_scheme_name(place->scheme));
-    rc = rc ? rc : kvtree_util_set_int(desc, "SET_SIZE", scr->set.set_size);
-    rc = rc ? rc : kvtree_util_set_int(desc, "SET_FAILURES", place->failures);
-    rc = rc ? rc : kvtree_util_set_int(desc, "GROUPS", place->sets);
-    rc = rc ? rc : kvtree_util_set_int(desc, "GROUP_ID", place->id);
-    rc = rc ? rc : kvtree_util_set_int(desc, "GROUP_SIZE", place->members);
-    rc = rc ? rc : kvtree_util_set_int(desc, "GROUP_RANK", place->member);
-    rc = rc ? rc : scr_filemap_set_reddesc(scr->map, id, scr->rank, desc);
-    kvtree_delete(&desc);
+    const scr_kept *kept = scr_kept_find(scr, id);
+    const scr_cache *cache = &scr->caches[kept->cache];
+    scr_reddesc desc = kept->desc;
+    scr_reddesc_place here = {.groups = place->sets,
+                              .group_id = place->id,
+                              .group_size = place->members,
+                              .group_rank = place->member};
+    kvtree *tree = kvtree_new();
+    snprintf(desc.type, sizeof desc.type, "%s", redset_scheme_name(place->scheme));
+    snprintf(desc.store, sizeof desc.store, "%s", cache->path);
+    int n = snprintf(here.directory, sizeof here.directory, "%s", cache->folder);
+    int rc = !tree ? -ENOMEM : n >= (int)sizeof here.directory ? -ENAMETOOLONG : 0;
+    rc = rc ? rc : scr_reddesc_to_tree(&desc, &here, tree);
+    rc = rc ? rc : scr_filemap_set_reddesc(scr->map, id, scr->rank, tree);
+    kvtree_delete(&tree);
     return rc;
 }
 
-static kvtree *record_file(struct scr *scr, int id, const char *name, const char *type,
-                           unsigned long size)
+/* A dataset's files of one rank. */
+struct records {
+    struct scr *scr;
+    int id, rank;
+    const char *folder;
+};
+
+static kvtree *record_file(const struct records *r, const char *name, const char *type,
+                           int ranks, unsigned long size)
 {
-    char *folder = scr_dataset_folder(scr, id), *path = NULL;
-    if (folder && asprintf(&path, "%s/%s", folder, name) < 0) path = NULL;
-    kvtree *meta = path ? scr_filemap_add_file(scr->map, id, scr->rank, path) : NULL;
+    char *path = scr_path_join(r->folder, name);
+    kvtree *meta = path ? scr_filemap_add_file(r->scr->map, r->id, r->rank, path) : NULL;
     int rc = kvtree_util_set_str(meta, SCR_META_FILE, name);
     rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_TYPE, type);
-    rc = rc ? rc : kvtree_util_set_int(meta, SCR_META_RANKS, scr->ranks);
+    rc = rc ? rc : kvtree_util_set_int(meta, SCR_META_RANKS, ranks);
     rc = rc ? rc : kvtree_util_set_int(meta, SCR_META_COMPLETE, 1);
     rc = rc ? rc : kvtree_util_set_bytecount(meta, SCR_META_SIZE, size);
-    free(folder);
     free(path);
     return rc ? NULL : meta;
 }
 
-int scr_map_record(struct scr *scr, const scr_dataset *dataset,
-                   const redset_manifest *manifest, char *err)
+static int record_files(const struct records *r, const scr_dataset *dataset,
+                        const redset_manifest *manifest)
 {
-    int id = dataset->id, bad = 0;
-    kvtree *tree = kvtree_new();
-    scr_filemap_remove_rank(scr->map, id, scr->rank);
-    for (int i = 0; i < manifest->count; i++) {
+    static const char *const kept[] = {SCR_META_ORIG, SCR_META_PATH, SCR_META_NAME};
+    const char *scheme = redset_scheme_name(manifest->place.scheme);
+    int bad = 0;
+    for (int i = 0; i < manifest->count && !bad; i++) {
         const redset_file *f = &manifest->files[i];
-        kvtree *meta = record_file(scr, id, f->name, SCR_META_FULL, f->size);
-        bad = bad || !meta || kvtree_util_set_crc32(meta, SCR_META_CRC, f->crc) != 0;
-        static const char *const kept[] = {SCR_META_ORIG, SCR_META_PATH, SCR_META_NAME};
+        kvtree *meta = record_file(r, f->name, SCR_META_FULL, dataset->ranks, f->size);
+        bad = !meta || (manifest->checksums &&
+                        kvtree_util_set_crc32(meta, SCR_META_CRC, f->crc) != 0);
         for (size_t k = 0; !bad && k < sizeof kept / sizeof *kept; k++) {
             const char *text = kvtree_get_val(f->meta, kept[k]);
             if (text) bad = kvtree_util_set_str(meta, kept[k], text) != 0;
         }
     }
-    bad = bad ||
-          !record_file(scr, id, manifest->file,
-                       redset_scheme_name(manifest->place.scheme), manifest->file_size);
-    bad = bad || record_reddesc(scr, id, &manifest->place) != 0 || !tree ||
-          scr_dataset_to_tree(dataset, tree) != 0 ||
-          scr_filemap_set_dataset(scr->map, id, scr->rank, tree) != 0 ||
-          scr_filemap_set_expected(scr->map, id, scr->rank, manifest->count + 1) != 0;
+    return bad || !record_file(r, manifest->file, scheme, dataset->ranks,
+                               manifest->file_size)
+               ? -ENOMEM
+               : 0;
+}
+
+int scr_map_record_found(struct scr *scr, const scr_dataset *dataset, const char *folder,
+                         const redset_manifest *manifest)
+{
+    const struct records r = {scr, dataset->id, manifest->rank, folder};
+    kvtree *tree = kvtree_new();
+    int rc = record_files(&r, dataset, manifest);
+    rc = rc ? rc : tree ? scr_dataset_to_tree(dataset, tree) : -ENOMEM;
+    rc = rc ? rc : scr_filemap_set_dataset(scr->map, r.id, r.rank, tree);
+    rc = rc ? rc : scr_filemap_set_expected(scr->map, r.id, r.rank, manifest->count + 1);
+    if (rc) scr_filemap_remove_rank(scr->map, r.id, r.rank);
     kvtree_delete(&tree);
-    return bad ? err_set(err, -ENOMEM, "no memory for the filemap") : 0;
+    return rc;
+}
+
+int scr_map_record(struct scr *scr, const scr_dataset *dataset,
+                   const redset_manifest *manifest, char *err)
+{
+    redset_manifest own = *manifest;
+    char *folder = scr_dataset_folder(scr, dataset->id);
+    own.rank = scr->rank;
+    scr_filemap_remove_rank(scr->map, dataset->id, scr->rank);
+    int rc = folder ? scr_map_record_found(scr, dataset, folder, &own) : -ENOMEM;
+    rc = rc ? rc : record_reddesc(scr, dataset->id, &manifest->place);
+    free(folder);
+    return rc ? err_set(err, rc, "no memory for the filemap") : 0;
 }
 
 void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
@@ -160,21 +203,18 @@ int scr_location_has(struct scr *scr, int id, const char *location)
 
 void scr_cache_delete(struct scr *scr, int id)
 {
-    char err[SCR_ERR_TEXT] = "", name[64];
+    char err[SCR_ERR_TEXT] = "";
     scr_flush_stop(scr, id);
+    scr_cache_verify(scr, id);
     scr_filemap_remove_dataset(scr->map, id);
     /* the map first: files that no map knows are swept away at the next start */
     if (scr_map_write(scr, err) != 0) scr_event_local(scr, 0, err);
-    MPI_Barrier(scr->node);
-    snprintf(name, sizeof name, "scr.dataset.%d", id);
-    if (scr->node_rank == 0 && beneath_remove_tree(scr->cache_fd, name, err) != 0)
-        scr_event_local(scr, 0, err);
+    scr_dataset_folder_remove(scr, id);
     if (scr->rank == 0) {
         scr_flush_file_remove(scr->flush, id);
         if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
             scr_event_local(scr, 0, err);
     }
-    MPI_Barrier(scr->node);
 }
 
 void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2])
@@ -203,40 +243,114 @@ void scr_cache_delete_aside(struct scr *scr, int above)
     }
 }
 
-/* An output that could not be flushed when it was written gets another chance. */
-static void flush_before_leaving(struct scr *scr, const scr_cached *cached)
+/* Keeps one more than the store should have, but not more than twice as many. */
+static int hold(struct scr *scr, int cache, int id)
 {
-    if (!cached->output || scr_location_has(scr, cached->id, SCR_LOCATION_PFS)) return;
-    if (scr_flush_dataset(scr, cached->id) != SCR_SUCCESS)
-        scr_say(
-            scr, 0,
-            "warning: output dataset %d leaves the cache, and is lost, because the cache "
-            "holds %d datasets and it cannot be flushed",
-            cached->id, scr->set.cache_size);
+    int held = 0, most = scr->caches[cache].capacity;
+    scr_kept *mine = NULL;
+    for (int i = 0; i < scr->kept_count; i++) {
+        held += scr->kept[i].cache == cache && scr->kept[i].held;
+        if (scr->kept[i].id == id) mine = &scr->kept[i];
+    }
+    if (!mine || held >= (most > 1 ? most : 1)) return 0;
+    mine->held = 1;
+    return 1;
 }
 
-void scr_cache_make_room(struct scr *scr, int capacity, int spare_newest)
+/* Collective. An output that could not be flushed when it was written gets another
+ * chance; and the only checkpoint is not given up for something that nobody can restart
+ * from. 0: it stays. */
+static int can_leave(struct scr *scr, const scr_cached *cached, int needed, int cache)
 {
-    /* a victim that is still listed could not be removed, for lack of memory */
-    for (int last = 0;;) {
-        int count;
-        scr_cached *list = scr_cached_list(scr, &count);
-        int out = scr_decide_evict(list, count, capacity);
-        int wait = scr_decide_wait(list, count, capacity);
-        scr_cached victim = {.id = 0};
-        if (out >= 0 && !(spare_newest && out == scr_decide_newest(list, count)))
-            victim = list[out];
-        free(list);
-        if (wait) {
+    const scr_cache *c = &scr->caches[cache];
+    if (!cached->output && !needed) return 1;
+    if (scr_location_has(scr, cached->id, SCR_LOCATION_PFS)) return 1;
+    if (scr_flush_dataset(scr, cached->id) == SCR_SUCCESS) return 1;
+    if (hold(scr, cache, cached->id)) {
+        scr_say(scr, 0,
+                "warning: dataset %d cannot be flushed, so it stays in %s, which holds "
+                "more than %d datasets now",
+                cached->id, c->folder, c->capacity);
+        return 0;
+    }
+    scr_say(scr, 0,
+            "warning: dataset %d leaves the cache, and is lost, because it cannot be "
+            "flushed, and %s has too many others that cannot",
+            cached->id, c->folder);
+    return 1;
+}
+
+/* Collective. The dataset that has to leave a store so that there are less than capacity,
+ * when nothing needs it any more; 0: none, or none but spare. */
+static int next_victim(struct scr *scr, int cache, int capacity, int spare)
+{
+    for (;;) {
+        int newest = scr_cached_newest(scr), count = list_kept(scr, cache);
+        if (scr_decide_wait(scr->listed, count, capacity)) {
             scr_flush_wait(scr);
             continue;
         }
-        if (!victim.id || victim.id == last) return;
-        last = victim.id;
-        flush_before_leaving(scr, &victim);
+        int out = scr_decide_evict(scr->listed, count, capacity);
+        if (out < 0 || scr->listed[out].id == spare) return 0;
+        scr_cached victim = scr->listed[out];
+        if (!can_leave(scr, &victim, victim.id == newest && !scr->open.ckpt, cache))
+            continue;
         scr_say(scr, 2, "dataset %d leaves the cache", victim.id);
-        scr_cache_delete(scr, victim.id);
+        return victim.id;
     }
+}
+
+void scr_cache_try_again(struct scr *scr)
+{
+    for (int i = 0; i < scr->kept_count; i++)
+        scr->kept[i].held = 0;
+}
+
+void scr_cache_make_room(struct scr *scr, int cache, int capacity, int spare_newest)
+{
+    int spare = spare_newest ? scr_cached_newest(scr) : 0, id, last = 0;
+    /* a victim that is still listed could not be removed, for lack of memory */
+    while ((id = next_victim(scr, cache, capacity, spare)) != 0 && id != last) {
+        scr_cache_delete(scr, id);
+        last = id;
+    }
+}
+
+/* On the first of a store: whether it could become full when a dataset like this one is
+ * written, twice its bytes with redundancy, while this one is still there. Where files
+ * are of different sizes this is a guess. */
+static int is_tight(const struct scr *scr, int cache, int id)
+{
+    const scr_cache *c = &scr->caches[cache];
+    struct statvfs fs;
+    unsigned long own[2];
+    int sharers;
+    if (c->rank != 0) return 0;
+    scr_cached_sums(scr, id, own);
+    MPI_Comm_size(c->comm, &sharers);
+    return fstatvfs(c->fd, &fs) != 0 ||
+           (double)fs.f_bavail * (double)fs.f_frsize < 2.0 * (double)own[1] * sharers;
+}
+
+int scr_cache_leave(struct scr *scr, int cache, int capacity, int64_t *tight)
+{
+    int id = next_victim(scr, cache, capacity, 0);
+    *tight = id ? is_tight(scr, cache, id) : 0;
+    if (!id) return 0;
+    scr_cache_verify(scr, id);
+    /* both are written when the new dataset is complete: till then they name one too many
+     */
+    scr_filemap_remove_dataset(scr->map, id);
+    if (scr->rank == 0) scr_flush_file_remove(scr->flush, id);
+    scr_forget(scr, id);
+    return id;
+}
+
+void scr_cache_outdate(struct scr *scr)
+{
+    scr_cache_delete_aside(scr, 0);
+    for (int i = 0; i < scr->cache_count; i++)
+        if (scr->caches[i].capacity == 0) scr_cache_make_room(scr, i, 1, 0);
 }
 
 /* 1 when any rank's map has the dataset; ids come in ascending order, the same on every
@@ -250,17 +364,11 @@ static int known(const struct scr *scr, const int *mine, int count, int id)
     return has;
 }
 
-/* The smallest id above last for which this node has a folder; INT_MAX if there is none.
- */
-static int next_folder(const struct scr *scr, int last)
+int scr_next_folder(const scr_cache *cache, int last)
 {
-    int least = INT_MAX,
-        copy = openat(scr->cache_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
-    if (!stream) {
-        io_close(&copy);
-        return least;
-    }
+    int least = INT_MAX;
+    DIR *stream = beneath_list(cache->fd);
+    if (!stream) return least;
     const struct dirent *item;
     while ((item = readdir(stream)) != NULL) {
         int64_t id;
@@ -272,23 +380,30 @@ static int next_folder(const struct scr *scr, int last)
     return least;
 }
 
+static int next_folder(const struct scr *scr, int last)
+{
+    int least = INT_MAX;
+    for (int i = 0; i < scr->cache_count; i++) {
+        int id =
+            scr->caches[i].rank == 0 ? scr_next_folder(&scr->caches[i], last) : INT_MAX;
+        if (id < least) least = id;
+    }
+    return least;
+}
+
 void scr_cache_sweep(struct scr *scr)
 {
     int count = 0, *mine = NULL, last = 0;
-    char err[SCR_ERR_TEXT] = "", name[64];
     if (scr_filemap_list_datasets(scr->map, &count, &mine) != 0) count = 0;
     for (;;) {
-        int id = scr->node_rank == 0 ? next_folder(scr, last) : INT_MAX;
+        int id = next_folder(scr, last);
         MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MIN, scr->world);
         if (id == INT_MAX) break;
         last = id;
         if (known(scr, mine, count, id)) continue;
-        snprintf(name, sizeof name, "scr.dataset.%d", id);
         scr_say(scr, 1, "removing what a run that was interrupted left of dataset %d",
                 id);
-        if (scr->node_rank == 0 && beneath_remove_tree(scr->cache_fd, name, err) != 0)
-            scr_event_local(scr, 0, err);
-        MPI_Barrier(scr->world);
+        scr_dataset_folder_remove(scr, id);
     }
     free(mine);
 }

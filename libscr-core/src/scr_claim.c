@@ -12,11 +12,14 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "records/scr_identity.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,29 +72,54 @@ static int try_lock(int fd, pid_t *holder)
     return -EAGAIN;
 }
 
+static bool is_removed(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* The run before this one removes the folder when it ends well, which may be just now. */
+static int open_again(struct scr *scr, char *err)
+{
+    if (!is_removed(scr->control_fd)) return 0;
+    scr_control_close(scr);
+    return scr_control_open(scr, err);
+}
+
+/* One attempt; -EAGAIN when there should be another one. */
+static int lock_once(struct scr *scr, enum owner *owner, pid_t *holder, char *err)
+{
+    int rc = open_again(scr, err);
+    if (!rc)
+        rc = beneath_open(scr->control_fd, LOCK_NAME, O_RDWR | O_CREAT, 0600,
+                          &scr->lock_fd, err);
+    if (rc == -ENOENT) return -EAGAIN;
+    rc = rc ? rc : read_record(scr, scr->control_fd, owner, err);
+    if (rc || *owner == THEIRS) return rc;
+    rc = try_lock(scr->lock_fd, holder);
+    if (!rc && is_removed(scr->lock_fd)) rc = -EAGAIN;
+    if (rc == -EAGAIN) io_close(&scr->lock_fd);
+    if (rc && rc != -EAGAIN) err_sys(err, rc, "lock %s/" LOCK_NAME, scr->control);
+    return rc;
+}
+
 /* Takes the lock of the control folder, unless that is another calculation's. */
 static int lock(struct scr *scr, enum owner *owner, char *err)
 {
     const struct timespec nap = {0, 50000000};
     double until = MPI_Wtime() + PATIENCE;
     pid_t holder = 0;
-    int rc = beneath_open(scr->control_fd, LOCK_NAME, O_RDWR | O_CREAT, 0600,
-                          &scr->lock_fd, err);
-    if (rc) return rc;
-    do {
-        rc = read_record(scr, scr->control_fd, owner, err);
-        if (rc || *owner == THEIRS) return rc;
-        rc = try_lock(scr->lock_fd, &holder);
-        if (rc != -EAGAIN) break;
+    int rc;
+    while ((rc = lock_once(scr, owner, &holder, err)) == -EAGAIN && MPI_Wtime() < until)
         nanosleep(&nap, NULL);
-    } while (MPI_Wtime() < until);
+    if (rc == 0 && *owner == THEIRS) return 0;
     if (rc == -EAGAIN)
         return err_set(
             err, -EBUSY,
             "another run, process %ld, uses %s; wait for its end, or give this "
             "one a job id of its own (SCR_JOB_ID)",
             (long)holder, scr->control);
-    if (rc) return err_sys(err, rc, "lock %s/" LOCK_NAME, scr->control);
+    if (rc) return rc;
     return read_record(scr, scr->control_fd, owner, err); /* the one before may be new */
 }
 
@@ -159,7 +187,31 @@ int scr_claim(struct scr *scr, char *err)
     rc = other ? go_beside(scr, beside, &owner, err) : 0;
     if (rc) return rc;
     if (scr->node_rank == 0 && owner == NOBODY) rc = write_record(scr, err);
-    return agree(scr->world, rc, err);
+    rc = agree(scr->world, rc, err);
+    /* the leader has the lock now: its folder stays */
+    return rc ? rc : agree(scr->world, open_again(scr, err), err);
+}
+
+/* ---- the end ---- */
+
+static bool is_ours(const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(name, "filemap", 7) == 0 || strncmp(name, "transfer_", 9) == 0 ||
+           strcmp(name, RECORD_NAME) == 0 ||
+           (name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0);
+}
+
+void scr_claim_remove(struct scr *scr)
+{
+    DIR *stream = beneath_list(scr->control_fd);
+    const struct dirent *item;
+    if (!stream) return;
+    while ((item = readdir(stream)) != NULL)
+        if (is_ours(item->d_name)) unlinkat(scr->control_fd, item->d_name, 0);
+    closedir(stream);
+    unlinkat(scr->control_fd, LOCK_NAME, 0); /* we have it still: nobody is in between */
+    scr_control_remove(scr);
 }
 
 void scr_unclaim(struct scr *scr)

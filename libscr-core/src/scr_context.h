@@ -13,6 +13,8 @@
 #include "records/scr_decide.h"
 #include "records/scr_descs.h"
 #include "records/scr_filemap.h"
+#include "records/scr_halt.h"
+#include "records/scr_history.h"
 #include "records/scr_identity.h"
 #include "records/scr_log.h"
 #include "records/scr_param.h"
@@ -28,24 +30,45 @@
 /* Values of parameters, the same on every rank but for the bases. */
 struct scr_settings {
     int enable, debug;
-    const char *cntl_base, *cache_base; /* of this node */
-    const char *cache_named;            /* what the user calls cache_base */
-    int cache_size, cache_purge;
+    const char *cntl_base; /* of this node */
+    int cache_purge, cache_keep;
     const char *current; /* or NULL */
-    redset_scheme scheme;
-    const char *group; /* of processes that may fail together */
-    int set_size, set_failures;
-    int distribute, fetch, flush, flush_on_restart, crc_on_flush;
+    int distribute, fetch, fetch_bypass, flush, flush_on_restart, crc_on_flush;
+    int crc_on_copy, crc_on_delete;
     int flush_width, fetch_width, flush_async, containers;
+    int prefix_size, prefix_purge, global_restart;
     const char *flush_method;
     unsigned log_targets; /* of scr_log.h */
     int log_db_debug;
     uint64_t flush_bandwidth, container_size; /* bytes (per second) */
+    uint64_t file_buffer, message; /* bytes of file data per call; 0: what suits best */
     double flush_percent;
-    int interval;
-    int64_t seconds, halt_seconds;
+    int interval, interval_auto;
+    int64_t seconds, halt_seconds, mtbf;
     double overhead;
+    int halt_exit;
+    int64_t end_time;      /* of the allocation, in seconds since 1970; 0: not given */
+    unsigned halt_signals; /* of scr_signals.h */
 };
+
+/* A store in use: the folder of this job in it (scr_stores.c). */
+typedef struct scr_cache {
+    char path[SCR_DESC_PATH_SIZE]; /* of the store on this node */
+    char *folder;                  /* <path>/<owner> */
+    int fd;
+    const char *method; /* of transfers */
+    int capacity;       /* most datasets; 0: none but those of an earlier run */
+    int global;         /* all nodes see the same files */
+    MPI_Comm comm;      /* processes that share it; the first of them makes and removes */
+    int rank;
+} scr_cache;
+
+/* A dataset in the cache, or on its way there. */
+typedef struct scr_kept {
+    int id, cache; /* number of the store */
+    int held;      /* it should have left, but cannot be flushed */
+    scr_reddesc desc;
+} scr_kept;
 
 struct scr {
     scr_state state;
@@ -59,47 +82,67 @@ struct scr {
     MPI_Comm world, node; /* all ranks; those on this node */
     int rank, ranks, node_rank, node_ranks, nodes;
     char node_name[SCR_NODE_SIZE];
-    const char *failure_group; /* what those that may fail with this process have in
-                                  common */
 
     char *prefix;      /* as given, absolute */
     char *prefix_real; /* the same folder without links */
     int prefix_fd;
     char user[SCR_USER_SIZE], job_id[SCR_JOB_ID_SIZE], job_name[128], cluster[128];
     char owner[SCR_OWNER_SIZE]; /* "<user>/scr.<job id>", or beside it (scr_claim.c) */
-    char *control, *cache;      /* <base>/<owner> */
-    int control_fd, cache_fd;
+    char *control;              /* <base>/<owner> */
+    int control_fd;
     int lock_fd; /* at the leader of a node: of this run; else -1 */
 
     kvtree *aside; /* cached datasets that this run cannot use, the same on every rank:
                       ID/<id> could not be rebuilt here, but may be in another run;
-                      OTHER/<id> was written by another number of ranks */
+                      OTHER/<id> was written by another number of ranks;
+                      WANTED/<id> is output of those, not flushed */
     scr_filemap *map;
     char map_name[64];
     kvtree *flush,
         *halt; /* flush file and halt file; rank 0's copies are the ones that count */
-    redset *redset; /* sets for new datasets */
 
-    struct scr_flush *flushing; /* under way; or NULL */
-    int flush_failed;           /* code of one that failed, until a call returns it */
+    scr_cache *caches; /* stores in use, the same number on every rank */
+    int cache_count;
+    int *cache_of_desc; /* number of the store of each redundancy descriptor; -1: none */
+    redset **sets;      /* of each redundancy descriptor in force; else NULL */
+    scr_kept *kept;     /* the same on every rank */
+    scr_cached *listed; /* room to list as many */
+    int kept_count;
+
+    struct scr_removal *removing; /* under way, at the first of a store; or NULL */
+    struct scr_flush *flushing;   /* under way; or NULL */
+    int flush_failed;             /* code of one that failed, until a call returns it */
 
     int dataset_id, ckpt_id; /* last ones used */
 
     scr_dataset open; /* the dataset of an output or a restart */
     kvtree *routed; /* files of an output: <name below the prefix folder>/{ORIG, PATH} */
+    int route_failed;    /* here, since SCR_Start_output: a file of it is missing */
+    int attempt;         /* id of the dataset of which the index knows that it is tried */
+    int index_rebuilt;   /* the index was lost, and is made again */
+    kvtree *in_place;    /* files of this rank in the dataset that is read there */
+    scr_dataset direct;  /* which dataset that is; id 0: none */
     int restart_offered; /* id of the dataset that SCR_Have_restart offered; 0: none */
     int fetch_below;     /* only checkpoints with lower ids are fetched; INT_MAX: all */
 
-    int need_calls;      /* of SCR_Need_checkpoint since the last checkpoint */
-    double last_ckpt;    /* MPI_Wtime when the last checkpoint was complete */
-    double output_start; /* ... when the open output was started */
-    double idle_since;   /* ... when the application went on by itself */
-    double ckpt_cost;    /* mean seconds of a checkpoint so far */
-    int ckpt_count;      /* completed in this run */
+    int need_calls;       /* of SCR_Need_checkpoint since the last checkpoint */
+    double started;       /* scr_clock when SCR_Init was done, */
+    double last_ckpt;     /* when the last checkpoint was complete, or that, */
+    double output_called; /* and when SCR_Start_output was called */
+    double output_start;  /* MPI_Wtime when the open output was started */
+    double idle_since;    /* ... when the application went on by itself */
+    double ckpt_cost;     /* mean seconds of a checkpoint so far */
+    int ckpt_count;       /* completed in this run */
+    scr_history history;  /* what the log of earlier runs tells; on rank 0 */
+    double interval_told; /* what SCR_CHECKPOINT_INTERVAL=auto chose when that was said */
 
     double restart_start;
-    int halt_told;             /* the halt condition that holds has been logged */
-    struct scr_events *events; /* NULL: nothing is logged */
+    int halt_told;               /* the halt condition that holds has been logged */
+    int signal;                  /* that came to some rank; 0: none */
+    scr_halt_end end;            /* of the allocation; on rank 0 */
+    struct scr_events *events;   /* NULL: nothing is logged */
+    struct scr_summary *summary; /* on rank 0, or NULL */
+    int clean; /* nothing is left in the cache, nor is anything to be left of the run */
 };
 
 /* ---- scr_message.c ---- */
@@ -122,6 +165,9 @@ void scr_events_open(struct scr *scr);
 void scr_events_ready(struct scr *scr);         /* SCR_Init is done */
 void scr_events_end(struct scr *scr, int code); /* SCR_Finalize is */
 void scr_events_close(struct scr *scr);
+
+/* Id of this run in the log; NULL where nothing is logged. */
+const char *scr_events_run(const struct scr *scr);
 
 /* An event of a dataset: kind, id, name and type. */
 scr_log_event scr_event_of(int kind, const scr_dataset *dataset);
@@ -149,13 +195,16 @@ int scr_settings_load(struct scr *scr);
 /* The answer to a question of SCR_Config, to be freed; NULL: there is none. Local. */
 char *scr_query(struct scr *scr, const char *question);
 
-/* ---- scr_folders.c: prefix, control and cache folders ---- */
+/* ---- scr_folders.c: prefix and control folder ---- */
 int scr_folders_open(struct scr *scr);
 void scr_folders_close(struct scr *scr);
 
 /* The control folder of scr->owner on this node. Local; 0 or -errno with a text. */
 int scr_control_open(struct scr *scr, char *err);
 void scr_control_close(struct scr *scr);
+
+/* Removes it, and what is empty above it. Local. */
+void scr_control_remove(const struct scr *scr);
 
 /* 1 when this node has a control folder of that owner. Local. */
 int scr_control_exists(const struct scr *scr, const char *owner);
@@ -168,31 +217,97 @@ int scr_control_exists(const struct scr *scr, const char *owner);
 int scr_claim(struct scr *scr, char *err);
 void scr_unclaim(struct scr *scr);
 
-/* Name of a cached file below scr->cache_fd: "scr.dataset.<id>/<name>". Cut if name is
- * longer than a file's name may be, and then refused by beneath.h. */
+/* On the leader of a node, before that: removes what the run has left in the control
+ * folder, and the folder. What fails stays. */
+void scr_claim_remove(struct scr *scr);
+
+/* ---- scr_stores.c: the stores in use, and what lies in which ---- */
+
+/* Opens those of the redundancy descriptors in force. Agreed; 0 or -errno with a text. */
+int scr_stores_open(struct scr *scr, char *err);
+void scr_stores_close(struct scr *scr);
+
+/* A folder that is private to this user, in a place that anybody may write to. Local;
+ * *path is to be freed; 0 or -errno with a text. */
+typedef struct scr_private {
+    const char *what; /* parameter that named the place */
+    const char *base; /* the place, ... */
+    int make;         /* ... made where it is missing */
+    const char *name; /* of the folder in it */
+} scr_private;
+int scr_open_private(const scr_private *where, char **path, int *fd, char *err);
+
+/* Removes the folder name below base, and those above it, as far as they are empty. */
+void scr_remove_private(const char *base, const char *name);
+
+/* Notes in which store the dataset is, and what protects it. Local; the same on every
+ * rank; 0 or -ENOMEM. */
+int scr_keep(struct scr *scr, int id, int cache, const scr_reddesc *desc);
+void scr_forget(struct scr *scr, int id);
+const scr_kept *scr_kept_find(const struct scr *scr, int id); /* NULL: unknown */
+
+/* The store of a dataset; NULL: unknown. */
+scr_cache *scr_cache_of(const struct scr *scr, int id);
+
+/* Its folder of this job, for messages; "" if unknown. */
+const char *scr_cache_path(const struct scr *scr, int id);
+
+/* Finds out where a dataset of an earlier run is, also in a store that this run does not
+ * use otherwise, and notes it with its descriptor. Agreed; 0 or -errno with a text. */
+int scr_stores_locate(struct scr *scr, int id, const scr_reddesc *desc, char *err);
+
+/* Name of a cached file below the fd of its store: "scr.dataset.<id>/<name>". Cut if name
+ * is longer than a file's name may be, and then refused by beneath.h. */
 #define SCR_CACHED_NAME_SIZE (SCR_NAME_SIZE + 64)
 void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE]);
 
-/* Path of a dataset's folder in the cache; the caller frees it. */
+/* Path of a dataset's folder in the cache; the caller frees it. NULL: unknown, or no
+ * memory. */
 char *scr_dataset_folder(const struct scr *scr, int id);
 
-/* Creates it. Local; 0 or -errno with a text. */
+/* The name of that folder. */
+#define SCR_FOLDER_SIZE 64
+void scr_dataset_folder_name(int id, char name[SCR_FOLDER_SIZE]);
+
+/* Creates it, on those who are the first in their store. Local; 0 or -errno with a text.
+ */
 int scr_dataset_folder_make(struct scr *scr, int id, char *err);
+
+/* Removes it with all in it, and forgets the dataset; of one that is unknown, in all
+ * stores. Collective; what fails is said. */
+void scr_dataset_folder_remove(struct scr *scr, int id);
 
 /* ---- scr_init.c ---- */
 int scr_start(struct scr *scr, MPI_Comm comm);
 
+void scr_release(struct scr *scr);
+
+/* ---- scr_finish.c ---- */
+
 /* The work of SCR_Finalize before everything is freed. */
 int scr_finish(struct scr *scr);
-void scr_release(struct scr *scr);
+
+/* Flushes the newest checkpoint of the cache, unless that was done. */
+int scr_flush_newest(struct scr *scr);
+
+/* SCR_GLOBAL_RESTART: all that the cache has goes to the prefix folder, and the next
+ * restart comes from there. What could not be flushed is not given up. */
+void scr_leave_cache(struct scr *scr);
+
+/* ---- scr_summary.c ---- */
+void scr_summary_begin(struct scr *scr);
+void scr_summary_add(const struct scr *scr, const scr_log_event *event);
+void scr_summary_tell(const struct scr *scr);
+void scr_summary_end(struct scr *scr);
 
 /* ---- scr_cache.c: what is in the cache ---- */
 
-/* The cached datasets that this run can use, the same on every rank; to be freed. */
+/* The cached datasets that this run can use, the same on every rank; to be freed.
+ * Collective. */
 scr_cached *scr_cached_list(const struct scr *scr, int *count);
 
-/* Id of the newest checkpoint among them; 0: none. */
-int scr_cached_newest(const struct scr *scr);
+/* Id of the newest checkpoint among them; 0: none. Local. */
+int scr_cached_newest(struct scr *scr);
 
 /* The description of a cached dataset. Local; 0 or -ENOENT. */
 int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
@@ -203,13 +318,22 @@ void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2]);
 /* Removes what could not be rebuilt and has an id above this one. */
 void scr_cache_delete_aside(struct scr *scr, int above);
 
-/* Removes the oldest datasets until there are less than capacity; with spare_newest, the
- * newest checkpoint stays even if that makes one too many. */
-void scr_cache_make_room(struct scr *scr, int capacity, int spare_newest);
+/* Removes what was kept only until a newer checkpoint is complete. */
+void scr_cache_outdate(struct scr *scr);
+
+/* Removes the oldest datasets of a store until there are less than capacity; with
+ * spare_newest, the newest checkpoint stays even if that makes one too many. */
+void scr_cache_make_room(struct scr *scr, int cache, int capacity, int spare_newest);
+
+/* What could not be flushed, and stayed therefore, may leave if it can be now. Local. */
+void scr_cache_try_again(struct scr *scr);
 
 /* Removes a dataset from the cache: files and records. A failure is said, and not fatal.
  */
 void scr_cache_delete(struct scr *scr, int id);
+
+/* The smallest id above last that has a folder in this store; INT_MAX: there is none. */
+int scr_next_folder(const scr_cache *cache, int last);
 
 /* Removes folders of datasets that no map knows: left by runs that were killed. */
 void scr_cache_sweep(struct scr *scr);
@@ -222,10 +346,17 @@ int scr_map_write(const struct scr *scr, char *err);
 int scr_map_record(struct scr *scr, const scr_dataset *dataset,
                    const redset_manifest *manifest, char *err);
 
+/* The same for a rank and folder that were found. Local; 0 or -ENOMEM. */
+int scr_map_record_found(struct scr *scr, const scr_dataset *dataset, const char *folder,
+                         const redset_manifest *manifest);
+
 /* Records on rank 0 where a dataset is, and writes the flush file. */
 void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
                   int on);
 int scr_location_has(struct scr *scr, int id, const char *location);
+
+/* ---- scr_verify.c: tells of files of a dataset that are damaged, if it shall ---- */
+void scr_cache_verify(struct scr *scr, int id);
 
 /* ---- restart: scr_scatter.c, scr_distribute.c, scr_move.c, scr_rebuild.c ---- */
 
@@ -233,18 +364,28 @@ int scr_location_has(struct scr *scr, int id, const char *location);
  * processes. */
 int scr_scatter_maps(struct scr *scr);
 
-/* Brings the files of a dataset to the ranks that wrote them; moved gets number and bytes
- * of files that came to this rank. Verdict text in err; 0 or -errno. */
-int scr_distribute(struct scr *scr, const scr_dataset *dataset, unsigned long moved[2],
+/* Looks in the stores for files that no filemap names, and puts them on record: a filemap
+ * may be lost, and so may the node whose filemap names files in a store that others
+ * share. */
+int scr_find_unrecorded(struct scr *scr);
+
+/* Brings the files of a dataset to the ranks that wrote them. Agreed; 0 or -errno with a
+ * text. That some could not be moved, which is said, is no failure: they may be rebuilt.
+ */
+typedef struct scr_moved {
+    unsigned long sums[2]; /* number and bytes of files that came to this rank */
+    int failed;            /* files for this rank could not be moved */
+} scr_moved;
+int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved,
                    char *err);
 
 /* Forgets the files of a rank in a dataset; with delete, also removes them. Local. */
 void scr_drop_files(struct scr *scr, int id, int rank, int delete);
 
 /* Gives the files of rank to (MPI_PROC_NULL: none) to it, and gets our own from rank
- * from. Between the ranks named only. What could not be moved stays with the sender; the
- * receiver has none of it then. */
-void scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from);
+ * from: 0, or -errno when we have them not. Between the ranks named only. What could not
+ * be moved stays with the sender; the receiver has none of it then, and says so. */
+int scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from);
 
 /* Distributes and rebuilds all cached datasets, oldest first. */
 int scr_rebuild_cache(struct scr *scr);
@@ -255,6 +396,10 @@ int scr_output_complete(struct scr *scr, int valid);
 int scr_route_output(struct scr *scr, const char *name, char *file);
 int scr_route_restart(struct scr *scr, const char *name, char *file);
 
+/* Local. 0 when the files of this rank are valid, and all that it asked for have a place;
+ * -EINVAL with a text. */
+int scr_routed_check(const struct scr *scr, int valid, char *err);
+
 /* 1 for names below the prefix folder that SCR uses itself: with a component ".scr", and
  * those of redundancy files. */
 int scr_name_is_reserved(const char *name);
@@ -264,7 +409,36 @@ int scr_name_is_reserved(const char *name);
 int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                 redset_file *files, char *err);
 
-/* ---- scr_flush.c, scr_fetch.c ---- */
+/* ---- scr_bypass.c: datasets in the prefix folder itself ---- */
+
+/* Begins the open dataset there. Agreed; 0 or -errno with a text. */
+int scr_bypass_start(struct scr *scr, char *err);
+
+/* The path to write to for a name below the prefix folder; its folder is made. Local; 0
+ * or -errno with a text. */
+int scr_bypass_route(struct scr *scr, const char *below, char path[SCR_MAX_FILENAME],
+                     char *err);
+
+/* Makes the open dataset complete: all is on disk, with map, summary and index entry.
+ * Collective; an SCR code, with a text. */
+int scr_bypass_complete(struct scr *scr, int valid, char *err);
+
+/* Removes what was routed. Collective; what fails is said. */
+void scr_bypass_remove(struct scr *scr);
+
+/* 1 when a dataset of the prefix folder is read there, and not fetched. */
+int scr_bypass_wanted(const struct scr *scr, const scr_dataset *d);
+
+/* Finds the files of this rank, for scr_bypass_find. Agreed; 0, -errno or a verdict of
+ * filo, with a text. */
+int scr_bypass_open(struct scr *scr, const scr_dataset *d, char *err);
+
+/* The path to read from, for a name as the application gives it, and below the prefix
+ * folder (or NULL). Local; 0, -ENOENT or -ENAMETOOLONG. */
+int scr_bypass_find(const struct scr *scr, const char *given, const char *below,
+                    char path[SCR_MAX_FILENAME]);
+
+/* ---- scr_flush.c ---- */
 
 /* Flushes a dataset, and returns when that is done. */
 int scr_flush_dataset(struct scr *scr, int id);
@@ -277,8 +451,9 @@ int scr_flush_start(struct scr *scr, int id);
  * and returned by the next call of scr_flush_result. */
 void scr_flush_look(struct scr *scr);
 
-/* Waits for it. */
+/* Waits for it; the second one only if it may write files of a dataset of that name. */
 void scr_flush_wait(struct scr *scr);
+void scr_flush_wait_for(struct scr *scr, const char *name);
 
 /* Stops it, if it is one of dataset id (0: of any); local files are free then. */
 void scr_flush_stop(struct scr *scr, int id);
@@ -289,23 +464,44 @@ int scr_flush_result(struct scr *scr);
 /* Id of the dataset that is being flushed; 0: none. */
 int scr_flush_id(const struct scr *scr);
 
+/* Path of the state file of a rank's transfer, in the control folder of this node; to be
+ * freed, NULL without memory. */
+char *scr_flush_state(const struct scr *scr, int rank);
+
+/* A number for how the processes are distributed over nodes. Collective. */
+uint64_t scr_flush_layout(const struct scr *scr);
+
+/* Goes on with a flush that an earlier run began, in the background. */
+struct scr_flush_record;
+void scr_flush_resume(struct scr *scr, const struct scr_flush_record *earlier);
+
+/* Removes what a flush with this id left of a dataset that is in the cache. Collective;
+ * what fails is said. */
+void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id);
+
+/* ---- scr_resume.c ---- */
+
+/* Flushes of this job that an earlier run began: one is resumed, of the others what they
+ * left is removed. After the cache was rebuilt. Collective. */
+void scr_resume_flushes(struct scr *scr);
+
+/* ---- scr_fetch.c ---- */
+
 /* The checkpoint on the prefix folder to restart from next (see scr_index_next_fetch); 0,
  * -ENOENT, or, when the index cannot be read, another -errno: that is said. */
-int scr_fetch_candidate(struct scr *scr, int below, scr_dataset *dataset);
+int scr_fetch_candidate(struct scr *scr, int below, const kvtree *tried,
+                        scr_dataset *dataset);
+
+/* 1 for a cached checkpoint that the prefix folder has, too, tried in vain too often. */
+int scr_fetch_passes_over(struct scr *scr, const scr_dataset *dataset);
+
+/* On rank 0, local: 1 when index and summary say that it is whole on the prefix folder.
+ */
+int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
 
 /* Brings it into the cache. 0; a positive verdict when it is damaged (it is marked as
  * failed then); or -errno. Says what went wrong. */
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
-
-/* Rank 0 reads the index into the empty tree index; a damaged one is set aside first, and
- * said. Local. */
-int scr_index_load(struct scr *scr, kvtree *index, char *err);
-
-/* Rank 0 reads the index, lets change alter the entry of dataset id, which is there under
- * name, and writes it. Local; 0, -ENOENT when there is no such entry, or another -errno.
- */
-int scr_index_change(struct scr *scr, const char *name, int id,
-                     int (*change)(kvtree *, const char *), char *err);
 
 /* Where a flushed dataset lies: its folder (absolute, to be freed), the map in it, and
  * the prefix that the names of its files have in the cache ("" or "<name>/"). Local; 0 or
@@ -317,23 +513,56 @@ typedef struct scr_place {
 } scr_place;
 int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place);
 
+/* ---- scr_index_run.c: the index, on rank 0 ---- */
+
+/* At start: reads the index, takes the ids of new datasets from it, and reads the flush
+ * file. Local; 0 or -errno with a text. */
+int scr_index_begin(struct scr *scr, char *err);
+
+/* Rank 0 reads the index into the empty tree index. One that is damaged is set aside
+ * first; from that or one that was lost, an index is made again from what is on the
+ * prefix folder, which is said. Local. */
+int scr_index_load(struct scr *scr, kvtree *index, char *err);
+
+/* Rank 0 reads the index, lets change alter the entry of a dataset, and writes it. Local;
+ * 0, -ENOENT when there is no such entry, or another -errno. */
+typedef int scr_index_changer(kvtree *index, const scr_dataset *dataset);
+int scr_index_change(struct scr *scr, const scr_dataset *dataset,
+                     scr_index_changer *change, char *err);
+
+/* Removes all that the index has of that name, for good. The same. */
+int scr_index_drop(struct scr *scr, const scr_dataset *dataset, char *err);
+
+/* On rank 0, local: 1 when a newer dataset of that name is whole on the prefix folder. */
+int scr_index_replaced(struct scr *scr, const scr_dataset *dataset);
+
+/* Around a flush: the index says that the dataset is not complete before its first file
+ * is copied, and that it is when summary and all files are in place. What other ranks
+ * call does nothing. Local; 0 or -errno with a text. */
+int scr_index_flush_begins(struct scr *scr, const scr_dataset *dataset, char *err);
+int scr_index_flush_ends(struct scr *scr, const scr_dataset *dataset, char *err);
+
 /* ---- scr_restart.c ---- */
 int scr_restart_have(struct scr *scr, int *flag, char *name);
 int scr_restart_start(struct scr *scr, char *name);
 int scr_restart_complete(struct scr *scr, int valid);
 
+/* ---- scr_window.c: what leaves the prefix folder ---- */
+
+/* Deletes a flushed dataset: its files, shared out among the ranks, its records, and its
+ * entry. 0 or -errno with a text. */
+int scr_flushed_delete(struct scr *scr, const scr_dataset *dataset, char *err);
+
+/* At start: deletes all of the prefix folder (SCR_PREFIX_PURGE), or finishes what a run
+ * that was killed began to delete. Failures are said. */
+void scr_window_begin(struct scr *scr);
+
+/* Checkpoint id has just been flushed: older ones make way (SCR_PREFIX_SIZE). Failures
+ * are said. */
+void scr_window_move(struct scr *scr, int id);
+
 /* ---- scr_manage.c ---- */
 int scr_manage_current(struct scr *scr, const char *name);
 int scr_manage_delete(struct scr *scr, const char *name, int files_too);
-
-/* ---- scr_halt_check.c ---- */
-
-/* Rank 0 reads the halt file again: scripts change it while the program runs, and nothing
- * of that is to be overwritten. One that cannot be read leaves what was known before in
- * force. Local. */
-void scr_halt_refresh(struct scr *scr);
-
-/* Rank 0 reads the halt file; *halt is 1 everywhere when a condition holds. */
-int scr_halt_now(struct scr *scr, int *halt);
 
 #endif

@@ -15,12 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 struct plan {
-    int source;  /* rank that will send us our files, ourselves, or -1 */
-    int round;   /* in which round */
-    int *wanted; /* ranks that we send to, one per round */
+    int source;          /* rank that will send us our files, ourselves, or -1 */
+    int round;           /* in which round */
+    unsigned long bytes; /* that come */
     int wanted_count;
+    struct want {
+        int rank, turn; /* that we send to, one per round; its number on its node */
+    } * wanted;
 };
 
 /* ---- files on this side ---- */
@@ -30,7 +34,8 @@ static const char *name_of(const struct scr *scr, int id, const kvtree_elem *fil
     return scr_filemap_name_of(kvtree_elem_key(file), scr->owner, id);
 }
 
-/* 1 when all files of rank are here with their sizes, in our cache folder. */
+/* 1 when all files of rank are here with their sizes, in our cache folder, 0 if not;
+ * -errno where that cannot be told just now. */
 static int is_whole(struct scr *scr, int id, int rank)
 {
     const kvtree *files = scr_filemap_files(scr->map, id, rank);
@@ -41,12 +46,21 @@ static int is_whole(struct scr *scr, int id, int rank)
         struct stat st;
         unsigned long size;
         scr_cached_name(id, name_of(scr, id, f), path);
-        if (kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size) != 0 ||
-            beneath_stat(scr->cache_fd, path, &st, NULL) != 0 || !S_ISREG(st.st_mode) ||
+        int rc = beneath_stat(scr_cache_of(scr, id)->fd, path, &st, NULL);
+        if (rc && scr_decide_may_pass(rc)) return rc;
+        if (rc || !S_ISREG(st.st_mode) ||
+            kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size) != 0 ||
             (unsigned long)st.st_size != size)
             return 0;
     }
     return 1;
+}
+
+/* Whether no other node sees the files: where one does, a record that is too many may
+ * name the very files that another record rightly has. */
+static int is_ours(const struct scr *scr, int id)
+{
+    return !scr_cache_of(scr, id)->global;
 }
 
 void scr_drop_files(struct scr *scr, int id, int rank, int delete)
@@ -55,31 +69,40 @@ void scr_drop_files(struct scr *scr, int id, int rank, int delete)
     for (; delete &&f; f = kvtree_elem_next(f)) {
         char path[SCR_CACHED_NAME_SIZE];
         scr_cached_name(id, name_of(scr, id, f), path);
-        beneath_unlink(scr->cache_fd, path, NULL);
+        beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
     }
     scr_filemap_remove_rank(scr->map, id, rank);
 }
 
-/* Drops what is not of this very dataset (another one had its id before) or not whole;
- * counts the rest. */
-static int drop_bad(struct scr *scr, const scr_dataset *dataset, int *count, int **ranks)
+/* 1 for whole files of this very dataset; another one may have had its id before. */
+static int is_good(struct scr *scr, const scr_dataset *dataset, int rank)
+{
+    scr_dataset d;
+    const kvtree *tree = scr_filemap_get_dataset(scr->map, dataset->id, rank);
+    if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.created != dataset->created ||
+        d.ranks != dataset->ranks || strcmp(d.name, dataset->name) != 0 ||
+        rank >= scr->ranks)
+        return 0;
+    return is_whole(scr, dataset->id, rank);
+}
+
+/* Drops what is not good, and counts the rest. */
+static int drop_bad(struct scr *scr, const scr_dataset *dataset, int *count, int **ranks,
+                    char *err)
 {
     int all, kept = 0;
     int rc = scr_filemap_list_ranks_of(scr->map, dataset->id, &all, ranks);
     for (int i = 0; !rc && i < all; i++) {
-        scr_dataset d;
-        int rank = (*ranks)[i];
-        const kvtree *tree = scr_filemap_get_dataset(scr->map, dataset->id, rank);
-        int same = scr_dataset_from_tree(tree, &d, NULL) == 0 &&
-                   d.created == dataset->created && d.ranks == dataset->ranks &&
-                   strcmp(d.name, dataset->name) == 0;
-        if (same && rank < scr->ranks && is_whole(scr, dataset->id, rank))
+        int rank = (*ranks)[i], good = is_good(scr, dataset, rank);
+        if (good < 0)
+            rc = good;
+        else if (good)
             (*ranks)[kept++] = rank;
         else
-            scr_drop_files(scr, dataset->id, rank, 1);
+            scr_drop_files(scr, dataset->id, rank, is_ours(scr, dataset->id));
     }
     *count = kept;
-    return rc;
+    return rc ? err_sys(err, rc, "look at the files of dataset %d", dataset->id) : 0;
 }
 
 /* ---- who sends to whom ---- */
@@ -92,35 +115,75 @@ static int put(kvtree *send, int rank, const char *key, int value)
     return tree ? kvtree_util_set_int(tree, key, value) : -ENOMEM;
 }
 
+static unsigned long bytes_of(const struct scr *scr, int id, int rank)
+{
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, rank));
+    unsigned long size, sum = 0;
+    for (; f; f = kvtree_elem_next(f))
+        if (kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size) == 0)
+            sum += size;
+    return sum;
+}
+
+static int put_offer(const struct scr *scr, int id, int rank, kvtree *send)
+{
+    char to[16];
+    snprintf(to, sizeof to, "%d", rank);
+    kvtree *tree = kvtree_set(send, to, NULL);
+    return tree ? kvtree_util_set_bytecount(tree, "BYTES", bytes_of(scr, id, rank))
+                : -ENOMEM;
+}
+
+/* Our own files, if we have them, else those of the first holder. */
+static void choose_source(const struct scr *scr, kvtree *offers, struct plan *plan)
+{
+    char self[16];
+    snprintf(self, sizeof self, "%d", scr->rank);
+    kvtree_sort_int(offers, KVTREE_SORT_ASCENDING);
+    const kvtree_elem *e = kvtree_elem_get(offers, self);
+    if (!e) e = kvtree_elem_first(offers);
+    if (!e) return;
+    plan->source = kvtree_elem_key_int(e);
+    if (plan->source != scr->rank)
+        kvtree_util_get_bytecount(kvtree_elem_hash(e), "BYTES", &plan->bytes);
+}
+
+/* Those that want files from us, each with its round. */
+static int take_answers(kvtree *answers, kvtree *round, struct plan *plan)
+{
+    kvtree_sort_int(answers, KVTREE_SORT_ASCENDING);
+    const kvtree_elem *e = kvtree_elem_first(answers);
+    int rc = 0;
+    plan->wanted = calloc((size_t)kvtree_size(answers) + 1, sizeof *plan->wanted);
+    if (!plan->wanted) return -ENOMEM;
+    for (; !rc && e; e = kvtree_elem_next(e)) {
+        struct want *want = &plan->wanted[plan->wanted_count];
+        want->rank = kvtree_elem_key_int(e);
+        rc = kvtree_util_get_int(kvtree_elem_hash(e), "TURN", &want->turn);
+        rc = rc ? rc : put(round, want->rank, "ROUND", plan->wanted_count++);
+    }
+    return rc;
+}
+
 /* Offers, answers and rounds: three sparse exchanges. */
-static int make_plan(struct scr *scr, const int *ranks, int count, struct plan *plan)
+static int make_plan(struct scr *scr, int id, const int *ranks, int count,
+                     struct plan *plan)
 {
     kvtree *offer = kvtree_new(), *offers = kvtree_new(), *answer = kvtree_new(),
            *answers = kvtree_new(), *round = kvtree_new(), *rounds = kvtree_new();
-    const kvtree_elem *e;
     /* what is received into no tree is dropped: an answer would be missed */
     int rc = offer && offers && answer && answers && round && rounds ? 0 : -ENOMEM;
     for (int i = 0; !rc && i < count; i++)
-        rc = put(offer, ranks[i], "OFFER", 1);
+        rc = put_offer(scr, id, ranks[i], offer);
     int failed = kvtree_exchange(offer, offers, scr->world);
-    kvtree_sort_int(offers, KVTREE_SORT_ASCENDING);
-    char self[16];
-    snprintf(self, sizeof self, "%d", scr->rank);
-    e = kvtree_elem_get(offers, self);
-    if (!e) e = kvtree_elem_first(offers);
-    if (e) plan->source = kvtree_elem_key_int(e);
+    choose_source(scr, offers, plan);
     if (!rc && plan->source >= 0 && plan->source != scr->rank)
-        rc = put(answer, plan->source, "WANT", 1);
+        rc = put(answer, plan->source, "TURN", scr->node_rank);
     failed = failed ? failed : kvtree_exchange(answer, answers, scr->world);
-    kvtree_sort_int(answers, KVTREE_SORT_ASCENDING);
-    plan->wanted = calloc((size_t)kvtree_size(answers) + 1, sizeof *plan->wanted);
-    if (!plan->wanted) rc = -ENOMEM;
-    for (e = kvtree_elem_first(answers); !rc && e; e = kvtree_elem_next(e)) {
-        rc = put(round, kvtree_elem_key_int(e), "ROUND", plan->wanted_count);
-        plan->wanted[plan->wanted_count++] = kvtree_elem_key_int(e);
-    }
+    int taken = take_answers(answers, round, plan);
+    rc = rc ? rc : taken;
     failed = failed ? failed : kvtree_exchange(round, rounds, scr->world);
-    e = kvtree_elem_first(rounds);
+    const kvtree_elem *e = kvtree_elem_first(rounds);
     if (e) kvtree_util_get_int(kvtree_elem_hash(e), "ROUND", &plan->round);
     kvtree *all[] = {offer, offers, answer, answers, round, rounds};
     for (int i = 0; i < 6; i++)
@@ -128,34 +191,67 @@ static int make_plan(struct scr *scr, const int *ranks, int count, struct plan *
     return rc ? rc : failed;
 }
 
-int scr_distribute(struct scr *scr, const scr_dataset *dataset, unsigned long moved[2],
+/* ---- moving ---- */
+
+/* Whether the node has no room for all that comes, before what goes is gone. */
+static int is_short(const struct scr *scr, int id, unsigned long bytes)
+{
+    struct statvfs fs;
+    MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UNSIGNED_LONG, MPI_SUM, scr->node);
+    return fstatvfs(scr_cache_of(scr, id)->fd, &fs) == 0 &&
+           bytes > (unsigned long)fs.f_bavail * fs.f_frsize;
+}
+
+/* Where a node is short of room, its processes take turns: then there is one rank's set
+ * of files more than in the end, and the senders let go of theirs one after the other. */
+static int move_all(struct scr *scr, const scr_dataset *dataset, const struct plan *plan)
+{
+    int failed = 0;
+    int most[] = {plan->wanted_count, is_short(scr, dataset->id, plan->bytes),
+                  scr->node_ranks};
+    MPI_Allreduce(MPI_IN_PLACE, most, 3, MPI_INT, MPI_MAX, scr->world);
+    for (int k = 0; k < most[0]; k++) {
+        for (int turn = 0; turn < (most[1] ? most[2] : 1); turn++) {
+            int to = MPI_PROC_NULL, from = MPI_PROC_NULL;
+            if (k < plan->wanted_count && (!most[1] || plan->wanted[k].turn == turn))
+                to = plan->wanted[k].rank;
+            if (k == plan->round && (!most[1] || scr->node_rank == turn))
+                from = plan->source;
+            if (to != MPI_PROC_NULL || from != MPI_PROC_NULL)
+                failed |= scr_move_files(scr, dataset, to, from) != 0;
+            if (most[1]) MPI_Barrier(scr->world); /* the senders have let go */
+        }
+    }
+    return failed;
+}
+
+/* Copies that nobody wanted. */
+static void drop_rest(struct scr *scr, int id, const struct plan *plan, int count,
+                      const int *ranks)
+{
+    for (int i = 0; i < count; i++) {
+        int sent = 0;
+        for (int k = 0; k < plan->wanted_count; k++)
+            sent = sent || plan->wanted[k].rank == ranks[i];
+        if (ranks[i] != scr->rank && !sent)
+            scr_drop_files(scr, id, ranks[i], is_ours(scr, id));
+    }
+}
+
+int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved,
                    char *err)
 {
     struct plan plan = {.source = -1, .round = -1};
-    int count = 0, *ranks = NULL, rounds;
-    int rc = drop_bad(scr, dataset, &count, &ranks);
-    int planned = make_plan(scr, ranks, rc ? 0 : count, &plan);
-    rc = rc ? rc : planned;
-    if (rc) err_sys(err, rc, "distribute dataset %d", dataset->id);
+    int count = 0, *ranks = NULL;
+    int rc = drop_bad(scr, dataset, &count, &ranks, err);
+    int planned = make_plan(scr, dataset->id, ranks, rc ? 0 : count, &plan);
+    if (!rc && planned) rc = err_sys(err, planned, "distribute dataset %d", dataset->id);
     rc = agree(scr->world, rc, err);
     if (!rc) {
-        MPI_Allreduce(&plan.wanted_count, &rounds, 1, MPI_INT, MPI_MAX, scr->world);
-        for (int k = 0; k < rounds; k++) {
-            int to = k < plan.wanted_count ? plan.wanted[k] : MPI_PROC_NULL;
-            int from = k == plan.round ? plan.source : MPI_PROC_NULL;
-            if (to != MPI_PROC_NULL || from != MPI_PROC_NULL)
-                scr_move_files(scr, dataset, to, from);
-        }
-        /* copies that nobody wanted */
-        for (int i = 0; i < count; i++) {
-            int sent = 0;
-            for (int k = 0; k < plan.wanted_count; k++)
-                sent = sent || plan.wanted[k] == ranks[i];
-            if (ranks[i] != scr->rank && !sent)
-                scr_drop_files(scr, dataset->id, ranks[i], 1);
-        }
+        moved->failed = move_all(scr, dataset, &plan);
+        drop_rest(scr, dataset->id, &plan, count, ranks);
         if (plan.source >= 0 && plan.source != scr->rank)
-            scr_cached_sums(scr, dataset->id, moved);
+            scr_cached_sums(scr, dataset->id, moved->sums);
         rc = scr_map_write(scr, err);
         rc = agree(scr->world, rc, err);
     }

@@ -100,6 +100,11 @@ void scr_events_close(struct scr *scr)
     scr->events = NULL;
 }
 
+const char *scr_events_run(const struct scr *scr)
+{
+    return scr->events ? scr->events->run : NULL;
+}
+
 /* ---- in between ---- */
 
 scr_log_event scr_event_of(int kind, const scr_dataset *d)
@@ -130,6 +135,7 @@ void scr_event(const struct scr *scr, int level, const scr_log_event *event,
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     scr_say(scr, level, "%s", text);
+    scr_summary_add(scr, event);
     log_event(scr, event, text);
 }
 
@@ -144,6 +150,7 @@ int scr_event_fail(const struct scr *scr, int code, const scr_log_event *event,
     va_end(args);
     snprintf(line, sizeof line, "error: %s", text);
     scr_print_line(line);
+    scr_summary_add(scr, event);
     log_event(scr, event, text);
     return code;
 }

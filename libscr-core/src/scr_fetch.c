@@ -12,12 +12,26 @@
 #include <errno.h>
 #include <filo/filo_mpi.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-int scr_fetch_candidate(struct scr *scr, int below, scr_dataset *dataset)
+/* That somebody may want one that is passed over: on rank 0. */
+static void tell_passed_over(const struct scr *scr, const kvtree *index, int above)
+{
+    scr_dataset d;
+    if (scr_index_passed_over(index, above, &d) == 0)
+        scr_say(
+            scr, 0,
+            "warning: %s is passed over, because %d runs that tried to restart from it "
+            "did not get that far; SCR_CURRENT=%s tries it again",
+            d.name, SCR_INDEX_ATTEMPTS, d.name);
+}
+
+int scr_fetch_candidate(struct scr *scr, int below, const kvtree *tried,
+                        scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
@@ -25,7 +39,10 @@ int scr_fetch_candidate(struct scr *scr, int below, scr_dataset *dataset)
         kvtree *index = kvtree_new();
         rc = scr_index_load(scr, index, err);
         if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
-        rc = rc ? rc : scr_index_next_fetch(index, below, dataset);
+        int failed = rc;
+        rc = rc ? rc : scr_index_next_fetch(index, below, tried, dataset);
+        if (!failed && below == INT_MAX)
+            tell_passed_over(scr, index, rc ? 0 : dataset->id);
         kvtree_delete(&index);
     }
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
@@ -34,13 +51,26 @@ int scr_fetch_candidate(struct scr *scr, int below, scr_dataset *dataset)
     return rc;
 }
 
-/* Rank 0 changes the index entry of name: before the attempt, after success, after a
- * failure. */
-static void note(struct scr *scr, const scr_dataset *d,
-                 int (*change)(scr_index *, const char *))
+int scr_fetch_passes_over(struct scr *scr, const scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
-    if (scr->rank == 0 && scr_index_change(scr, d->name, d->id, change, err) != 0)
+    scr_index_state state = {0, 0, 0, 0};
+    if (scr->rank == 0) {
+        kvtree *index = kvtree_new();
+        if (scr_index_load(scr, index, err) == 0) scr_index_look(index, dataset, &state);
+        kvtree_delete(&index);
+    }
+    int over = state.complete == 1 && !state.failed &&
+               state.attempts >= SCR_INDEX_ATTEMPTS && dataset->id != scr->attempt;
+    MPI_Bcast(&over, 1, MPI_INT, 0, scr->world);
+    return over;
+}
+
+/* Rank 0 changes the index entry: before the attempt, after success, after a failure. */
+static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (scr->rank == 0 && scr_index_change(scr, d, change, err) != 0)
         scr_say(scr, 0, "warning: the index could not be changed: %s", err);
 }
 
@@ -70,9 +100,7 @@ static kvtree *fetched_meta(const struct scr *scr, const char *name)
     char *path = scr_path_join(scr->prefix, name);
     int rc = path ? kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL) : -ENOMEM;
     rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_ORIG, name);
-    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_NAME, scr_path_basename(name));
-    if (!rc) path[scr_path_basename(path) - path - 1] = 0;
-    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_PATH, path);
+    rc = rc ? rc : scr_meta_set_place(meta, path);
     free(path);
     if (rc) kvtree_delete(&meta);
     return meta;
@@ -111,6 +139,9 @@ static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
     int rc = path ? beneath_open_folder(path, &folder, err)
                   : err_set(err, -ENOMEM, "no memory");
     free(path);
+    if (rc == -ENOENT || rc == -ENOTDIR)
+        return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
+                       rc == -ENOTDIR ? "; what has its name is a link or a file" : "");
     if (!rc) {
         rc = scr_summary_read(folder, &found, err);
         close(folder);
@@ -123,14 +154,45 @@ static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
     return rc;
 }
 
+int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_index_state state = {.complete = 0};
+    kvtree *index = kvtree_new();
+    if (index && scr_index_load(scr, index, err) == 0) scr_index_look(index, d, &state);
+    kvtree_delete(&index);
+    return state.complete == 1 && !state.failed && check_summary(scr, d, err) == 0;
+}
+
+/* The redundancy descriptor that the dataset gets here. */
+static const scr_reddesc *desc_of(const struct scr *scr, const scr_dataset *d)
+{
+    return scr_reddesc_for_dataset(&scr->descs.reddescs, d->ckpt, d->output);
+}
+
+/* The number of its store. */
+static int cache_of(const struct scr *scr, const scr_dataset *d)
+{
+    return scr->cache_of_desc[desc_of(scr, d)->index];
+}
+
+/* Local. */
+static int make_folder(struct scr *scr, const scr_dataset *d, char *err)
+{
+    if (scr_keep(scr, d->id, cache_of(scr, d), desc_of(scr, d)) != 0)
+        return err_set(err, -ENOMEM, "no memory");
+    return scr_dataset_folder_make(scr, d->id, err);
+}
+
 static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
 {
     scr_place place = {.folder = NULL};
-    filo_options options = {.checksum = 1, .width = scr->set.fetch_width};
+    filo_options options = {
+        .checksum = 1, .width = scr->set.fetch_width, .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
     int ranks, count = 0, rc = scr_place_of(scr, d, &place);
     if (rc) err_set(err, rc, "no memory");
-    rc = rc ? rc : scr_dataset_folder_make(scr, d->id, err);
+    rc = rc ? rc : make_folder(scr, d, err);
     rc = rc ? rc : check_summary(scr, d, err);
     rc = agree(scr->world, rc, err);
     rc = rc ? rc
@@ -153,11 +215,54 @@ static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
 {
     scr_log_event e = scr_event_of(kind, d);
     e.from = scr->prefix;
-    e.to = scr->cache;
+    e.to = cache_of(scr, d) < 0 ? "" : scr->caches[cache_of(scr, d)].folder;
     e.files = d->files;
     e.bytes = (int64_t)d->size;
     e.secs = MPI_Wtime() - start;
     return e;
+}
+
+/* Collective, agreed. */
+static int read_in_place(struct scr *scr, const scr_dataset *d, char *err)
+{
+    int rc = agree(scr->world, check_summary(scr, d, err), err);
+    return rc ? rc : scr_bypass_open(scr, d, err);
+}
+
+static void settle_in_cache(struct scr *scr, const scr_dataset *d)
+{
+    int cache = cache_of(scr, d);
+    scr_location(scr, d, SCR_LOCATION_CACHE, 1);
+    scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    scr_cache_make_room(scr, cache, scr->caches[cache].capacity + 1, 1);
+}
+
+/* Collective, agreed. Into the cache. */
+static int bring_to_cache(struct scr *scr, const scr_dataset *d, char *err)
+{
+    int cache = cache_of(scr, d);
+    /* should the fetch fail, the newest cached checkpoint is what is left */
+    scr_cache_make_room(scr, cache, scr->caches[cache].capacity, 1);
+    if (kvtree_get_kv_int(scr->aside, "ID", d->id)) {
+        /* remains that could not be rebuilt make way for the whole */
+        scr_cache_delete(scr, d->id);
+        kvtree_unset_kv_int(scr->aside, "ID", d->id);
+    }
+    int rc = fetch_files(scr, d, err);
+    if (rc) scr_cache_delete(scr, d->id);
+    return rc;
+}
+
+/* Collective, agreed. Files in containers cannot be read in place, but fetched, where the
+ * dataset has a cache. */
+static int bring(struct scr *scr, const scr_dataset *d, char *err)
+{
+    if (!scr_bypass_wanted(scr, d)) return bring_to_cache(scr, d, err);
+    int rc = read_in_place(scr, d, err);
+    if (!rc) scr->direct = *d;
+    if (rc != -EOPNOTSUPP || cache_of(scr, d) < 0) return rc;
+    scr_say(scr, 1, "dataset %d (%s): %s", d->id, d->name, err);
+    return bring_to_cache(scr, d, err);
 }
 
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
@@ -171,32 +276,29 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
                 d->name, d->ranks, scr->ranks);
         return -EINVAL;
     }
-    /* should the fetch fail, the newest cached checkpoint is what is left */
-    scr_cache_make_room(scr, scr->set.cache_size, 1);
     note(scr, d, scr_index_mark_fetched);
+    MPI_Barrier(scr->world); /* whoever crashes now does so on record */
     scr_log_event e = event_of(scr, d, SCR_LOG_FETCH_START, start);
     scr_event(scr, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
-    if (kvtree_get_kv_int(scr->aside, "ID", d->id)) {
-        /* remains that could not be rebuilt make way for the whole */
-        scr_cache_delete(scr, d->id);
-        kvtree_unset_kv_int(scr->aside, "ID", d->id);
-    }
-    int rc = fetch_files(scr, d, err);
+    int rc = bring(scr, d, err);
     if (rc) {
-        scr_cache_delete(scr, d->id);
-        if (rc > 0) note(scr, d, scr_index_mark_failed);
+        note(scr, d, rc > 0 ? scr_index_mark_failed : scr_index_unmark_tried);
         e = event_of(scr, d, SCR_LOG_FETCH_FAILED, start);
         scr_event(scr, 0, &e, "%s could not be fetched from %s%s: %s", d->name,
                   scr->prefix, rc > 0 ? " and is marked as failed" : "", err);
         return rc;
     }
     note(scr, d, scr_index_set_current);
+    scr->attempt = d->id;
     if (d->id > scr->dataset_id) scr->dataset_id = d->id;
     if (d->ckpt > scr->ckpt_id) scr->ckpt_id = d->ckpt;
-    scr_location(scr, d, SCR_LOCATION_CACHE, 1);
-    scr_location(scr, d, SCR_LOCATION_PFS, 1);
-    scr_cache_make_room(scr, scr->set.cache_size + 1, 1);
     e = event_of(scr, d, SCR_LOG_FETCH_COMPLETE, start);
+    if (scr->direct.id == d->id) {
+        scr_event(scr, 0, &e, "dataset %d (%s) is read from %s itself: %lu bytes", d->id,
+                  d->name, scr->prefix, d->size);
+        return 0;
+    }
+    settle_in_cache(scr, d);
     scr_event(scr, 0, &e,
               "dataset %d (%s) is fetched from %s: %lu bytes, %.3f s, %.1f MB/s", d->id,
               d->name, scr->prefix, d->size, e.secs,

@@ -1,67 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flush: a dataset from the cache to the prefix folder. Order makes it safe: the index
  * says "not complete" before the first file is copied; files, map and summary follow; the
- * index says "complete" last. */
+ * index says "complete" last. A flush has an id, which the flush file names before its
+ * first file is made, so that a later run can resume it, or remove what is left of it
+ * (scr_resume.c). */
 #include "scr_context.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/io.h"
+#include "common/replace.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_index.h"
 #include "records/scr_path.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <filo/filo_mpi.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-/* A name that no index has that was set aside before. */
-static void set_aside_name(const struct scr *scr, char name[64])
-{
-    struct stat st;
-    int n = 1;
-    do
-        snprintf(name, 64, SCR_INDEX_NAME ".damaged.%d", n++);
-    while (fstatat(scr->prefix_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0);
-}
-
-int scr_index_load(struct scr *scr, kvtree *index, char *err)
-{
-    int rc = scr_index_read(scr->prefix_fd, index, err);
-    if (rc != -EBADMSG) return rc;
-    char aside[64];
-    set_aside_name(scr, aside);
-    if (renameat(scr->prefix_fd, SCR_INDEX_NAME, scr->prefix_fd, aside) != 0)
-        return err_sys(err, -errno, "%s is damaged and cannot be set aside",
-                       SCR_INDEX_NAME);
-    scr_say(scr, 0,
-            "warning: %s; it is set aside as %s, and datasets that only it listed are "
-            "not found",
-            err, aside);
-    kvtree_unset_all(index);
-    return 0;
-}
-
-int scr_index_change(struct scr *scr, const char *name, int id,
-                     int (*change)(kvtree *, const char *), char *err)
-{
-    scr_dataset found;
-    kvtree *index = kvtree_new();
-    int rc = scr_index_load(scr, index, err);
-    if (!rc && (scr_index_get(index, name, &found) != 0 || found.id != id))
-        rc = err_set(err, -ENOENT, "dataset %d is not in the index as %.200s", id, name);
-    if (!rc && (rc = change(index, name)) != 0)
-        err_sys(err, rc, "change %.200s in the index", name);
-    rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
-    kvtree_delete(&index);
-    return rc;
-}
 
 int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place)
 {
@@ -129,51 +89,46 @@ static int list_files(struct scr *scr, const scr_dataset *d, const scr_place *pl
     return 0;
 }
 
-/* 1 when the index has a newer checkpoint that is still wanted: one that is flushed late
- * does not take its place. */
-static int is_overtaken(const struct scr *scr, const kvtree *index, const scr_dataset *d)
+/* ---- what is left of a flush ---- */
+
+/* Removes temporary files beside a file. */
+static void clean_beside(const struct scr *scr, int folder, const char *name, uint64_t id)
 {
-    scr_dataset next;
-    return scr_index_next_fetch(index, INT_MAX, &next) == 0 && next.id > d->id &&
-           next.id < scr->fetch_below;
+    char err[SCR_ERR_TEXT] = "";
+    const char *last;
+    int parent;
+    if (beneath_open_parent(folder, name, 0, &parent, &last, NULL) != 0) return;
+    if (filo_remove_temporaries(parent, id, 0, err) != 0) scr_event_local(scr, 0, err);
+    io_close(&parent);
 }
 
-/* Rank 0 enters the dataset into the index. */
-static int enter(struct scr *scr, const scr_dataset *d, int complete, char *err)
+/* Whether both names are of one folder. */
+static int same_folder(const char *a, const char *b)
 {
-    kvtree *index = kvtree_new();
-    int rc = scr_index_load(scr, index, err);
-    if (!rc && scr_index_add(index, d, complete) != 0)
-        rc = err_set(err, -ENOMEM, "no memory");
-    if (!rc && complete && d->ckpt && !is_overtaken(scr, index, d) &&
-        scr_index_set_current(index, d->name) != 0)
-        rc = err_set(err, -ENOMEM, "no memory");
-    rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
-    kvtree_delete(&index);
-    return rc;
+    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+    size_t n = x ? (size_t)(x - a) : 0;
+    return n == (y ? (size_t)(y - b) : 0) && strncmp(a, b, n) == 0;
 }
 
-static int begin(struct scr *scr, const scr_dataset *d, char *err)
+void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id)
 {
-    char hidden[SCR_NAME_SIZE + 8];
-    if (scr->rank != 0) return 0;
-    int rc = enter(scr, d, 0, err);
-    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    return rc ? rc : beneath_mkdirs(scr->prefix_fd, hidden, 0777, err);
-}
-
-static int finish(struct scr *scr, const scr_dataset *d, char *err)
-{
-    if (scr->rank != 0) return 0;
-    int folder;
-    char *path = scr_path_join(scr->prefix_real, d->name);
-    int rc = path ? beneath_open_folder(path, &folder, err)
-                  : err_set(err, -ENOMEM, "no memory");
-    free(path);
-    if (rc) return rc;
-    rc = scr_summary_write(folder, d, err);
-    close(folder);
-    return rc ? rc : enter(scr, d, 1, err);
+    scr_dataset d = *dataset;
+    scr_place place = {.folder = NULL};
+    filo_file *files = NULL;
+    int count = 0, folder = -1;
+    d.scattered = is_scattered(scr, &d);
+    if (scr_place_of(scr, &d, &place) == 0 &&
+        list_files(scr, &d, &place, &count, &files, NULL) == 0 &&
+        beneath_open_folder(place.folder, &folder, NULL) == 0) {
+        clean_beside(scr, folder, place.map, id);
+        for (int i = 0; i < count; i++)
+            if (i == 0 || !same_folder(files[i].name, files[i - 1].name))
+                clean_beside(scr, folder, files[i].name, id);
+    }
+    io_close(&folder);
+    filo_files_free(count, files);
+    free(place.folder);
+    MPI_Barrier(scr->world); /* a flush that comes next makes others */
 }
 
 /* ---- a flush under way ---- */
@@ -181,7 +136,10 @@ static int finish(struct scr *scr, const scr_dataset *d, char *err)
 struct scr_flush {
     scr_dataset d;
     double start;
+    const char *method;
     int background;
+    int resumed; /* an earlier run began it */
+    scr_flush_record record;
     filo_transfer *transfer;
 };
 
@@ -191,22 +149,42 @@ int scr_flush_id(const struct scr *scr)
 }
 
 /* Limits are those of a node, and hold in the background only. */
-static filo_options options_of(const struct scr *scr, int background, const char *state)
+static filo_options options_of(const struct scr *scr, const struct scr_flush *f,
+                               const char *state)
 {
     const struct scr_settings *set = &scr->set;
-    filo_options o = {.method = set->flush_method,
+    filo_options o = {.method = f->method,
                       .checksum = set->crc_on_flush,
                       .width = set->flush_width,
-                      .container = set->containers ? set->container_size : 0,
+                      .id = f->record.id,
+                      .container = f->record.container,
+                      .buffer = set->file_buffer,
                       .node = scr->node_name};
-    if (strcmp(set->flush_method, "daemon") == 0) {
+    if (strcmp(f->method, "daemon") == 0) {
         o.state = state;
         if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */
     }
-    if (!background) return o;
+    if (!f->background) return o;
     o.bandwidth = (double)set->flush_bandwidth / scr->node_ranks;
     o.percent = set->flush_percent / scr->node_ranks;
     return o;
+}
+
+/* The last words of a flush that went well. */
+static void tell_complete(struct scr *scr, const struct scr_flush *f,
+                          const scr_log_event *e)
+{
+    const scr_dataset *d = &f->d;
+    if (f->resumed)
+        scr_event(scr, 1, e,
+                  "the flush of dataset %d (%s) that an earlier run began is complete: "
+                  "%lu bytes in %s",
+                  d->id, d->name, d->size, scr->prefix);
+    else
+        scr_event(scr, 1, e,
+                  "dataset %d (%s) is flushed to %s%s: %lu bytes, %.3f s, %.1f MB/s",
+                  d->id, d->name, scr->prefix, f->background ? " in the background" : "",
+                  d->size, e->secs, e->secs > 0 ? (double)d->size / e->secs / 1e6 : 0.0);
 }
 
 /* How the flush goes, said and logged; err: why it failed. */
@@ -217,9 +195,9 @@ static void tell(struct scr *scr, const struct scr_flush *f, scr_log_kind kind,
     char method[64];
     double seconds = MPI_Wtime() - f->start;
     scr_log_event e = scr_event_of(kind, d);
-    snprintf(method, sizeof method, "%s%s", scr->set.flush_method,
+    snprintf(method, sizeof method, "%s%s", f->method,
              f->background ? " background" : "");
-    e.from = scr->cache;
+    e.from = scr_cache_path(scr, d->id);
     e.to = scr->prefix;
     e.method = method;
     e.files = d->files;
@@ -227,35 +205,37 @@ static void tell(struct scr *scr, const struct scr_flush *f, scr_log_kind kind,
     e.secs = seconds;
     e.code = SCR_ERR_FLUSH;
     if (kind == SCR_LOG_FLUSH_START)
-        scr_event(scr, 2, &e, "the flush of dataset %d (%s) begins", d->id, d->name);
+        scr_event(scr, f->resumed ? 1 : 2, &e, "the flush of dataset %d (%s)%s", d->id,
+                  d->name,
+                  f->resumed ? ", which an earlier run began, goes on" : " begins");
     else if (kind == SCR_LOG_FLUSH_STOPPED)
         scr_event(scr, 1, &e, "the flush of dataset %d (%s) is stopped", d->id, d->name);
     else if (kind == SCR_LOG_FLUSH_FAILED)
         scr_event_fail(scr, SCR_ERR_FLUSH, &e, "flush of dataset %d to %s: %s", d->id,
                        scr->prefix, err);
     else
-        scr_event(scr, 1, &e,
-                  "dataset %d (%s) is flushed to %s%s: %lu bytes, %.3f s, %.1f MB/s",
-                  d->id, d->name, scr->prefix, f->background ? " in the background" : "",
-                  d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
+        tell_complete(scr, f, &e);
+}
+
+char *scr_flush_state(const struct scr *scr, int rank)
+{
+    char *path;
+    return asprintf(&path, "%s/transfer_%d.scrinfo", scr->control, rank) < 0 ? NULL
+                                                                             : path;
 }
 
 static int start_files(struct scr *scr, struct scr_flush *f, char *err)
 {
     scr_place place = {.folder = NULL};
     filo_file *files = NULL;
-    char *state = NULL;
+    char *state = scr_flush_state(scr, scr->rank);
     int count = 0, rc = scr_place_of(scr, &f->d, &place);
-    if (!rc &&
-        asprintf(&state, "%s/transfer_%d.scrinfo", scr->control, scr->node_rank) < 0) {
-        state = NULL;
-        rc = -ENOMEM;
-    }
+    if (!state) rc = -ENOMEM;
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : list_files(scr, &f->d, &place, &count, &files, err);
     rc = agree(scr->world, rc, err);
     if (!rc) {
-        const filo_options options = options_of(scr, f->background, state);
+        const filo_options options = options_of(scr, f, state);
         rc = filo_flush_start(scr->world, place.folder, place.map, count, files, &options,
                               &f->transfer, err);
     }
@@ -263,6 +243,58 @@ static int start_files(struct scr *scr, struct scr_flush *f, char *err)
     free(place.folder);
     free(state);
     return rc;
+}
+
+/* Mixes the bits of a number well (S. Vigna, splitmix64). */
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+uint64_t scr_flush_layout(const struct scr *scr)
+{
+    int leader = scr->rank;
+    MPI_Bcast(&leader, 1, MPI_INT, 0, scr->node);
+    uint64_t sum = mix((uint64_t)scr->rank << 32 | (uint32_t)leader);
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_UINT64_T, MPI_SUM, scr->world);
+    return sum;
+}
+
+/* Collective, agreed. Fills in the record of a new flush. */
+static int draw_record(struct scr *scr, struct scr_flush *f, char *err)
+{
+    scr_flush_record *r = &f->record;
+    const struct scr_settings *set = &scr->set;
+    int rc = 0;
+    while (scr->rank == 0 && !rc && !r->id)
+        rc = replace_draw(&r->id);
+    if (rc) err_sys(err, rc, "random names");
+    rc = agree(scr->world, rc, err);
+    MPI_Bcast(&r->id, 1, MPI_UINT64_T, 0, scr->world);
+    r->dset = f->d.id;
+    strcpy(r->name, f->d.name);
+    strcpy(r->owner, scr->owner);
+    r->container = set->containers ? set->container_size : 0;
+    r->layout = r->container ? scr_flush_layout(scr) : 0;
+    return rc;
+}
+
+/* On rank 0: from now on the flush file knows of it, before anything is made. */
+static void note_begin(struct scr *scr, const struct scr_flush *f)
+{
+    if (scr->rank == 0 && scr_flush_file_begin(scr->flush, &f->record) != 0)
+        scr_say(scr, 0, "warning: no memory for the flush file");
+    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 1);
+}
+
+/* It is over, and nothing is left of it. */
+static void note_end(struct scr *scr, const struct scr_flush *f)
+{
+    if (scr->rank == 0) scr_flush_file_end(scr->flush, f->record.id);
+    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
 }
 
 /* Collective, agreed. From the record that a flush begins to its first bytes. */
@@ -275,8 +307,10 @@ static int start(struct scr *scr, int id, struct scr_flush *f, char *err)
     if (rc) return rc;
     f->d.scattered = is_scattered(scr, &f->d);
     tell(scr, f, SCR_LOG_FLUSH_START, NULL);
-    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 1);
-    rc = agree(scr->world, begin(scr, &f->d, err), err);
+    rc = f->resumed ? 0 : draw_record(scr, f, err);
+    if (rc) return rc;
+    note_begin(scr, f);
+    rc = agree(scr->world, scr_index_flush_begins(scr, &f->d, err), err);
     return rc ? rc : start_files(scr, f, err);
 }
 
@@ -284,13 +318,17 @@ static int start(struct scr *scr, int id, struct scr_flush *f, char *err)
 static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
 {
     const scr_dataset *d = &f->d;
-    if (!rc) rc = agree(scr->world, finish(scr, d, err), err);
+    if (!rc) rc = agree(scr->world, scr_index_flush_ends(scr, d, err), err);
     if (!rc) scr_location(scr, d, SCR_LOCATION_PFS, 1);
     /* it is what the index names now, and what was passed over is older */
     if (!rc && d->ckpt && d->id >= scr->fetch_below) scr->fetch_below = INT_MAX;
-    scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
+    if (rc && f->resumed) scr_flush_clean(scr, d, f->record.id);
+    note_end(scr, f);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
+    if (!rc && d->ckpt) scr_window_move(scr, d->id);
     filo_flush_free(f->transfer);
+    /* nobody restarts from it: the cache is for what protects the run */
+    if (!rc && d->output && !d->ckpt) scr_cache_delete(scr, d->id);
     free(f);
     return rc ? SCR_ERR_FLUSH : SCR_SUCCESS;
 }
@@ -320,6 +358,12 @@ void scr_flush_wait(struct scr *scr)
     end_background(scr, rc, err);
 }
 
+void scr_flush_wait_for(struct scr *scr, const char *name)
+{
+    const struct scr_flush *f = scr->flushing;
+    if (f && (f->d.scattered || strcmp(f->d.name, name) == 0)) scr_flush_wait(scr);
+}
+
 void scr_flush_stop(struct scr *scr, int id)
 {
     struct scr_flush *f = scr->flushing;
@@ -327,7 +371,7 @@ void scr_flush_stop(struct scr *scr, int id)
     scr->flushing = NULL;
     filo_flush_free(f->transfer);
     tell(scr, f, SCR_LOG_FLUSH_STOPPED, NULL);
-    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
+    note_end(scr, f);
     free(f);
 }
 
@@ -338,9 +382,17 @@ int scr_flush_result(struct scr *scr)
     return rc;
 }
 
+/* What is asked for: one of an earlier run, or a new one. */
+struct wish {
+    int id; /* of the dataset */
+    int background;
+    const scr_flush_record *earlier; /* or NULL */
+};
+
 /* Collective. NULL when it could not be started, which was said then, and is in *code. */
-static struct scr_flush *try_start(struct scr *scr, int id, int background, int *code)
+static struct scr_flush *try_start(struct scr *scr, struct wish wish, int *code)
 {
+    int id = wish.id;
     char err[SCR_ERR_TEXT] = "";
     struct scr_flush *f = calloc(1, sizeof *f);
     int rc = agree(scr->world, f ? 0 : err_set(err, -ENOMEM, "no memory"), err);
@@ -349,7 +401,12 @@ static struct scr_flush *try_start(struct scr *scr, int id, int background, int 
         *code = scr_fail(scr, SCR_ERR_FLUSH, "flush of dataset %d: %s", id, err);
         return NULL;
     }
-    f->background = background;
+    const scr_cache *cache = scr_cache_of(scr, id);
+    f->method = cache ? cache->method : scr->set.flush_method;
+    f->background = wish.background;
+    f->resumed = wish.earlier != NULL;
+    if (f->resumed) f->record = *wish.earlier;
+    if (f->resumed) f->method = "daemon"; /* which may be at it still */
     f->d.id = id; /* for what is said where this rank does not have the dataset */
     rc = start(scr, id, f, err);
     if (!rc) return f;
@@ -357,13 +414,93 @@ static struct scr_flush *try_start(struct scr *scr, int id, int background, int 
     return NULL;
 }
 
+/* ---- what must not be flushed any more ---- */
+
+/* Collective. The i-th dataset that is newer than d and whole on the prefix folder, with
+ * files outside of its own folder; 0: there is none. */
+static int get_newer(struct scr *scr, const scr_dataset *d, int i, scr_dataset *newer)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset *list = NULL;
+    scr_index_state state;
+    kvtree *index = scr->rank == 0 ? kvtree_new() : NULL;
+    int count = 0, found = 0;
+    if (index && scr_index_load(scr, index, err) == 0)
+        scr_index_list(index, &list, &count);
+    for (int k = 0; k < count && !found; k++) {
+        if (list[k].id <= d->id || !list[k].scattered || list[k].ranks != scr->ranks ||
+            scr_index_look(index, &list[k], &state) != 0 || state.complete != 1 ||
+            state.failed || i-- > 0)
+            continue;
+        *newer = list[k];
+        found = 1;
+    }
+    kvtree_delete(&index);
+    free(list);
+    MPI_Bcast(&found, 1, MPI_INT, 0, scr->world);
+    if (found) MPI_Bcast(newer, sizeof *newer, MPI_BYTE, 0, scr->world);
+    return found;
+}
+
+/* Collective. Whether some rank has a name in both. */
+static int share_names(struct scr *scr, const scr_dataset *d, const scr_dataset *newer)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_place place = {.folder = NULL}, other = {.folder = NULL};
+    filo_file *files = NULL, *taken = NULL;
+    int ranks, count = 0, taken_count = 0, shared = 0;
+    int rc = scr_place_of(scr, d, &place) + scr_place_of(scr, newer, &other);
+    rc = rc ? rc : list_files(scr, d, &place, &count, &files, err);
+    rc = agree(scr->world, rc, err);
+    rc = rc ? rc
+            : filo_read_map(scr->world, other.folder, other.map, &ranks, &taken_count,
+                            &taken, NULL, err);
+    for (int i = 0; i < count && !rc; i++)
+        for (int k = 0; k < taken_count && !shared; k++)
+            shared = strcmp(files[i].name, taken[k].name) == 0;
+    MPI_Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MAX, scr->world);
+    filo_files_free(count, files);
+    filo_files_free(taken_count, taken);
+    free(place.folder);
+    free(other.folder);
+    return shared;
+}
+
+/* Collective. A newer dataset that is whole on the prefix folder has the name of this
+ * one, or names of its files. */
+static int is_replaced(struct scr *scr, int id)
+{
+    scr_dataset d, newer;
+    int found = scr_cached_get(scr, id, &d) == 0;
+    MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, scr->world);
+    if (!found) return 0;
+    int replaced = scr->rank == 0 && scr_index_replaced(scr, &d);
+    MPI_Bcast(&replaced, 1, MPI_INT, 0, scr->world);
+    d.scattered = is_scattered(scr, &d);
+    for (int i = 0; d.scattered && !replaced && get_newer(scr, &d, i, &newer); i++)
+        replaced = share_names(scr, &d, &newer);
+    if (replaced)
+        scr_say(scr, 1,
+                "dataset %d is not flushed: the prefix folder has a newer one of its "
+                "name, or with files of the same names",
+                id);
+    return replaced;
+}
+
 int scr_flush_start(struct scr *scr, int id)
 {
     int code = SCR_SUCCESS;
     if (!scr->set.flush_async) return scr_flush_dataset(scr, id);
     scr_flush_wait(scr);
-    scr->flushing = try_start(scr, id, 1, &code);
+    scr->flushing = try_start(scr, (struct wish){id, 1, NULL}, &code);
     return code;
+}
+
+void scr_flush_resume(struct scr *scr, const scr_flush_record *earlier)
+{
+    int code;
+    scr->flushing = try_start(scr, (struct wish){earlier->dset, 1, earlier}, &code);
+    scr_flush_look(scr); /* all may have been copied */
 }
 
 int scr_flush_dataset(struct scr *scr, int id)
@@ -375,6 +512,7 @@ int scr_flush_dataset(struct scr *scr, int id)
         return scr_flush_result(scr);
     }
     scr_flush_wait(scr);
-    struct scr_flush *f = try_start(scr, id, 0, &code);
+    if (is_replaced(scr, id)) return SCR_SUCCESS;
+    struct scr_flush *f = try_start(scr, (struct wish){id, 0, NULL}, &code);
     return f ? conclude(scr, f, filo_flush_wait(f->transfer, err), err) : code;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The prefix, control and cache folders. Control and cache lie in world-writable places:
- * they are created private, opened without following links, and refused when somebody
- * else owns them. */
+/* The prefix and the control folder. Control folder and caches lie in world-writable
+ * places: they are created private, opened without following links, and refused when
+ * somebody else owns them. */
 #include "scr_context.h"
 
 #include "common/agree_mpi.h"
@@ -107,24 +107,6 @@ static int find_owner(struct scr *scr, char *err)
     return rc;
 }
 
-/* The paths of cached files are compared as text later, so the base is reduced first. */
-static int open_private(const char *what, const char *base, const char *name, char **path,
-                        int *fd, char *err)
-{
-    if (base[0] != '/')
-        return err_set(err, -EINVAL, "%s=%s is not an absolute path", what, base);
-    char *reduced = scr_path_absolute("/", base);
-    if (!reduced) return err_set(err, -ENOMEM, "no memory");
-    int rc = make_path(reduced, 0700, err);
-    rc = rc ? rc : beneath_private_folder(reduced, name, fd, err);
-    if (rc)
-        err_wrap(err, rc, "%s=%s", what, base);
-    else if (!(*path = scr_path_join(reduced, name)))
-        rc = err_set(err, -ENOMEM, "no memory");
-    free(reduced);
-    return rc;
-}
-
 /* A node that only plays its part (SCR_NODE_NAME) may share the control base with others
  * on the same machine; its own name keeps their records apart. */
 static int control_name(const struct scr *scr, const char *owner, char name[700],
@@ -143,10 +125,17 @@ static int control_name(const struct scr *scr, const char *owner, char name[700]
 int scr_control_open(struct scr *scr, char *err)
 {
     char name[700];
+    const scr_private where = {
+        .what = "SCR_CNTL_BASE", .base = scr->set.cntl_base, .make = 1, .name = name};
     int rc = control_name(scr, scr->owner, name, err);
-    return rc ? rc
-              : open_private("SCR_CNTL_BASE", scr->set.cntl_base, name, &scr->control,
-                             &scr->control_fd, err);
+    return rc ? rc : scr_open_private(&where, &scr->control, &scr->control_fd, err);
+}
+
+void scr_control_remove(const struct scr *scr)
+{
+    char name[700];
+    if (control_name(scr, scr->owner, name, NULL) == 0)
+        scr_remove_private(scr->set.cntl_base, name);
 }
 
 void scr_control_close(struct scr *scr)
@@ -175,45 +164,18 @@ int scr_folders_open(struct scr *scr)
     rc = find_owner(scr, err);
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
     if (scr_claim(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
-    rc = open_private(scr->set.cache_named, scr->set.cache_base, scr->owner, &scr->cache,
-                      &scr->cache_fd, err);
-    if (rc) err_wrap(err, rc, "node %s", scr->node_name);
-    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
+    if (scr_stores_open(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
     return SCR_SUCCESS;
 }
 
 void scr_folders_close(struct scr *scr)
 {
+    if (scr->clean) MPI_Barrier(scr->node); /* nobody has a file there any more */
+    if (scr->clean && scr->node_rank == 0) scr_claim_remove(scr);
     io_close(&scr->prefix_fd);
-    io_close(&scr->cache_fd);
+    scr_stores_close(scr);
     scr_unclaim(scr);
     scr_control_close(scr);
     free(scr->prefix);
     free(scr->prefix_real);
-    free(scr->cache);
-}
-
-static void folder_name(char name[64], int id)
-{
-    snprintf(name, 64, "scr.dataset.%d", id);
-}
-
-void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE])
-{
-    snprintf(path, SCR_CACHED_NAME_SIZE, "scr.dataset.%d/%s", id, name);
-}
-
-char *scr_dataset_folder(const struct scr *scr, int id)
-{
-    char name[64];
-    folder_name(name, id);
-    return scr_path_join(scr->cache, name);
-}
-
-int scr_dataset_folder_make(struct scr *scr, int id, char *err)
-{
-    char name[64];
-    folder_name(name, id);
-    int rc = beneath_mkdirs(scr->cache_fd, name, 0700, err);
-    return rc ? err_wrap(err, rc, "node %s: %s", scr->node_name, scr->cache) : 0;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looking at the halt file during a run. */
-#include "scr_context.h"
+/* Whether the run should end, and whether it is time for a checkpoint: what rank 0 knows
+ * and which signals any rank saw, brought together by one operation of MPI. */
+#include "scr_stop.h"
 
 #include "records/scr_halt.h"
+#include "records/scr_signals.h"
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 void scr_halt_refresh(struct scr *scr)
@@ -18,21 +22,74 @@ void scr_halt_refresh(struct scr *scr)
     kvtree_delete(&fresh);
 }
 
-int scr_halt_now(struct scr *scr, int *halt)
+void scr_halt_record(struct scr *scr, const char *reason)
 {
-    char reason[128] = "";
-    int now = 0;
+    char err[SCR_ERR_TEXT] = "";
+    scr_halt_refresh(scr);
+    int rc = scr_halt_add_reason(scr->halt, reason);
+    if (rc > 0) rc = scr_halt_write(scr->prefix_fd, scr->halt, err);
+    if (rc) scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
+}
+
+int64_t scr_halt_today(void)
+{
+    return (int64_t)time(NULL);
+}
+
+static void tell(struct scr *scr, const char *reason)
+{
+    scr_event(scr, 1, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
+              "the run should end: %s", reason);
+    scr->halt_told = 1;
+}
+
+/* On rank 0: 1 when a condition holds. */
+static int check(struct scr *scr)
+{
+    char reason[SCR_HALT_REASON_SIZE] = "";
+    scr_halt_refresh(scr);
+    int now = scr_halt_check(scr->halt, &scr->end, scr_halt_today(), reason);
+    if (now && !scr->halt_told)
+        tell(scr, reason);
+    else if (now)
+        scr_say(scr, 1, "the run should end: %s", reason);
+    else
+        scr->halt_told = 0;
+    return now;
+}
+
+/* Rank from saw the signal; all ranks know that. */
+static void take_signal(struct scr *scr, int number, int from)
+{
+    char node[SCR_NODE_SIZE], reason[SCR_NODE_SIZE + 80];
+    memcpy(node, scr->node_name, sizeof node);
+    if (from != 0) MPI_Bcast(node, sizeof node, MPI_CHAR, from, scr->world);
+    scr->signal = number;
+    if (scr->rank != 0) return;
+    snprintf(reason, sizeof reason, SCR_HALT_SIGNAL ": SIG%s came to rank %d on node %s",
+             scr_signal_text(number), from, node);
+    scr_halt_record(scr, reason);
+    tell(scr, reason);
+}
+
+int scr_look(struct scr *scr, int *need, int *halt)
+{
+    enum { SIGNAL, HALT, NEED, VOTES, NUMBERS = 128 };
+    int64_t votes[VOTES] = {0};
+    int seen = scr->signal ? 0 : scr_signal_seen();
+    /* the greatest is that of the lowest rank */
+    if (seen) votes[SIGNAL] = (int64_t)(scr->ranks - scr->rank) * NUMBERS + seen;
     if (scr->rank == 0) {
-        scr_halt_refresh(scr);
-        now = scr_halt_check(scr->halt, (int64_t)time(NULL), reason);
-        if (now && !scr->halt_told)
-            scr_event(scr, 1, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
-                      "the run should end: %s", reason);
-        else if (now)
-            scr_say(scr, 1, "the run should end: %s", reason);
-        scr->halt_told = now;
+        votes[HALT] = check(scr) || scr->signal;
+        votes[NEED] = need && scr_advise(scr, votes[HALT] != 0);
     }
-    MPI_Bcast(&now, 1, MPI_INT, 0, scr->world);
-    *halt = now;
+    if (MPI_Allreduce(MPI_IN_PLACE, votes, VOTES, MPI_INT64_T, MPI_MAX, scr->world) !=
+        MPI_SUCCESS)
+        return SCR_FAILURE;
+    int64_t signal = votes[SIGNAL];
+    if (signal)
+        take_signal(scr, (int)(signal % NUMBERS), scr->ranks - (int)(signal / NUMBERS));
+    *halt = votes[HALT] || signal;
+    if (need) *need = votes[NEED] || signal;
     return SCR_SUCCESS;
 }

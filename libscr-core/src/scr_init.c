@@ -7,7 +7,7 @@
 #include "common/split_mpi.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_halt.h"
-#include "records/scr_index.h"
+#include "scr_stop.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
@@ -33,20 +33,6 @@ static int find_nodes(struct scr *scr)
     return SCR_SUCCESS;
 }
 
-/* What the processes that may fail together with this one have in common. */
-static int find_failure_group(struct scr *scr)
-{
-    char err[SCR_ERR_TEXT] = "";
-    const char *name = scr->set.group;
-    int rc = 0;
-    scr->failure_group = scr_groups_value(&scr->descs.groups, name, scr->node_name);
-    if (!scr->failure_group)
-        rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
-                     scr->node_name, name);
-    return agree(scr->world, rc, err) ? scr_fail(scr, SCR_ERR_CONFIG, "%s", err)
-                                      : SCR_SUCCESS;
-}
-
 /* Number of nodes, for scripts that start the next run. */
 static int write_nodes_file(struct scr *scr, char *err)
 {
@@ -58,37 +44,38 @@ static int write_nodes_file(struct scr *scr, char *err)
     return rc;
 }
 
-/* That the last run came to its end does not keep a new one from running; other reasons
- * to halt do. A damaged file is replaced: nobody can tell what it asked for. */
+/* When the allocation ends. */
+static void find_end(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (scr->set.end_time > 0)
+        scr->end = (scr_halt_end){scr->set.end_time, "SCR_END_TIME"};
+    else if (scr_halt_find_end(&scr->end, err))
+        scr_say(scr, 0, "warning: %s", err);
+    if (scr_halt_lacks_end(scr->halt, &scr->end))
+        scr_say(scr, 0,
+                "warning: SCR_HALT_SECONDS has no end to count from: neither "
+                "SCR_END_TIME, the batch system nor ExitBefore in the halt file tells "
+                "when the allocation ends");
+}
+
+/* Why the last run ended does not keep a new one from running; reasons of others to halt
+ * do. A damaged file is replaced: nobody can tell what it asked for. */
 static int begin_halt(struct scr *scr, char *err)
 {
-    char *reason;
     int rc = scr_halt_read(scr->prefix_fd, scr->halt, err);
     int changed = rc == -EBADMSG;
     if (changed)
         scr_say(scr, 0, "warning: %s; what it asked for is forgotten", err);
     else if (rc)
         return rc;
-    if (kvtree_util_get_str(scr->halt, "ExitReason", &reason) == 0 &&
-        strcmp(reason, SCR_HALT_FINALIZED) == 0) {
-        scr_halt_set_reason(scr->halt, NULL);
-        changed = 1;
-    }
+    changed |= scr_halt_drop_own_reason(scr->halt);
     if (scr->set.halt_seconds > 0) {
         kvtree_util_set_int64(scr->halt, "HaltSeconds", scr->set.halt_seconds);
         changed = 1;
     }
+    find_end(scr);
     return changed ? scr_halt_write(scr->prefix_fd, scr->halt, err) : 0;
-}
-
-/* Ids go on after the highest in the index, so that no id stands for two datasets. */
-static int begin_index(struct scr *scr, char *err)
-{
-    kvtree *index = kvtree_new();
-    int rc = scr_index_load(scr, index, err);
-    if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);
-    kvtree_delete(&index);
-    return rc;
 }
 
 static int begin_records(struct scr *scr)
@@ -97,17 +84,17 @@ static int begin_records(struct scr *scr)
     int rc = 0;
     scr->map = kvtree_new();
     scr->routed = kvtree_new();
+    scr->in_place = kvtree_new();
     scr->aside = kvtree_new();
     scr->flush = kvtree_new();
     scr->halt = kvtree_new();
-    if (!scr->map || !scr->routed || !scr->aside || !scr->flush || !scr->halt)
+    if (!scr->map || !scr->routed || !scr->in_place || !scr->aside || !scr->flush ||
+        !scr->halt)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc && scr->rank == 0) {
-        rc = write_nodes_file(scr, err);
+        rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
+        rc = rc ? rc : write_nodes_file(scr, err);
         rc = rc ? rc : begin_halt(scr, err);
-        rc = rc ? rc : begin_index(scr, err);
-        /* what no index lists is not found again, so nothing counts as flushed then */
-        if (scr->dataset_id > 0) scr_flush_file_read(scr->prefix_fd, scr->flush);
     }
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
     int ids[2] = {scr->dataset_id, scr->ckpt_id};
@@ -117,79 +104,85 @@ static int begin_records(struct scr *scr)
     return SCR_SUCCESS;
 }
 
-static int begin_redundancy(struct scr *scr)
+/* What the processes that may fail together with this one have in common. Agreed. */
+static int find_failure_group(struct scr *scr, const scr_reddesc *d, const char **value,
+                              char *err)
 {
-    char err[SCR_ERR_TEXT] = "";
-    redset_config config = {.scheme = scr->set.scheme,
-                            .set_size = scr->set.set_size,
-                            .failures =
-                                scr->set.scheme == REDSET_RS ? scr->set.set_failures : 1,
-                            .failure_group = scr->failure_group};
-    int rc = redset_create(scr->world, &config, &scr->redset, err);
-    if (rc) return scr_fail(scr, SCR_ERR_REDUNDANCY, "%s", err);
-    int alone = scr->set.scheme != REDSET_SINGLE &&
-                redset_get_place(scr->redset)->scheme == REDSET_SINGLE;
+    *value = scr_groups_value(&scr->descs.groups, d->group, scr->node_name);
+    int rc = 0;
+    if (!*value)
+        rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
+                     scr->node_name, d->group);
+    return agree(scr->world, rc, err);
+}
+
+/* Says which ranks' files a scheme cannot protect. */
+static void tell_alone(struct scr *scr, const scr_reddesc *d, const redset *set)
+{
+    char which[32] = "";
+    int alone =
+        strcmp(d->type, "SINGLE") != 0 && redset_get_place(set)->scheme == REDSET_SINGLE;
+    if (!d->implied) snprintf(which, sizeof which, "CKPT=%d: ", d->index);
     MPI_Allreduce(MPI_IN_PLACE, &alone, 1, MPI_INT, MPI_SUM, scr->world);
     if (alone == scr->ranks)
-        scr_say(
-            scr, 0,
-            "warning: all %d ranks are in one failure group, so %s cannot protect their "
-            "files; "
-            "using SINGLE: checkpoints in the cache survive the program, not the node",
-            scr->ranks, redset_scheme_name(scr->set.scheme));
+        scr_say(scr, 0,
+                "warning: %sall %d ranks are in one failure group, so %s cannot protect "
+                "their files; using SINGLE: checkpoints in the cache survive the "
+                "program, not the node",
+                which, scr->ranks, d->type);
     else if (alone)
         scr_say(scr, 0,
-                "warning: the files of %d of %d ranks are not protected, because their "
+                "warning: %sthe files of %d of %d ranks are not protected, because their "
                 "%s has more ranks than the others together; spread the ranks evenly",
-                alone, scr->ranks,
-                strcmp(scr->set.group, "NODE") == 0 ? "node" : "failure group");
+                which, alone, scr->ranks,
+                strcmp(d->group, "NODE") == 0 ? "node" : "failure group");
+}
+
+/* Collective. The redundancy sets of a descriptor. */
+static int begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
+{
+    char err[SCR_ERR_TEXT] = "";
+    redset_config config = {.set_size = d->set_size,
+                            .failures = 1,
+                            .piece = scr->set.message,
+                            .no_checksums = !scr->set.crc_on_copy};
+    if (find_failure_group(scr, d, &config.failure_group, err))
+        return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
+    redset_scheme_from_name(d->type, &config.scheme);
+    if (config.scheme == REDSET_RS) config.failures = d->set_failures;
+    int rc = redset_create(scr->world, &config, set, err);
+    if (rc) return scr_fail(scr, SCR_ERR_REDUNDANCY, "%s", err);
+    tell_alone(scr, d, *set);
     return SCR_SUCCESS;
 }
 
-/* Flushes the newest checkpoint, unless that was done. After a failure it is still in the
- * cache. */
-static int flush_newest(struct scr *scr)
+static int begin_redundancy(struct scr *scr)
 {
-    int id = scr_cached_newest(scr);
-    if (!id || scr_location_has(scr, id, SCR_LOCATION_PFS)) return SCR_SUCCESS;
-    return scr_flush_dataset(scr, id);
-}
-
-/* Outputs whose flush failed when they were written. */
-static int flush_outputs(struct scr *scr)
-{
-    int count, result = SCR_SUCCESS;
-    scr_cached *list = scr_cached_list(scr, &count);
-    for (int i = 0; i < count; i++) {
-        if (!list[i].output || scr_location_has(scr, list[i].id, SCR_LOCATION_PFS))
-            continue;
-        int rc = scr_flush_dataset(scr, list[i].id);
-        result = result ? result : rc;
-    }
-    free(list);
-    return result;
-}
-
-int scr_finish(struct scr *scr)
-{
+    const scr_reddescs *r = &scr->descs.reddescs;
     char err[SCR_ERR_TEXT] = "";
-    if (scr->rank == 0) {
-        scr_halt_refresh(scr);
-        int rc = scr_halt_set_reason(scr->halt, SCR_HALT_FINALIZED);
-        rc = rc ? rc : scr_halt_write(scr->prefix_fd, scr->halt, err);
-        if (rc) scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
-    }
-    scr_flush_wait(scr);
-    int background = scr_flush_result(scr), rc = flush_outputs(scr);
-    int newest = scr->set.flush > 0 ? flush_newest(scr) : SCR_SUCCESS;
-    rc = rc ? rc : newest ? newest : background;
-    scr_events_end(scr, rc);
+    scr->sets = calloc((size_t)r->count, sizeof *scr->sets);
+    int rc = scr->sets ? 0 : err_set(err, -ENOMEM, "no memory");
+    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_FAILURE, "%s", err);
+    for (int i = 0; i < r->count && !rc; i++)
+        if (scr->cache_of_desc[i] >= 0) rc = begin_sets(scr, &r->list[i], &scr->sets[i]);
     return rc;
+}
+
+/* Where the last checkpoint makes room for the next. */
+static void tell_hazards(struct scr *scr)
+{
+    for (int i = 0; i < scr->cache_count; i++)
+        if (scr->caches[i].capacity == 1)
+            scr_say(scr, 0,
+                    "warning: %s keeps 1 dataset (SCR_CACHE_SIZE=1, or COUNT=1 of its "
+                    "STORE): the last checkpoint leaves it before the next one is "
+                    "complete; a failure in between falls back to the prefix folder",
+                    scr->caches[i].path);
 }
 
 int scr_start(struct scr *scr, MPI_Comm comm)
 {
-    scr->prefix_fd = scr->control_fd = scr->cache_fd = scr->lock_fd = -1;
+    scr->prefix_fd = scr->control_fd = scr->lock_fd = -1;
     scr->node = MPI_COMM_NULL;
     scr->fetch_below = INT_MAX;
     scr->set = (struct scr_settings){.enable = 1};
@@ -199,33 +192,40 @@ int scr_start(struct scr *scr, MPI_Comm comm)
     int rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
     rc = rc ? rc : find_nodes(scr);
-    rc = rc ? rc : find_failure_group(scr);
     rc = rc ? rc : scr_folders_open(scr);
+    if (!rc) scr_summary_begin(scr);
     if (!rc) scr_events_open(scr);
     rc = rc ? rc : begin_records(scr);
     rc = rc ? rc : begin_redundancy(scr);
     rc = rc ? rc : scr_scatter_maps(scr);
+    rc = rc ? rc : scr_find_unrecorded(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
+    if (!rc) scr_resume_flushes(scr);
+    if (!rc) scr_window_begin(scr);
     if (!rc && scr->set.current) rc = scr_manage_current(scr, scr->set.current);
-    if (!rc && scr->set.flush_on_restart) flush_newest(scr);
+    if (!rc && scr->set.flush_on_restart) scr_flush_newest(scr);
+    if (!rc && scr->set.global_restart) scr_leave_cache(scr);
     if (rc) return rc;
-    if (scr->set.cache_size == 1)
-        scr_say(scr, 0,
-                "warning: SCR_CACHE_SIZE=1: the last checkpoint leaves the cache before "
-                "the next "
-                "one is complete; a failure in between falls back to the prefix folder");
+    tell_hazards(scr);
     scr_events_ready(scr);
-    scr->last_ckpt = scr->idle_since = MPI_Wtime();
+    scr->idle_since = MPI_Wtime();
+    scr_advise_begin(scr);
+    scr_signal_catch(scr->set.halt_signals);
     return SCR_SUCCESS;
 }
 
 void scr_release(struct scr *scr)
 {
+    scr_signal_release();
     scr_flush_stop(scr, 0);
     scr_events_close(scr);
+    scr_summary_end(scr);
     kvtree_delete(&scr->routed);
+    kvtree_delete(&scr->in_place);
     kvtree_delete(&scr->aside);
-    redset_free(scr->redset);
+    for (int i = 0; scr->sets && i < scr->descs.reddescs.count; i++)
+        redset_free(scr->sets[i]);
+    free(scr->sets);
     kvtree_delete(&scr->map);
     kvtree_delete(&scr->flush);
     kvtree_delete(&scr->halt);

@@ -3,17 +3,10 @@
 #include "scr_context.h"
 
 #include "common/agree_mpi.h"
-#include "common/beneath.h"
-#include "common/errtext.h"
 #include "records/scr_index.h"
-#include <errno.h>
-#include <filo/filo_mpi.h>
-#include <kvtree/kvtree_mpi.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The id of the cached dataset of that name; 0: none. */
 static int cached_by_name(struct scr *scr, const char *name)
@@ -29,43 +22,94 @@ static int cached_by_name(struct scr *scr, const char *name)
     return id;
 }
 
-/* What rank 0 finds in the index under name; id 0: nothing. */
-static int indexed_by_name(struct scr *scr, const char *name, scr_dataset *dataset)
+/* All of that name: an application may use one again. */
+static void delete_cached(struct scr *scr, const char *name)
+{
+    int id, last = 0; /* one that is still there was not removed, for lack of memory */
+    while ((id = cached_by_name(scr, name)) != 0 && id != last) {
+        scr_cache_delete(scr, id);
+        last = id;
+    }
+}
+
+/* What rank 0 finds in the index under a name. */
+struct indexed {
+    scr_dataset d; /* id 0: nothing */
+    scr_index_state state;
+    char names[256]; /* of all datasets, for people */
+};
+
+static int look_up(struct scr *scr, const char *name, struct indexed *found)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
-    memset(dataset, 0, sizeof *dataset);
+    memset(found, 0, sizeof *found);
     if (scr->rank == 0) {
         kvtree *index = kvtree_new();
         rc = scr_index_load(scr, index, err);
-        if (rc || scr_index_get(index, name, dataset) != 0)
-            memset(dataset, 0, sizeof *dataset);
+        if (!rc && scr_index_get(index, name, &found->d) == 0)
+            scr_index_look(index, &found->d, &found->state);
+        if (!rc) scr_index_names(index, found->names, sizeof found->names);
         kvtree_delete(&index);
         if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
     }
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
     /* all ranks run the same program, so the struct has the same layout */
-    MPI_Bcast(dataset, sizeof *dataset, MPI_BYTE, 0, scr->world);
+    MPI_Bcast(found, sizeof *found, MPI_BYTE, 0, scr->world);
     return rc;
 }
 
-/* Collective, agreed; 0 or -errno with a text. */
-static int change_index(struct scr *scr, const scr_dataset *d,
-                        int (*change)(scr_index *, const char *), char *err)
+static int fail_unknown(struct scr *scr, const char *name, const struct indexed *found)
 {
-    int rc = scr->rank ? 0 : scr_index_change(scr, d->name, d->id, change, err);
-    return agree(scr->world, rc, err);
+    return scr_fail(scr, SCR_ERR_NO_DATASET,
+                    "there is no dataset \"%s\"; the prefix folder has: %s", name,
+                    found->names);
+}
+
+/* ---- current ---- */
+
+/* Why nobody can restart from what the index has; NULL: that can be. */
+static const char *why_not(const struct indexed *found)
+{
+    if (found->d.ckpt == 0) return "it is no checkpoint";
+    if (found->state.deleting) return "it is being deleted";
+    if (found->state.complete != 1) return "it is not complete on the prefix folder";
+    return NULL;
+}
+
+/* 1 when the cached dataset is a checkpoint. Collective. */
+static int is_checkpoint(struct scr *scr, int id)
+{
+    scr_dataset d;
+    int ckpt = scr_cached_get(scr, id, &d) == 0 && d.ckpt > 0;
+    MPI_Allreduce(MPI_IN_PLACE, &ckpt, 1, MPI_INT, MPI_MIN, scr->world);
+    return ckpt;
 }
 
 int scr_manage_current(struct scr *scr, const char *name)
 {
     char err[SCR_ERR_TEXT] = "";
-    scr_dataset indexed;
-    if (indexed_by_name(scr, name, &indexed)) return SCR_ERR_PREFIX;
-    int cached = cached_by_name(scr, name);
-    int id = cached ? cached : indexed.id;
-    if (!id) return scr_fail(scr, SCR_ERR_NO_DATASET, "there is no dataset \"%s\"", name);
-    if (indexed.id && change_index(scr, &indexed, scr_index_set_current, err) != 0)
+    struct indexed found;
+    if (look_up(scr, name, &found)) return SCR_ERR_PREFIX;
+    int id = cached_by_name(scr, name);
+    if (!id && !found.d.id) return fail_unknown(scr, name, &found);
+    const char *reason =
+        found.d.id ? why_not(&found) : "the prefix folder does not have it";
+    if (id && !is_checkpoint(scr, id)) {
+        reason = "it is no checkpoint";
+        id = 0;
+    }
+    /* what the cache has may be older than what the prefix folder has under that name, or
+     * newer, or not complete there yet */
+    int flushed = !reason && found.d.id >= id;
+    if (!flushed && !id)
+        return scr_fail(scr, SCR_ERR_NO_DATASET,
+                        "%s cannot be the current checkpoint: %s", name, reason);
+    if (flushed) id = found.d.id;
+    int rc = flushed && scr->rank == 0
+                 ? scr_index_change(scr, &found.d, scr_index_choose, err)
+                 : 0;
+    if (agree(scr->world, rc, err) != 0)
         return scr_fail(scr, SCR_ERR_PREFIX, "SCR_Current: %s", err);
     int count;
     scr_cached *list = scr_cached_list(scr, &count);
@@ -75,96 +119,30 @@ int scr_manage_current(struct scr *scr, const char *name)
     scr_cache_delete_aside(scr, id); /* another run might rebuild a newer one */
     scr->restart_offered = 0;
     /* where only the cache has it, the index may go on naming a newer one */
-    scr->fetch_below = indexed.id ? INT_MAX : id + 1;
+    scr->fetch_below = flushed ? INT_MAX : id + 1;
     return SCR_SUCCESS;
 }
 
 /* ---- delete and drop ---- */
 
-static int mark_incomplete(scr_index *index, const char *name)
-{
-    scr_dataset d;
-    int rc = scr_index_get(index, name, &d);
-    return rc ? rc : scr_index_add(index, &d, 0);
-}
-
-/* The files of this rank, as the dataset's map tells. Collective, agreed. */
-static int list_flushed(struct scr *scr, const scr_dataset *d, const scr_place *place,
-                        int *count, filo_file **files, char *err)
-{
-    int ranks = 0;
-    int rc = filo_read_map(scr->world, place->folder, place->map, &ranks, count, files,
-                           NULL, err);
-    if (rc == -ENOENT) {
-        scr_say(scr, 0,
-                "warning: %s has no map on the prefix folder; if its flush did not end, "
-                "files of it may stay there",
-                d->name);
-        return 0;
-    }
-    if (!rc && ranks > scr->ranks)
-        rc = err_set(err, -EINVAL,
-                     "it was written by %d ranks, and this run, which has %d, would "
-                     "leave files of the others behind",
-                     ranks, scr->ranks);
-    return rc;
-}
-
-static int unlink_files(const char *path, int count, const filo_file *files, char *err)
-{
-    int folder;
-    if (count == 0) return 0;
-    int rc = beneath_open_folder(path, &folder, err);
-    if (rc) return rc;
-    for (int i = 0; i < count && !rc; i++)
-        rc = beneath_unlink(folder, files[i].name, err);
-    close(folder);
-    return rc;
-}
-
-/* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
- * folder. */
-static int remove_records(struct scr *scr, const scr_dataset *d, char *err)
-{
-    char hidden[SCR_NAME_SIZE + 8];
-    if (scr->rank != 0) return 0;
-    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    int rc = beneath_remove_tree(scr->prefix_fd, hidden, err);
-    if (!rc) beneath_rmdir(scr->prefix_fd, d->name, NULL);
-    return rc;
-}
-
-/* The index stops offering the dataset before its first file goes, but names it until
- * the last is gone, so that nothing is left that nobody knows. Collective, agreed. */
-static int remove_flushed(struct scr *scr, const scr_dataset *d, char *err)
-{
-    scr_place place = {.folder = NULL};
-    filo_file *files = NULL;
-    int count = 0, rc = scr_place_of(scr, d, &place);
-    if (rc) err_set(err, rc, "no memory");
-    rc = agree(scr->world, rc, err);
-    rc = rc ? rc : list_flushed(scr, d, &place, &count, &files, err);
-    rc = rc ? rc : change_index(scr, d, mark_incomplete, err);
-    if (!rc) rc = agree(scr->world, unlink_files(place.folder, count, files, err), err);
-    if (!rc) rc = agree(scr->world, remove_records(scr, d, err), err);
-    filo_files_free(count, files);
-    free(place.folder);
-    return rc;
-}
-
 int scr_manage_delete(struct scr *scr, const char *name, int files_too)
 {
     char err[SCR_ERR_TEXT] = "";
-    scr_dataset indexed;
-    if (indexed_by_name(scr, name, &indexed)) return SCR_ERR_PREFIX;
-    int cached = files_too ? cached_by_name(scr, name) : 0;
-    if (!cached && !indexed.id)
-        return scr_fail(scr, SCR_ERR_NO_DATASET, "there is no dataset \"%s\"", name);
+    struct indexed found;
+    int cached = cached_by_name(scr, name);
+    /* the entry would come back when the flush is done */
+    if (!files_too && cached && scr_flush_id(scr) == cached) scr_flush_wait(scr);
+    if (look_up(scr, name, &found)) return SCR_ERR_PREFIX;
+    if (!files_too) cached = 0;
+    if (!cached && !found.d.id) return fail_unknown(scr, name, &found);
     scr->restart_offered = 0;
-    if (cached) scr_cache_delete(scr, cached);
-    if (!indexed.id) return SCR_SUCCESS;
-    int rc = files_too ? remove_flushed(scr, &indexed, err) : 0;
-    rc = rc ? rc : change_index(scr, &indexed, scr_index_remove, err);
+    if (cached) delete_cached(scr, name);
+    if (!found.d.id) return SCR_SUCCESS;
+    int rc;
+    if (files_too)
+        rc = scr_flushed_delete(scr, &found.d, err);
+    else
+        rc = agree(scr->world, scr->rank ? 0 : scr_index_drop(scr, &found.d, err), err);
     return rc ? scr_fail(scr, SCR_ERR_PREFIX, "%s could not be removed: %s", name, err)
               : SCR_SUCCESS;
 }

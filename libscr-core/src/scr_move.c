@@ -15,10 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIECE (1 << 20) /* bytes per message of file data */
+#define MESSAGE (1 << 20) /* bytes of file data, where nobody says anything else */
 #define TAG 0x5343
 
 /* Swaps one number: ours goes to a, theirs comes from b and stays 0 where there is no b.
@@ -37,6 +38,7 @@ struct stream {
     struct scr *scr;
     const kvtree_elem *file;
     unsigned long left; /* bytes of the current file still to go */
+    int piece, step;    /* most bytes per message, and per read or write */
     int fd, id, flags;
     int rc; /* first failure; the walk goes on, so that the other side is not left alone
              */
@@ -56,11 +58,12 @@ static int open_named(struct scr *scr, int id, const char *name, int flags, int 
     if (flags & O_CREAT) {
         int parent;
         const char *last;
-        int rc = beneath_open_parent(scr->cache_fd, path, 0700, &parent, &last, err);
+        int rc = beneath_open_parent(scr_cache_of(scr, id)->fd, path, 0700, &parent,
+                                     &last, err);
         if (rc) return rc;
         io_close(&parent);
     }
-    return beneath_open(scr->cache_fd, path, flags, 0600, fd, err);
+    return beneath_open(scr_cache_of(scr, id)->fd, path, flags, 0600, fd, err);
 }
 
 static void stream_open(struct stream *s)
@@ -91,6 +94,8 @@ static void stream_begin(struct stream *s, struct scr *scr, const kvtree *files,
     s->fd = -1;
     s->id = id;
     s->flags = flags;
+    s->piece = scr->set.message ? (int)scr->set.message : MESSAGE;
+    s->step = scr->set.file_buffer ? (int)scr->set.file_buffer : s->piece;
     s->file = kvtree_elem_first(files);
     if (s->file) stream_open(s);
     stream_next(s);
@@ -98,21 +103,28 @@ static void stream_begin(struct stream *s, struct scr *scr, const kvtree *files,
 
 static int stream_piece(const struct stream *s)
 {
-    return !s->file ? 0 : s->left < PIECE ? (int)s->left : PIECE;
+    unsigned long most = (unsigned long)s->piece;
+    return !s->file ? 0 : s->left < most ? (int)s->left : s->piece;
 }
 
 static void stream_read(struct stream *s, char *buf, int n)
 {
-    ssize_t got = s->rc ? n : io_read(s->fd, buf, (size_t)n);
-    if (got != n)
-        s->rc = err_sys(s->err, got < 0 ? (int)got : -EIO, "read a file of dataset %d",
-                        s->id);
+    for (int at = 0, m; at < n && !s->rc; at += m) {
+        m = n - at < s->step ? n - at : s->step;
+        ssize_t got = io_read(s->fd, buf + at, (size_t)m);
+        if (got != m)
+            s->rc = err_sys(s->err, got < 0 ? (int)got : -EIO,
+                            "read a file of dataset %d", s->id);
+    }
 }
 
 static void stream_write(struct stream *s, const char *buf, int n)
 {
-    int rc = s->rc ? 0 : io_write(s->fd, buf, (size_t)n);
-    if (rc) s->rc = err_sys(s->err, rc, "write a file of dataset %d", s->id);
+    for (int at = 0, m; at < n && !s->rc; at += m) {
+        m = n - at < s->step ? n - at : s->step;
+        int rc = io_write(s->fd, buf + at, (size_t)m);
+        if (rc) s->rc = err_sys(s->err, rc, "write a file of dataset %d", s->id);
+    }
 }
 
 static void stream_advance(struct stream *s, int n)
@@ -134,7 +146,7 @@ struct round {
 static int pump(struct scr *scr, const struct round *r, struct stream *out,
                 struct stream *in)
 {
-    char *buf = malloc(2 * (size_t)PIECE);
+    char *buf = malloc(2 * (size_t)out->piece);
     /* a piece is sent only when both sides have their buffers */
     int to = r->send ? r->to : MPI_PROC_NULL, from = r->receive ? r->from : MPI_PROC_NULL;
     int receive = swap(scr, buf != NULL, to, from);
@@ -144,13 +156,14 @@ static int pump(struct scr *scr, const struct round *r, struct stream *out,
         MPI_Request request[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
         MPI_Status status[2];
         if (n_in)
-            MPI_Irecv(buf + PIECE, n_in, MPI_BYTE, r->from, TAG, scr->world, &request[0]);
+            MPI_Irecv(buf + out->piece, n_in, MPI_BYTE, r->from, TAG, scr->world,
+                      &request[0]);
         if (n_out) {
             stream_read(out, buf, n_out);
             MPI_Isend(buf, n_out, MPI_BYTE, r->to, TAG, scr->world, &request[1]);
         }
         MPI_Waitall(2, request, status);
-        if (n_in) stream_write(in, buf + PIECE, n_in);
+        if (n_in) stream_write(in, buf + out->piece, n_in);
         stream_advance(out, n_out);
         stream_advance(in, n_in);
     }
@@ -159,17 +172,40 @@ static int pump(struct scr *scr, const struct round *r, struct stream *out,
     return whole ? 0 : -ENOMEM;
 }
 
-/* Which folder the cache of this process is, so that nodes that only play their part
- * notice when they share one. */
-static int describe_folder(struct scr *scr, kvtree *tree)
+/* Two processes may share a folder: their store is one for all nodes, or nodes only play
+ * their part on one machine. No file may be copied onto itself then, so the receiver
+ * leaves a marker, and the sender looks for it. */
+typedef char marker[64];
+
+/* Its name; empty where there is no sender, or where it cannot be left. */
+static void leave_marker(const struct scr *scr, int id, int from, marker mark)
 {
+    int fd;
+    uint64_t random;
+    memset(mark, 0, sizeof(marker));
+    if (from == MPI_PROC_NULL || getrandom(&random, sizeof random, 0) != sizeof random)
+        return;
+    snprintf(mark, sizeof(marker), "scr.dataset.%d/.%016llx.tmp", id,
+             (unsigned long long)random);
+    if (beneath_open(scr_cache_of(scr, id)->fd, mark, O_WRONLY | O_CREAT | O_EXCL, 0600,
+                     &fd, NULL) == 0)
+        io_close(&fd);
+    else
+        mark[0] = 0;
+}
+
+/* Whether the process that sends to us, or gets files from us, has our folder: 1 or 0; on
+ * the side of the sender, -1 if nobody can tell. */
+static int find_marker(const struct scr *scr, int id, const marker mine, int to, int from)
+{
+    marker theirs = "";
     struct stat st;
-    char folder[400] = "", host[128] = "";
-    gethostname(host, sizeof host - 1);
-    if (fstat(scr->cache_fd, &st) != 0) return -errno;
-    snprintf(folder, sizeof folder, "%s %lu %lu", host, (unsigned long)st.st_dev,
-             (unsigned long)st.st_ino);
-    return kvtree_util_set_str(tree, "FOLDER", folder);
+    int fd = scr_cache_of(scr, id)->fd;
+    MPI_Sendrecv(mine, sizeof(marker), MPI_CHAR, from, TAG, theirs, sizeof(marker),
+                 MPI_CHAR, to, TAG, scr->world, MPI_STATUS_IGNORE);
+    if (to == MPI_PROC_NULL) return 0;
+    theirs[sizeof(marker) - 1] = 0;
+    return !theirs[0] ? -1 : beneath_stat(fd, theirs, &st, NULL) == 0;
 }
 
 /* What the receiver must know: the files of rank with their meta data. */
@@ -223,21 +259,24 @@ static int accept_files(struct scr *scr, const scr_dataset *dataset, const kvtre
 static void meet(struct scr *scr, const scr_dataset *dataset, struct round *r)
 {
     kvtree *mine = kvtree_new(), *theirs = kvtree_new();
-    int rc = describe_folder(scr, mine);
-    if (!rc && r->to != MPI_PROC_NULL) rc = describe_files(scr, dataset->id, r->to, mine);
+    marker mark;
+    int id = dataset->id, rc = 0;
+    leave_marker(scr, id, r->from, mark);
+    r->there = find_marker(scr, id, mark, r->to, r->from);
+    if (r->there < 0) rc = -EIO;
+    rc = rc ? rc : kvtree_util_set_int(mine, "SHARED", r->there);
+    if (!rc && r->to != MPI_PROC_NULL) rc = describe_files(scr, id, r->to, mine);
     /* a sender that cannot tell all sends nothing, and the receiver must know */
     if (rc) kvtree_unset_all(mine);
     int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, scr->world);
     r->rc = rc ? rc : shared;
     if (!r->rc && r->from != MPI_PROC_NULL) {
-        const char *a = kvtree_get_val(mine, "FOLDER"),
-                   *b = kvtree_get_val(theirs, "FOLDER");
-        r->here = a && b && strcmp(a, b) == 0;
-        r->rc = b ? accept_files(scr, dataset, theirs, r->err) : -EIO;
+        r->rc = kvtree_util_get_int(theirs, "SHARED", &r->here);
+        if (r->rc == 0) r->rc = accept_files(scr, dataset, theirs, r->err);
         r->receive = !r->rc && !r->here;
     }
     r->send = swap(scr, r->receive, r->from, r->to);
-    r->there = swap(scr, r->here, r->from, r->to);
+    if (mark[0]) beneath_unlink(scr_cache_of(scr, id)->fd, mark, NULL);
     kvtree_delete(&mine);
     kvtree_delete(&theirs);
 }
@@ -267,7 +306,7 @@ static void settle(struct scr *scr, int id, struct round *r, int sent_well, int 
     if (r->rc) tell(scr, id, r->rc, r->err);
 }
 
-void scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from)
+int scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from)
 {
     struct round r = {.to = to, .from = from};
     struct stream out, in;
@@ -283,4 +322,5 @@ void scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int fro
     settle(scr, id, &r, !out.rc && !pumped, in.rc ? in.rc : pumped);
     io_close(&out.fd);
     io_close(&in.fd);
+    return r.rc;
 }

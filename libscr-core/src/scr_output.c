@@ -8,9 +8,13 @@
 #include "records/scr_flush_file.h"
 #include "records/scr_halt.h"
 #include "records/scr_path.h"
+#include "scr_removal.h"
+#include "scr_stop.h"
+#include "scr_totals.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,45 +23,79 @@
 
 /* ---- start ---- */
 
-/* Name and flags must be the same on every rank, and the name one that may be a folder.
- */
-static int check_arguments(struct scr *scr, const char *name, int flags, char *err)
+/* What SCR_Start_output was called with. */
+typedef struct arguments {
+    int flags, named;
+    char name[SCR_NAME_SIZE];
+} arguments;
+
+_Static_assert(sizeof(arguments) % 8 == 0, "compared as numbers of 64 bits");
+
+/* Local. The name must be one that may be a folder. */
+static int take_arguments(const char *name, int flags, arguments *mine, char *err)
 {
-    struct {
-        int flags, named;
-        char name[SCR_NAME_SIZE];
-    } first, mine;
-    memset(&mine, 0, sizeof mine);
-    mine.flags = flags;
-    mine.named = name != NULL;
+    memset(mine, 0, sizeof *mine);
+    mine->flags = flags;
+    mine->named = name != NULL;
     int rc = name ? beneath_check_name(name, err) : 0;
-    if (!rc && name) strcpy(mine.name, name);
+    if (!rc && name) strcpy(mine->name, name);
     if (!rc && name && scr_name_is_reserved(name))
         rc = err_set(err, -EINVAL, "\"%s\" is a name of SCR itself", name);
     if (!rc && flags & ~(SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT))
         rc = err_set(err, -EINVAL, "unknown flags 0x%x", (unsigned)flags);
-    first = mine;
+    return rc;
+}
+
+/* Collective, agreed: says who differs from rank 0. */
+static int compare_arguments(struct scr *scr, const arguments *mine, int rc, char *err)
+{
+    arguments first = *mine;
     MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, scr->world);
-    if (!rc && memcmp(&first, &mine, sizeof mine) != 0)
+    if (!rc && memcmp(&first, mine, sizeof first) != 0)
         rc = err_set(err, -EINVAL,
                      "rank 0 gave name \"%s\" and flags %d, here they are \"%s\" and %d",
-                     first.name, first.flags, mine.name, mine.flags);
+                     first.name, first.flags, mine->name, mine->flags);
     return agree(scr->world, rc, err);
 }
 
-/* Fills in the description on rank 0 (its clock counts) and hands it out. */
-static void describe(struct scr *scr, const char *name, int flags)
+/* Name and flags must be the same on every rank; *created is the time on rank 0, whose
+ * clock counts. All of it is the greatest of some numbers: of a number and its
+ * complement, where all ranks have the same one. One operation of MPI when all is well.
+ */
+static int check_arguments(struct scr *scr, const char *name, int flags, int64_t *created,
+                           char *err)
+{
+    enum { WORDS = sizeof(arguments) / 8, FAILED = 2 * WORDS, TIME, ALL };
+    arguments mine;
+    struct timeval now;
+    int64_t words[WORDS], numbers[ALL], most[ALL];
+    int rc = take_arguments(name, flags, &mine, err), differ = 0;
+    gettimeofday(&now, NULL);
+    memcpy(words, &mine, sizeof words);
+    for (int i = 0; i < WORDS; i++) {
+        numbers[i] = words[i];
+        numbers[WORDS + i] = ~words[i];
+    }
+    numbers[FAILED] = rc != 0;
+    numbers[TIME] = scr->rank == 0 ? (int64_t)now.tv_sec * 1000000 + now.tv_usec : 0;
+    MPI_Allreduce(numbers, most, ALL, MPI_INT64_T, MPI_MAX, scr->world);
+    for (int i = 0; i < WORDS; i++)
+        differ |= most[i] != ~most[WORDS + i];
+    *created = most[TIME];
+    return differ || most[FAILED] ? compare_arguments(scr, &mine, rc, err) : 0;
+}
+
+/* Fills in the description. */
+static void describe(struct scr *scr, const char *name, int flags, int64_t created)
 {
     scr_dataset *d = &scr->open;
-    struct timeval now;
-    gettimeofday(&now, NULL);
     memset(d, 0, sizeof *d);
     d->id = ++scr->dataset_id;
     if (flags & SCR_FLAG_CHECKPOINT) d->ckpt = ++scr->ckpt_id;
     d->output = (flags & SCR_FLAG_OUTPUT) != 0;
     d->named = name != NULL;
     d->ranks = scr->ranks;
-    d->created = (int64_t)now.tv_sec * 1000000 + now.tv_usec;
+    d->created = created;
     if (name)
         strcpy(d->name, name);
     else
@@ -66,24 +104,63 @@ static void describe(struct scr *scr, const char *name, int flags)
     memcpy(d->job_id, scr->job_id, sizeof d->job_id);
     memcpy(d->job_name, scr->job_name, sizeof d->job_name);
     memcpy(d->cluster, scr->cluster, sizeof d->cluster);
-    MPI_Bcast(&d->created, 1, MPI_INT64_T, 0, scr->world);
+}
+
+/* Local. */
+static int make_folder(struct scr *scr, int cache, const scr_reddesc *desc, char *err)
+{
+    if (scr_keep(scr, scr->open.id, cache, desc) != 0)
+        return err_set(err, -ENOMEM, "no memory");
+    return scr_dataset_folder_make(scr, scr->open.id, err);
+}
+
+static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
+{
+    int64_t tight;
+    int cache = scr->cache_of_desc[desc->index], capacity = scr->caches[cache].capacity;
+    scr_cache_try_again(scr);
+    scr_cache_make_room(scr, cache, capacity + 1, 0);
+    int leaves = scr_cache_leave(scr, cache, capacity, &tight);
+    scr->output_start = MPI_Wtime();
+    /* the files of what leaves stay until all ranks have come this far */
+    int rc = make_folder(scr, cache, desc, err);
+    rc = agree_sum(scr->world, rc, err, 1, &tight);
+    if (leaves) scr_removal_begin(scr, cache, leaves);
+    if (!rc && tight) {
+        scr_removal_settle(scr);
+        MPI_Barrier(scr->world);
+    }
+    if (!rc) return SCR_SUCCESS;
+    scr_cache_delete(scr, scr->open.id);
+    return SCR_ERR_CACHE;
+}
+
+static int start_in_place(struct scr *scr, char *err)
+{
+    scr->output_start = MPI_Wtime();
+    return scr_bypass_start(scr, err) ? SCR_ERR_PREFIX : SCR_SUCCESS;
 }
 
 int scr_output_start(struct scr *scr, const char *name, int flags)
 {
+    int64_t created;
     char err[SCR_ERR_TEXT] = "";
-    if (check_arguments(scr, name, flags, err))
+    if (check_arguments(scr, name, flags, &created, err))
         return scr_fail(scr, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
+    if (scr->dataset_id >= SCR_ID_MAX || scr->ckpt_id >= SCR_ID_MAX)
+        return scr_fail(scr, SCR_FAILURE,
+                        "SCR_Start_output: numbers of datasets end at %d, and %s or the "
+                        "cache has that one; use another prefix folder",
+                        SCR_ID_MAX, scr->prefix);
     /* nobody removes anything before all ranks have come this far */
-    scr_cache_make_room(scr, scr->set.cache_size, 0);
-    scr->output_start = MPI_Wtime();
-    describe(scr, name, flags);
-    int rc = agree(scr->world, scr_dataset_folder_make(scr, scr->open.id, err), err);
-    if (rc) {
-        scr_cache_delete(scr, scr->open.id);
-        return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
-    }
+    describe(scr, name, flags, created);
+    const scr_reddesc *desc =
+        scr_reddesc_for_dataset(&scr->descs.reddescs, scr->open.ckpt, scr->open.output);
+    scr->open.bypass = desc->bypass;
+    int rc = desc->bypass ? start_in_place(scr, err) : start_in_cache(scr, desc, err);
+    if (rc) return scr_fail(scr, rc, "SCR_Start_output: %s", err);
     kvtree_unset_all(scr->routed);
+    scr->route_failed = 0;
     scr->restart_offered = 0;
     scr_log_event e = scr_event_of(SCR_LOG_OUTPUT_START, &scr->open);
     e.compute = scr->output_start - scr->idle_since;
@@ -98,17 +175,11 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
 static kvtree *file_meta(const kvtree *routed)
 {
     kvtree *meta = kvtree_new();
-    const char *path = kvtree_get_val(routed, SCR_META_PATH);
-    char *folder = strdup(path);
-    int rc = folder ? 0 : -ENOMEM;
-    if (!rc) folder[scr_path_basename(path) - path - 1] = 0;
-    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL);
+    int rc = kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL);
     rc = rc ? rc
             : kvtree_util_set_str(meta, SCR_META_ORIG,
                                   kvtree_get_val(routed, SCR_META_ORIG));
-    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_PATH, folder[0] ? folder : "/");
-    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_NAME, scr_path_basename(path));
-    free(folder);
+    rc = rc ? rc : scr_meta_set_place(meta, kvtree_get_val(routed, SCR_META_PATH));
     if (rc) kvtree_delete(&meta);
     return meta;
 }
@@ -131,7 +202,7 @@ static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *fil
     *file = (redset_file){.name = name, .meta = file_meta(kvtree_elem_hash(routed))};
     if (!file->meta) return err_set(err, -ENOMEM, "no memory");
     scr_cached_name(scr->open.id, name, path);
-    int rc = beneath_stat(scr->cache_fd, path, &st, err);
+    int rc = beneath_stat(scr_cache_of(scr, scr->open.id)->fd, path, &st, err);
     if (rc == -ENOENT) return err_set(err, rc, "file \"%.200s\" was not written", name);
     if (rc) return rc;
     if (!S_ISREG(st.st_mode))
@@ -160,27 +231,34 @@ static int collect_files(struct scr *scr, int *count, redset_file **files,
     return 0;
 }
 
+/* Local. From here on the map lists the dataset. */
+static int record_protected(struct scr *scr, const scr_dataset *dataset,
+                            redset_manifest *manifest, char *err)
+{
+    struct stat st;
+    char path[SCR_CACHED_NAME_SIZE];
+    int rc = redset_file_name(&manifest->place, manifest->file);
+    scr_cached_name(dataset->id, manifest->file, path);
+    rc = rc ? rc : beneath_stat(scr_cache_of(scr, dataset->id)->fd, path, &st, err);
+    manifest->file_size = rc ? 0 : (uint64_t)st.st_size;
+    rc = rc ? rc : scr_map_record(scr, dataset, manifest, err);
+    return rc ? rc : scr_map_write(scr, err);
+}
+
 int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                 redset_file *files, char *err)
 {
-    redset_manifest manifest = {
-        .count = count, .files = files, .place = *redset_get_place(scr->redset)};
-    char *folder = scr_dataset_folder(scr, dataset->id), path[SCR_CACHED_NAME_SIZE];
+    redset *set = scr->sets[scr_kept_find(scr, dataset->id)->desc.index];
+    redset_manifest manifest = {.count = count,
+                                .files = files,
+                                .place = *redset_get_place(set),
+                                .checksums = scr->set.crc_on_copy};
+    char *folder = scr_dataset_folder(scr, dataset->id);
     kvtree *about = kvtree_new();
     int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
-    if (rc) err_set(err, rc, "no memory");
-    rc = agree(scr->world, rc, err);
-    rc = rc ? rc : redset_encode(scr->redset, folder, about, count, files, err);
-    if (!rc) {
-        struct stat st;
-        rc = redset_file_name(&manifest.place, manifest.file);
-        scr_cached_name(dataset->id, manifest.file, path);
-        rc = rc ? rc : beneath_stat(scr->cache_fd, path, &st, err);
-        manifest.file_size = rc ? 0 : (uint64_t)st.st_size;
-        rc = rc ? rc : scr_map_record(scr, dataset, &manifest, err);
-        rc = rc ? rc : scr_map_write(scr, err);
-        rc = agree(scr->world, rc, err);
-    }
+    /* without memory there is no folder, which makes the encode fail on all ranks */
+    rc = redset_encode(set, rc ? "" : folder, about, count, files, err);
+    if (!rc) rc = agree(scr->world, record_protected(scr, dataset, &manifest, err), err);
     kvtree_delete(&about);
     free(folder);
     return rc;
@@ -204,18 +282,16 @@ static int complete_in_cache(struct scr *scr, int valid, char *err)
 {
     scr_dataset *d = &scr->open;
     redset_file *files = NULL;
-    unsigned long sums[2] = {0, 0};
-    int count = 0, rc = collect_files(scr, &count, &files, &sums[0], err);
+    unsigned long bytes = 0;
+    scr_totals totals = {.files = 0};
+    int count = 0, rc = collect_files(scr, &count, &files, &bytes, err);
     int code = SCR_ERR_INVALID;
-    if (!rc && !valid)
-        rc = err_set(err, -EINVAL, "the application says that its files are not valid");
-    rc = agree(scr->world, rc, err);
-    rc = rc ? rc : check_owners(scr, count, files, err);
+    rc = rc ? rc : scr_routed_check(scr, valid, err);
+    rc = scr_totals_agree(scr, rc, bytes, &totals, err);
+    if (!rc && !totals.distinct) rc = check_owners(scr, count, files, err);
     if (!rc) {
-        sums[1] = (unsigned long)count;
-        MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->world);
-        d->size = sums[0];
-        d->files = (int)sums[1];
+        d->size = totals.bytes;
+        d->files = totals.files;
         d->complete = 1;
         code = SCR_ERR_REDUNDANCY;
         rc = scr_protect(scr, d, count, files, err);
@@ -224,14 +300,10 @@ static int complete_in_cache(struct scr *scr, int valid, char *err)
     return rc ? code : SCR_SUCCESS;
 }
 
-static void count_checkpoint(struct scr *scr, double now)
+static void count_checkpoint(struct scr *scr)
 {
-    if (!scr->open.ckpt) return;
     char err[SCR_ERR_TEXT] = "";
-    double cost = now - scr->output_start;
-    scr->ckpt_cost = (scr->ckpt_cost * scr->ckpt_count + cost) / (scr->ckpt_count + 1);
-    scr->ckpt_count++;
-    if (scr->rank != 0) return;
+    if (!scr->open.ckpt || scr->rank != 0) return;
     scr_halt_refresh(scr);
     if (scr_halt_count_checkpoint(scr->halt) &&
         scr_halt_write(scr->prefix_fd, scr->halt, err) != 0)
@@ -252,37 +324,57 @@ static void tell_outcome(struct scr *scr, int rc, double seconds, const char *er
         scr_event_fail(scr, rc, &e, "dataset %d (%s) is not complete and removed: %s",
                        d->id, d->name, err);
     else
-        scr_event(
-            scr, 1, &e,
-            "dataset %d (%s) is complete in the cache: %d files, %lu bytes, %.3f s, "
-            "%.1f MB/s",
-            d->id, d->name, d->files, d->size, seconds,
-            seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
+        scr_event(scr, 1, &e,
+                  "dataset %d (%s) is complete in the %s: %d files, %lu bytes, %.3f s, "
+                  "%.1f MB/s",
+                  d->id, d->name, d->bypass ? "prefix folder" : "cache", d->files,
+                  d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
+}
+
+static void remove_open(struct scr *scr)
+{
+    if (scr->open.bypass)
+        scr_bypass_remove(scr);
+    else
+        scr_cache_delete(scr, scr->open.id);
+    kvtree_unset_all(scr->routed);
+}
+
+/* It is what the index names now, and what was passed over is older. */
+static void settle_bypassed(struct scr *scr)
+{
+    if (!scr->open.ckpt) return;
+    if (scr->open.id >= scr->fetch_below) scr->fetch_below = INT_MAX;
+    scr_window_move(scr, scr->open.id);
 }
 
 int scr_output_complete(struct scr *scr, int valid)
 {
     char err[SCR_ERR_TEXT] = "";
     scr_dataset *d = &scr->open;
-    int rc = complete_in_cache(scr, valid, err);
+    int rc = d->bypass ? scr_bypass_complete(scr, valid, err)
+                       : complete_in_cache(scr, valid, err);
+    scr_removal_settle(scr);
     double now = MPI_Wtime();
     scr->state = SCR_STATE_IDLE;
     scr->idle_since = now;
     /* a checkpoint that failed counts, too: the next attempt has the usual distance */
     if (d->ckpt) scr->need_calls = 0;
-    if (d->ckpt) scr->last_ckpt = now;
-    kvtree_unset_all(scr->routed);
+    if (d->ckpt) scr->last_ckpt = scr_clock();
     tell_outcome(scr, rc, now - scr->output_start, err);
     if (rc) {
-        scr_cache_delete(scr, d->id);
+        remove_open(scr);
         return rc;
     }
-    scr_location(scr, d, SCR_LOCATION_CACHE, 1);
-    if (d->ckpt) scr_cache_delete_aside(scr, 0); /* a newer one is complete */
-    count_checkpoint(scr, now);
-    if (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush)))
+    kvtree_unset_all(scr->routed);
+    if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
+    if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
+    count_checkpoint(scr);
+    if (d->bypass)
+        settle_bypassed(scr);
+    else if (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush)))
         rc = scr_flush_start(scr, d->id);
     scr->idle_since = MPI_Wtime();
-    if (d->ckpt) scr->last_ckpt = scr->idle_since;
+    if (d->ckpt) scr_advise_cost(scr);
     return rc ? rc : scr_flush_result(scr);
 }

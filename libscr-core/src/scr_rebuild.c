@@ -25,9 +25,10 @@ static int next_id(const struct scr *scr, int last)
     return next;
 }
 
-/* This process's newest description of dataset id among the ranks it has entries of; 0 or
- * -ENOENT. */
-static int local_description(const struct scr *scr, int id, scr_dataset *newest)
+/* This process's newest description of dataset id among the ranks it has entries of, and
+ * of which rank it is; 0 or -ENOENT. */
+static int local_description(const struct scr *scr, int id, scr_dataset *newest,
+                             int *rank)
 {
     int count = 0, *ranks = NULL, found = 0;
     if (scr_filemap_list_ranks_of(scr->map, id, &count, &ranks) != 0) count = 0;
@@ -36,31 +37,58 @@ static int local_description(const struct scr *scr, int id, scr_dataset *newest)
         const kvtree *tree = scr_filemap_get_dataset(scr->map, id, ranks[i]);
         if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.id != id || !d.complete)
             continue;
-        if (!found || d.created > newest->created) *newest = d;
+        if (found && d.created <= newest->created) continue;
+        *newest = d;
+        *rank = ranks[i];
         found = 1;
     }
     free(ranks);
     return found ? 0 : -ENOENT;
 }
 
+/* Both as trees, in one. */
+static int put_description(const struct scr *scr, const scr_dataset *dataset, int rank,
+                           kvtree *both)
+{
+    const kvtree *desc = scr_filemap_get_reddesc(scr->map, dataset->id, rank);
+    kvtree *tree = kvtree_set(both, "DATASET", kvtree_new());
+    int rc = tree ? scr_dataset_to_tree(dataset, tree) : -ENOMEM;
+    if (rc || !desc) return rc;
+    tree = kvtree_set(both, "REDDESC", kvtree_new());
+    return tree ? kvtree_merge(tree, desc) : -ENOMEM;
+}
+
+/* A record without a usable descriptor gets the one that it would have today. */
+static int get_description(const struct scr *scr, const kvtree *both,
+                           scr_dataset *dataset, scr_reddesc *desc)
+{
+    int rc = scr_dataset_from_tree(kvtree_get(both, "DATASET"), dataset, NULL);
+    if (rc) return rc;
+    if (scr_reddesc_from_tree(kvtree_get(both, "REDDESC"), desc, NULL, NULL) != 0)
+        *desc = *scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt,
+                                         dataset->output);
+    return 0;
+}
+
 /* The same description for all: an id may have been used twice when a node comes back
  * with an old cache, and then the newer dataset counts. */
-static int agree_on_description(struct scr *scr, int id, scr_dataset *dataset)
+static int agree_on_description(struct scr *scr, int id, scr_dataset *dataset,
+                                scr_reddesc *desc)
 {
     scr_dataset mine = {.created = -1};
-    int have = local_description(scr, id, &mine) == 0;
+    int rank = -1, have = local_description(scr, id, &mine, &rank) == 0;
     int64_t newest = mine.created;
     MPI_Allreduce(MPI_IN_PLACE, &newest, 1, MPI_INT64_T, MPI_MAX, scr->world);
     int root = have && mine.created == newest ? scr->rank : INT_MAX;
     MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, scr->world);
     if (root == INT_MAX) return -ENOENT;
-    kvtree *tree = kvtree_new();
-    int rc = tree ? 0 : -ENOMEM;
-    if (!rc && scr->rank == root) rc = scr_dataset_to_tree(&mine, tree);
-    int sent = kvtree_bcast(tree, root, scr->world);
+    kvtree *both = kvtree_new();
+    int rc = both ? 0 : -ENOMEM;
+    if (!rc && scr->rank == root) rc = put_description(scr, &mine, rank, both);
+    int sent = kvtree_bcast(both, root, scr->world);
     rc = rc ? rc : sent;
-    rc = rc ? rc : scr_dataset_from_tree(tree, dataset, NULL);
-    kvtree_delete(&tree);
+    rc = rc ? rc : get_description(scr, both, dataset, desc);
+    kvtree_delete(&both);
     MPI_Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, scr->world);
     return rc;
 }
@@ -88,6 +116,7 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int *rebui
     rc = rc ? rc
             : redset_recover(scr->world, folder, redundancy_file(scr, dataset->id), &set,
                              err);
+    if (!rc) redset_set_piece(set, scr->set.message);
     rc = rc ? rc : redset_rebuild(set, folder, &manifest, rebuilt, err);
     if (!rc) {
         rc = scr_map_record(scr, dataset, manifest, err);
@@ -107,24 +136,24 @@ static scr_log_event event_of_all(struct scr *scr, scr_log_kind kind,
 {
     scr_log_event e = scr_event_of(kind, dataset);
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->world);
-    e.from = e.to = scr->cache;
+    e.from = e.to = scr_cache_path(scr, dataset->id);
     e.files = (int64_t)sums[0];
     e.bytes = (int64_t)sums[1];
     e.secs = MPI_Wtime() - start;
     return e;
 }
 
-static int distribute(struct scr *scr, const scr_dataset *dataset, char *err)
+static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved,
+                      char *err)
 {
-    unsigned long moved[2] = {0, 0};
     double start = MPI_Wtime();
     int rc = scr_distribute(scr, dataset, moved, err);
     if (rc) return rc;
     scr_log_event e =
-        event_of_all(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved);
-    if (moved[0])
+        event_of_all(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
+    if (moved->sums[0])
         scr_event(scr, 1, &e, "%lu files of dataset %d (%s) were brought to their ranks",
-                  moved[0], dataset->id, dataset->name);
+                  moved->sums[0], dataset->id, dataset->name);
     return 0;
 }
 
@@ -175,36 +204,67 @@ static void give_up(struct scr *scr, const scr_dataset *dataset, double start, i
     kvtree_set_kv_int(scr->aside, "ID", dataset->id);
 }
 
-static void rebuild_one(struct scr *scr, int id)
+/* Collective. A dataset that this run can use; 0: it cannot, which was said. */
+static int find_one(struct scr *scr, int id, scr_dataset *dataset)
 {
-    scr_dataset dataset;
+    scr_reddesc desc;
     char err[SCR_ERR_TEXT] = "";
-    int rebuilt = 0;
-    double start = MPI_Wtime();
-    if (agree_on_description(scr, id, &dataset) != 0) {
+    if (agree_on_description(scr, id, dataset, &desc) != 0) {
         scr_say(scr, 0,
                 "dataset %d in the cache has no usable description; it is removed", id);
         scr_cache_delete(scr, id);
-        return;
+        return 0;
     }
-    continue_ids(scr, &dataset);
-    if (dataset.ranks != scr->ranks) {
+    int rc = scr_stores_locate(scr, id, &desc, err);
+    if (scr->set.cache_purge || !scr->set.distribute) {
+        scr_cache_delete(scr, id);
+        return 0;
+    }
+    continue_ids(scr, dataset);
+    if (rc) {
+        give_up(scr, dataset, MPI_Wtime(), rc, err);
+        return 0;
+    }
+    if (dataset->ranks != scr->ranks) {
         scr_say(scr, 0,
                 "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
                 "run has %d; it stays there unused. Start with %d ranks to use it, or "
                 "with SCR_CACHE_PURGE=1 to give it up",
-                id, dataset.name, dataset.ranks, scr->ranks, dataset.ranks);
+                id, dataset->name, dataset->ranks, scr->ranks, dataset->ranks);
         kvtree_set_kv_int(scr->aside, "OTHER", id);
-        return;
+        if (dataset->output && !scr_location_has(scr, id, SCR_LOCATION_PFS))
+            kvtree_set_kv_int(scr->aside, "WANTED", id);
+        return 0;
     }
+    return 1;
+}
+
+/* Collective. What is too much for the redundancy is not lost if it is only that files
+ * could not be moved: they are where they were. */
+static int judge(const struct scr *scr, const scr_moved *moved, int rc)
+{
+    int failed = moved->failed;
+    if (rc <= 0) return rc;
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    return failed ? -EIO : rc;
+}
+
+static void rebuild_one(struct scr *scr, int id)
+{
+    scr_moved moved = {.failed = 0};
+    scr_dataset dataset;
+    char err[SCR_ERR_TEXT] = "";
+    int rebuilt = 0;
+    double start = MPI_Wtime();
+    if (!find_one(scr, id, &dataset)) return;
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
     scr_event(scr, 2, &e, "dataset %d (%s) is in the cache", id, dataset.name);
     int rc = scr_dataset_folder_make(scr, id, err);
     rc = agree(scr->world, rc, err);
-    rc = rc ? rc : distribute(scr, &dataset, err);
+    rc = rc ? rc : distribute(scr, &dataset, &moved, err);
     rc = rc ? rc : rebuild_files(scr, &dataset, &rebuilt, err);
     if (rc) {
-        give_up(scr, &dataset, start, rc, err);
+        give_up(scr, &dataset, start, judge(scr, &moved, rc), err);
         return;
     }
     tell_success(scr, &dataset, rebuilt, start);
@@ -226,12 +286,8 @@ static void clean_flush_file(struct scr *scr)
 
 int scr_rebuild_cache(struct scr *scr)
 {
-    for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id)) {
-        if (scr->set.cache_purge || !scr->set.distribute)
-            scr_cache_delete(scr, id);
-        else
-            rebuild_one(scr, id);
-    }
+    for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id))
+        rebuild_one(scr, id);
     scr_cache_sweep(scr);
     clean_flush_file(scr);
     return SCR_SUCCESS;

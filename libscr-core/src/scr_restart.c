@@ -7,28 +7,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Id 0: none. */
+/* The newest checkpoint of the cache; id 0: none. One that ended runs that tried it
+ * leaves the cache: the prefix folder has it, too. */
 static void newest_cached(struct scr *scr, scr_dataset *cached)
 {
-    int id = scr_cached_newest(scr);
-    if (!id || scr_cached_get(scr, id, cached) != 0) cached->id = 0;
+    for (;;) {
+        int id = scr_cached_newest(scr);
+        if (!id || scr_cached_get(scr, id, cached) != 0) cached->id = 0;
+        if (!cached->id || !scr->set.fetch || !scr_fetch_passes_over(scr, cached)) return;
+        scr_say(scr, 1, "dataset %d (%s) leaves the cache", id, cached->name);
+        scr_cache_delete(scr, id);
+        if (scr_cached_newest(scr) == id) return; /* no memory */
+    }
+}
+
+/* The prefix folder may have a newer one than the cache, when the newest was lost there.
+ * What cannot be fetched is left out in the next round. */
+static int fetch_newer(struct scr *scr, scr_dataset *cached)
+{
+    scr_dataset candidate;
+    kvtree *tried = kvtree_new();
+    int below = scr->fetch_below, rc = 0;
+    while (scr->set.fetch &&
+           (rc = scr_fetch_candidate(scr, below, tried, &candidate)) == 0 &&
+           candidate.id > cached->id) {
+        /* another copy of it may be better; without memory none is tried */
+        below = candidate.id + (kvtree_set(tried, candidate.name, NULL) != NULL);
+        MPI_Bcast(&below, 1, MPI_INT, 0, scr->world);
+        if (scr_fetch_dataset(scr, &candidate) == 0)
+            *cached = candidate;
+        else
+            newest_cached(scr, cached); /* what left the cache to make room is gone */
+    }
+    kvtree_delete(&tried);
+    return rc;
 }
 
 int scr_restart_have(struct scr *scr, int *flag, char *name)
 {
-    scr_dataset cached, candidate;
+    scr_dataset cached;
+    scr->direct.id = 0;
     newest_cached(scr, &cached);
-    int below = scr->fetch_below, rc = 0;
-    /* the prefix folder may have a newer one than the cache, when the newest was lost
-     * there */
-    while (scr->set.fetch && (rc = scr_fetch_candidate(scr, below, &candidate)) == 0 &&
-           candidate.id > cached.id) {
-        below = candidate.id;
-        if (scr_fetch_dataset(scr, &candidate) == 0)
-            cached = candidate;
-        else
-            newest_cached(scr, &cached); /* what left the cache to make room is gone */
-    }
+    int rc = fetch_newer(scr, &cached);
     scr->restart_offered = cached.id;
     *flag = cached.id != 0;
     if (*flag && name) strcpy(name, cached.name);
@@ -41,29 +61,45 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     return *flag || rc == 0 || rc == -ENOENT ? SCR_SUCCESS : SCR_ERR_PREFIX;
 }
 
+/* On rank 0, for what the index has. It may be that the cache alone has it. */
+static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int rc = scr_index_change(scr, d, change, err);
+    if (rc && rc != -ENOENT)
+        scr_say(scr, 0, "warning: the index could not be changed: %s", err);
+}
+
+/* The attempt is in the index before the application reads anything; a fetch has entered
+ * it already. */
+static void begin_attempt(struct scr *scr)
+{
+    if (scr->set.fetch && scr->attempt != scr->open.id) {
+        if (scr->rank == 0) note(scr, &scr->open, scr_index_mark_tried);
+        MPI_Barrier(scr->world); /* whoever crashes now does so on record */
+    }
+    scr->attempt = scr->open.id;
+}
+
 int scr_restart_start(struct scr *scr, char *name)
 {
-    if (!scr->restart_offered ||
-        scr_cached_get(scr, scr->restart_offered, &scr->open) != 0)
+    int rc = scr->restart_offered ? 0 : -ENOENT;
+    if (!rc && scr->direct.id == scr->restart_offered)
+        scr->open = scr->direct;
+    else if (!rc)
+        rc = scr_cached_get(scr, scr->restart_offered, &scr->open);
+    if (rc)
         return scr_fail(scr, SCR_ERR_STATE,
                         "SCR_Start_restart: no checkpoint was offered; "
                         "SCR_Have_restart is missing, or gave 0");
     if (name) strcpy(name, scr->open.name);
+    begin_attempt(scr);
     scr->state = SCR_STATE_RESTART;
     scr->restart_start = MPI_Wtime();
     scr_log_event e = scr_event_of(SCR_LOG_RESTART_START, &scr->open);
     scr_event(scr, 2, &e, "the restart from dataset %d (%s) begins", scr->open.id,
               scr->open.name);
     return SCR_SUCCESS;
-}
-
-/* On rank 0. Only the cache may have it, and then there is no entry. */
-static void mark_failed(struct scr *scr, const scr_dataset *d)
-{
-    char err[SCR_ERR_TEXT] = "";
-    int rc = scr_index_change(scr, d->name, d->id, scr_index_mark_failed, err);
-    if (rc && rc != -ENOENT)
-        scr_say(scr, 0, "warning: the index could not be changed: %s", err);
 }
 
 int scr_restart_complete(struct scr *scr, int valid)
@@ -77,7 +113,9 @@ int scr_restart_complete(struct scr *scr, int valid)
         scr_event_of(all ? SCR_LOG_RESTART_COMPLETE : SCR_LOG_RESTART_FAILED, &scr->open);
     e.secs = scr->idle_since - scr->restart_start;
     e.code = SCR_ERR_INVALID;
+    scr->attempt = 0;
     if (all) {
+        if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_mark_good);
         scr_event(scr, 2, &e, "the application restarted from dataset %d (%s)",
                   scr->open.id, scr->open.name);
         return SCR_SUCCESS;
@@ -88,7 +126,7 @@ int scr_restart_complete(struct scr *scr, int valid)
                    "the application could not restart from dataset %d (%s); it is marked "
                    "as failed, and an older one is tried next",
                    scr->open.id, scr->open.name);
-    if (scr->rank == 0) mark_failed(scr, &scr->open);
-    scr_cache_delete(scr, scr->open.id);
+    if (scr->rank == 0) note(scr, &scr->open, scr_index_mark_failed);
+    if (scr->direct.id != scr->open.id) scr_cache_delete(scr, scr->open.id);
     return SCR_ERR_INVALID;
 }

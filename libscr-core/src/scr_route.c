@@ -70,7 +70,8 @@ static int make_parent(struct scr *scr, const char *below, char *err)
     int parent;
     const char *last;
     scr_cached_name(scr->open.id, below, name);
-    int rc = beneath_open_parent(scr->cache_fd, name, 0700, &parent, &last, err);
+    int rc = beneath_open_parent(scr_cache_of(scr, scr->open.id)->fd, name, 0700, &parent,
+                                 &last, err);
     if (!rc) io_close(&parent);
     return rc;
 }
@@ -81,6 +82,32 @@ static int copy_path(const struct scr *scr, int id, const char *below, char *fil
     int n = folder ? snprintf(file, SCR_MAX_FILENAME, "%s/%s", folder, below) : -1;
     free(folder);
     return n < 0 ? -ENOMEM : n >= SCR_MAX_FILENAME ? -ENAMETOOLONG : 0;
+}
+
+static int route_to_cache(struct scr *scr, const char *name, const char *below,
+                          char routed[SCR_MAX_FILENAME], char *err)
+{
+    if (copy_path(scr, scr->open.id, below, routed) != 0)
+        return err_set(err, -ENAMETOOLONG,
+                       "the path in the cache of \"%.200s\" is too long", name);
+    return make_parent(scr, below, err);
+}
+
+/* The name is no good, and the application may have taken another one. Everything else
+ * leaves the dataset without a file that belongs to it. */
+static int is_of_the_name(int rc)
+{
+    return rc == -EXDEV || rc == -EINVAL || rc == -ENAMETOOLONG || rc == -ELOOP ||
+           rc == -ENOTDIR;
+}
+
+int scr_routed_check(const struct scr *scr, int valid, char *err)
+{
+    if (!valid)
+        return err_set(err, -EINVAL, "the application says that its files are not valid");
+    if (scr->route_failed)
+        return err_set(err, -EINVAL, "SCR_Route_file failed, so a file is missing");
+    return 0;
 }
 
 int scr_route_output(struct scr *scr, const char *name, char *file)
@@ -96,14 +123,17 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     rc = rc ? rc : beneath_check_name(below, err);
     if (!rc && scr_name_is_reserved(below))
         rc = err_set(err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
-    if (!rc && copy_path(scr, scr->open.id, below, routed) != 0)
-        rc = err_set(err, -ENAMETOOLONG,
-                     "the path in the cache of \"%.200s\" is too long", name);
-    rc = rc ? rc : make_parent(scr, below, err);
+    if (!rc)
+        rc = scr->open.bypass ? scr_bypass_route(scr, below, routed, err)
+                              : route_to_cache(scr, name, below, routed, err);
     if (!rc && add_routed(scr, below, name, path) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     free(path);
-    if (rc) return refuse(scr, SCR_ERR_ARGUMENT, err);
+    if (rc && is_of_the_name(rc)) return refuse(scr, SCR_ERR_ARGUMENT, err);
+    if (rc) {
+        scr->route_failed = 1;
+        return refuse(scr, scr->open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE, err);
+    }
     strcpy(file, routed);
     return SCR_SUCCESS;
 }
@@ -124,27 +154,40 @@ static const char *find_file(const struct scr *scr, const char *name)
             scr_filemap_name_of(kvtree_elem_key(f), scr->owner, scr->open.id);
         if (here && below && strcmp(here, below) == 0) found = here;
         if (here && !bare && !strchr(name, '/') &&
-            strcmp(scr_path_basename(here), name) == 0)
+            strcmp(scr_path_basename_str(here), name) == 0)
             bare = here;
     }
     free(path);
     return found ? found : bare;
 }
 
+/* 0, -ENOENT when the open dataset has no such file, or another -errno. */
+static int find_path(const struct scr *scr, const char *name, char path[SCR_MAX_FILENAME])
+{
+    if (scr->direct.id != scr->open.id) {
+        const char *found = find_file(scr, name);
+        return found ? copy_path(scr, scr->open.id, found, path) : -ENOENT;
+    }
+    char *full;
+    const char *below = NULL;
+    below_prefix(scr, name, &full, &below);
+    int rc = scr_bypass_find(scr, name, below, path);
+    free(full);
+    return rc;
+}
+
 int scr_route_restart(struct scr *scr, const char *name, char *file)
 {
     char path[SCR_MAX_FILENAME], text[SCR_ERR_TEXT];
-    const char *found = find_file(scr, name);
-    if (!found) {
+    int rc = find_path(scr, name, path);
+    if (rc == -ENOENT) {
         snprintf(text, sizeof text, "dataset %.200s has no file \"%.200s\" of this rank",
                  scr->open.name, name);
         return refuse(scr, SCR_ERR_ARGUMENT, text);
     }
-    int rc = copy_path(scr, scr->open.id, found, path);
     if (!rc && access(path, R_OK) != 0) rc = -errno;
     if (rc) {
-        snprintf(text, sizeof text, "\"%.200s\" in the cache cannot be read: %s", found,
-                 strerror(-rc));
+        snprintf(text, sizeof text, "\"%.200s\" cannot be read: %s", name, strerror(-rc));
         return refuse(scr, SCR_FAILURE, text);
     }
     strcpy(file, path);

@@ -11,11 +11,9 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
-#include "common/io.h"
 #include "records/scr_path.h"
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <kvtree/kvtree_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,45 +50,87 @@ static void warn_lost(const struct scr *scr, const char *reason)
     scr_event_local(scr, 0, line);
 }
 
-/* Calls visit for each name in the control folder. */
-static void each_control_file(struct scr *scr,
-                              void (*visit)(struct scr *, const char *, kvtree *),
-                              kvtree *tree)
+/* Calls visit for each name in the control folder, until it fails. */
+static int each_control_file(struct scr *scr,
+                             int (*visit)(struct scr *, const char *, kvtree *),
+                             kvtree *tree, char *err)
 {
-    int copy = openat(scr->control_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
-    if (!stream) {
-        io_close(&copy);
-        return;
-    }
+    DIR *stream = beneath_list(scr->control_fd);
+    int rc = stream ? 0 : -errno;
     const struct dirent *item;
-    while ((item = readdir(stream)) != NULL)
-        visit(scr, item->d_name, tree);
-    closedir(stream);
+    while (!rc && (errno = 0, item = readdir(stream)) != NULL)
+        rc = visit(scr, item->d_name, tree);
+    if (!rc) rc = -errno;
+    if (stream) closedir(stream);
+    return rc ? err_sys(err, rc, "list the folder") : 0;
 }
 
-static void list_if_map(struct scr *scr, const char *name, kvtree *names)
+static int list_if_map(struct scr *scr, const char *name, kvtree *names)
 {
     (void)scr;
-    if (strncmp(name, "filemap_", 8) == 0) kvtree_set_kv(names, "Filemap", name);
+    if (strncmp(name, "filemap_", 8) != 0) return 0;
+    return kvtree_set_kv(names, "Filemap", name) ? 0 : -ENOMEM;
 }
 
-/* A filemap that cannot be read counts as lost: what it named is found again through
- * redundancy. Without a usable master file all filemaps in the folder are read. */
-static void read_maps(struct scr *scr, scr_filemap *all)
+/* A damaged file counts as lost, which is no failure: what it named is found again. One
+ * that cannot be read just now does not: the run that counted it as lost would replace
+ * it. */
+static int judge(const struct scr *scr, int rc, const char *err)
 {
-    char err[SCR_ERR_TEXT] = "";
-    kvtree *master = kvtree_new();
-    int rc = kvtree_file_read(scr->control_fd, MASTER, master, err);
+    if (rc && scr_decide_may_pass(rc)) return rc;
     if (rc && rc != -ENOENT) warn_lost(scr, err);
-    if (rc) each_control_file(scr, list_if_map, master);
+    return 0;
+}
+
+/* Without a usable master file all filemaps in the folder are read. */
+static int read_maps(struct scr *scr, scr_filemap *all, char *err)
+{
+    kvtree *master = kvtree_new();
+    int found = master ? kvtree_file_read(scr->control_fd, MASTER, master, err)
+                       : err_set(err, -ENOMEM, "no memory");
+    int rc = judge(scr, found, err);
+    if (!rc && found) rc = each_control_file(scr, list_if_map, master, err);
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(master, "Filemap"));
-    for (; e; e = kvtree_elem_next(e)) {
-        const char *name = scr_path_basename(kvtree_elem_key(e));
-        rc = scr_filemap_read(scr->control_fd, name, scr->owner, all, err);
-        if (rc && rc != -ENOENT) warn_lost(scr, err);
+    for (; e && !rc; e = kvtree_elem_next(e)) {
+        const char *name = scr_path_basename_str(kvtree_elem_key(e));
+        rc = judge(scr, scr_filemap_read(scr->control_fd, name, scr->owner, all, err),
+                   err);
     }
     kvtree_delete(&master);
+    return rc;
+}
+
+/* 1 when the store of a file is there, but the folder of its dataset is not. */
+static int is_gone(const scr_filemap *map, const char *owner, int id, int rank)
+{
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, rank));
+    const char *path = f ? kvtree_elem_key(f) : NULL;
+    const char *name = path ? scr_filemap_name_of(path, owner, id) : NULL;
+    char *folder = name ? strndup(path, (size_t)(name - path) - 1) : NULL;
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    int gone = slash && access(folder, F_OK) != 0 && errno == ENOENT;
+    if (gone) *slash = 0;
+    gone = gone && access(folder, F_OK) == 0;
+    free(folder);
+    return gone;
+}
+
+/* A dataset that leaves the cache loses its folder first (scr_removal.c), and filemaps
+ * that do not list it are written later: what they say of it till then does not count. */
+static int forget_gone(const struct scr *scr, scr_filemap *all)
+{
+    int count = 0, ranks = 0, *ids = NULL, *rank = NULL;
+    int rc = scr_filemap_list_datasets(all, &count, &ids);
+    for (int i = 0; i < count && !rc; i++) {
+        rc = scr_filemap_list_ranks_of(all, ids[i], &ranks, &rank);
+        for (int k = 0; k < ranks && !rc; k++)
+            if (is_gone(all, scr->owner, ids[i], rank[k]))
+                scr_filemap_remove_rank(all, ids[i], rank[k]);
+        free(rank);
+        rank = NULL;
+    }
+    free(ids);
+    return rc;
 }
 
 /* Splits all into one tree per process of the node: a rank's own entries go to it, the
@@ -146,7 +186,7 @@ static int gather_ranks(struct scr *scr, kvtree *send)
 
 /* Removes filemaps of more processes than there are now, the combined one, and unfinished
  * files. */
-static void remove_if_old(struct scr *scr, const char *name, kvtree *unused)
+static int remove_if_old(struct scr *scr, const char *name, kvtree *unused)
 {
     (void)unused;
     int i;
@@ -155,14 +195,16 @@ static void remove_if_old(struct scr *scr, const char *name, kvtree *unused)
     int temporary = name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0;
     if (old || temporary || strcmp(name, COMBINED) == 0)
         unlinkat(scr->control_fd, name, 0);
+    return 0;
 }
 
 static int collect(struct scr *scr, kvtree *send, char *err)
 {
     scr_filemap *all = kvtree_new();
     int rc = all ? 0 : err_set(err, -ENOMEM, "no memory");
+    rc = rc ? rc : read_maps(scr, all, err);
+    if (!rc && forget_gone(scr, all) != 0) rc = err_set(err, -ENOMEM, "no memory");
     if (!rc) {
-        read_maps(scr, all);
         rc = scr_filemap_write(scr->control_fd, COMBINED, all, err);
         rc = rc ? rc : write_master(scr, 1, err);
     }
@@ -192,7 +234,7 @@ int scr_scatter_maps(struct scr *scr)
     }
     if (!rc) {
         if (scr->node_rank == 0) rc = write_master(scr, 0, err);
-        if (!rc && scr->node_rank == 0) each_control_file(scr, remove_if_old, NULL);
+        if (!rc && scr->node_rank == 0) each_control_file(scr, remove_if_old, NULL, NULL);
         rc = agree(scr->world, rc, err);
     }
     kvtree_delete(&send);

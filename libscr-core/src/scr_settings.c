@@ -6,6 +6,7 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "records/scr_config_file.h"
+#include "records/scr_signals.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
 #include <limits.h>
@@ -50,50 +51,40 @@ static void drop_groups(scr_config *config)
         kvtree_unset(layers[i], scr_desc_kind_name(SCR_DESC_GROUPS));
 }
 
-/* One descriptor for all: that of every checkpoint without a larger interval. */
+/* A store may name a way that other builds have, as long as nothing is cached there. */
+static void check_methods(struct scr *scr, scr_problems *problems)
+{
+    const scr_reddescs *r = &scr->descs.reddescs;
+    for (int i = 0; i < r->count; i++) {
+        const scr_store *store = scr_stores_find(&scr->descs.stores, r->list[i].store);
+        if (r->list[i].enabled && store && !store->implied &&
+            !scr_decide_method(store->type, scr->set.flush_async))
+            scr_problems_add(
+                problems,
+                "STORE=%s TYPE=%s: not in this build; there are SYNC, PTHREAD and DAEMON",
+                store->path, store->type);
+    }
+}
+
 static void load_descs(struct scr *scr, scr_problems *problems)
 {
-    struct scr_settings *s = &scr->set;
     if (scr_descs_load(&scr->config, &scr->descs, problems) != 0) {
         scr_problems_add(problems, "no memory for descriptors");
         return;
     }
+    check_methods(scr, problems);
     drop_groups(&scr->config);
-    const scr_reddesc *d = scr_reddesc_for_checkpoint(&scr->descs.reddescs, 1);
-    const scr_store *store = d ? scr_stores_find(&scr->descs.stores, d->store) : NULL;
-    if (!store) return; /* that is a problem already */
-    redset_scheme_from_name(d->type, &s->scheme);
-    s->group = d->group;
-    s->set_size = d->set_size;
-    s->set_failures = d->set_failures;
-    s->cache_size = store->count;
-    s->cache_base = store->path;
-    s->cache_named = store->implied ? "SCR_CACHE_BASE" : "STORE";
 }
 
 static void warn_of_descs(struct scr *scr)
 {
     const scr_reddescs *r = &scr->descs.reddescs;
-    scr_problems notes = {0, NULL};
-    int enabled = 0;
     const char *source, *type = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
     if (r->ignored > 0)
         scr_say(scr, 0,
                 "warning: the descriptors CKPT are not used, because of SCR_COPY_TYPE=%s "
                 "(%s); with SCR_COPY_TYPE=FILE they are",
                 type, source);
-    for (int i = 0; i < r->count; i++)
-        enabled += r->list[i].enabled;
-    if (enabled > 1)
-        scr_say(scr, 0,
-                "warning: this version of SCR uses one redundancy descriptor, CKPT=%d, "
-                "for all datasets; the others have no effect",
-                scr_reddesc_for_checkpoint(r, 1)->index);
-    scr_descs_without_effect(&scr->config, &notes);
-    char *line, *rest = notes.text;
-    while ((line = strsep(&rest, "\n")) && *line)
-        scr_say(scr, 0, "warning: %s", line);
-    scr_problems_done(&notes);
 }
 
 /* ---- parameters ---- */
@@ -132,6 +123,31 @@ static void load_log(struct scr *scr, scr_problems *problems)
     }
 }
 
+/* When to stop, and what failures are expected. */
+static void load_halt(struct scr *scr, scr_problems *problems)
+{
+    struct scr_settings *s = &scr->set;
+    const scr_config *c = &scr->config;
+    scr_value v = scr_config_value(c, "SCR_HALT_SIGNALS");
+    scr_config_seconds(c, "SCR_MTBF", &s->mtbf, problems);
+    scr_config_seconds(c, "SCR_HALT_SECONDS", &s->halt_seconds, problems);
+    scr_config_switch(c, "SCR_HALT_EXIT", &s->halt_exit, problems);
+    scr_config_int64(c, "SCR_END_TIME", 0, &s->end_time, problems);
+    if (scr_signals_parse(v.text, &s->halt_signals) != 0)
+        scr_value_bad(&v, problems,
+                      "not NONE or a list of TERM, USR1, USR2, INT, HUP, QUIT and XCPU");
+}
+
+/* How much file data goes through one call of the system, or of MPI. */
+static void load_buffer(const scr_config *config, const char *name, uint64_t *size,
+                        scr_problems *problems)
+{
+    scr_value v = scr_config_value(config, name);
+    scr_config_bytes(config, name, size, problems);
+    if (*size && (*size < 4096 || *size > (uint64_t)1 << 30))
+        scr_value_bad(&v, problems, "must be 4KB to 1GB, or 0");
+}
+
 static void load_values(struct scr *scr, scr_problems *problems)
 {
     struct scr_settings *s = &scr->set;
@@ -139,14 +155,22 @@ static void load_values(struct scr *scr, scr_problems *problems)
     scr_config_switch(c, "SCR_ENABLE", &s->enable, problems);
     scr_config_int(c, "SCR_DEBUG", INT_MIN, &s->debug, problems);
     scr_config_switch(c, "SCR_CACHE_PURGE", &s->cache_purge, problems);
+    scr_config_switch(c, "SCR_CACHE_KEEP", &s->cache_keep, problems);
     scr_config_switch(c, "SCR_DISTRIBUTE", &s->distribute, problems);
     scr_config_switch(c, "SCR_FETCH", &s->fetch, problems);
+    scr_config_switch(c, "SCR_FETCH_BYPASS", &s->fetch_bypass, problems);
+    scr_config_int(c, "SCR_PREFIX_SIZE", 0, &s->prefix_size, problems);
+    scr_config_switch(c, "SCR_PREFIX_PURGE", &s->prefix_purge, problems);
+    scr_config_switch(c, "SCR_GLOBAL_RESTART", &s->global_restart, problems);
     scr_config_int(c, "SCR_FLUSH", 0, &s->flush, problems);
     scr_config_switch(c, "SCR_FLUSH_ON_RESTART", &s->flush_on_restart, problems);
     scr_config_switch(c, "SCR_CRC_ON_FLUSH", &s->crc_on_flush, problems);
-    scr_config_int(c, "SCR_CHECKPOINT_INTERVAL", 0, &s->interval, problems);
+    scr_config_switch(c, "SCR_CRC_ON_COPY", &s->crc_on_copy, problems);
+    scr_config_switch(c, "SCR_CRC_ON_DELETE", &s->crc_on_delete, problems);
+    scr_config_auto(c, "SCR_CHECKPOINT_INTERVAL", &s->interval, &s->interval_auto,
+                    problems);
+    load_halt(scr, problems);
     scr_config_seconds(c, "SCR_CHECKPOINT_SECONDS", &s->seconds, problems);
-    scr_config_seconds(c, "SCR_HALT_SECONDS", &s->halt_seconds, problems);
     scr_config_double(c, "SCR_CHECKPOINT_OVERHEAD", 0, &s->overhead, problems);
     s->current = scr_config_get(c, "SCR_CURRENT", NULL);
     scr_config_int(c, "SCR_FLUSH_WIDTH", 1, &s->flush_width, problems);
@@ -156,6 +180,8 @@ static void load_values(struct scr *scr, scr_problems *problems)
     scr_config_double(c, "SCR_FLUSH_ASYNC_PERCENT", 0, &s->flush_percent, problems);
     scr_config_switch(c, "SCR_USE_CONTAINERS", &s->containers, problems);
     scr_config_bytes(c, "SCR_CONTAINER_SIZE", &s->container_size, problems);
+    load_buffer(c, "SCR_FILE_BUF_SIZE", &s->file_buffer, problems);
+    load_buffer(c, "SCR_MPI_BUF_SIZE", &s->message, problems);
     load_flush(scr, problems);
     load_descs(scr, problems);
     load_log(scr, problems);

@@ -158,6 +158,7 @@ static inline void server_start(struct server *server, const char *folder)
                                      "--auth-root-authentication-method=normal",
                                      "--skip-test-db",
                                      "--skip-name-resolve",
+                                     "--force", /* where the host's name is unknown */
                                      geteuid() == 0 ? no_root : NULL,
                                      NULL};
     pid_t pid = server_spawn(server, arguments);

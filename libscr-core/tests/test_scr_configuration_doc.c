@@ -15,7 +15,7 @@ static const char *type_name(scr_param_type type)
         [SCR_PARAM_BOOL] = "switch",    [SCR_PARAM_INT] = "number",
         [SCR_PARAM_BYTES] = "bytes",    [SCR_PARAM_SECONDS] = "time",
         [SCR_PARAM_DOUBLE] = "decimal", [SCR_PARAM_SCHEME] = "scheme",
-        [SCR_PARAM_TEXT] = "text"};
+        [SCR_PARAM_TEXT] = "text",      [SCR_PARAM_AUTO] = "number or `auto`"};
     return names[type];
 }
 
@@ -55,8 +55,7 @@ static void write_fields(FILE *out, scr_desc_kind kind)
         if (f->kind != kind) continue;
         fprintf(out, "| `%s` | %s | ", f->name, type_name(f->type));
         write_default(out, f->value);
-        fprintf(out, " %s%s |\n", f->help,
-                f->flags & SCR_PARAM_LATER ? "; without effect in this version" : "");
+        fprintf(out, " %s |\n", f->help);
     }
     fputs("\n", out);
 }

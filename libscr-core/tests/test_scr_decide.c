@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include "records/scr_decide.h"
+
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 
 /* ---- what leaves the cache, and which checkpoint is the newest ---- */
@@ -171,17 +173,33 @@ static void overhead_asks_when_it_is_low_enough(void **state)
     assert_int_equal(scr_decide_checkpoint(&a), 1);
 }
 
+static void optimum_asks_when_it_has_passed(void **state)
+{
+    scr_advice a = {.automatic = 1, .optimum = 117, .calls = 1000};
+    static const double times[] = {0, 116.999, 117, 1e9};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        a.since_last = times[i];
+        assert_int_equal(scr_decide_checkpoint(&a), times[i] >= 117);
+    }
+    a = (scr_advice){.automatic = 1}; /* no cost is known: one measures it */
+    assert_int_equal(scr_decide_checkpoint(&a), 1);
+    a = (scr_advice){.optimum = 1, .since_last = 2}; /* not asked for */
+    assert_int_equal(scr_decide_checkpoint(&a), 0);
+}
+
 /* Each rule can ask on its own; none can forbid what another one asks for. */
 static void any_rule_is_enough(void **state)
 {
-    for (int rules = 0; rules < 16; rules++) {
+    for (int rules = 0; rules < 32; rules++) {
         scr_advice a = {.halt = rules & 1,
                         .calls = rules & 2 ? 3 : 2,
                         .interval = 3,
                         .since_last = rules & 4 ? 60 : 59,
                         .seconds = 60,
                         .cost = rules & 8 ? 0.1 : 100,
-                        .overhead = 1};
+                        .overhead = 1,
+                        .automatic = 1,
+                        .optimum = rules & 16 ? 59 : 61};
         assert_int_equal(scr_decide_checkpoint(&a), rules != 0);
     }
 }
@@ -215,6 +233,16 @@ static void flush_every_nth(void **state)
     }
 }
 
+static void errors_that_may_pass(void **state)
+{
+    const int may[] = {-EIO, -ENOMEM, -EMFILE, -ENFILE, -EINTR, -EAGAIN, -ESTALE};
+    const int may_not[] = {0, -ENOENT, -EBADMSG, -ENOTDIR, -ELOOP, -EINVAL, EIO, 1};
+    for (size_t i = 0; i < sizeof may / sizeof *may; i++)
+        assert_true(scr_decide_may_pass(may[i]));
+    for (size_t i = 0; i < sizeof may_not / sizeof *may_not; i++)
+        assert_false(scr_decide_may_pass(may_not[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,9 +253,11 @@ int main(void)
         cmocka_unit_test(interval_asks_every_nth_call),
         cmocka_unit_test(seconds_ask_when_they_are_over),
         cmocka_unit_test(overhead_asks_when_it_is_low_enough),
+        cmocka_unit_test(optimum_asks_when_it_has_passed),
         cmocka_unit_test(any_rule_is_enough),
         cmocka_unit_test(methods),
         cmocka_unit_test(flush_every_nth),
+        cmocka_unit_test(errors_that_may_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

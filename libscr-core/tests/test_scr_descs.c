@@ -175,24 +175,6 @@ static void mistakes_name_the_layer(void **state)
     conf_done(&c);
 }
 
-static void fields_without_effect(void **state)
-{
-    struct conf c;
-    scr_problems notes = {0, NULL};
-    conf_of(&c,
-            "STORE=/a MKDIR=0 ENABLED=1 COUNT=1\nCKPT=0 BYPASS=1 OUTPUT=0 STORE=/a\n");
-    assert_int_equal(scr_descs_without_effect(&c.config, &notes), 0);
-    assert_string_equal(
-        notes.text, "STORE=/a MKDIR=0 (f:1:16) has no effect in this version of SCR\n"
-                    "CKPT=0 BYPASS=1 (f:2:15) has no effect in this version of SCR\n");
-    scr_problems_done(&notes);
-    conf_done(&c);
-    conf_of(&c, "CKPT=0 BYPASS=1\nSCR_CACHE_BYPASS=1\n"); /* told of the parameter */
-    assert_int_equal(scr_descs_without_effect(&c.config, &notes), 0);
-    assert_int_equal(notes.count, 0);
-    conf_done(&c);
-}
-
 /* ---- SCR_Config ---- */
 
 static void set(struct conf *c, const char *text)
@@ -319,7 +301,6 @@ int main(void)
         cmocka_unit_test(copy_type_counts),
         cmocka_unit_test(layers),
         cmocka_unit_test(mistakes_name_the_layer),
-        cmocka_unit_test(fields_without_effect),
         cmocka_unit_test(set_and_unset),
         cmocka_unit_test(set_parameters),
         cmocka_unit_test(wrong_settings),

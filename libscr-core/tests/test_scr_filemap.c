@@ -101,6 +101,17 @@ static void build_as_in_the_guide(void **state)
     kvtree_delete(&map);
 }
 
+static void place_of_a_file(void **state)
+{
+    kvtree *meta = kvtree_new();
+    assert_int_equal(scr_meta_set_place(meta, "/p/run/a.ckpt"), 0);
+    assert_tree(meta, "ORIGPATH\n  /p/run\nORIGNAME\n  a.ckpt\n");
+    assert_int_equal(scr_meta_set_place(meta, "/a"), 0);
+    assert_tree(meta, "ORIGPATH\n  /\nORIGNAME\n  a\n");
+    assert_int_not_equal(scr_meta_set_place(NULL, "/a"), 0);
+    kvtree_delete(&meta);
+}
+
 static void empty_map(void **state)
 {
     scr_filemap *map = kvtree_new();
@@ -390,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(build_as_in_the_guide),
+        cmocka_unit_test(place_of_a_file),
         cmocka_unit_test(empty_map),
         cmocka_unit_test(no_map),
         cmocka_unit_test(remove_entries),

@@ -6,12 +6,14 @@
 
 #define NOW 1298944000
 
+static const scr_halt_end nowhere = {0, NULL};
+
 /* Whether text, as a halt file, halts a run at NOW. */
-static int halts(const char *text, char reason[128])
+static int halts(const char *text, char reason[SCR_HALT_REASON_SIZE])
 {
     kvtree *halt = text_tree(text);
     memset(reason, '#', 128);
-    int now = scr_halt_check(halt, NOW, reason);
+    int now = scr_halt_check(halt, &nowhere, NOW, reason);
     kvtree_delete(&halt);
     if (now)
         assert_true(reason[0] && memchr(reason, 0, 128));
@@ -61,7 +63,7 @@ static void each_condition(void **state)
          "seconds are left"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char reason[128];
+        char reason[SCR_HALT_REASON_SIZE];
         int now = halts(cases[i].text, reason);
         if (now != (cases[i].reason != NULL)) fail_msg("%s: %d", cases[i].text, now);
         if (now) assert_says(reason, cases[i].reason);
@@ -86,7 +88,7 @@ static void all_together(void **state)
 
 static void long_reason_is_cut(void **state)
 {
-    char reason[128], text[1024] = "ExitReason\n  ";
+    char reason[SCR_HALT_REASON_SIZE], text[1024] = "ExitReason\n  ";
     memset(text + strlen(text), 'r', 1000);
     text[1013] = 0;
     assert_int_equal(halts(text, reason), 1);
@@ -95,38 +97,131 @@ static void long_reason_is_cut(void **state)
 
 static void no_file_at_all(void **state)
 {
-    char reason[128];
-    assert_int_equal(scr_halt_check(NULL, NOW, reason), 0);
+    char reason[SCR_HALT_REASON_SIZE];
+    assert_int_equal(scr_halt_check(NULL, &nowhere, NOW, reason), 0);
     assert_int_equal(scr_halt_count_checkpoint(NULL), 0);
 }
 
-static void reason_is_set_and_removed(void **state)
+/* The first reason stays; SCR's own ones go away at the next start, and no others. */
+static void reasons(void **state)
 {
-    char reason[128];
-    kvtree *halt = text_tree("CheckpointsLeft\n  7\n");
-    assert_int_equal(scr_halt_set_reason(halt, "first"), 0);
-    assert_int_equal(scr_halt_set_reason(halt, SCR_HALT_FINALIZED), 0);
-    assert_tree(halt, "CheckpointsLeft\n  7\nExitReason\n  SCR_FINALIZE_CALLED\n");
-    assert_int_equal(scr_halt_check(halt, NOW, reason), 1);
-    assert_int_equal(scr_halt_set_reason(halt, NULL), 0);
-    assert_int_equal(scr_halt_set_reason(halt, NULL), 0);
-    assert_tree(halt, "CheckpointsLeft\n  7\n");
-    kvtree_delete(&halt);
-    assert_true(scr_halt_set_reason(NULL, "x") < 0);
+    static const struct {
+        const char *reason;
+        int own;
+    } cases[] = {{"SCR_FINALIZE_CALLED", 1},
+                 {"SCR_SIGNAL: SIGTERM came to rank 3", 1},
+                 {"SCR_HALT_EXIT: because", 1},
+                 {"SCR_FINALIZE_CALLED_BY_ME", 0},
+                 {"SCR_", 0},
+                 {"because I say so", 0},
+                 {"SCR_SIGNAL from a user", 0}};
+    char reason[SCR_HALT_REASON_SIZE];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kvtree *halt = text_tree("CheckpointsLeft\n  7\n");
+        assert_int_equal(scr_halt_drop_own_reason(halt), 0);
+        assert_int_equal(scr_halt_add_reason(halt, cases[i].reason), 1);
+        assert_int_equal(scr_halt_add_reason(halt, SCR_HALT_FINALIZED), 0);
+        assert_int_equal(scr_halt_check(halt, &nowhere, NOW, reason), 1);
+        assert_string_equal(reason, cases[i].reason);
+        assert_int_equal(scr_halt_drop_own_reason(halt), cases[i].own);
+        assert_int_equal(scr_halt_check(halt, &nowhere, NOW, reason), !cases[i].own);
+        kvtree_delete(&halt);
+    }
+    assert_true(scr_halt_add_reason(NULL, "x") < 0);
+    assert_int_equal(scr_halt_drop_own_reason(NULL), 0);
+}
+
+/* ---- the end of the allocation ---- */
+
+static void end_of_allocation(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t end;
+        const char *reason;
+    } cases[] = {
+        {"HaltSeconds\n  1200\n", NOW + 1201, NULL},
+        {"HaltSeconds\n  1200\n", NOW + 1200,
+         "1200 seconds are left until the allocation"},
+        {"HaltSeconds\n  1200\n", NOW - 5, "0 seconds are left until the allocation"},
+        {"HaltSeconds\n  1200\n", 0, NULL},
+        /* without HaltSeconds nobody wants to stop before */
+        {"", NOW + 1, NULL},
+        {"HaltSeconds\n  0\n", NOW - 1, NULL},
+        {"HaltSeconds\n  -7\n", NOW - 1, NULL},
+        /* whichever comes first */
+        {"HaltSeconds\n  9\nExitBefore\n  1298944009\n", NOW + 1000, "ExitBefore"},
+        {"HaltSeconds\n  9\nExitBefore\n  1298945000\n", NOW + 9, "(SOMEBODY)"},
+        {"HaltSeconds\n  9\nExitBefore\n  1298945000\n", NOW + 10, NULL},
+        {"HaltSeconds\n  9223372036854775807\n", INT64_MAX, "(SOMEBODY)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char reason[SCR_HALT_REASON_SIZE] = "";
+        const scr_halt_end end = {cases[i].end, "SOMEBODY"};
+        kvtree *halt = text_tree(cases[i].text);
+        int now = scr_halt_check(halt, &end, NOW, reason);
+        if (now != (cases[i].reason != NULL)) fail_msg("case %zu: %d", i, now);
+        if (now) assert_says(reason, cases[i].reason);
+        kvtree_delete(&halt);
+    }
+}
+
+static void end_is_missing(void **state)
+{
+    static const struct {
+        const char *text;
+        int lacks; /* without another end */
+    } cases[] = {{"", 0},
+                 {"HaltSeconds\n  0\n", 0},
+                 {"HaltSeconds\n  5\n", 1},
+                 {"HaltSeconds\n  5\nExitAfter\n  7\n", 1},
+                 {"HaltSeconds\n  5\nExitBefore\n  7\n", 0}};
+    const scr_halt_end end = {NOW, "SOMEBODY"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kvtree *halt = text_tree(cases[i].text);
+        assert_int_equal(scr_halt_lacks_end(halt, &nowhere), cases[i].lacks);
+        assert_int_equal(scr_halt_lacks_end(halt, &end), 0);
+        kvtree_delete(&halt);
+    }
+}
+
+static void end_in_the_environment(void **state)
+{
+    static const char *const bad[] = {"soon", "12:00", "0",
+                                      "-5",   "1e9",   "99999999999999999999"};
+    char err[ERRTEXT_SIZE] = "";
+    scr_halt_end end = {7, "untouched"};
+    unsetenv("SLURM_JOB_END_TIME");
+    assert_int_equal(scr_halt_find_end(&end, err), 0);
+    assert_int_equal(end.time, 7);
+    setenv("SLURM_JOB_END_TIME", "", 1);
+    assert_int_equal(scr_halt_find_end(&end, err), 0);
+    assert_int_equal(end.time, 7);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        setenv("SLURM_JOB_END_TIME", bad[i], 1);
+        assert_int_equal(scr_halt_find_end(&end, err), -EINVAL);
+        assert_says(err, bad[i]);
+        assert_int_equal(end.time, 7);
+    }
+    setenv("SLURM_JOB_END_TIME", "4102444800", 1);
+    assert_int_equal(scr_halt_find_end(&end, err), 0);
+    assert_int_equal(end.time, 4102444800);
+    assert_string_equal(end.source, "SLURM_JOB_END_TIME");
+    unsetenv("SLURM_JOB_END_TIME");
 }
 
 static void checkpoints_are_counted(void **state)
 {
-    char reason[128];
+    char reason[SCR_HALT_REASON_SIZE];
     kvtree *halt = text_tree("CheckpointsLeft\n  3\nHaltSeconds\n  5\n");
     for (int left = 2; left >= 0; left--) {
         int is;
-        assert_int_equal(scr_halt_check(halt, NOW, reason), 0);
+        assert_int_equal(scr_halt_check(halt, &nowhere, NOW, reason), 0);
         assert_int_equal(scr_halt_count_checkpoint(halt), 1);
         assert_int_equal(kvtree_util_get_int(halt, "CheckpointsLeft", &is), 0);
         assert_int_equal(is, left);
     }
-    assert_int_equal(scr_halt_check(halt, NOW, reason), 1);
+    assert_int_equal(scr_halt_check(halt, &nowhere, NOW, reason), 1);
     assert_int_equal(scr_halt_count_checkpoint(halt), 0); /* does not go below 0 */
     kvtree_util_set_str(halt, "CheckpointsLeft", "many");
     assert_int_equal(scr_halt_count_checkpoint(halt), 0);
@@ -174,7 +269,10 @@ int main(void)
         cmocka_unit_test(all_together),
         cmocka_unit_test(long_reason_is_cut),
         cmocka_unit_test(no_file_at_all),
-        cmocka_unit_test(reason_is_set_and_removed),
+        cmocka_unit_test(reasons),
+        cmocka_unit_test(end_of_allocation),
+        cmocka_unit_test(end_is_missing),
+        cmocka_unit_test(end_in_the_environment),
         cmocka_unit_test(checkpoints_are_counted),
         scratch_test(file),
         scratch_test(unusable_file),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The index of a prefix folder, and the summary of a dataset. */
 #include "common/number.h"
-#include "records.h"
-#include "records/scr_index.h"
+#include "indexes.h"
 #include <errno.h>
 #include <limits.h>
 #include <time.h>
@@ -24,6 +23,7 @@
         "          ", "12",                                                              \
         "1312853406814268") "        COMPLETE\n          1\n"                            \
                             "        FLUSHED\n          TIME\n"                          \
+                            "        ATTEMPTS\n          1\n"                            \
                             "        FETCHED\n          TIME\n"                          \
                             "  18\n    DIR\n      scr.dataset.18\n        "              \
                             "DSET\n" DATASET(                                            \
@@ -31,38 +31,6 @@
                                 "1312853507675143") "        COMPLETE\n          1\n"    \
                                                     "        FLUSHED\n          TIME\n"  \
                                                     "CURRENT\n  scr.dataset.18\n"
-
-static scr_dataset checkpoint(int id)
-{
-    scr_dataset d = {.id = id,
-                     .ckpt = id,
-                     .files = 4,
-                     .complete = 1,
-                     .size = 2097182,
-                     .created = id == 12 ? 1312853406814268 : 1312853507675143,
-                     .user = "user1",
-                     .job_name = "simulation123",
-                     .job_id = "112573"};
-    snprintf(d.name, sizeof d.name, "scr.dataset.%d", id);
-    return d;
-}
-
-static void add(scr_index *index, int id, int complete)
-{
-    scr_dataset d = checkpoint(id);
-    assert_int_equal(scr_index_add(index, &d, complete), 0);
-}
-
-static scr_index *guide_index(void)
-{
-    scr_index *index = kvtree_new();
-    add(index, 12, 1);
-    assert_int_equal(scr_index_mark_fetched(index, "scr.dataset.12"), 0);
-    add(index, 18, 0);
-    add(index, 18, 1);
-    assert_int_equal(scr_index_set_current(index, "scr.dataset.18"), 0);
-    return index;
-}
 
 /* Replaces times of the last minute by the word TIME. */
 static void hide_times(char *text)
@@ -125,12 +93,12 @@ static void read_from_the_guide(void **state)
                                                          "1312853406814268"));
     scr_dataset d;
     int dset, ckpt;
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
     assert_int_equal(d.id, 18);
-    assert_int_equal(scr_index_next_fetch(index, 18, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, 18, NULL, &d), 0);
     assert_int_equal(d.id, 12);
     assert_int_equal(d.created, 1312853406814268);
-    assert_int_equal(scr_index_next_fetch(index, 12, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, 12, NULL, &d), -ENOENT);
     scr_index_highest(index, &dset, &ckpt);
     assert_true(dset == 18 && ckpt == 18);
     kvtree_delete(&index);
@@ -144,9 +112,11 @@ static void missing_file(void **state)
     int dset = -1, ckpt = -1;
     scr_dataset d;
     scr_index *index = kvtree_new();
-    assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
-    assert_string_equal(s->err, "");
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), -ENOENT);
+    assert_int_equal(scr_index_read(s->dir, index, s->err), -ENOENT);
+    assert_says(s->err, SCR_INDEX_NAME);
+    assert_int_equal(kvtree_size(index), 0);
+    assert_int_equal(scr_index_start(index), 0);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
     scr_index_highest(index, &dset, &ckpt);
     assert_true(dset == 0 && ckpt == 0);
     /* what is written then is an index, even without any dataset */
@@ -222,17 +192,18 @@ static void incomplete_is_not_fetched(void **state)
     add(index, 3, 0);
     assert_int_equal(scr_index_get(index, "scr.dataset.3", &d), 0);
     assert_null(kvtree_getf(index, "DSET 3 DIR scr.dataset.3 FLUSHED"));
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), -ENOENT);
-    assert_int_equal(scr_index_set_current(index, "scr.dataset.3"), 0);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
+    assert_int_equal(apply(index, scr_index_set_current, "scr.dataset.3"), 0);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
     add(index, 3, 1);
     assert_non_null(kvtree_getf(index, "DSET 3 DIR scr.dataset.3 FLUSHED"));
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
     add(index, 3, 0); /* being written once more */
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
     kvtree_delete(&index);
 }
 
+/* The earlier files are there until the new ones are. */
 static void same_name_with_a_new_id(void **state)
 {
     scr_index *index = guide_index();
@@ -240,18 +211,25 @@ static void same_name_with_a_new_id(void **state)
     d.id = 20;
     d.ckpt = 19;
     assert_int_equal(scr_index_add(index, &d, 0), 0);
-    assert_null(kvtree_getf(index, "DSET 18"));
-    assert_null(kvtree_get(index, "CURRENT")); /* its files are being replaced */
     assert_string_equal(kvtree_get_val(kvtree_getf(index, "DIR scr.dataset.18"), "DSET"),
                         "20");
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
-    assert_int_equal(d.id, 12);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(d.id, 18);
+    assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), 0);
+    assert_int_equal(d.id, 18);
     d = checkpoint(18);
     d.id = 20;
     assert_int_equal(scr_index_add(index, &d, 1), 0);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
+    assert_null(kvtree_getf(index, "DSET 18"));
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
     assert_int_equal(d.id, 20);
     assert_string_equal(d.name, "scr.dataset.18");
+    d.id = 22;
+    assert_int_equal(scr_index_add(index, &d, 0), 0);
+    assert_int_equal(scr_index_remove(index, &d), 0); /* all of that name */
+    assert_null(kvtree_getf(index, "DSET 20"));
+    assert_null(kvtree_getf(index, "DSET 22"));
+    assert_null(kvtree_getf(index, "DIR scr.dataset.18"));
     kvtree_delete(&index);
 }
 
@@ -265,10 +243,10 @@ static void same_id_with_two_names(void **state)
     assert_int_equal(scr_index_add(index, &d, 1), 0);
     assert_int_equal(scr_index_get(index, "copy/of.5", &read), 0);
     assert_string_equal(read.name, "copy/of.5");
-    assert_int_equal(scr_index_remove(index, "scr.dataset.5"), 0);
+    assert_int_equal(apply(index, scr_index_remove, "scr.dataset.5"), 0);
     assert_int_equal(scr_index_get(index, "scr.dataset.5", &read), -ENOENT);
     assert_int_equal(scr_index_get(index, "copy/of.5", &read), 0);
-    assert_int_equal(scr_index_remove(index, "copy/of.5"), 0);
+    assert_int_equal(apply(index, scr_index_remove, "copy/of.5"), 0);
     assert_tree(index, "VERSION\n  1\n");
     kvtree_delete(&index);
 }
@@ -277,14 +255,14 @@ static void remove_entries(void **state)
 {
     scr_index *index = guide_index();
     scr_dataset d;
-    assert_int_equal(scr_index_remove(index, "nothing"), -ENOENT);
+    assert_int_equal(apply(index, scr_index_remove, "nothing"), -ENOENT);
     assert_index(index, GUIDE);
-    assert_int_equal(scr_index_remove(index, "scr.dataset.18"), 0);
+    assert_int_equal(apply(index, scr_index_remove, "scr.dataset.18"), 0);
     assert_null(kvtree_get(index, "CURRENT"));
     assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), -ENOENT);
     assert_int_equal(scr_index_get(index, "scr.dataset.12", &d), 0);
-    assert_int_equal(scr_index_remove(index, "scr.dataset.18"), -ENOENT);
-    assert_int_equal(scr_index_remove(index, "scr.dataset.12"), 0);
+    assert_int_equal(apply(index, scr_index_remove, "scr.dataset.18"), -ENOENT);
+    assert_int_equal(apply(index, scr_index_remove, "scr.dataset.12"), 0);
     assert_tree(index, "VERSION\n  1\n");
     kvtree_delete(&index);
 }
@@ -293,17 +271,15 @@ static void current(void **state)
 {
     scr_index *index = guide_index();
     scr_dataset d;
-    assert_int_equal(scr_index_set_current(index, "nothing"), -ENOENT);
+    assert_int_equal(apply(index, scr_index_set_current, "nothing"), -ENOENT);
     assert_string_equal(kvtree_get_val(index, "CURRENT"), "scr.dataset.18");
-    assert_int_equal(scr_index_set_current(index, "scr.dataset.12"), 0);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
+    assert_int_equal(apply(index, scr_index_set_current, "scr.dataset.12"), 0);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
     assert_int_equal(d.id, 12); /* the current one, although 18 is newer */
-    assert_int_equal(scr_index_next_fetch(index, 19, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, 19, NULL, &d), 0);
     assert_int_equal(d.id, 18); /* it counts for the first attempt only */
-    assert_int_equal(scr_index_remove(index, "scr.dataset.18"), 0);
+    assert_int_equal(apply(index, scr_index_remove, "scr.dataset.18"), 0);
     assert_string_equal(kvtree_get_val(index, "CURRENT"), "scr.dataset.12");
-    assert_int_equal(scr_index_set_current(index, NULL), 0);
-    assert_null(kvtree_get(index, "CURRENT"));
     kvtree_delete(&index);
 }
 
@@ -311,23 +287,27 @@ static void fetched_and_failed(void **state)
 {
     scr_index *index = guide_index();
     scr_dataset d;
-    assert_int_equal(scr_index_mark_fetched(index, "nothing"), -ENOENT);
-    assert_int_equal(scr_index_mark_failed(index, "nothing"), -ENOENT);
+    assert_int_equal(apply(index, scr_index_mark_fetched, "nothing"), -ENOENT);
+    assert_int_equal(apply(index, scr_index_mark_failed, "nothing"), -ENOENT);
     assert_index(index, GUIDE);
-    assert_int_equal(scr_index_mark_fetched(index, "scr.dataset.18"), 0);
+    assert_int_equal(apply(index, scr_index_mark_fetched, "scr.dataset.18"), 0);
     assert_non_null(kvtree_getf(index, "DSET 18 DIR scr.dataset.18 FETCHED"));
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
     assert_int_equal(d.id, 18); /* an attempt is no failure */
-    assert_int_equal(scr_index_mark_failed(index, "scr.dataset.18"), 0);
+    assert_int_equal(apply(index, scr_index_mark_failed, "scr.dataset.18"), 0);
     assert_non_null(kvtree_getf(index, "DSET 18 DIR scr.dataset.18 FAILED"));
     assert_null(kvtree_get(index, "CURRENT"));
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
     assert_int_equal(d.id, 12);
-    assert_int_equal(scr_index_set_current(index, "scr.dataset.18"), 0);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
-    assert_int_equal(d.id, 12); /* also when it is made current again */
-    add(index, 18, 1);          /* but a new copy has not failed */
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
+    assert_int_equal(apply(index, scr_index_set_current, "scr.dataset.18"), 0);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(d.id, 12); /* CURRENT alone does not clear that, a wish does */
+    assert_int_equal(apply(index, scr_index_choose, "scr.dataset.18"), 0);
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(d.id, 18);
+    assert_int_equal(apply(index, scr_index_mark_failed, "scr.dataset.18"), 0);
+    add(index, 18, 1); /* a new copy has not failed either */
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
     assert_int_equal(d.id, 18);
     kvtree_delete(&index);
 }
@@ -344,11 +324,11 @@ static void walk_from_new_to_old(void **state)
         if (id % 4 == 3) one.ckpt = 0; /* not a checkpoint */
         assert_int_equal(scr_index_add(index, &one, id % 4 != 1), 0);
     }
-    for (; scr_index_next_fetch(index, below, &d) == 0; below = d.id, expected -= 2)
+    for (; scr_index_next_fetch(index, below, NULL, &d) == 0; below = d.id, expected -= 2)
         assert_int_equal(d.id, expected);
     assert_int_equal(expected, 0);
     d.id = 77;
-    assert_int_equal(scr_index_next_fetch(index, 2, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, 2, NULL, &d), -ENOENT);
     assert_int_equal(d.id, 77);
     scr_index_highest(index, &dset, &ckpt);
     assert_true(dset == 20 && ckpt == 20);
@@ -370,7 +350,7 @@ static void hostile_entries(void **state)
         kvtree_util_set_str(about, lies[i][0], lies[i][1]);
         assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), -ENOENT);
         assert_int_equal(d.id, 77);
-        assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
+        assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
         assert_int_equal(d.id, 12);
         scr_index_highest(index, &dset, &ckpt);
         assert_true(dset <= 99 && ckpt <= 18);
@@ -393,14 +373,14 @@ static void hostile_shape(void **state)
         scr_dataset d;
         int dset, ckpt;
         scr_index *index = text_tree(texts[i]);
-        assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), -ENOENT);
+        assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
         assert_int_equal(scr_index_get(index, "a", &d), -ENOENT);
-        assert_int_equal(scr_index_mark_fetched(index, "a"), -ENOENT);
-        assert_int_equal(scr_index_remove(index, "a"), -ENOENT);
+        assert_int_equal(apply(index, scr_index_mark_fetched, "a"), -ENOENT);
+        assert_int_equal(apply(index, scr_index_remove, "a"), -ENOENT);
         scr_index_highest(index, &dset, &ckpt);
         assert_true(dset == 0 && ckpt == 0);
         add(index, 4, 1);
-        assert_int_equal(scr_index_next_fetch(index, INT_MAX, &d), 0);
+        assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
         assert_int_equal(d.id, 4);
         kvtree_delete(&index);
     }

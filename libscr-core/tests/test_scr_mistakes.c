@@ -159,15 +159,19 @@ static void sets_of_descriptors(void **state)
 {
     static const struct mistake all[] = {
         {"CKPT=0 INTERVAL=2\n",
-         "CKPT (f:1:6): no descriptor that is enabled has INTERVAL=1\n"},
+         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has INTERVAL=1\n"},
         {"CKPT=0 ENABLED=0\nCKPT=1 INTERVAL=3\n",
-         "CKPT (f:1:6): no descriptor that is enabled has INTERVAL=1\n"},
+         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has INTERVAL=1\n"},
+        {"STORE=/a ENABLED=0\nCKPT=0 STORE=/a\n",
+         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has INTERVAL=1\n"},
+        {"STORE=/a ENABLED=0\nSCR_CACHE_BASE=/a\n",
+         "STORE=/a is not enabled, and no CKPT names another one\n"},
         {"CKPT=1\n", "CKPT=1 (f:1:6): numbers go on from 0; CKPT=0 is not there\n"},
         {"CKPT=3 INTERVAL=2\nCKPT=0\nCKPT=1 INTERVAL=5\n",
          "CKPT=3 (f:1:6): numbers go on from 0; CKPT=2 is not there\n"},
         /* also those that are not used are looked at */
         {"SCR_COPY_TYPE=XOR\nCKPT=0 INTERVAL=2\n",
-         "CKPT (f:2:6): no descriptor that is enabled has INTERVAL=1\n"},
+         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has INTERVAL=1\n"},
     };
     CHECK_ALL(all);
 }
@@ -252,11 +256,11 @@ static void lists_of_locks(void **state)
         {"SCR_LOCKED: [SCR_FLUSSH]\n",
          "sys:1:14: unknown parameter \"SCR_FLUSSH\"; did you mean SCR_FLUSH?\n"},
         {"SCR_LOCKED: [CKPT]\n",
-         "sys:1:14: unknown parameter \"CKPT\"; did you mean SCR_FETCH?\n"},
+         "sys:1:14: unknown parameter \"CKPT\"; did you mean SCR_MTBF?\n"},
         {"SCR_LOCKED: [SCR_FLUSH, SCR_FLUSH]\n",
          "sys:1:25: given twice: \"SCR_FLUSH\"\n"},
         {"SCR_LOCKED=SCR_FLUSH,,SCR_FETC\n",
-         "sys:1:22: unknown parameter \"\"; did you mean SCR_RUNS?\n"
+         "sys:1:22: unknown parameter \"\"; did you mean SCR_MTBF?\n"
          "sys:1:23: unknown parameter \"SCR_FETC\"; did you mean SCR_FETCH?\n"},
         {"SCR_LOCKED=SCR_FLUSH SCR_FETCH\n",
          "sys:1:22: one value was expected for \"SCR_LOCKED\"\n"},

@@ -28,6 +28,7 @@ static int default_is_valid(const scr_param *p)
     case SCR_PARAM_BOOL:
         return strcmp(p->value, "0") == 0 || strcmp(p->value, "1") == 0;
     case SCR_PARAM_INT:
+    case SCR_PARAM_AUTO:
         return number_int64(p->value, &number) == 0;
     case SCR_PARAM_BYTES:
         return scr_parse_bytes(p->value, &bytes) == 0;
@@ -337,7 +338,7 @@ struct get {
 
 static double get_typed(const scr_config *c, const struct get *g, scr_problems *p)
 {
-    int whole = 77;
+    int whole = 77, is_auto = 0;
     int64_t time = 77;
     double real = 77;
     switch (scr_param_find(g->name)->type) {
@@ -350,7 +351,14 @@ static double get_typed(const scr_config *c, const struct get *g, scr_problems *
     case SCR_PARAM_BOOL:
         scr_config_switch(c, g->name, &whole, p);
         return whole;
+    case SCR_PARAM_AUTO:
+        scr_config_auto(c, g->name, &whole, &is_auto, p);
+        return is_auto == 1 ? -whole - 1 : whole;
     default:
+        if (strcmp(g->name, "SCR_END_TIME") == 0) {
+            scr_config_int64(c, g->name, 0, &time, p);
+            return (double)time;
+        }
         scr_config_int(c, g->name, -2147483647 - 1, &whole, p);
         return whole;
     }
@@ -362,6 +370,15 @@ static void typed_values(void **state)
         {"SCR_DEBUG", "2", 1, 2, NULL},
         {"SCR_DEBUG", "-2", 1, -2, NULL},
         {"SCR_DEBUG", "2147483647", 1, 2147483647, NULL},
+        {"SCR_CHECKPOINT_INTERVAL", "auto", 1, -1, NULL}, /* here -1 */
+        {"SCR_CHECKPOINT_INTERVAL", "Auto", 1, -1, NULL},
+        {"SCR_CHECKPOINT_INTERVAL", "10", 1, 10, NULL},
+        {"SCR_CHECKPOINT_INTERVAL", "-1", 0, 0, "must be at least 0"},
+        {"SCR_CHECKPOINT_INTERVAL", "2147483648", 0, 0, "not a whole number"},
+        {"SCR_CHECKPOINT_INTERVAL", "automatic", 0, 0, "nor \"auto\""},
+        {"SCR_END_TIME", "4102444800", 1, 4102444800, NULL},
+        {"SCR_END_TIME", "-1", 0, 0, "must be at least 0"},
+        {"SCR_END_TIME", "noon", 0, 0, "not a whole number"},
         {"SCR_DEBUG", "2147483648", 0, 0, "not a whole number"},
         {"SCR_DEBUG", "-2147483649", 0, 0, "not a whole number"},
         {"SCR_DEBUG", "99999999999999999999", 0, 0, "not a whole number"},

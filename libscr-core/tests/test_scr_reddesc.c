@@ -62,11 +62,15 @@ static void for_output(void **state)
     scr_reddesc list[] = {DESC(0, 1, 4, 0), DESC(1, 1, 1, 0), DESC(2, 0, 1, 1),
                           DESC(3, 1, 9, 1)};
     const scr_reddescs all = {4, list, 0};
-    assert_int_equal(chosen(scr_reddesc_for_output(&all)), 3);
+    assert_int_equal(chosen(scr_reddesc_for_dataset(&all, 0, 1)), 3);
+    assert_int_equal(chosen(scr_reddesc_for_dataset(&all, 4, 1)), 3);
+    assert_int_equal(chosen(scr_reddesc_for_dataset(&all, 4, 0)), 0);
     list[2].enabled = 1;
-    assert_int_equal(chosen(scr_reddesc_for_output(&all)), 2);
+    assert_int_equal(chosen(scr_reddesc_for_dataset(&all, 0, 1)), 2);
     list[2].output = list[3].output = 0;
-    assert_int_equal(chosen(scr_reddesc_for_output(&all)), 1);
+    assert_int_equal(chosen(scr_reddesc_for_dataset(&all, 0, 1)), 1);
+    assert_int_equal(chosen(scr_reddesc_for_dataset(&all, 8, 1)), 0);
+    assert_int_equal(chosen(scr_reddesc_for_dataset(&all, 0, 0)), 1);
 }
 
 /* ---- as a tree ---- */

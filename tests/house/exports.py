@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A public header declares exactly the functions that its library's symbol maps list."""
+"""A public header declares exactly the functions that its library's symbol maps list; and Fortran has every
+call and every constant of scr.h, with its module and without it."""
 import re
 
 from house import LIBRARIES, ROOT, exported, finish, public_headers, without_comments
@@ -35,5 +36,30 @@ def check(room):
         yield f"{room}: no public function found"
 
 
+def constants_of_c(text):
+    """The numbers that scr.h defines, by name."""
+    found = re.findall(r"^#define[ \t]+(SCR_\w+)[ \t]+(?:\\\n[ \t]*)?(?:\(1 << )?(\d+)(\)?)", text, re.MULTILINE)
+    return {name: 1 << int(value) if shifted else int(value) for name, value, shifted in found}
+
+
+def check_fortran():
+    folder, header = ROOT / "libscr-core/fortran", ROOT / "libscr-core/include/scr.h"
+    wanted = constants_of_c(without_comments(header.read_text()))
+    # a format with arguments of any type is nothing for Fortran
+    calls = {name.lower() for name in declared(header)} - {"scr_configf"}
+    module, plain = (folder / "scr.f90").read_text(), (folder / "scrf.inc").read_text()
+    external = (folder / "scr_external.f90").read_text()
+    public = " ".join(re.findall(r"^ +public :: (.*)$", module, re.MULTILINE))
+    for name, text in ("scr.f90", module), ("scrf.inc", plain):
+        got = {constant: int(value) for constant, value in
+               re.findall(r"parameter(?:, public)? :: (SCR_\w+) = (\d+)", text)}
+        if got != wanted:
+            yield f"{name} has other constants than scr.h: {set(got.items()) ^ set(wanted.items())}"
+    for name, got in (("scr.f90", re.findall(r"\w+", public)), ("scrf.inc", re.findall(r"external (\w+)", plain)),
+                      ("scr_external.f90", re.findall(r"^subroutine (\w+)", external, re.MULTILINE))):
+        if set(got) != calls:
+            yield f"{name} has other calls than scr.h: {set(got) ^ calls}"
+
+
 if __name__ == "__main__":
-    finish([complaint for room in LIBRARIES for complaint in check(room)])
+    finish([complaint for room in LIBRARIES for complaint in check(room)] + list(check_fortran()))

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Every file is short, clean, and says its licence."""
+import ast
+
 from house import ROOT, files, finish
 
 SOURCES = {".c", ".h", ".py", ".sh", ".f90"}
@@ -30,6 +32,16 @@ def check(path):
             yield f"line {number} ends in blanks"
 
 
+def check_names(path):
+    """A second function of the same name would silently replace the first: a test would be lost."""
+    seen = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            if node.name in seen:
+                yield f"line {node.lineno} defines {node.name} again"
+            seen.add(node.name)
+
+
 def check_corpora():
     """What every clone of the repository carries stays small."""
     for corpus in sorted(ROOT.glob("lib*/fuzz/corpus/*")):
@@ -51,4 +63,6 @@ if __name__ == "__main__":
     found = everything()
     assert len(found) > 40, "the files were not found"
     finish([f"{path.relative_to(ROOT)}: {complaint}" for path in found for complaint in check(path)] +
+           [f"{path.relative_to(ROOT)}: {complaint}" for path in found if path.suffix == ".py"
+            for complaint in check_names(path)] +
            list(check_corpora()))

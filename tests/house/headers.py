@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every public header compiles alone.
+"""Every public header compiles alone; in C++, the example programs in C++ without a warning.
 
 Arguments: the language standard (c11 or c++17), then the compiler's command.
 """
@@ -24,6 +24,11 @@ def compile_alone(command, room, header):
     return f"{name}: {done.stderr.strip()}" if done.returncode else None
 
 
+def compile_example(command, source):
+    done = subprocess.run([*command, source], text=True, capture_output=True)
+    return f"{source.name}: {done.stderr.strip()}" if done.returncode else None
+
+
 def main(standard, *compiler):
     if not shutil.which(compiler[0]):
         print(f"no {compiler[0]} here")
@@ -40,6 +45,10 @@ def main(standard, *compiler):
     results = [compile_alone(command, room, header)
                for room in LIBRARIES for header in public_headers(room)]
     assert len(results) > 5, "the headers were not found"
+    if "++" in standard:
+        examples = sorted(ROOT.glob("lib*/examples/*.cpp"))
+        assert examples, "the examples were not found"
+        results += [compile_example(command, source) for source in examples]
     finish([result for result in results if result])
 
 

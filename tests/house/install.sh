@@ -6,7 +6,7 @@
 #
 # Arguments: build folder, install prefix, library folder below it, compiler command;
 # then LIBRARY=PROGRAM.c=RANKS each. RANKS 0: no MPI. Otherwise the program is built with $MPICC, as
-# MPI programs are, around the same compiler, and started with $MPIEXEC.
+# MPI programs are, around the same compiler, and started with $MPIEXEC. PROGRAM.f90 is built with $MPIFORT.
 set -euo pipefail
 build=$1 prefix=$2 libdir=$3
 read -ra compiler <<<"$4"
@@ -69,9 +69,11 @@ for argument; do
     read -ra static <<<"$(static_libs "$library")"
     cc=("${compiler[@]}")
     [ "$ranks" = 0 ] || cc=("$MPICC")
+    include=$installed/include
+    [[ $source != *.f90 ]] || cc=("$MPIFORT") include=$installed/include/scrf
     "${cc[@]}" -o "$scratch/shared" "$source" "${cflags[@]}" "${shared[@]}"
     "${cc[@]}" -o "$scratch/static" "$source" "${cflags[@]}" "${static[@]}"
-    "${cc[@]}" -o "$scratch/plain" "$source" -I"$installed/include" -L"$installed/$libdir" \
+    "${cc[@]}" -o "$scratch/plain" "$source" -I"$include" -L"$installed/$libdir" \
         -l"$library" -Wl,-rpath,"$installed/$libdir"
     if readelf -d "$scratch/static" | grep 'NEEDED.*libscr'; then
         echo "the static program still needs a shared library of ours"

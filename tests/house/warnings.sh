@@ -15,7 +15,7 @@ fi
 scratch=$(mktemp -d /tmp/scr-test-XXXXXX)
 trap 'rm -rf "$scratch"' EXIT
 CC=$compiler meson setup "$scratch/build" "$source" --werror -Disal=disabled -Djansson=disabled \
-    -Dmariadb=disabled --wrap-mode=nodownload
+    -Dmariadb=disabled -Dfortran=disabled --wrap-mode=nodownload
 meson compile -C "$scratch/build"
 meson test -C "$scratch/build" --suite redset --print-errorlogs
 meson test -C "$scratch/build" --print-errorlogs test_scr_log_db test_scr_log

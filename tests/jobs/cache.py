@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is kept in the cache, what goes to the prefix folder and when, and under which names."""
 from job import Job, checkpoint, main, restart
+from nodes import small_caches
 import tree
 
 PAIR = {"nodes": 2, "per_node": 1}
@@ -34,7 +35,7 @@ def test_sizes():
             run = job.run("init", series(1, 5))
             kept = list(range(6 - size, 6))
             assert job.cached("n1") == job.cached("n2") == kept, job.cached()
-            run.said("SCR_CACHE_SIZE=1: the last checkpoint leaves the cache before", times=size == 1)
+            run.said("keeps 1 dataset .SCR_CACHE_SIZE=1, .*: the last checkpoint leaves it before", times=size == 1)
             job.run("init", restart("c5"), series(6, 7))
             assert job.cached() == [number + 2 for number in kept], job.cached()
 
@@ -54,6 +55,42 @@ def test_failed_one_costs_one():
                 restart("c2"))
         assert job.cached() == [2], job.cached()
         job.run("init", restart("c2"))
+
+
+def leaving(job):
+    """Number of folders that are being removed."""
+    return sum(len(list(job.cache(node).glob("leaving.*"))) for node in job.nodes())
+
+
+def test_leaves_while_the_program_writes():
+    """Nobody waits for the removal of the oldest before the new one is complete; when the program is
+    killed, what is left of it is nobody's."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        job.run("init", series(1, 2), "slow:300", "start:c3:c", "put:c3/rank_%r", "kill@0", dies=True)
+        assert job.cached() == [2, 3] and leaving(job) == 2, job.cached()
+        run = job.run("init", restart("c2"))
+        run.said("left of dataset", times=1)
+        run.not_said("dataset 1 ")
+        assert job.cached() == [2] and leaving(job) == 0, job.cached()
+        job.run("init", "slow:20", series(3, 5), restart("c5"))
+        assert job.cached() == [4, 5], job.cached()
+
+
+def test_leaves_first_where_room_is_little():
+    """Two fit into the cache, but not three."""
+    with Job(**PAIR, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "700k"):
+        job.run("init", "slow:50", [checkpoint(f"c{i}", size=250000) for i in range(1, 6)],
+                restart("c5", size=250000))
+
+
+def test_cannot_leave():
+    """That is said, but costs nothing but the room."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        run = job.run("init", series(1, 2), "no_room@0:rank_0", checkpoint("c3"), "no_room@0:", restart("c3"))
+        run.said("No space left on device", times=1)
+        assert leaving(job) == 1, leaving(job)
+        job.run("init", restart("c3"))
+        assert leaving(job) == 0 and job.cached() == [2, 3], job.cached()
 
 
 def test_purge():
@@ -89,7 +126,7 @@ def test_every_third():
 def test_never():
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", series(1, 3), "finalize")
-        assert not (job.prefix / ".scr/index.scr").exists()
+        assert "DIR" not in index(job), index(job)
 
 
 def test_outputs_at_once():
@@ -252,15 +289,19 @@ def test_delete():
         assert [path.name for path in (job.prefix / "c2").iterdir()] == ["mine"]
 
 
-def test_delete_by_fewer_ranks():
-    """They could not remove all of it, so they remove nothing."""
-    with Job(**PAIR, SCR_FLUSH=1) as job:
-        job.run("init", series(1, 1), "finalize")
-        run = job.run("init", "delete:c1 => PREFIX", "finalize", layout=[("n1", 1)])
-        run.said("c1 could not be removed: it was written by 2 ranks", times=1)
-        assert flushed(job) == ["c1"] and (job.prefix / "c1/rank_0").exists()
-        job.run("init", restart("c1"), "delete:c1", "finalize")
-        assert "DIR" not in index(job) and not (job.prefix / "c1").exists()
+def test_delete_by_other_numbers_of_ranks():
+    """Whoever wrote the files: those who are there share them out."""
+    for containers in (0, 1):
+        with Job(4, 2, SCR_FLUSH=1, SCR_USE_CONTAINERS=containers) as job:
+            job.run("init", series(1, 3), "finalize")
+            run = job.run("init", "delete:c1", "delete:c2", "finalize", layout=[("n1", 1)])
+            run.not_said("has no map|could not")
+            assert flushed(job) == ["c3"] and not list(job.prefix.glob("c[12]")), index(job)
+            run = job.run("init", "delete:c3", "finalize", layout=[("n1", 3)], SCR_FLUSH_WIDTH=1)
+            assert "DIR" not in index(job) and not list(job.prefix.glob("c*")), index(job)
+            job.run("init", checkpoint("a"), "finalize", layout=[("n1", 1)])
+            job.run("init", "delete:a", "finalize")
+            assert not (job.prefix / "a").exists()
 
 
 def test_delete_of_what_is_not_whole():
@@ -278,6 +319,14 @@ def test_delete_of_what_is_not_whole():
         assert (job.prefix / "c2/rank_0").exists()
         job.run("init", "drop:c2", "finalize")
         assert set(index(job)["DIR"]) == {"c1"}, index(job)
+
+
+def test_delete_name_used_twice():
+    """All of that name: an older one is not offered instead."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"), checkpoint("b", 700), "delete:b", restart("a"),
+                SCR_CACHE_SIZE=3)
+        assert job.cached() == [1], job.cached()
 
 
 def test_delete_only_cached():
@@ -302,22 +351,6 @@ def test_drop():
         assert flushed(job) == ["c1"] and (job.prefix / "c2/rank_0").exists()
         job.lose("n1", "n2")
         job.run("init", restart("c1"))
-
-
-# ---- a long run ----
-
-def test_200_checkpoints():
-    """Nothing grows: open files, communicators, folders in the cache."""
-    with Job(2, 2, SCR_FLUSH=50, SCR_DEBUG=0) as job:
-        measure = ["fds", "comms"]
-        run = job.run("init", series(1, 3), restart("c3"), measure, series(4, 203), "have => 1 c203",
-                      measure, restart("c203"), limit=120)
-        for name in measure:
-            first, last = [op["flag"] for op in run.ops if op["op"] == name]
-            assert first == last, (name, first, last)
-        assert min(run.first("comms")["flag"]) > 100
-        assert job.cached() == [202, 203] and flushed(job) == ["c50", "c100", "c150", "c200"]
-        assert len(list(job.control("n1").iterdir())) <= 6, list(job.control("n1").iterdir())
 
 
 if __name__ == "__main__":

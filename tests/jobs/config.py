@@ -154,20 +154,6 @@ def test_descriptor_of_the_application():
         run.said('SCR_Config:1:8: unknown field of CKPT "TYP"; did you mean TYPE', times=1)
 
 
-def test_descriptors_that_wait():
-    """What this version does not use yet it says."""
-    with Job(**PAIR) as job:
-        write(job, "CKPT: {0: {INTERVAL: 4, TYPE: RS}, 1: {TYPE: PARTNER, BYPASS: 1}}\n"
-                   "STORE: {/ssd: {MKDIR: 0, ENABLED: 0, TYPE: sync}}\n")
-        run = job.run("init", "config:CKPT=0 INTERVAL => 1 =4", "config:CKPT=1 BYPASS => 1 =1",
-                      "config:STORE=/ssd MKDIR => 1 =0", "config:STORE=/ssd TYPE => 1 SYNC", checkpoint("a"))
-        run.said("warning: this version of SCR uses one redundancy descriptor, CKPT=1, for all datasets", times=1)
-        run.said(r"warning: CKPT=1 BYPASS=1 \(.*scr.yaml:1:\d+\) has no effect", times=1)
-        for field in ("MKDIR=0", "ENABLED=0", "TYPE=sync"):
-            run.said(rf"warning: STORE=/ssd {field} \(.*scr.yaml:2:\d+\) has no effect", times=1)
-        assert redundancy_files(job.cache("n1")) == {".partner"}
-
-
 def test_copy_type_of_a_run():
     with Job(**PAIR) as job:
         write(job, "CKPT=0 TYPE=RS\n")
@@ -283,7 +269,7 @@ def test_environment_mistakes():
                               ("SCR_FETCH", "yes", "neither 0 nor 1"),
                               ("SCR_FETCH", "2", "neither 0 nor 1"),
                               ("SCR_CHECKPOINT_OVERHEAD", "ten", "not a number"),
-                              ("SCR_CHECKPOINT_INTERVAL", "1e3", "not a whole number"),
+                              ("SCR_CHECKPOINT_INTERVAL", "1e3", 'neither a whole number nor "auto"'),
                               ("SCR_CHECKPOINT_INTERVAL", "-1", "must be at least 0"),
                               ("SCR_CACHE_SIZE", "99999999999", "not a whole number"),
                               ("SCR_CHECKPOINT_OVERHEAD", "-1", "must be at least 0"),
@@ -314,10 +300,10 @@ def test_identity_mistakes():
 
 def test_only_warnings():
     with Job(**PAIR) as job:
-        run = job.run("init", SCR_CACHE_SIZ=3, SCR_HALT_EXIT=1)
+        run = job.run("init", SCR_CACHE_SIZ=3, SCR_WATCHDOG=1)
         run.said("warning: unknown variable SCR_CACHE_SIZ in the environment; did you mean SCR_CACHE_SIZE",
                  times=1)
-        run.said(r"warning: SCR_HALT_EXIT=1 \(the environment\) has no effect", times=1)
+        run.said(r"warning: SCR_WATCHDOG=1 \(the environment\) has no effect", times=1)
 
 
 # ---- advice ----

@@ -89,6 +89,16 @@ def test_relative_prefix():
         assert (job.prefix / "new/folder/a/1").stat().st_size == 23
 
 
+def test_no_place():
+    """A file that SCR cannot give a place is missing, whatever the application says."""
+    for bypass, code in ((0, "CACHE"), (1, "PREFIX")):
+        with Job(2, 2, SCR_FLUSH=0, SCR_CACHE_BYPASS=bypass) as job:
+            run = job.run("init", checkpoint("a"), "start:b:c", "no_room@1:b", f"route@1:b/rank_1 => {code}", "no_room@1:",
+                          "complete:1 => INVALID", restart("a"), checkpoint("b"), restart("b"))
+            run.said("SCR_Route_file: rank 1: make folder .*b: No space", times=1)
+            run.said("dataset 2 .b. is not complete and removed: .*rank 1.* SCR_Route_file failed", times=1)
+
+
 def test_outside_the_prefix_folder():
     """Refused, and the rest of the dataset is none the worse."""
     with Job(2, 1) as job:
@@ -105,6 +115,12 @@ def test_one_file_of_two_ranks():
             run = job.run("init", checkpoint("a"), "start:b:c", "put:b/shared:100",
                           "complete:1 => INVALID", restart("a"), "finalize", layout=layout)
             run.said("dataset 2 .*b/shared.* ranks 0 and 1", times=1)
+
+
+def test_many_files():
+    """So many names that some of their hashes are the same."""
+    with Job(2, 2, SCR_FLUSH=0) as job:
+        job.run("init", "start:a:c", [f"put:a/{i}_%r:10" for i in range(150)], "complete:1")
 
 
 def test_routed_twice():
@@ -139,7 +155,7 @@ def test_not_a_file():
 
 def test_not_valid():
     """One rank is enough; the dataset is gone, what was before it stays."""
-    with Job(4, 1, SCR_FLUSH=1) as job:
+    with Job(4, 1, SCR_FLUSH=1, SCR_CACHE_KEEP=1) as job:
         run = job.run("init", checkpoint("a"), checkpoint("b", valid="!2", code="INVALID"),
                       checkpoint("c", valid="0", code="INVALID"), restart("a"), checkpoint("d"),
                       "finalize")

@@ -109,7 +109,7 @@ def test_damaged_container():
 def test_goes_on():
     """The flush has not ended when the call has; it has at the end."""
     with Job(**PAIR) as job:
-        run = job.run("init", checkpoint("c1", LARGE), "need => 0", "exit => 0", "finalize", **SLOW)
+        run = job.run("init", checkpoint("c1", LARGE), "need => 0", "exit => 0", "finalize", SCR_CACHE_KEEP=1, **SLOW)
         run.said("c1.* is flushed to .* in the background", times=1)
         assert places(job, 1) >= {"PFS"} and "FLUSHING" not in places(job, 1)
         assert not temporaries(job)
@@ -188,6 +188,35 @@ def test_fails_meanwhile():
         run.said("error: flush of dataset 1 to .*rank_1 is a folder", times=1)
         lose_all(job)
         job.run("init", restart("c3"))
+
+
+def test_older_of_the_same_name():
+    """An output that could not be flushed is not flushed later over a newer one."""
+    with Job(**PAIR) as job:
+        job.run("init", "no_room@0:rank2file.scr", checkpoint("o", 500, flags="o", code="FLUSH"), "no_room@0:",
+                checkpoint("o", 700, flags="co"), "finalize")
+        job.run("init", restart("o", 700))
+
+
+def test_output_that_cannot_be_flushed():
+    """It stays, beyond the size of the cache, and is flushed when that can be done."""
+    with Job(**PAIR, SCR_FLUSH_ASYNC=1) as job:
+        more = [checkpoint(f"c{n}", code="ANY") for n in (2, 3, 4)]
+        run = job.run("init", checkpoint("c1"), "no_room@0:rank2file.scr", checkpoint("o", flags="o", code="ANY"),
+                      more, "no_room@0:", checkpoint("c5", code="ANY"), "finalize => ANY")
+        run.said("warning: dataset 2 cannot be flushed, so it stays in")
+        assert (job.prefix / "o" / "rank_1").exists(), run
+        assert all(len(job.cached(node)) <= 3 for node in job.nodes())
+
+
+def test_too_many_outputs_that_cannot_be_flushed():
+    """No more stay than the cache has places."""
+    with Job(**PAIR, SCR_FLUSH_ASYNC=1) as job:
+        outputs = [[f"start:o{n}:o", f"put:o{n}/rank_%r:1000", "complete:1 => ANY"] for n in range(1, 7)]
+        run = job.run("init", checkpoint("c"), "no_room@0:rank2file.scr", outputs, restart("c"))
+        for lost in (4, 5, 6):
+            run.said(f"warning: dataset {lost} leaves the cache, and is lost, because it cannot be flushed", times=1)
+        assert job.cached() == [1, 2, 3, 7], job.cached()
 
 
 def test_fails_at_the_end():

@@ -80,26 +80,42 @@ def complaints(wanted, got):
 
 # ---- one run ----
 
+def merged(ops):
+    """After the end of MPI every rank prints for itself: its n-th line goes with theirs."""
+    late = {}
+    for op in ops:
+        if "late" in op:
+            late.setdefault(op["late"], []).append(op)
+    together = [op for op in ops if "late" not in op]
+    for lines in zip(*late.values()):
+        one = {"op": lines[0]["op"]}
+        for part in ("code", "flag", "text"):
+            values = [line[part][line["late"]] for line in lines if part in line]
+            one.update({part: values} if values else {})
+        together.append(one)
+    return together
+
+
 class Run:
     """What a run printed: ops (decoded lines of probe), out, and what SCR said in err."""
 
     def __init__(self, code, out, err):
         self.code, self.out, self.err = code, out, err
-        self.ops = [json.loads(line) for line in out.splitlines() if line.endswith("}")]
+        self.ops = merged([json.loads(line) for line in out.splitlines() if line.endswith("}")])
 
     def __str__(self):
         return f"exit code {self.code}\n{self.out}{self.err}"
 
-    def check(self, operations, dies):
+    def check(self, operations, dies, ends=False):
         """Compares with what the operations want. dies: the run ends before its script does; None:
-        it may do so."""
+        it may do so. ends: SCR may end it before that, with any exit code."""
         for number, (operation, wanted) in enumerate(operations):
             if number >= len(self.ops):
-                assert dies is not False and self.code, f"nothing came of {operation}\n{self}"
+                assert ends or (dies is not False and self.code), f"nothing came of {operation}\n{self}"
                 break
             found = complaints(wanted, self.ops[number])
             assert not found, f"operation {number}, {operation}: {'; '.join(found)}\n{self}"
-        assert dies is None or (self.code != 0) == dies, f"unexpected exit code\n{self}"
+        assert ends or dies is None or (self.code != 0) == dies, f"unexpected exit code\n{self}"
 
     def first(self, operation):
         """The results of the first operation that starts so."""
@@ -149,13 +165,14 @@ def end_all():
 # ---- a job ----
 
 class Job:
-    def __init__(self, nodes=4, per_node=2, **parameters):
+    def __init__(self, nodes=4, per_node=2, layout=None, **parameters):
+        """So many nodes with so many ranks each; or layout, [(name of a node, its ranks), ...]."""
         shm = pathlib.Path("/dev/shm")
         base = shm if os.access(shm, os.W_OK) and "TMPDIR" not in os.environ else None
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="scr-job-", dir=base))
         self.prefix = self.root / "prefix"
         self.prefix.mkdir()
-        self.layout = [(f"n{i + 1}", per_node) for i in range(nodes)]
+        self.layout = layout or [(f"n{i + 1}", per_node) for i in range(nodes)]
         self.parameters = parameters
 
     def __enter__(self):
@@ -210,11 +227,15 @@ class Job:
         env = {key: value for key, value in os.environ.items()
                if not re.match("SCR_|SLURM_|PBS_|LSB_|FLUX_", key)}
         env.update({key: str(value) for key, value in ours.items() if value is not None})
+        env["JOB_LATE"] = f"{self.root}/late"
         env["UCX_POSIX_DIR"] = f"{self.root}/"  # killed ranks leave files there
         return env
 
-    def command(self, operations, layout, of_node):
-        command = [os.environ["JOB_MPIEXEC"], "-genv", "LD_PRELOAD", os.environ["JOB_PRELOAD"]]
+    def command(self, program, layout, of_node, faults):
+        preload = os.environ["JOB_PRELOAD"]
+        if faults:
+            preload = f"{os.environ['JOB_FAULTS']}:{preload}"
+        command = [os.environ["JOB_MPIEXEC"], "-genv", "LD_PRELOAD", preload]
         for number, (node, count) in enumerate(layout):
             own = {"SCR_NODE_NAME": node, "SCR_CACHE_BASE": self.node(node) / "cache",
                    "SCR_CNTL_BASE": self.node(node) / "cntl", **of_node.get(node, {})}
@@ -222,27 +243,42 @@ class Job:
             command += ["-n", str(count)]
             for key, value in own.items():
                 command += ["-env", key, str(value)]
-            command += [os.environ["JOB_PROBE"], *operations]
+            command += program
         return command
 
-    def run(self, *operations, layout=None, dies=False, limit=60, of_node={}, prefix=None, **parameters):
-        """Runs probe and checks what it gave. parameters: SCR_... for all; of_node: per node; prefix:
-        another prefix folder than the job's."""
+    def start(self, *program, layout=None, of_node={}, prefix=None, faults={}, **parameters):
+        """Starts a program with arguments on all nodes; a Popen. Parameters as for run()."""
         if prefix:
             parameters["SCR_PREFIX"] = prefix
+        return subprocess.Popen(self.command(program, layout or self.layout, of_node, faults),
+                                cwd=prefix or self.prefix, env=self.environment({**parameters, **faults}),
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, errors="replace")
+
+    def late(self):
+        """What ranks printed after the end of MPI; it is gone then."""
+        text = ""
+        for path in sorted(self.root.glob("late.*")):
+            text += path.read_text()
+            path.unlink()
+        return text
+
+    def run(self, *operations, layout=None, dies=False, ends=False, limit=60, of_node={}, prefix=None,
+            **parameters):
+        """Runs probe and checks what it gave. parameters: SCR_... for all; of_node: per node; prefix:
+        another prefix folder than the job's."""
         pairs = [operation.partition(" => ")[::2] for operation in flat(operations)]
-        command = self.command([operation for operation, _ in pairs], layout or self.layout, of_node)
-        process = subprocess.Popen(command, cwd=prefix or self.prefix, env=self.environment(parameters),
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, errors="replace")
+        process = self.start(os.environ["JOB_PROBE"], *[operation for operation, _ in pairs],
+                             layout=layout, of_node=of_node, prefix=prefix, **parameters)
         try:
             out, err = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             end_all()
             out, err = process.communicate()
             raise AssertionError(f"not done after {limit} s\n{out}{err}") from None
-        run = Run(process.returncode, out, err)
-        run.check(pairs, dies)
+        run = Run(process.returncode, out + self.late(), err)
+        run.check(pairs, dies, ends)
+        run.not_said("MPI_Finalize was not called")
         return run
 
 

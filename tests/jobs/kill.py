@@ -77,6 +77,7 @@ def judge_by(*names, lost=(), seen=None, **parameters):
         assert offered in names, f"{offered} was offered\n{run}"
         run.not_said("could not be fetched")  # an unfinished flush is not tried in the first place
         assert all(len(job.cached(node)) <= 2 for node in job.nodes()), job.cached()
+        assert not list(job.prefix.rglob(".*.tmp")), list(job.prefix.rglob(".*.tmp"))
         if seen is not None:
             seen.add(offered)
     return judge
@@ -129,6 +130,18 @@ def test_within_flush():
             crashes(job, ["init", "start:c2:co", "put:c2/rank_%r", "CRASH", "complete:1"],
                     judge_by("c1", "c2", lost=["n1", "n2"], seen=seen), rank, limit=8)
         assert seen == {"c1", "c2"}, seen
+
+
+def test_within_finalize_that_cleans():
+    """What is flushed before the cache goes is there; and the next end leaves nothing."""
+    def judge(job):
+        job.run("init", restart("c2"), "finalize")
+        left = [path for node in job.nodes() for path in job.node(node).glob("*/*")]
+        assert left == [], left
+    for rank in (0, 1):
+        with Job(2, 1) as job:
+            job.run("init", checkpoint("c1"), checkpoint("c2"))
+            crashes(job, ["init", "CRASH", "finalize"], judge, rank, limit=8)
 
 
 def test_within_fetch():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Damage on the nodes: records, cached files and redundancy files, and folders of somebody else. The
 bytes that a restart gets are right, or it says that there is none."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -43,14 +44,76 @@ def test_all_filemaps_of_a_node():
 
 
 def test_all_filemaps():
-    """Without any record the cache is of no use, and what is in it is removed."""
+    """Redundancy files tell what is in the cache: nothing is lost, nor fetched."""
+    for nodes, ranks in ((2, 1), (2, 3), (4, 1)):
+        for hurt in (damage.garbage, damage.remove):
+            with Job(nodes, ranks, SCR_FLUSH=0) as job:
+                job.run("init", checkpoint("a"), checkpoint("b"))
+                for node in job.nodes():
+                    for path in job.control(node).glob("*.scriinfo"):
+                        hurt(path)
+                run = job.run("init", restart("b"))
+                run.said(f"files of {2 * nodes * ranks} ranks that no filemap names", times=1)
+                run.not_said("rebuilt|interrupted|fetched")
+                run = job.run("init", "have => 1 b", "start_restart", "complete_restart:0 => INVALID", restart("a"))
+                run.not_said("no filemap names")
+                protected(job, "n2")
+
+
+def test_filemap_of_one_process():
+    """What the others of its node have records of is not found a second time."""
+    with Job(2, 3, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        damage.garbage(job.control("n1") / "filemap_1.scriinfo")
+        run = job.run("init", restart("a"))
+        run.said("files of 1 ranks that no filemap names", times=1)
+        run.not_said("rebuilt|fetched")
+
+
+def test_records_and_redundancy_lost():
+    """Then a folder is what a run that was interrupted left, and what is wanted is fetched."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"), SCR_FLUSH=1)
         for node in job.nodes():
-            for path in job.control(node).iterdir():
+            for path in job.control(node).glob("*.scriinfo"):
                 damage.garbage(path)
+            damage.garbage(next(job.cache(node).glob("scr.dataset.1/*.xor")))
         run = job.run("init", restart("a"))
+        run.said("left of dataset 1", times=1)
         run.said("a.* is fetched from", times=1)
+
+
+def test_not_readable_now():
+    """What cannot be read is not what is lost: the run does not begin, and the next one has all."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        for name in ("filemap.scriinfo", "filemap_0.scriinfo"):
+            run = job.run(f"unreadable@1:{name}", "init => CACHE")
+            run.said(f"error: .*node n2: .*{name}.*Input/output error", times=1)
+        for node in job.nodes():
+            (job.control(node) / "filemap_0.scriinfo").unlink()
+        for name in ("2_of_2_in_0.xor", "scr.dataset.1"):
+            run = job.run(f"unreadable@1:{name}", "init => CACHE")
+            run.said(f"error: .*node n2: .*{name}.*Input/output error", times=1)
+        run = job.run("init", restart("a"))
+        run.not_said("rebuilt")
+        protected(job, "n1")
+
+
+def test_another_node_comes_back():
+    """With an older dataset of the same id and the same names, whose filemap is lost."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        kept = job.root / "kept"
+        shutil.copytree(job.cache("n2"), kept)
+        job.lose("n1", "n2")
+        shutil.rmtree(job.prefix / ".scr")
+        job.run("init", checkpoint("a", 5000))
+        shutil.rmtree(job.cache("n2") / "scr.dataset.1")
+        shutil.copytree(kept / "scr.dataset.1", job.cache("n2") / "scr.dataset.1")
+        (job.control("n2") / "filemap_0.scriinfo").unlink()
+        run = job.run("init", restart("a", 5000))
+        run.said("files of 1 of 2 ranks were rebuilt", times=1)
 
 
 def test_master_filemap():
@@ -278,6 +341,46 @@ def test_private():
             assert folder.stat().st_mode & 0o777 == 0o700, folder
         for path in job.node("n2").rglob("*.scriinfo"):
             assert path.stat().st_mode & 0o077 == 0, path
+
+
+@contextlib.contextmanager
+def small_caches(job, size):
+    """A file system of its own for the cache of each node."""
+    mounted = []
+    try:
+        for node in job.nodes():
+            base = job.node(node) / "cache"
+            base.mkdir(parents=True)
+            mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", base]
+            if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+                raise Skip("no file system could be mounted")
+            mounted.append(base)
+        yield
+    finally:
+        for base in mounted:
+            subprocess.run(["umount", base], check=True)
+
+
+def test_moved_with_little_room():
+    """All ranks change nodes, whose caches have room for one rank's files more."""
+    with Job(2, 3, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "480k"):
+        job.run("init", checkpoint("a", size=100000))
+        job.layout.reverse()
+        run = job.run("init", restart("a", size=100000))
+        run.said("6 files of dataset 1|12 files of dataset 1", times=1)
+        run.not_said("could not be moved")
+
+
+def test_moved_without_room():
+    """Not even that: the dataset stays where it is, for a run that has the ranks there."""
+    with Job(2, 3, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "380k"):
+        job.run("init", checkpoint("a", size=100000))
+        job.layout.reverse()
+        run = job.run("init", "have => 0")
+        run.said("files of dataset 1 could not be moved: .*No space left on device")
+        run.said("warning: dataset 1 .a. could not be rebuilt; what is left stays", times=1)
+        job.layout.reverse()
+        job.run("init", restart("a", size=100000))
 
 
 def test_full_cache():

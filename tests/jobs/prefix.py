@@ -31,19 +31,20 @@ def two_flushed(job):
 # ---- the index ----
 
 def test_damaged_index():
-    """Set aside, byte for byte, and said; a new one begins with the next flush."""
+    """Set aside, byte for byte, and said; what is on the prefix folder makes a new one."""
     for hurt in damage.CONTENTS:
         with Job(**PAIR) as job:
             index = job.prefix / ".scr/index.scr"
             two_flushed(job)
             hurt(index)
             bytes_ = index.read_bytes()
-            run = job.run("init", "have => 0 =", checkpoint("c3"), "finalize")
-            run.said("warning: .*index.scr.*is set aside as", times=1)
+            run = job.run("init", restart("c2"), checkpoint("c3"), "finalize")
+            run.said("warning: .*index.scr.*is set aside as .*made again from what 2 datasets", times=1)
             aside = list(index.parent.glob("index.scr.damaged*"))
             assert [path.read_bytes() for path in aside] == [bytes_], aside
             lose_all(job)
-            job.run("init", restart("c3"))
+            run = job.run("init", restart("c3"))
+            run.not_said("made again")
 
 
 def test_damaged_again():
@@ -84,17 +85,17 @@ def test_index_damaged_during_the_run():
         run = job.run("init", checkpoint("c1"), hurt, checkpoint("c2"), hurt, "delete:c2", "finalize")
         run.said("is set aside as", times=2)
         lose_all(job)
-        run = job.run("init", "have => 0 =")
+        run = job.run("init", restart("c1"))
 
 
 def test_index_of_the_future():
-    """Of a version that this program does not know: nothing is guessed, nothing is lost."""
+    """Of a version that this program does not know: it is kept, and nothing is lost."""
     with Job(**PAIR) as job:
         index = job.prefix / ".scr/index.scr"
         two_flushed(job)
         tree.write(index, {**tree.read(index), "VERSION": {"99": {}}})
         bytes_ = index.read_bytes()
-        run = job.run("init", "have => 0 =")
+        run = job.run("init", restart("c2"))
         run.said("version 99", times=1)
         assert bytes_ in [path.read_bytes() for path in index.parent.glob("index.scr*")]
 
@@ -134,6 +135,19 @@ def test_hostile_index():
         with Job(**PAIR) as job:
             two_flushed(job)
             changed(job, change)
+
+
+def test_last_number():
+    """After it there is no other: nothing is called complete that nobody can read."""
+    with Job(**PAIR) as job:
+        two_flushed(job)
+        index = job.prefix / ".scr/index.scr"
+        content = tree.read(index)
+        content["DSET"]["1000000000"] = content["DSET"].pop("2")
+        content["DSET"]["1000000000"]["DIR"]["c2"]["DSET"]["ID"] = {"1000000000": {}}
+        tree.write(index, content)
+        run = job.run("init", "start:c3:c => FAILURE", restart("c1"))
+        run.said("SCR_Start_output: numbers of datasets end at 1000000000", times=1)
 
 
 # ---- what belongs to one dataset ----
@@ -202,10 +216,20 @@ def test_nothing_is_good():
 
 
 def test_folder_gone():
+    """It is said and marked, also when it is wanted once more; the entry can be deleted."""
     with Job(**PAIR) as job:
         two_flushed(job)
         (job.prefix / "c2").rename(job.prefix / "elsewhere")
-        job.run("init", restart("c1"))
+        run = job.run("init", restart("c1"))
+        run.said("c2 could not be fetched .*marked as failed: rank 0: its folder is not there", times=1)
+        assert "FAILED" in entry(job, "c2"), entry(job, "c2")
+        run = job.run("init", "current:c2", restart("c1"))
+        run.said("c2 could not be fetched .*marked as failed: rank 0: its folder is not there", times=1)
+        (job.prefix / "c2").symlink_to(job.prefix / "elsewhere")
+        run = job.run("init", "current:c2", restart("c1"))
+        run.said("its folder is not there any more; what has its name is a link", times=1)
+        (job.prefix / "c2").unlink()
+        job.run("init", "delete:c2", "delete:c2 => NO_DATASET")
 
 
 def test_prefix_folder_moves():

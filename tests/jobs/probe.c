@@ -11,8 +11,9 @@
  * collective and only made on the ranks listed (1,3). In arguments %r is the rank, %T
  * the dataset, %L<n>
  * stands for n letters x, %N for NULL, and "a||b" is a on rank 0 and b on the others. If
- * the first operation is "bare", MPI is never started. Exit code 3: a collective call did
- * not give the same on all ranks, or the script was wrong. */
+ * the first operation is "bare", MPI is never started. After "mpi_end" every rank prints
+ * for itself, with its number under "late" and null for the others. Exit code 3: a
+ * collective call did not give the same on all ranks, or the script was wrong. */
 #include "probe.h"
 
 #include <stdio.h>
@@ -109,11 +110,13 @@ static void print_part(enum part part, const struct result *r)
         printf("%d", part == CODE ? r->code : r->flag);
 }
 
-static void print(const char *operation, int ranks, const struct result *all)
+static void print(const char *operation, const struct probe *p, const struct result *all)
 {
     static const char *const names[] = {"code", "flag", "text"};
+    int ranks = p->ranks;
     printf("{\"op\": ");
     print_text(operation);
+    if (p->ended) printf(", \"late\": %d", p->rank);
     for (enum part part = CODE; part <= TEXT; part++) {
         int any = part == CODE;
         for (int i = 0; i < ranks; i++)
@@ -139,6 +142,19 @@ static int are_same(int ranks, const struct result *all)
 
 /* ---- the script ---- */
 
+/* What all ranks got, on rank 0; what this rank got where ranks cannot talk. */
+static void collect(const struct probe *p, int bare, const struct result *mine,
+                    struct result *all)
+{
+    if (!bare && !p->ended) {
+        MPI_Gather(mine, sizeof *mine, MPI_BYTE, all, sizeof *mine, MPI_BYTE, 0,
+                   MPI_COMM_WORLD);
+        return;
+    }
+    memset(all, 0, (size_t)p->ranks * sizeof *all);
+    all[p->rank] = *mine;
+}
+
 static int play(struct probe *p, int count, char **operations, int bare)
 {
     int bad = 0;
@@ -146,14 +162,10 @@ static int play(struct probe *p, int count, char **operations, int bare)
     if (!all) return 3;
     for (int i = 0; i < count; i++) {
         const struct verb *verb = run(p, operations[i], &mine);
-        if (bare)
-            all[0] = mine;
-        else
-            MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0,
-                       MPI_COMM_WORLD);
-        if (p->rank == 0) print(operations[i], p->ranks, all);
-        int wrong =
-            !verb || (p->rank == 0 && verb->collective && !are_same(p->ranks, all));
+        collect(p, bare, &mine, all);
+        if (p->rank == 0 || p->ended) print(operations[i], p, all);
+        int compared = p->rank == 0 && !p->ended && verb && verb->collective;
+        int wrong = !verb || (compared && !are_same(p->ranks, all));
         if (wrong && p->rank == 0)
             fprintf(stderr, "probe: %s: %s\n", operations[i],
                     verb ? "not the same on all ranks" : "no such operation");
@@ -163,16 +175,25 @@ static int play(struct probe *p, int count, char **operations, int bare)
     return bad ? 3 : 0;
 }
 
+/* SCR may end the process; MPI must have come to its end then. */
+static void look_at_mpi(void)
+{
+    int ended;
+    MPI_Finalized(&ended);
+    if (!ended) fprintf(stderr, "probe: MPI_Finalize was not called\n");
+}
+
 int main(int argc, char **argv)
 {
     static struct probe p = {.ranks = 1};
     int bare = argc > 1 && strcmp(argv[1], "bare") == 0;
     if (!bare) {
         MPI_Init(&argc, &argv);
+        atexit(look_at_mpi);
         MPI_Comm_rank(MPI_COMM_WORLD, &p.rank);
         MPI_Comm_size(MPI_COMM_WORLD, &p.ranks);
     }
     int code = play(&p, argc - 1, argv + 1, bare);
-    if (!bare) MPI_Finalize();
+    if (!bare && !p.ended) MPI_Finalize();
     return code;
 }

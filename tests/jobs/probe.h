@@ -7,7 +7,10 @@
  *     probe.c         the script: reading operations, gathering and printing results
  *     probe_verbs.c   the operations: calls of SCR, and a few of the program itself
  *     probe_data.c    contents of files, which can be told from a name
- *     probe_crash.c   death at the n-th change of a file system */
+ *     probe_count.c   what the process holds: communicators, memory
+ *     probe_crash.c   death at the n-th change of a file system, names without room, ...
+ *     probe_size.c    how much goes through one call
+ */
 
 #include <mpi.h>
 #include <stddef.h>
@@ -16,6 +19,7 @@
 
 struct probe {
     int rank, ranks;
+    int ended;             /* MPI_Finalize has been called */
     char tag[PROBE_TEXT];  /* contents are derived from it: the name of the dataset */
     char file[PROBE_TEXT]; /* last one given to SCR_Route_file ... */
     char path[PROBE_TEXT]; /* ... and the answer */
@@ -48,5 +52,26 @@ int probe_compare(const struct probe *p, long size, char text[PROBE_TEXT]);
 /* From now on the n-th fsync, rename, unlink, or mkdir of this process kills it before it
  * is done; 0: none does. Returns how many there were since the last call. */
 int probe_crash_at(int n);
+
+/* Communicators that this process has made and not freed. */
+int probe_communicators(void);
+
+/* Bytes that are allocated now; that are resident. */
+long probe_allocated(void);
+long probe_resident(void);
+
+/* The most bytes, since the last time that it was asked, that one call read from a file
+ * ("read"), wrote to one ("write"), or sent ("message"). */
+long probe_largest(const char *what);
+
+/* From now on a rename, unlink or mkdir of that name, without its folders, gives ENOSPC;
+ * "": none does. */
+void probe_no_room_for(const char *name);
+
+/* From now on opening a file or folder of that name gives EIO; "": of none. */
+void probe_unreadable(const char *name);
+
+/* From now on an unlink takes so long. */
+void probe_slow(long milliseconds);
 
 #endif

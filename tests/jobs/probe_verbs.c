@@ -49,10 +49,17 @@ static void init(struct probe *p, const char *arg, struct result *r)
 }
 
 /* A communicator of the application, which goes away while SCR runs; arg is the order of
- * its ranks: 1 as in MPI_COMM_WORLD, -1 reversed. */
+ * its ranks: 1 as in MPI_COMM_WORLD, -1 reversed; %N is MPI_COMM_NULL, and all that there
+ * is where MPI is not. */
 static void init_comm(struct probe *p, const char *arg, struct result *r)
 {
     MPI_Comm comm;
+    int up = 0;
+    MPI_Initialized(&up);
+    if (!up || p->ended || !or_null(arg)) {
+        r->code = SCR_Init_comm(MPI_COMM_NULL);
+        return;
+    }
     MPI_Comm_split(MPI_COMM_WORLD, 0, p->rank * (atoi(arg) < 0 ? -1 : 1), &comm);
     r->code = SCR_Init_comm(comm);
     MPI_Comm_free(&comm);
@@ -66,6 +73,16 @@ static void finalize(struct probe *p, const char *arg, struct result *r)
 static void config(struct probe *p, const char *arg, struct result *r)
 {
     char *value = (char *)(size_t)SCR_Config(or_null(arg));
+    r->flag = value != NULL;
+    r->has_flag = 1;
+    say(r, value ? value : "");
+    free(value);
+}
+
+/* The same by way of a format. */
+static void configf(struct probe *p, const char *arg, struct result *r)
+{
+    char *value = (char *)(size_t)SCR_Configf("%s", arg);
     r->flag = value != NULL;
     r->has_flag = 1;
     say(r, value ? value : "");
@@ -106,10 +123,35 @@ static void route(struct probe *p, const char *arg, struct result *r)
     set(p->file, arg);
 }
 
+/* A name without a place for the answer. */
+static void route_nowhere(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Route_file(arg, NULL);
+}
+
 static void write_size(struct probe *p, const char *arg, struct result *r)
 {
     r->code = probe_write(p, atol(arg), r->text);
     if (r->code) r->has_text = 1;
+}
+
+/* The routed file gets a hole: it ends arg bytes further on, with the byte x. */
+static void stretch(struct probe *p, const char *arg, struct result *r)
+{
+    FILE *file = fopen(p->path, "r+");
+    int ok = file && fseek(file, atol(arg), SEEK_END) == 0 && fputc('x', file) == 'x';
+    if (file && fclose(file) != 0) ok = 0;
+    r->code = !ok;
+}
+
+/* Its last byte is the x, as many bytes further on as there were written. */
+static void stretched(struct probe *p, const char *arg, struct result *r)
+{
+    FILE *file = fopen(p->path, "r");
+    r->has_text = 1;
+    r->code = !(file && fseek(file, -1, SEEK_END) == 0 && fgetc(file) == 'x');
+    snprintf(r->text, sizeof r->text, "%ld", file ? ftell(file) : -1);
+    if (file) fclose(file);
 }
 
 /* FILE:SIZE */
@@ -137,15 +179,32 @@ static void complete_old(struct probe *p, const char *arg, struct result *r)
     r->code = SCR_Complete_checkpoint(valid(p, arg));
 }
 
+/* FIRST:LAST: checkpoints c<FIRST> to c<LAST>, a file per rank in each. */
+static void series(struct probe *p, const char *arg, struct result *r)
+{
+    char first[PROBE_TEXT], operation[64];
+    long last = atol(split(arg, first, ""));
+    for (long i = atol(first); i <= last && r->code == SCR_SUCCESS; i++) {
+        snprintf(operation, sizeof operation, "c%ld:c", i);
+        start(p, operation, r);
+        snprintf(operation, sizeof operation, "c%ld/rank_%d:1000", i, p->rank);
+        if (r->code == SCR_SUCCESS) put(p, operation, r);
+        r->has_text = 0;
+        memset(r->text, 0, sizeof r->text);
+        complete(p, r->code ? "0" : "1", r);
+    }
+}
+
 /* ---- restart ---- */
 
+/* "%N": no place for the name; "%F": none for the flag; "%N%F": neither. */
 static void have(struct probe *p, const char *arg, struct result *r)
 {
     char name[SCR_MAX_FILENAME] = UNTOUCHED;
     r->flag = -1;
     r->has_flag = 1;
-    r->code = or_null(arg) ? SCR_Have_restart(&r->flag, name)
-                           : SCR_Have_restart(&r->flag, NULL);
+    r->code = SCR_Have_restart(strstr(arg, "%F") ? NULL : &r->flag,
+                               strstr(arg, "%N") ? NULL : name);
     say(r, name);
 }
 
@@ -219,6 +278,17 @@ static void tag(struct probe *p, const char *arg, struct result *r)
     set(p->tag, arg);
 }
 
+static void end_mpi(struct probe *p, const char *arg, struct result *r)
+{
+    char path[PROBE_TEXT];
+    const char *late = getenv("JOB_LATE");
+    MPI_Finalize();
+    p->ended = 1;
+    /* lines of several ranks would mix in one stream */
+    snprintf(path, sizeof path, "%.2000s.%d", late ? late : "", p->rank);
+    if (!late || !freopen(path, "w", stdout)) r->code = 1;
+}
+
 static void nothing(struct probe *p, const char *arg, struct result *r)
 {
 }
@@ -243,10 +313,35 @@ static void kill_rank(struct probe *p, const char *arg, struct result *r)
     raise(SIGKILL);
 }
 
+static void raise_signal(struct probe *p, const char *arg, struct result *r)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {{"TERM", SIGTERM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (strcmp(signals[i].name, arg) == 0) raise(signals[i].number);
+}
+
 static void crash(struct probe *p, const char *arg, struct result *r)
 {
     r->has_flag = 1;
     r->flag = probe_crash_at(atoi(arg));
+}
+
+static void no_room(struct probe *p, const char *arg, struct result *r)
+{
+    probe_no_room_for(arg);
+}
+
+static void unreadable(struct probe *p, const char *arg, struct result *r)
+{
+    probe_unreadable(arg);
+}
+
+static void slow(struct probe *p, const char *arg, struct result *r)
+{
+    probe_slow(atol(arg));
 }
 
 static void open_files(struct probe *p, const char *arg, struct result *r)
@@ -256,6 +351,32 @@ static void open_files(struct probe *p, const char *arg, struct result *r)
     while (stream && readdir(stream))
         r->flag++;
     if (stream) closedir(stream);
+}
+
+static void communicators(struct probe *p, const char *arg, struct result *r)
+{
+    r->has_flag = 1;
+    r->flag = probe_communicators();
+}
+
+/* What goes through one call. */
+static void largest(struct probe *p, const char *arg, struct result *r)
+{
+    r->has_flag = 1;
+    r->flag = (int)probe_largest(arg);
+}
+
+/* In bytes, and in kB. */
+static void allocated(struct probe *p, const char *arg, struct result *r)
+{
+    r->has_flag = 1;
+    r->flag = (int)probe_allocated();
+}
+
+static void resident(struct probe *p, const char *arg, struct result *r)
+{
+    r->has_flag = 1;
+    r->flag = (int)(probe_resident() / 1024);
 }
 
 /* How many communicators can still be made: a leak shows as fewer. */
@@ -276,14 +397,19 @@ static const struct verb verbs[] = {
     {"init_comm", 1, init_comm},
     {"finalize", 1, finalize},
     {"config", 1, config},
+    {"configf", 1, configf},
     {"need", 1, need},
     {"start", 1, start},
     {"start_checkpoint", 1, start_old},
     {"route", 0, route},
+    {"route_nowhere", 0, route_nowhere},
     {"write", 0, write_size},
     {"put", 0, put},
+    {"stretch", 0, stretch},
+    {"stretched", 0, stretched},
     {"complete", 1, complete},
     {"complete_checkpoint", 1, complete_old},
+    {"series", 1, series},
     {"have", 1, have},
     {"start_restart", 1, start_restart},
     {"compare", 0, compare},
@@ -296,14 +422,23 @@ static const struct verb verbs[] = {
     {"version", 1, version},
     {"strerror", 1, text_of},
     {"bare", 0, nothing},
+    {"mpi_end", 0, end_mpi},
     {"tag", 0, tag},
     {"unlink", 0, remove_file},
     {"chdir", 0, change_folder},
     {"sleep", 0, milliseconds},
     {"kill", 0, kill_rank},
+    {"raise", 0, raise_signal},
     {"crash", 0, crash},
+    {"no_room", 0, no_room},
+    {"unreadable", 0, unreadable},
+    {"slow", 0, slow},
     {"fds", 0, open_files},
     {"comms", 1, spare_comms},
+    {"communicators", 1, communicators},
+    {"largest", 0, largest},
+    {"allocated", 0, allocated},
+    {"resident", 0, resident},
 };
 
 const struct verb *probe_verb(const char *name)

@@ -96,7 +96,7 @@ def test_two_nodes_lost():
 
 
 def test_all_nodes_lost():
-    with Job() as job:
+    with Job(SCR_CACHE_KEEP=1) as job:
         job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
         job.lose(*FOUR)
         run = job.run("init", restart("b"), "finalize")

@@ -2,93 +2,182 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every call in every state, and with arguments that cannot be: the right code on every rank, a
 message that tells what to do, all outputs set, and never an end of the program."""
-from job import Job, checkpoint, main
+import collections
 
-# each collective call, and what its outputs must be when it is refused
-REFUSED = {"init": "", "finalize": "", "need": "0", "start:x:c": "", "start_checkpoint": "",
-           "complete:1": "", "complete_checkpoint:1": "", "have": "0 =", "start_restart": "=",
-           "complete_restart:1": "", "exit": "0", "current:x": "", "delete:x": "", "drop:x": ""}
+from job import Job, checkpoint, main, restart
+
+# ---- the table: what the documentation says of every call in every state ----
+
+# How to get there, what a call gives that does not belong there, and how to go on, which shows that all those
+# calls changed nothing.
+STATES = {
+    "before MPI_Init": (["bare"], "STATE", []),
+    "uninitialised": ([], "STATE", ["init", "finalize"]),
+    "failed": (["config:SCR_CACHE_SIZE=0", "init => CONFIG"], "STATE",
+               ["config:SCR_CACHE_SIZE=2", "init", checkpoint("a"), "finalize"]),
+    "idle": (["init", checkpoint("a")], "STATE", [restart("a"), "finalize"]),
+    "offered": (["init", checkpoint("a"), "have => 1 a"], "STATE",
+                ["start_restart => a", "get:a/rank_%r:1000", "complete_restart:1", "finalize"]),
+    "output": (["init", checkpoint("a"), "start:b:c"], "STATE",
+               ["put:b/rank_%r:1000", "complete:1", restart("b"), "finalize"]),
+    "older output": (["init", checkpoint("a"), "start_checkpoint"], "STATE",
+                     ["put:rank_%r:1000", "complete_checkpoint:1", "have => 1 scr.dataset.2", "finalize"]),
+    "restart": (["init", checkpoint("a"), "have => 1 a", "start_restart => a"], "STATE",
+                ["get:a/rank_%r:1000", "complete_restart:1", restart("a"), "finalize"]),
+    "disabled": (["init => DISABLED"], "DISABLED", []),
+    "finalised": (["init", checkpoint("a"), "finalize"], "STATE", ["init", restart("a"), "finalize"]),
+    "finalised, and MPI too": (["init", checkpoint("a"), "finalize", "mpi_end"], "STATE", []),
+    "MPI is finalised": (["init", checkpoint("a"), "mpi_end"], "STATE", []),
+    "MPI is finalised in an output": (["init", checkpoint("a"), "start:b:c", "mpi_end"], "STATE", []),
+    "MPI is finalised, and SCR disabled": (["init => DISABLED", "mpi_end"], "DISABLED", []),
+}
+OUTSIDE = {"uninitialised", "failed", "finalised"}
+IDLE = {"idle", "offered"}
+OUTPUT = {"output", "older output"}
+
+# Where a call is legal, what its outputs are elsewhere, and its other forms: with arguments that cannot be
+# used, at all or because ranks differ; and with NULL for an output. Where the call does not belong, none of
+# these matters.
+NAMES = ["", "x%r", "x||%N", "%N||x", "%L2000||x"]
+CALLS = {
+    "init": (OUTSIDE, "", [], []),
+    "init_comm:1": (OUTSIDE, "", ["init_comm:%N"], []),
+    "finalize": (IDLE, "", [], []),
+    "need": (IDLE, "0", [], ["need:%N"]),
+    "start:x:c": (IDLE, "", [f"start:{name}:c" for name in NAMES + ["%L1024", "%L2000", "../x"]] +
+                  [f"start:{name}:{flags}" for name in ("x", "%N") for flags in ("4", "-1", "%r4")], []),
+    "start_checkpoint": (IDLE, "", [], []),
+    "complete:1": (OUTPUT, "", [], []),
+    "complete_checkpoint:1": (OUTPUT, "", [], []),
+    "have": (IDLE, "0 =", [], ["have:%N", "have:%F", "have:%N%F"]),
+    "start_restart": ({"offered"}, "=", [], ["start_restart:%N"]),
+    "complete_restart:1": ({"restart"}, "", [], []),
+    "exit": (IDLE, "0", [], ["exit:%N"]),
+    **{f"{call}:x": (IDLE, "", [f"{call}:{name}" for name in NAMES + ["%N"]], [])
+       for call in ("current", "delete", "drop")},
+}
+# Calls that say "not valid", on one rank or on all
+NOT_VALID = ["complete:0", "complete:!0", "complete_checkpoint:!0", "complete_restart:0", "complete_restart:!0"]
+# Legal everywhere: a file's name is copied where no phase says something else, and one that cannot be used is
+# refused.
+BAD_ROUTES = [f"route:{name} => ARGUMENT =" for name in ("%N", "", "%L1024", "%L2000")] + [
+    f"route_nowhere:{name} => ARGUMENT" for name in ("", "x", "%L2000")]
+
 LAYOUTS = {1: [("n1", 1)], 2: [("n1", 1), ("n2", 1)], 4: [("n1", 2), ("n2", 2)],
            8: [("n1", 2), ("n2", 2), ("n3", 2), ("n4", 2)]}
 
 
-def refused(code, *calls):
-    return [f"{call} => {code} {REFUSED[call]}" for call in calls]
+def parameters(state):
+    return {"SCR_ENABLE": 0} if "disabled" in state else {}
 
 
-def others(*legal):
-    return [call for call in REFUSED if call not in legal]
+def refused(state):
+    """Every call that does not belong into the state, in all its forms, and what it gives there."""
+    code = STATES[state][1]
+    for call, (legal, outputs, bad, no_output) in CALLS.items():
+        if state not in legal:
+            yield f"{call} => {code} {outputs}"
+            yield from (f"{other} => {code}" for other in bad + no_output)
+    for call in NOT_VALID:
+        if state not in CALLS[call.split(":")[0] + ":1"][0]:
+            yield f"{call} => {code}"
 
 
-def expect_refusals(run, missing, calls):
-    """One message per call, and it names what is missing."""
-    run.said(f"{missing} is missing", times=len(calls))
+def missing(state, call):
+    """The call that the message has to name; None where nothing is said, or only once."""
+    verb = call.split()[0].split(":")[0]
+    if "disabled" in state or state == "failed":
+        return None
+    if state == "before MPI_Init" and verb.startswith("init"):
+        return "MPI_Init"
+    if state in OUTPUT or state == "restart":
+        return "SCR_Complete_restart" if state == "restart" else "SCR_Complete_output"
+    if state in IDLE:
+        return {"init": "SCR_Finalize", "init_comm": "SCR_Finalize", "start_restart": "SCR_Have_restart",
+                "complete_restart": "SCR_Start_restart"}.get(verb, "SCR_Start_output")
+    return None if "MPI" in state and verb.startswith("init") else "SCR_Init"
 
 
-def test_outside():
-    """Before SCR_Init and after SCR_Finalize."""
-    calls = others("init")
-    wrong = refused("STATE", *calls) + ["route:x => x"]
+def expect_messages(state, run, calls):
+    """One for each call, on one rank."""
+    for name, count in collections.Counter(missing(state, call) for call in calls).items():
+        if name:
+            run.said(f"^SCR: error: .*{name} is missing", times=count)
+
+
+def test_calls_that_do_not_belong():
+    """The right code on every rank, all outputs set, a message, and no other effect."""
+    for state, (before, _, after) in STATES.items():
+        wrong = list(refused(state))
+        assert len(wrong) > 10, (state, wrong)
+        for ranks in [1] if state == "before MPI_Init" else [1, 4]:
+            with Job() as job:
+                run = job.run(before, wrong, after, layout=LAYOUTS[ranks], **parameters(state))
+                if not state.startswith("MPI is finalised"):
+                    expect_messages(state, run, wrong)
+                if "disabled" in state:
+                    run.not_said("^SCR")  # whatever MPI says about the machine
+                    assert not (job.prefix / ".scr").exists() and not (job.root / "nodes").exists()
+
+
+def test_calls_that_belong():
+    """In all their forms; each is followed by the way back."""
+    bad = [call for legal, _, others, _ in CALLS.values() if "idle" in legal for call in others]
+    idle = ["need => 0", "need:%N", "exit => 0", "exit:%N", "have => 1 a", "have:%N => 1 (untouched)",
+            "have:%F => a", "have:%N%F => (untouched)", "start_restart:%N", "complete_restart:1", "have",
+            "start_restart => a", "complete_restart:1", restart("a"), "current:a", restart("a"),
+            "start:b:c", "complete:1", "start_checkpoint", "complete_checkpoint:1", "start:b:o",
+            "complete_checkpoint:1", "start_checkpoint", "complete:7", "start:d:c", "complete:0 => INVALID",
+            "start:d:c", "complete_checkpoint:!0 => INVALID", "delete:b", "drop:b => NO_DATASET", "have"]
     for ranks, layout in LAYOUTS.items():
+        # one rank cannot differ from others
+        unusable = [f"{call} => ARGUMENT" for call in bad if ranks > 1 or not ("||" in call or "%r:c" in call or
+                                                                              call.endswith("%r"))]
         with Job() as job:
-            run = job.run(wrong, "init", "finalize", wrong, layout=layout)
-            expect_refusals(run, "SCR_Init", 2 * calls)
+            job.run("init_comm:%N => ARGUMENT", "init_comm:1", checkpoint("a"), unusable, idle, "finalize", "init", "have",
+                    "start_restart", "complete_restart:!0 => INVALID", "have", "finalize", layout=layout)
 
 
-def test_idle():
-    calls = ["complete:1", "complete_checkpoint:1"]
-    for layout in LAYOUTS.values():
+def routes(state):
+    """What SCR_Route_file gives besides."""
+    if "disabled" in state:
+        return ["route:x => DISABLED x", "route:/x/y => DISABLED /x/y"]
+    if state in OUTPUT or state.endswith("an output"):
+        return ["route:/x/y => ARGUMENT /x/y"]
+    if state == "restart":
+        return ["route:x => ARGUMENT x"]
+    return ["route:x => x", "route:/x/../y => /x/../y", "route:.scr => .scr"]
+
+
+def test_route():
+    """Legal in every state, with MPI and without."""
+    for state, (before, _, after) in STATES.items():
+        layout = LAYOUTS[1 if state == "before MPI_Init" else 4]
         with Job() as job:
-            run = job.run("init", refused("STATE", "init", *calls, "complete_restart:1",
-                                          "start_restart"),
-                          "config:SCR_DEBUG=2 => 0", "route:x => x", "finalize", layout=layout)
-            expect_refusals(run, "SCR_Start_output", calls)
-            expect_refusals(run, "SCR_Start_restart", ["complete_restart"])
-            run.said("SCR_Have_restart is missing", times=1)
-            run.said("SCR_Finalize is missing", times=2)
+            job.run(before, BAD_ROUTES, routes(state), after, layout=layout, **parameters(state))
 
 
-def test_output():
-    calls = others("complete:1", "complete_checkpoint:1")
-    for layout in LAYOUTS.values():
+def test_config_and_texts():
+    """Questions and texts in every state; parameters are set only outside, and a mistake sets nothing."""
+    for state, (before, _, after) in STATES.items():
+        legal = state in OUTSIDE | {"before MPI_Init", "finalised, and MPI too"}
+        layout = LAYOUTS[1 if state == "before MPI_Init" else 2]
         with Job() as job:
-            run = job.run("init", "start:a:c", refused("STATE", *calls), "put:a/%r:10", "complete:1",
-                          "have => 1 a", "finalize", layout=layout)
-            expect_refusals(run, "SCR_Complete_output", calls)
-
-
-def test_restart():
-    calls = others("complete_restart:1")
-    for layout in LAYOUTS.values():
-        with Job() as job:
-            run = job.run("init", "start:a:c", "put:a/%r:10", "complete:1", "have => 1 a",
-                          "start_restart => a", refused("STATE", *calls), "get:a/%r:10",
-                          "complete_restart:1", "have => 1 a", "finalize", layout=layout)
-            expect_refusals(run, "SCR_Complete_restart", calls)
-
-
-def test_disabled():
-    """Nothing works, nothing is touched, and an application that does not look runs unharmed."""
-    for layout in LAYOUTS.values():
-        with Job() as job:
-            run = job.run(refused("DISABLED", *REFUSED), "route:some/file => DISABLED some/file",
-                          "config:SCR_ENABLE => 1 =0", layout=layout, SCR_ENABLE=0)
-            run.not_said("^SCR")  # whatever MPI says about the machine
-            assert not (job.prefix / ".scr").exists() and not (job.root / "nodes").exists()
-
-
-def test_without_mpi():
-    with Job() as job:
-        run = job.run("bare", refused("STATE", *REFUSED), "route:x => x",
-                      "config:SCR_JOB_NAME=a", "config:SCR_JOB_NAME => 1 a", layout=[("n1", 1)])
-        run.said("SCR_Init: MPI is not initialised; MPI_Init is missing", times=1)
+            run = job.run(before, "config:SCR_JOB_NAME => 0", "config:SCR_JOB_NAME=x => 0",
+                          f"config:SCR_JOB_NAME => {'1 x' if legal else '0'}", "config:SCR_JOB_NAME= => 0",
+                          "config:SCR_JOB_NAME => 0", "configf:SCR_JOB_NAME=y => 0",
+                          f"configf:SCR_JOB_NAME => {'1 y' if legal else '0'}",
+                          [f"config:{text} => 0" for text in ("%N", "", "=", "=x", "NO_SUCH", "%L2000", "CKPT=x",
+                                                              "NO_SUCH=1", "SCR_JOB_NAM=x")],
+                          "version => v4.0.0", "strerror:0 => success", "strerror:-1 => ANY", "strerror:99 => ANY",
+                          after, layout=layout, **parameters(state))
+            assert run.first("strerror:-1")["text"] == run.first("strerror:99")["text"], run
 
 
 def test_failed_init():
     """After a failed SCR_Init all is as before it, and it may be called again."""
     with Job(2, 1) as job:
-        run = job.run("config:SCR_CACHE_SIZE=0", "init => CONFIG",
-                      refused("STATE", *others("init")), "route:x => x",
+        run = job.run("config:SCR_CACHE_SIZE=0", "init => CONFIG", list(refused("failed")), "route:x => x",
                       "config:SCR_CACHE_SIZE=2", "init", checkpoint("a"), "finalize")
         run.said(r'SCR_CACHE_SIZE="0" \(SCR_Config\): must be at least 1', times=1)
         # the error of SCR_Init was seen; that all other calls fail, too, is said once
@@ -132,7 +221,7 @@ def test_dataset_names():
     with Job(2, 1) as job:
         run = job.run("init", [f"start:{name}:c => ARGUMENT" for name in bad],
                       [f"start:a:{flags} => ARGUMENT" for flags in ("4", "-1", "0x100", "%r")],
-                      checkpoint("a/b/c"), checkpoint(".a"), checkpoint("a b'\"ä"), "finalize")
+                      checkpoint("a/b/c"), checkpoint(".a"), checkpoint("a b'\"ä"), "finalize", SCR_CACHE_KEEP=1)
         run.said("error: SCR_Start_output", times=len(bad) + 4)
         assert job.cached() == [2, 3], job.cached()
 

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What flushes cost, and restarts: four ranks on four simulated nodes, XOR, two
+ * checkpoints kept. The prefix folder is in memory, too. */
+#include "load.h"
+
+enum { RANKS = 4 };
+
+/* ---- flush ---- */
+
+enum { NONE, SYNC, ASYNC, KINDS };
+
+typedef struct phase {
+    load l;
+    double computing; /* seconds, after the last checkpoint */
+} phase;
+
+/* So much work that the flush is done by then. */
+static double compute(void)
+{
+    double start = bench_now(), x = 1;
+    volatile double result;
+    for (int i = 0; i < 150 * 1000 * 1000; i++)
+        x = x * 0.999999 + 1e-7;
+    result = x;
+    (void)result;
+    return bench_now() - start;
+}
+
+/* A checkpoint, and a phase of computing after it. */
+static double checkpoint_and_compute(void *arg)
+{
+    phase *p = arg;
+    double seconds = load_checkpoint(&p->l);
+    p->computing = bench_mpi_slowest(p->l.comm, compute());
+    for (int i = 0, flag; i < 40; i++) { /* what is left of a flush goes on here */
+        SCR_Should_exit(&flag);
+        usleep(10000);
+    }
+    return seconds;
+}
+
+static double computing(void *arg)
+{
+    const phase *p = arg;
+    return p->computing;
+}
+
+static void measure_flush(bench *b, MPI_Comm comm, int kind, double t[2])
+{
+    phase p = {.l = load_new(b, comm, 16 * (size_t)MiB)};
+    const bench_case cases[] = {{checkpoint_and_compute, &p}, {computing, &p}};
+    simulate_nodes(b, comm, "XOR");
+    simulate_set("SCR_FLUSH", kind == NONE ? "0" : "1");
+    simulate_set("SCR_FLUSH_ASYNC", kind == ASYNC ? "1" : "0");
+    simulate_set("SCR_PREFIX_SIZE", "2");
+    bench_require(b, SCR_Init_comm(comm) == SCR_SUCCESS, "SCR_Init_comm failed");
+    for (int i = 0; i < 2; i++)
+        checkpoint_and_compute(&p);
+    bench_measure(b, 2, cases, t);
+    SCR_Finalize();
+    free(p.l.data);
+}
+
+static void flush(bench *b, MPI_Comm comm)
+{
+    static const char *const names[] = {"none", "sync", "async"};
+    double t[KINDS][2];
+    for (int i = 0; i < KINDS; i++)
+        measure_flush(b, comm, i, t[i]);
+    for (int i = 0; i < KINDS; i++) {
+        double ratio = t[i][0] / t[NONE][0];
+        bench_text(b, names[i]);
+        bench_number(b, 1e3 * t[i][0]);
+        bench_number(b, ratio);
+        simulate_goal(b, ratio, i == ASYNC ? 1.1 : NAN);
+        bench_number(b, 1e3 * t[i][1]);
+        bench_number(b, 1e3 * (t[i][0] + t[i][1] - t[NONE][0] - t[NONE][1]));
+    }
+}
+
+/* ---- restart ---- */
+
+typedef struct restart {
+    load l;
+    int lose; /* the node of rank 1 */
+} restart;
+
+/* SCR_Init to SCR_Have_restart, of two checkpoints that an earlier run left. */
+static double run_restart(void *arg)
+{
+    const restart *r = arg;
+    char path[128], name[SCR_MAX_FILENAME];
+    int flag = 0;
+    snprintf(path, sizeof path, "%s/n1", r->l.b->folder);
+    if (r->lose && r->l.rank == 1) bench_remove(path);
+    double start = bench_mpi_start(r->l.comm);
+    int rc = SCR_Init_comm(r->l.comm);
+    if (rc == SCR_SUCCESS) rc = SCR_Have_restart(&flag, name);
+    double seconds = bench_mpi_slowest(r->l.comm, bench_now() - start);
+    bench_require(r->l.b, rc == SCR_SUCCESS && flag, "nothing to restart from");
+    SCR_Finalize();
+    return seconds;
+}
+
+static void restarts(bench *b, MPI_Comm comm)
+{
+    restart whole = {.l = load_new(b, comm, 64 * (size_t)MiB)}, lost = whole;
+    const bench_case cases[] = {{run_restart, &whole}, {run_restart, &lost}};
+    double t[2];
+    lost.lose = 1;
+    simulate_nodes(b, comm, "XOR");
+    bench_require(b, SCR_Init_comm(comm) == SCR_SUCCESS, "SCR_Init_comm failed");
+    load_checkpoint(&whole.l);
+    load_checkpoint(&whole.l);
+    SCR_Finalize();
+    simulate_set("SCR_CACHE_PURGE", "0");
+    bench_measure(b, 2, cases, t);
+    free(whole.l.data);
+    bench_text(b, "nothing");
+    bench_number(b, 1e3 * t[0]);
+    simulate_goal(b, 1e3 * t[0], 10);
+    bench_text(b, "a node");
+    bench_number(b, 1e3 * t[1]);
+    simulate_goal(b, 1e3 * t[1], 100);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const flushes[] = {"flush",
+                                          "checkpoint [ms]",
+                                          "with/without",
+                                          "goal",
+                                          "verdict",
+                                          "computing after it [ms]",
+                                          "taken from the program [ms]",
+                                          NULL};
+    static const char *const lost[] = {"lost", "SCR_Init to SCR_Have_restart [ms]",
+                                       "goal [ms]", "verdict", NULL};
+    bench b;
+    int rank;
+    MPI_Comm comm;
+    bench_mpi_begin(&b, &argc, &argv, flushes);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < RANKS, rank, &comm);
+    if (rank < RANKS) flush(&b, comm);
+    bench_table(&b, lost);
+    if (rank < RANKS) restarts(&b, comm);
+    bench_mpi_rest(MPI_COMM_WORLD);
+    MPI_Comm_free(&comm);
+    return bench_mpi_end(&b);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of a run: what is only in the cache goes to the prefix folder, and nothing of a
+ * run that ended well is left on the nodes. */
+#include "scr_context.h"
+
+#include "records/scr_flush_file.h"
+#include "records/scr_halt.h"
+#include "scr_stop.h"
+#include <stdlib.h>
+
+/* ---- to the prefix folder ---- */
+
+int scr_flush_newest(struct scr *scr)
+{
+    int id = scr_cached_newest(scr);
+    if (!id || scr_location_has(scr, id, SCR_LOCATION_PFS)) return SCR_SUCCESS;
+    return scr_flush_dataset(scr, id);
+}
+
+/* Outputs whose flush failed when they were written. */
+static int flush_outputs(struct scr *scr)
+{
+    int count, result = SCR_SUCCESS;
+    scr_cached *list = scr_cached_list(scr, &count);
+    for (int i = 0; i < count; i++) {
+        if (!list[i].output || scr_location_has(scr, list[i].id, SCR_LOCATION_PFS))
+            continue;
+        int rc = scr_flush_dataset(scr, list[i].id);
+        result = result ? result : rc;
+    }
+    free(list);
+    return result;
+}
+
+/* ---- out of the cache ---- */
+
+static void delete_cached(struct scr *scr)
+{
+    int count;
+    scr_cached *list = scr_cached_list(scr, &count);
+    for (int i = 0; i < count; i++)
+        scr_cache_delete(scr, list[i].id);
+    free(list);
+}
+
+void scr_leave_cache(struct scr *scr)
+{
+    if (!scr->set.fetch) {
+        scr_say(scr, 0,
+                "warning: SCR_GLOBAL_RESTART=1 has no effect with SCR_FETCH=0: the run "
+                "could not restart from what leaves the cache");
+        return;
+    }
+    int rc = flush_outputs(scr), newest = scr_flush_newest(scr);
+    if (rc || newest)
+        scr_say(
+            scr, 0,
+            "warning: SCR_GLOBAL_RESTART: not all could be flushed, so the cache stays "
+            "as it is");
+    else
+        delete_cached(scr);
+}
+
+/* What this run could not use is older than its own checkpoint now. */
+static void delete_older(struct scr *scr, const char *kind, int newest)
+{
+    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->aside, kind));
+    for (; e; e = next) {
+        int id = kvtree_elem_key_int(e);
+        next = kvtree_elem_next(e);
+        if (id > newest || kvtree_get_kv_int(scr->aside, "WANTED", id)) continue;
+        scr_cache_delete(scr, id);
+        kvtree_unset_kv_int(scr->aside, kind, id);
+    }
+}
+
+/* Collective. Somebody may have removed it there since it was flushed. */
+static int is_there(struct scr *scr, int id)
+{
+    scr_dataset d;
+    int there =
+        scr->rank == 0 && scr_cached_get(scr, id, &d) == 0 && scr_fetch_finds(scr, &d);
+    MPI_Bcast(&there, 1, MPI_INT, 0, scr->world);
+    if (!there)
+        scr_say(scr, 0,
+                "warning: checkpoint %d was flushed, but is not whole in %s any more; "
+                "the cache stays as it is for the next run on these nodes",
+                id, scr->prefix);
+    return there;
+}
+
+/* The newest checkpoint is on the prefix folder, so nobody needs any of the cache. */
+static void empty_cache(struct scr *scr)
+{
+    int newest = scr_cached_newest(scr);
+    if (scr->set.cache_keep || !scr->set.fetch) return;
+    if (newest && !scr_location_has(scr, newest, SCR_LOCATION_PFS)) {
+        scr_say(scr, 1,
+                "checkpoint %d is in the cache only, which stays as it is for the next "
+                "run on these nodes",
+                newest);
+        return;
+    }
+    if (newest && !is_there(scr, newest)) return;
+    delete_older(scr, "ID", newest);
+    delete_older(scr, "OTHER", newest);
+    delete_cached(scr);
+    scr->clean = scr->kept_count == 0;
+}
+
+int scr_finish(struct scr *scr)
+{
+    if (scr->rank == 0) scr_halt_record(scr, SCR_HALT_FINALIZED);
+    scr_flush_wait(scr);
+    int background = scr_flush_result(scr), rc = flush_outputs(scr);
+    int newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;
+    rc = rc ? rc : newest ? newest : background;
+    if (rc == SCR_SUCCESS) empty_cache(scr);
+    scr_summary_tell(scr);
+    scr_events_end(scr, rc);
+    return rc;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The index as a run uses it: rank 0 reads it before each change and writes it
+ * afterwards, so that what commands changed meanwhile stays. */
+#include "scr_context.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "common/replace.h"
+#include "records/scr_flush_file.h"
+#include "records/scr_index.h"
+#include "records/scr_names.h"
+#include "records/scr_path.h"
+#include "records/scr_scan.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A name that no index has that was set aside before. */
+static void set_aside_name(const struct scr *scr, char name[64])
+{
+    struct stat st;
+    int n = 1;
+    do
+        snprintf(name, 64, SCR_INDEX_NAME ".damaged.%d", n++);
+    while (fstatat(scr->prefix_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0);
+}
+
+/* Clears the mark of what counts as flushed, but was not found again. */
+static void forget_lost(struct scr *scr, const kvtree *index)
+{
+    int count, *ids;
+    char err[SCR_ERR_TEXT] = "";
+    if (scr_flush_file_list(scr->flush, &count, &ids) != 0) return;
+    for (int i = 0; i < count; i++) {
+        scr_dataset d = {.id = ids[i]};
+        scr_index_state state = {0, 0, 0, 0};
+        const char *name = scr_flush_file_name(scr->flush, d.id);
+        snprintf(d.name, sizeof d.name, "%s", name ? name : "");
+        if (!name || scr_index_look(index, &d, &state) != 0 || state.complete != 1)
+            scr_flush_file_set(scr->flush, d.id, d.name, SCR_LOCATION_PFS, 0);
+    }
+    free(ids);
+    if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
+        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+}
+
+/* 1 when a run was here before: an index that is missing then was lost. Each run begins
+ * with an index, before it writes the nodes file. */
+static int had_runs(const struct scr *scr)
+{
+    struct stat st;
+    return fstatat(scr->prefix_fd, SCR_NAMES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+           fstatat(scr->prefix_fd, ".scr/nodes.scr", &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char *lost)
+{
+    char more[SCR_ERR_TEXT + 64] = "";
+    if (scan->refused)
+        snprintf(more, sizeof more, "; %d cannot be restarted from, the first is %s",
+                 scan->refused, scan->why);
+    scr_say(scr, 0,
+            "warning: %s; the index is made again from what %d datasets on the prefix "
+            "folder say of themselves%s%s",
+            lost, scan->count, more,
+            scan->stopped
+                ? "; the search did not look into all folders: there may be more"
+                : "");
+}
+
+/* Fills the empty index by what is on the prefix folder, and writes it. */
+static int rebuild(struct scr *scr, kvtree *index, const char *lost, char *err)
+{
+    scr_scan scan;
+    char why[SCR_ERR_TEXT] = "";
+    int rc = scr_scan_open(&scan, scr->prefix_real, err);
+    if (rc) return rc;
+    rc = scr_scan_names(&scan, err);
+    if (rc && rc != -ENOMEM) rc = scr_scan_folders(&scan, NULL, err);
+    if (!rc && (scr_index_start(index) != 0 ||
+                scr_index_restore(index, scan.found, scan.count) != 0))
+        rc = err_set(err, -ENOMEM, "no memory for the index");
+    if (!rc) tell_rebuilt(scr, &scan, lost);
+    scr_scan_close(&scan);
+    if (rc) return rc;
+    scr->index_rebuilt = 1;
+    if (scr_index_write(scr->prefix_fd, index, why) != 0)
+        scr_say(scr, 0, "warning: the index could not be written: %s", why);
+    return 0;
+}
+
+int scr_index_load(struct scr *scr, kvtree *index, char *err)
+{
+    char why[SCR_ERR_TEXT] = "", aside[64], lost[SCR_ERR_TEXT + 128];
+    int rc = scr_index_read(scr->prefix_fd, index, why);
+    if (rc == -ENOENT && had_runs(scr))
+        return rebuild(scr, index, SCR_INDEX_NAME " is missing", err);
+    if (rc == -ENOENT && scr_index_start(index) == 0) return 0;
+    if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why) : 0;
+    set_aside_name(scr, aside);
+    if (renameat(scr->prefix_fd, SCR_INDEX_NAME, scr->prefix_fd, aside) != 0)
+        return err_sys(err, -errno, "%s is damaged and cannot be set aside",
+                       SCR_INDEX_NAME);
+    snprintf(lost, sizeof lost, "%s; it is set aside as %s", why, aside);
+    return rebuild(scr, index, lost, err);
+}
+
+/* What runs left in .scr of an open folder that died while they wrote a record. */
+static void sweep_records(const struct scr *scr, int folder, const char *name)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && replace_sweep(fd, err) != 0)
+        scr_say(scr, 0, "warning: %s/.scr: %s", name, err);
+    io_close(&fd);
+}
+
+int scr_index_begin(struct scr *scr, char *err)
+{
+    sweep_records(scr, scr->prefix_fd, scr->prefix);
+    kvtree *index = kvtree_new();
+    int rc = scr_index_load(scr, index, err);
+    if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);
+    if (!rc && !had_runs(scr)) rc = scr_index_write(scr->prefix_fd, index, err);
+    /* what no index lists is not found again, so nothing counts as flushed then */
+    if (!rc && scr->dataset_id > 0) scr_flush_file_read(scr->prefix_fd, scr->flush);
+    if (!rc && scr->index_rebuilt) forget_lost(scr, index);
+    kvtree_delete(&index);
+    return rc;
+}
+
+int scr_index_change(struct scr *scr, const scr_dataset *d, scr_index_changer *change,
+                     char *err)
+{
+    scr_index_state state;
+    kvtree *index = kvtree_new();
+    int rc = scr_index_load(scr, index, err);
+    if (!rc && scr_index_look(index, d, &state) != 0)
+        rc = err_set(err, -ENOENT, "dataset %d is not in the index as %.200s", d->id,
+                     d->name);
+    if (!rc && (rc = change(index, d)) != 0)
+        err_sys(err, rc, "change %.200s in the index", d->name);
+    rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
+    kvtree_delete(&index);
+    return rc;
+}
+
+/* The list of names is a help for bad times; without it the index still is right. */
+static void note_name(struct scr *scr, const char *name, int entered)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (scr_names_add(scr->prefix_fd, name, entered, err) != 0)
+        scr_say(scr, 0, "warning: the list of datasets could not be written: %s", err);
+}
+
+int scr_index_drop(struct scr *scr, const scr_dataset *d, char *err)
+{
+    int rc = scr_index_change(scr, d, scr_index_remove, err);
+    if (!rc) note_name(scr, d->name, 0);
+    return rc;
+}
+
+/* 1 when the index has a newer checkpoint that is still wanted: one that is flushed late
+ * does not take its place. */
+static int is_overtaken(const struct scr *scr, const kvtree *index, const scr_dataset *d)
+{
+    scr_dataset next;
+    return scr_index_next_fetch(index, INT_MAX, NULL, &next) == 0 && next.id > d->id &&
+           next.id < scr->fetch_below;
+}
+
+int scr_index_replaced(struct scr *scr, const scr_dataset *d)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset newer = {.id = 0};
+    scr_index_state state = {.complete = 0};
+    kvtree *index = kvtree_new();
+    if (index && scr_index_load(scr, index, err) == 0 &&
+        scr_index_get(index, d->name, &newer) == 0)
+        scr_index_look(index, &newer, &state);
+    kvtree_delete(&index);
+    return state.complete == 1 && !state.failed && newer.id > d->id;
+}
+
+/* Rank 0 enters the dataset into the index. */
+static int enter(struct scr *scr, const scr_dataset *d, int complete, char *err)
+{
+    kvtree *index = kvtree_new();
+    scr_dataset known;
+    int rc = scr_index_load(scr, index, err);
+    if (!rc && scr_index_get(index, d->name, &known) != 0) note_name(scr, d->name, 1);
+    if (!rc && scr_index_add(index, d, complete) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
+    if (!rc && complete && d->ckpt && !is_overtaken(scr, index, d) &&
+        scr_index_set_current(index, d) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
+    rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
+    kvtree_delete(&index);
+    return rc;
+}
+
+int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, char *err)
+{
+    char hidden[SCR_NAME_SIZE + 8];
+    if (scr->rank != 0) return 0;
+    int rc = enter(scr, d, 0, err);
+    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
+    return rc ? rc : beneath_mkdirs(scr->prefix_fd, hidden, 0777, err);
+}
+
+int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
+{
+    if (scr->rank != 0) return 0;
+    int folder;
+    char *path = scr_path_join(scr->prefix_real, d->name);
+    int rc = path ? beneath_open_folder(path, &folder, err)
+                  : err_set(err, -ENOMEM, "no memory");
+    free(path);
+    if (rc) return rc;
+    sweep_records(scr, folder, d->name); /* a flush that was resumed */
+    rc = scr_summary_write(folder, d, err);
+    close(folder);
+    return rc ? rc : enter(scr, d, 1, err);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flushes that an earlier run of this job began, and that did not end with it: the
+ * process scr_transfer goes on copying when the program has died. The newest of them
+ * whose dataset is whole in the cache is resumed; what nobody goes on with is stopped,
+ * and its temporary files are removed
+ * (docs/decisions/0016-flushes-that-outlive-their-program.md). */
+#include "scr_context.h"
+
+#include "common/beneath.h"
+#include "common/io.h"
+#include "common/number.h"
+#include "records/scr_flush_file.h"
+#include "records/scr_index.h"
+#include "records/scr_path.h"
+#include <dirent.h>
+#include <errno.h>
+#include <filo/filo_mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- which one ---- */
+
+/* Collective. The i-th record of this job, the same on every rank; 0: there is none. */
+static int get_record(const struct scr *scr, int i, scr_flush_record *r)
+{
+    int found = scr->rank == 0 && scr_flush_file_get(scr->flush, scr->owner, i, r) == 0;
+    MPI_Bcast(&found, 1, MPI_INT, 0, scr->world);
+    if (found) MPI_Bcast(r, sizeof *r, MPI_BYTE, 0, scr->world);
+    return found;
+}
+
+/* Collective. The dataset of a record is in the cache, and every rank has its part. */
+static int is_cached(const struct scr *scr, const scr_flush_record *r, scr_dataset *d)
+{
+    int count, listed = 0;
+    scr_cached *list = scr_cached_list(scr, &count);
+    for (int i = 0; i < count; i++)
+        listed = listed || list[i].id == r->dset;
+    free(list);
+    int cached =
+        listed && scr_cached_get(scr, r->dset, d) == 0 && strcmp(d->name, r->name) == 0;
+    MPI_Allreduce(MPI_IN_PLACE, &cached, 1, MPI_INT, MPI_MIN, scr->world);
+    return cached;
+}
+
+/* Collective. The run died after the index had named the dataset complete, or a newer one
+ * of its name. */
+static int is_complete(struct scr *scr, const scr_dataset *d)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_index_state state = {.complete = 0};
+    kvtree *index = kvtree_new();
+    if (scr->rank == 0 && scr_index_load(scr, index, err) == 0)
+        scr_index_look(index, d, &state);
+    kvtree_delete(&index);
+    MPI_Bcast(&state.complete, 1, MPI_INT, 0, scr->world);
+    if (state.complete) scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    int replaced = scr->rank == 0 && scr_index_replaced(scr, d);
+    MPI_Bcast(&replaced, 1, MPI_INT, 0, scr->world);
+    return state.complete || replaced;
+}
+
+/* Collective. Some rank has a state file on its node. */
+static int has_state(const struct scr *scr)
+{
+    char *path = scr_flush_state(scr, scr->rank);
+    int has = path && access(path, F_OK) == 0;
+    free(path);
+    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->world);
+    return has;
+}
+
+/* Collective. Whether the flush can go on. */
+static int can_resume(struct scr *scr, const scr_flush_record *r)
+{
+    scr_dataset d;
+    return is_cached(scr, r, &d) && !is_complete(scr, &d) && has_state(scr) &&
+           (!r->container || scr_flush_layout(scr) == r->layout);
+}
+
+/* ---- transfers ---- */
+
+/* The rank in "transfer_<rank>.scrinfo"; -1: another name. */
+static int rank_of(const char *name)
+{
+    static const char before[] = "transfer_", after[] = ".scrinfo";
+    char digits[NUMBER_TEXT_SIZE];
+    int64_t rank;
+    size_t n = strlen(name), first = sizeof before - 1, last = sizeof after - 1;
+    if (n <= first + last || n - first - last >= sizeof digits ||
+        strncmp(name, before, first) != 0 || strcmp(name + n - last, after) != 0)
+        return -1;
+    memcpy(digits, name + first, n - first - last);
+    digits[n - first - last] = 0;
+    return number_int64(digits, &rank) == 0 && rank >= 0 && rank <= INT32_MAX ? (int)rank
+                                                                              : -1;
+}
+
+/* Collective over the node; the leader gets the ranks of its processes. NULL on others,
+ * and without memory. */
+static int *gather_ranks(const struct scr *scr)
+{
+    int *ranks =
+        scr->node_rank == 0 ? malloc((size_t)scr->node_ranks * sizeof *ranks) : NULL;
+    int failed = scr->node_rank == 0 && !ranks;
+    MPI_Bcast(&failed, 1, MPI_INT, 0, scr->node);
+    if (!failed) MPI_Gather(&scr->rank, 1, MPI_INT, ranks, 1, MPI_INT, 0, scr->node);
+    return ranks;
+}
+
+static int is_among(int rank, const int *ranks, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (ranks[i] == rank) return 1;
+    return 0;
+}
+
+/* The leader of a node stops transfers of ranks that are elsewhere now, and all if none
+ * is resumed. Files of the flush keep stay: whose they are fills them from where he is.
+ */
+static int stop_transfers(const struct scr *scr, const int *ranks, uint64_t keep)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int stopped = 0;
+    DIR *stream = beneath_list(scr->control_fd);
+    if (!stream) return 0;
+    const struct dirent *item;
+    while ((item = readdir(stream)) != NULL) {
+        int rank = rank_of(item->d_name);
+        if (rank < 0 || (keep && is_among(rank, ranks, scr->node_ranks))) continue;
+        char *path = scr_flush_state(scr, rank);
+        if (path && filo_flush_abandon(path, keep, err) == 0)
+            stopped++;
+        else if (path)
+            scr_event_local(scr, 0, err);
+        free(path);
+    }
+    closedir(stream);
+    return stopped;
+}
+
+/* Collective. On return nobody copies any more but for the flush keep. */
+static void stop_others(const struct scr *scr, uint64_t keep)
+{
+    int *ranks = gather_ranks(scr), stopped = 0;
+    if (ranks) stopped = stop_transfers(scr, ranks, keep);
+    free(ranks);
+    MPI_Allreduce(MPI_IN_PLACE, &stopped, 1, MPI_INT, MPI_SUM, scr->world);
+    if (stopped)
+        scr_say(scr, 1, "%d transfers of files that an earlier run began are given up",
+                stopped);
+}
+
+/* ---- what is left ---- */
+
+/* Rank 0: of a dataset that the cache has lost nobody knows the files. */
+static void clean_folder(const struct scr *scr, const scr_flush_record *r)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int folder = -1;
+    char *path = scr_path_join(scr->prefix_real, r->name);
+    if (path && beneath_open_folder(path, &folder, NULL) == 0 &&
+        filo_remove_temporaries(folder, r->id, 1, err) != 0)
+        scr_event_local(scr, 0, err);
+    io_close(&folder);
+    free(path);
+}
+
+/* Collective. Nothing is left of a flush that is not resumed. */
+static void forget(struct scr *scr, const scr_flush_record *r)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset d;
+    if (is_cached(scr, r, &d))
+        scr_flush_clean(scr, &d, r->id);
+    else if (scr->rank == 0)
+        clean_folder(scr, r);
+    if (scr->rank != 0) return;
+    scr_flush_file_end(scr->flush, r->id);
+    if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
+        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+    scr_say(scr, 1,
+            "a flush of dataset %d (%s) that an earlier run began is not resumed; its "
+            "temporary files are removed",
+            r->dset, r->name);
+}
+
+void scr_resume_flushes(struct scr *scr)
+{
+    scr_flush_record r, chosen = {.id = 0};
+    for (int i = 0; !chosen.id && get_record(scr, i, &r); i++)
+        if (can_resume(scr, &r)) chosen = r;
+    stop_others(scr, chosen.id);
+    for (int i = 0; get_record(scr, i, &r);) {
+        i += r.id == chosen.id;
+        if (r.id != chosen.id) forget(scr, &r);
+    }
+    if (chosen.id) scr_flush_resume(scr, &chosen);
+}

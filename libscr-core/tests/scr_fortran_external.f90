@@ -1,0 +1,57 @@
+! SPDX-License-Identifier: BSD-3-Clause
+!> The calls without the module, as older programs make them: part of test_scr_fortran.
+subroutine test_external(failures)
+   implicit none
+   include 'scrf.inc'
+   integer, intent(inout) :: failures
+   character(len=SCR_MAX_FILENAME) :: name, path
+   integer :: flag, ierror
+
+   call SCR_CONFIG('SCR_CHECKPOINT_INTERVAL=1', ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_INIT(ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_NEED_CHECKPOINT(flag, ierror)
+   call expect(flag, 1)
+   call SCR_START_OUTPUT('external', SCR_FLAG_CHECKPOINT, ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_COMPLETE_OUTPUT(1, ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_START_CHECKPOINT(ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_COMPLETE_CHECKPOINT(0, ierror)
+   call expect(ierror, SCR_ERR_INVALID)
+   call SCR_HAVE_RESTART(flag, name, ierror)
+   call expect(flag, 1)
+   call SCR_START_RESTART(name, ierror)
+   call expect(merge(1, 0, name == 'external'), 1)
+   call SCR_ROUTE_FILE('external/none', path, ierror)
+   call expect(ierror, SCR_ERR_ARGUMENT)
+   call expect(merge(1, 0, path == 'external/none'), 1)
+   call SCR_COMPLETE_RESTART(1, ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_SHOULD_EXIT(flag, ierror)
+   call expect(flag, 0)
+   call SCR_CURRENT('no', ierror)
+   call expect(ierror, SCR_ERR_NO_DATASET)
+   call SCR_DROP('no', ierror)
+   call expect(ierror, SCR_ERR_NO_DATASET)
+   call SCR_DELETE('external', ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_FINALIZE(ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_GET_VERSION(name, ierror)
+   call expect(merge(1, 0, name(1:1) == 'v'), 1)
+   call SCR_STRERROR(SCR_ERR_STATE, name, ierror)
+   call expect(merge(1, 0, name == 'the call does not belong here'), 1)
+
+contains
+
+   subroutine expect(got, wanted)
+      integer, intent(in) :: got, wanted
+      if (got == wanted) return
+      write (*, '(a, i0, a, i0)') 'external: failed: ', got, ' is not ', wanted
+      failures = failures + 1
+   end subroutine expect
+
+end subroutine test_external

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* With SCR_ENABLE=0 the calls cost nothing: after SCR_Init no call reaches MPI or the
+ * system. */
+#include "count_mpi.h"
+#include "nth_syscall.h"
+#include "scr.h"
+
+enum { ROUNDS = 100, CALLS_PER_ROUND = 14 };
+
+/* Calls of MPI that count_mpi.h does not count, and that libscr makes. */
+static long others;
+
+int MPI_Initialized(int *flag)
+{
+    others++;
+    return PMPI_Initialized(flag);
+}
+
+int MPI_Finalized(int *flag)
+{
+    others++;
+    return PMPI_Finalized(flag);
+}
+
+int MPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+    others++;
+    return PMPI_Comm_rank(comm, rank);
+}
+
+int MPI_Comm_size(MPI_Comm comm, int *size)
+{
+    others++;
+    return PMPI_Comm_size(comm, size);
+}
+
+double MPI_Wtime(void)
+{
+    others++;
+    return PMPI_Wtime();
+}
+
+static int is_refused(int code)
+{
+    return code == SCR_ERR_DISABLED;
+}
+
+/* What an application does that does not look at the codes; number of wrong results. */
+static int one_round(void)
+{
+    int need = 7, have = 7, stop = 7, right = 0;
+    char name[SCR_MAX_FILENAME] = "x", path[SCR_MAX_FILENAME];
+    right += is_refused(SCR_Have_restart(&have, name)) && have == 0 && !name[0];
+    right += is_refused(SCR_Start_restart(name));
+    right += is_refused(SCR_Complete_restart(1));
+    right += is_refused(SCR_Need_checkpoint(&need)) && need == 0;
+    right += is_refused(SCR_Start_output("a", SCR_FLAG_CHECKPOINT));
+    right += is_refused(SCR_Route_file("a/file", path)) && strcmp(path, "a/file") == 0;
+    right += is_refused(SCR_Complete_output(1));
+    right += is_refused(SCR_Start_checkpoint());
+    right += is_refused(SCR_Complete_checkpoint(1));
+    right += is_refused(SCR_Should_exit(&stop)) && stop == 0;
+    right += is_refused(SCR_Current("a"));
+    right += is_refused(SCR_Delete("a"));
+    right += is_refused(SCR_Drop("a"));
+    right += is_refused(SCR_Finalize());
+    return CALLS_PER_ROUND - right;
+}
+
+static int rounds(void *arg)
+{
+    int wrong = 0;
+    for (int i = 0; i < ROUNDS; i++)
+        wrong += one_round();
+    return wrong != 0;
+}
+
+static int nothing(void *arg)
+{
+    return 0;
+}
+
+static int let_happen(void *arg, unsigned n, const nth_call *call)
+{
+    return NTH_GO;
+}
+
+/* The test itself would be wrong if it saw no call at all. */
+static int one_call(void *arg)
+{
+    return getppid() < 0;
+}
+
+static unsigned system_calls(int (*function)(void *))
+{
+    static nth_result result;
+    int rc = nth_run(function, NULL, let_happen, NULL, &result);
+    if (rc) {
+        if (check_rank == 0)
+            printf("system calls are not counted here: %s\n", strerror(rc));
+        return 0;
+    }
+    CHECK_INT(result.status, 0);
+    return result.count;
+}
+
+static void test_no_system_calls(void)
+{
+    unsigned none = system_calls(nothing), one = system_calls(one_call);
+    CHECK(one == none + 1 || one == 0);
+    CHECK_INT(system_calls(rounds), none);
+}
+
+static void test_no_mpi(void)
+{
+    others = 0;
+    begin_counting(MPI_COMM_WORLD);
+    CHECK_INT(rounds(NULL), 0);
+    tally t = end_counting(MPI_COMM_WORLD);
+    CHECK_INT(t.own[SENDS] + t.own[RECEIVES] + t.own[COLLECTIVES] + t.own[DUPLICATES], 0);
+    CHECK_INT(others, 0);
+}
+
+/* SCR_Init itself has to find out, on all ranks together. */
+static void test_init(void)
+{
+    setenv("SCR_ENABLE", "0", 1);
+    begin_counting(MPI_COMM_WORLD);
+    CHECK_INT(SCR_Init(), SCR_ERR_DISABLED);
+    tally t = end_counting(MPI_COMM_WORLD);
+    CHECK(t.own[COLLECTIVES] + t.own[DUPLICATES] > 0); /* calls are counted */
+    CHECK(others > 0);
+    if (check_rank == 0)
+        printf("SCR_Init with SCR_ENABLE=0: %ld collective calls\n",
+               t.own[COLLECTIVES] + t.own[DUPLICATES]);
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv);
+    test_init();
+    test_no_mpi();
+    test_no_system_calls();
+    return check_end();
+}

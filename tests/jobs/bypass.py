@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Datasets that never go to the cache: written to the prefix folder and read there."""
+import os
+import re
+
+from job import Job, checkpoint, main, restart
+
+PAIR = {"nodes": 2, "per_node": 2}
+
+
+def in_place(job, name, ranks=4, size=1000):
+    """Each rank's file is in the prefix folder."""
+    return [path.name for path in sorted((job.prefix / name).glob("rank_*"))] == [f"rank_{r}" for r in range(ranks)]
+
+
+def nothing_cached(job):
+    return not any(job.root.glob("nodes/**/scr.dataset.*"))
+
+
+def test_checkpoint_and_restart():
+    """Complete at once, without a flush; the loss of all nodes harms nothing."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1, SCR_FLUSH=0) as job:
+        run = job.run("init", checkpoint("a"), checkpoint("b"))
+        run.said("dataset 2 .b. is complete in the prefix folder: 4 files", times=1)
+        run.not_said("is flushed")
+        assert in_place(job, "a") and in_place(job, "b") and nothing_cached(job)
+        job.lose("n1", "n2")
+        run = job.run("init", restart("b"), checkpoint("c"))
+        run.said("dataset 2 .b. is read from .* itself", times=1)
+        assert nothing_cached(job)
+        job.run("init", restart("c"), "current:b", restart("b"), "delete:b", restart("c"), "drop:c", restart("a"))
+        assert not (job.prefix / "b").exists() and in_place(job, "c")
+
+
+def test_names():
+    """Route_file gives the path in the prefix folder; also for datasets without a name, and bare names."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        run = job.run("init", "start:a/b:c", "put:a/b/deep/er/rank_%r:100", "put:a/b/two_%r:0",
+                      "complete:1", "start:%N:c", "tag:scr.dataset.2", "put:rank_%r.ckpt:200", "complete:1")
+        assert (job.prefix / "a/b/deep/er/rank_3").stat().st_size, run
+        unnamed = job.prefix / "scr.dataset.2"
+        assert len(list(unnamed.glob("rank_*.ckpt"))) == 4, list(job.prefix.iterdir())
+        job.run("init", "have => 1 scr.dataset.2", "start_restart => scr.dataset.2", "get:rank_%r.ckpt:200",
+                "route:nothing => ARGUMENT nothing", "complete_restart:1")
+        job.run("init", "current:a/b", "have => 1 a/b", "start_restart => a/b", "get:a/b/deep/er/rank_%r:100",
+                "get:two_%r:0", "complete_restart:1")
+
+
+def test_scattered():
+    """Files outside of the dataset's folder."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", "start:a:c", "put:elsewhere/rank_%r:100", "put:a/in_%r:50", "complete:1")
+        job.run("init", "have => 1 a", "start_restart => a", "get:elsewhere/rank_%r:100", "get:a/in_%r:50",
+                "complete_restart:1")
+
+
+def age(folder, seconds):
+    for path in folder.rglob("*"):
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - seconds))
+
+
+def test_names_used_again():
+    """Files outside of the folder that a newer dataset writes over are not those of the older one any more."""
+    again = ["put:rank_%r:0", "complete:1"]
+    for newer, name in ((["put:rank_%r:0", "kill:1"], None), (["put:new_%r:0", "kill:1"], "a"),
+                        (["put:rank_%r:0", "complete:1", "have => 1 b", "start_restart => b", "complete_restart:0 => INVALID"], None)):
+        with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+            job.run("init", "start:a:c", again)
+            age(job.prefix, 60)
+            job.run("init", "start:b:c", newer, dies="kill:1" in newer)
+            run = job.run("init", f"have => {int(bool(name))} {name or '='}")
+            run.said('a could not be fetched .*"rank_.*was written again, by a newer dataset', times=not name)
+
+
+def test_shared_file():
+    """One file that all ranks write: in the map once, and every rank reads it."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        run = job.run("init", "start:a:c", "put:a/all:0", "complete:1")
+        run.said("is complete in the prefix folder: 1 files, 0 bytes", times=1)
+        job.run("init", "have => 1 a", "start_restart => a", "get:a/all:0", "complete_restart:1")
+        job.run("init", "start:a:c", "put:a/all:0", "complete:1 => INVALID", SCR_CACHE_BYPASS=0)
+
+
+def test_not_valid():
+    """One that some rank calls invalid, or with a file that is missing, is removed."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:100", "complete:!2 => INVALID",
+                "start:c:c", "put:c/rank_%r:100", "route:c/never_%r => ANY", "complete:1 => INVALID",
+                restart("a"))
+        assert not (job.prefix / "b").exists() and not (job.prefix / "c").exists()
+        job.run("init", restart("a"))
+
+
+def test_killed():
+    """A job that ends while it writes: what was complete before is offered."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:100", "kill:1", dies=True)
+        job.run("init", restart("a"), checkpoint("b"))
+        job.run("init", restart("b"))
+
+
+def test_written_over():
+    """An earlier dataset of the same name is not offered any more once its files may have changed."""
+    for flushed in (0, 1):
+        with Job(**PAIR, SCR_FLUSH=1) as job:
+            job.run("init", checkpoint("a"), checkpoint("b"), SCR_CACHE_BYPASS=1 - flushed)
+            job.lose("n1", "n2")
+            job.run("init", "start:b:c", "put:b/rank_%r:1000", "kill:1", dies=True, SCR_CACHE_BYPASS=1)
+            job.run("init", restart("a"), SCR_CACHE_BYPASS=1)
+            (job.prefix / ".scr" / "index.scr").unlink()
+            job.run("init", restart("a"), checkpoint("b"), SCR_CACHE_BYPASS=1)
+            job.run("init", restart("b"), SCR_CACHE_BYPASS=1)
+
+
+def test_older_of_the_same_name():
+    """What the cache has of an earlier dataset does not take the place of the newer one when it is flushed."""
+    slow = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
+    for size, more, said in ((500, {}, "dataset 1 is not flushed: .* a newer one of its name"),
+                             (50_000, slow, "dataset 1 .a. is flushed to .* in the background")):
+        with Job(**PAIR, **more) as job:
+            (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 2, BYPASS: 1}}\n")
+            run = job.run("init", checkpoint("a", size), checkpoint("a", 2 * size), "finalize")
+            run.said(said, times=1)
+            job.run("init", restart("a", 2 * size))
+
+
+def test_older_with_files_of_the_same_names():
+    """The same where datasets have names of their own, but their files have not."""
+    def scattered(name):
+        return [f"start:{name}:c", "put:rank_%r:1000", f"put:{name}_%r:10", "complete:1"]
+
+    with Job(**PAIR) as job:
+        (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 2, BYPASS: 1}}\n")
+        run = job.run("init", scattered("a"), scattered("b"), "finalize")
+        run.said("dataset 1 is not flushed: .* with files of the same names", times=1)
+        job.run("init", "have => 1 b", "start_restart => b", "get:rank_%r:1000", "get:b_%r:10", "complete_restart:1",
+                scattered("c"), "start:d:c", "put:d_%r:100", "complete:1")
+        run = job.run("init", "finalize")
+        run.said("dataset 3 .c. is flushed", times=1)
+
+
+def test_damaged():
+    """A file that is shorter or gone: the one before is offered."""
+    for damage in (lambda path: path.unlink(), lambda path: path.write_bytes(b"short")):
+        with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+            job.run("init", checkpoint("a"), checkpoint("b"))
+            damage(job.prefix / "b" / "rank_2")
+            run = job.run("init", restart("a"))
+            run.said("b could not be fetched .* and is marked as failed: .*rank_2", times=1)
+
+
+def test_some_descriptors():
+    """Every third checkpoint only; the others are in the cache, and the newest counts."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 3, BYPASS: 1}}\n")
+        job.run("init", [checkpoint(f"c{number}") for number in (1, 2, 3)])
+        assert job.cached() == [1, 2] and in_place(job, "c3")
+        job.run("init", restart("c3"), checkpoint("c4"))
+        assert job.cached() == [2, 4], job.cached()
+        job.run("init", restart("c4"))
+        job.lose("n1", "n2")
+        job.run("init", restart("c3"))
+
+
+def test_output():
+    """Output too; nothing is left to flush."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        run = job.run("init", checkpoint("o", flags="o"), "finalize")
+        run.not_said("is flushed")
+        assert in_place(job, "o")
+        job.run("init", "have => 0")
+
+
+def test_fetch_bypass():
+    """What was flushed can be read in place, unless it is in containers: then it is fetched."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("a"))
+        job.lose("n1", "n2")
+        job.run("init", restart("a"), SCR_FETCH_BYPASS=1)
+        assert nothing_cached(job)
+        job.run("init", restart("a"))
+        assert job.cached() == [1]
+        job.run("init", checkpoint("b"), SCR_USE_CONTAINERS=1)
+        job.lose("n1", "n2")
+        run = job.run("init", restart("b"), SCR_FETCH_BYPASS=1)
+        run.said("packed into containers", times=1)
+        assert job.cached() == [2]
+
+
+def test_planted_links():
+    """A link that somebody planted in the way, or as the file, is refused."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        (job.prefix / "a").mkdir()
+        (job.root / "elsewhere").mkdir()
+        (job.prefix / "a" / "sub").symlink_to(job.root / "elsewhere")
+        for rank in range(4):
+            (job.prefix / "a" / f"rank_{rank}").symlink_to(job.root / "elsewhere" / "file")
+        run = job.run("init", "start:a:c", "route:a/sub/f_%r => ANY", "route:a/rank_%r => ANY",
+                      "put:a/good_%r:10", "complete:1")
+        assert set(run.first("route:a/sub")["code"]) == set(run.first("route:a/rank")["code"]) == {4}, run
+        assert re.search("not a regular file", run.err) and not list((job.root / "elsewhere").iterdir())
+
+
+if __name__ == "__main__":
+    main(globals())

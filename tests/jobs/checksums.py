@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checksums in the cache: SCR_CRC_ON_COPY and SCR_CRC_ON_DELETE, and those of flushed files: SCR_CRC_ON_FLUSH."""
+import json
+
+from job import Job, checkpoint, main, restart
+import damage
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0, "SCR_CACHE_SIZE": 1}
+WARNING = "warning: dataset 1 was damaged when it left the cache: "
+
+
+def cached_file(job, node, rank, dataset=1, name="a"):
+    return job.cache(node) / f"scr.dataset.{dataset}/{name}/rank_{rank}"
+
+
+# ---- SCR_CRC_ON_COPY ----
+
+def recorded(job, node, rank):
+    """Checksums in the filemap of that rank, of its own files."""
+    files = tree.read(job.control(node) / "filemap_0.scriinfo")["RANK"][str(rank)]["DSET"]["1"]["FILE"]
+    return [about["CRC"] for about in files.values() if "CRC" in about]
+
+
+def test_nothing_is_read_for_checksums():
+    """Neither at the end of a checkpoint nor at a restart that has all; with redundancy only for the sums."""
+    for on, scheme, written, restarted in ((1, "SINGLE", True, True), (0, "SINGLE", False, False),
+                                           (1, "XOR", True, True), (0, "XOR", True, False)):
+        with Job(**PAIR, SCR_COPY_TYPE=scheme, SCR_CRC_ON_COPY=on) as job:
+            start, put, complete = checkpoint("a", 400000)
+            run = job.run("init", start, put, "largest:read", complete, "largest:read")
+            assert [size >= 128 * 1024 for size in run.ops[-1]["flag"]] == [written] * 2, run
+            assert len(recorded(job, "n1", 0)) == on, recorded(job, "n1", 0)
+            run = job.run("init", "largest:read", restart("a", 400000))
+            assert [size >= 128 * 1024 for size in run.first("largest")["flag"]] == [restarted] * 2, run
+
+
+def test_only_sizes_count_without():
+    """Other bytes are noticed only with checksums; a file that is too short, and a node that is lost, always."""
+    for on in (1, 0):
+        with Job(**PAIR, SCR_CRC_ON_COPY=on) as job:
+            job.run("init", checkpoint("a"))
+            damage.flip(cached_file(job, "n1", 0))
+            run = job.run("init", restart("a") if on else "have => 1 a")
+            run.said("files of 1 of 2 ranks were rebuilt", times=on)
+        with Job(**PAIR, SCR_CRC_ON_COPY=on) as job:
+            job.run("init", checkpoint("a"))
+            damage.cut(cached_file(job, "n1", 0))
+            job.run("init", restart("a")).said("files of 1 of 2 ranks were rebuilt", times=1)
+            job.lose("n2")
+            job.run("init", restart("a")).said("files of 1 of 2 ranks were rebuilt", times=1)
+
+
+def test_flush_and_fetch_without():
+    """The flush makes its own, which the fetch compares."""
+    with Job(**PAIR | {"SCR_FLUSH": 1}, SCR_CRC_ON_COPY=0) as job:
+        job.run("init", checkpoint("a"), "finalize")
+        job.run("init", restart("a")).said("is fetched from", times=1)
+        job.lose("n1", "n2")
+        damage.flip(job.prefix / "a/rank_1")
+        job.run("init", "have => 0 =")
+
+
+def test_settings_may_change():
+    """A run that wants checksums finds those of none, and the other way round; new ones are as it wants them."""
+    for on in (0, 1):
+        with Job(**PAIR) as job:
+            job.run("init", checkpoint("a"), SCR_CRC_ON_COPY=on)
+            job.lose("n2")
+            job.run("init", restart("a"), SCR_CRC_ON_COPY=1 - on)
+            assert len(recorded(job, "n2", 1)) == on
+            job.lose("n1")
+            job.run("init", restart("a"), SCR_CRC_ON_COPY=1 - on)
+
+
+# ---- SCR_CRC_ON_FLUSH ----
+
+def test_flush_without():
+    """What was flushed without checksums is fetched as it is; with them, damage is seen."""
+    for on in (1, 0):
+        with Job(**PAIR | {"SCR_FLUSH": 1}, SCR_CRC_ON_FLUSH=on) as job:
+            job.run("init", checkpoint("a"), "finalize")
+            damage.flip(job.prefix / "a/rank_1")
+            run = job.run("init", "have => 0 =" if on else "have => 1 a")
+            run.said("is fetched from", times=not on)
+
+
+# ---- SCR_CRC_ON_DELETE ----
+
+def spoiled(how):
+    """The application itself spoils a file of "a" when it is complete, and the next checkpoint drives it out."""
+    return ["init", checkpoint("a"), how, checkpoint("b"), "have => 1 b"]
+
+
+def test_damage_is_told_when_the_dataset_leaves():
+    """Bytes and sizes, on one rank and on both, in the message and in the log."""
+    for how, pattern in (("tag:x", None), ("write@1:1000", "rank 1: node n2: .*/rank_1 has checksum "),
+                         ("write:1000", "on 2 ranks, first rank 0: node n1: .*/rank_0 has checksum "),
+                         ("unlink@0", "rank 0: node n1: .*/rank_0: No such file"),
+                         ("stretch@0:9", "rank 0: node n1: .*/rank_0 has 1010 bytes, not 1000")):
+        for on in (0, 1):
+            with Job(**PAIR, SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0, SCR_LOG_JSON_ENABLE=1) as job:
+                run = job.run(spoiled(["tag:x", how]), SCR_CRC_ON_DELETE=on)
+                told = pattern is not None and on
+                run.said(WARNING + (pattern or ""), times=told)
+                assert job.cached() == [2], job.cached()
+                notes = [json.loads(line).get("note", "") for line in (job.prefix / ".scr/log.jsonl").open()]
+                assert sum("was damaged when it left" in note for note in notes) == told, notes
+
+
+def test_what_another_run_left():
+    """A process that was not there when it was written tells, too; what is gone altogether was lost before."""
+    for hurt, pattern in ((None, None), (damage.flip, "has checksum"), (damage.cut, "has 500 bytes, not 1000"),
+                          (damage.link, "is a symbolic link"), (damage.remove, None)):
+        with Job(**PAIR, SCR_CRC_ON_DELETE=1) as job:
+            job.run("init", checkpoint("a"))
+            if hurt:
+                hurt(cached_file(job, "n1", 0))
+            run = job.run("init", "have => 0 =", SCR_CACHE_PURGE=1, layout=[("n2", 1), ("n1", 1)])
+            run.said(WARNING + f"rank 1: node n1: .*/rank_0.*{pattern}", times=pattern is not None)
+            run.not_said("damaged.*rank_1")
+            assert job.cached() == [], job.cached()
+
+
+if __name__ == "__main__":
+    main(globals())

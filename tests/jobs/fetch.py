@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which checkpoint a restart gets: attempts that end the program, wishes of the user, and datasets of which
+cache, prefix folder or index have only a part."""
+from job import Job, checkpoint, main, restart
+import damage
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
+SLOW = {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
+
+
+def entry(job, name):
+    index = tree.read(job.prefix / ".scr/index.scr")
+    return index["DSET"][tree.only(index["DIR"][name]["DSET"])]["DIR"][name]
+
+
+def attempts(job, name):
+    return int(tree.only(entry(job, name).get("ATTEMPTS", {"0": {}})))
+
+
+def lose_all(job):
+    job.lose(*job.nodes())
+
+
+def series(first, last, **how):
+    return [checkpoint(f"c{number}", **how) for number in range(first, last + 1)]
+
+
+def crash_in(name):
+    """The program reads it, and that is its end."""
+    return [f"have => 1 {name}", f"start_restart => {name}", "kill@1"]
+
+
+# ---- a checkpoint that ends the program ----
+
+def test_ends_the_program():
+    """Tried twice, then the next older one, then the next; and none is lost for good."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 3))
+        for name, over in (("c3", 0), ("c3", 0), ("c2", 1), ("c2", 1)):
+            lose_all(job)
+            run = job.run("init", crash_in(name), dies=True)
+            run.said("warning: c3 is passed over, because 2 runs", times=over)
+        lose_all(job)
+        run = job.run("init", restart("c1"), "finalize")
+        run.said("warning: c3 is passed over", times=1)
+        assert [attempts(job, name) for name in ("c1", "c2", "c3")] == [0, 2, 2]
+        assert "FETCHED" in entry(job, "c3") and "FAILED" not in entry(job, "c3")
+        lose_all(job)
+        run = job.run("init", restart("c3"), SCR_CURRENT="c3")
+        run.not_said("passed over")
+        assert attempts(job, "c3") == 0
+
+
+def test_ends_the_program_from_the_cache():
+    """The same where nothing has to be fetched."""
+    with Job(**PAIR, SCR_CACHE_SIZE=3, SCR_CACHE_KEEP=1) as job:
+        job.run("init", series(1, 3))
+        for name in ("c3", "c3", "c2", "c2"):
+            run = job.run("init", crash_in(name), dies=True)
+            run.not_said("is fetched")
+        run = job.run("init", restart("c1"), series(4, 4), "finalize")
+        assert job.cached() == [1, 4], job.cached()
+        lose_all(job)
+        job.run("init", restart("c4"))
+
+
+def test_failed_on_the_prefix_folder():
+    """Where only the cache has it whole, it does not leave the cache, however often it was tried."""
+    with Job(**PAIR, SCR_CACHE_KEEP=1) as job:
+        job.run("init", series(1, 2))
+        (job.root / "nodes").rename(job.root / "away")
+        damage.flip(job.prefix / "c2/rank_1")
+        job.run("init", "have => 1 c1")
+        lose_all(job)
+        (job.root / "nodes").rmdir()
+        (job.root / "away").rename(job.root / "nodes")
+        for _ in range(3):
+            job.run("init", crash_in("c2"), dies=True)
+        job.run("init", restart("c2"))
+
+
+def test_no_older_one():
+    """It starts anew rather than end there each time, and says how to insist."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 1))
+        for _ in range(2):
+            job.run("init", crash_in("c1"), dies=True)
+        run = job.run("init", "have => 0 =")
+        run.said("c1 is passed over.*SCR_CURRENT=c1 tries it again", times=1)
+        job.run("init", "current:c1", restart("c1"))
+
+
+def test_one_crash_is_forgiven():
+    """As when a node fails just then: a restart that succeeds starts the count anew."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2))
+        for _ in range(3):
+            lose_all(job)
+            job.run("init", crash_in("c2"), dies=True)
+            assert attempts(job, "c2") == 1
+            lose_all(job)
+            job.run("init", restart("c2"))
+            assert attempts(job, "c2") == 0
+
+
+def test_crash_within_the_fetch():
+    """SCR's own part counts as well; c1 is tried when c2 ended two runs."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2))
+        for _ in range(2):
+            lose_all(job)
+            job.run("init", "crash@1:2", "have", dies=True)
+        assert attempts(job, "c2") == 2
+        lose_all(job)
+        job.run("init", restart("c1"))
+
+
+def test_errors_are_no_attempts():
+    """A fetch that ends with an error of the system says nothing of the checkpoint."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 1))
+        for _ in range(3):
+            lose_all(job)
+            run = job.run("init", "no_room@1:rank_1", "have => 0 =")
+            run.said("c1 could not be fetched .*No space left", times=1)
+        assert attempts(job, "c1") == 0
+        job.run("init", restart("c1"))
+
+
+def test_only_cached_is_not_counted():
+    with Job(**{**PAIR, "SCR_FLUSH": 0}) as job:
+        job.run("init", series(1, 1))
+        for _ in range(3):
+            run = job.run("init", crash_in("c1"), dies=True)
+            run.not_said("warning")
+
+
+def test_fetch_is_off():
+    with Job(**PAIR, SCR_FETCH=0) as job:
+        job.run("init", series(1, 1))
+        for _ in range(3):
+            job.run("init", crash_in("c1"), dies=True)
+        lose_all(job)
+        run = job.run("init", "have => 0 =", "current:c1", "have => 0 =")
+        run.not_said("passed over|fetch")
+
+
+# ---- wishes ----
+
+def test_current_that_had_failed():
+    """Whoever names it wants it tried again."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2), "have => 1 c2", "start_restart", "complete_restart:0 => INVALID", restart("c1"))
+        lose_all(job)
+        run = job.run("init", restart("c1"), "current:c2", restart("c2"))
+        run.said("is fetched", times=2)
+        assert "FAILED" not in entry(job, "c2"), entry(job, "c2")
+        damage.flip(job.prefix / "c2/rank_0")
+        lose_all(job)
+        run = job.run("init", restart("c1"), SCR_CURRENT="c2")
+        run.said("c2 could not be fetched .*marked as failed", times=1)
+
+
+def test_unknown_current():
+    """The error tells the names that there are."""
+    with Job(**PAIR) as job:
+        run = job.run("init => NO_DATASET", SCR_CURRENT="c1")
+        run.said('there is no dataset "c1"; the prefix folder has: none', times=1)
+        run = job.run("init", series(1, 3), "current:c4 => NO_DATASET", "delete:x => NO_DATASET",
+                      "drop:x => NO_DATASET")
+        run.said("the prefix folder has: c3, c2, c1", times=3)
+        run = job.run("init => NO_DATASET", SCR_CURRENT="c")
+        run.said('there is no dataset "c"; the prefix folder has: c3, c2, c1', times=1)
+
+
+def test_current_that_cannot_be():
+    with Job(**PAIR) as job:
+        (job.prefix / "c2/rank_1").mkdir(parents=True)
+        job.run("init", series(1, 1), checkpoint("o", flags="o"), checkpoint("c2", code="FLUSH"),
+                "current:o => NO_DATASET", restart("c2"))
+        lose_all(job)
+        run = job.run("init", "current:c2 => NO_DATASET", "current:o => NO_DATASET", restart("c1"))
+        run.said("c2 cannot be the current checkpoint: it is not complete on the prefix folder", times=1)
+        run.said("o cannot be the current checkpoint: it is no checkpoint", times=1)
+
+
+# ---- where a dataset is ----
+
+def places_of(job, kind):
+    """c2 is cached, flushed, both, or on its way; c1 is in both places. What the next run does first."""
+    flags = {"cached": "c", "flushed": "co", "both": "co", "under way": "co"}[kind]
+    start = ["init", checkpoint("c1", flags="co")]
+    if kind == "under way":
+        return start + [checkpoint("c2", 60_000, flags=flags)], SLOW
+    job.run(start, checkpoint("c2", flags=flags))
+    if kind == "flushed":
+        lose_all(job)
+    return ["init"], {}
+
+
+def test_current_everywhere():
+    """c1 is what this run and the next restart from, wherever c2 is."""
+    for kind in ("cached", "flushed", "both", "under way"):
+        with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
+            begin, more = places_of(job, kind)
+            job.run(begin, "current:c1", restart("c1"), **more)
+            job.run("init", restart("c1"))
+            lose_all(job)
+            job.run("init", restart("c1"))
+
+
+def test_delete_everywhere():
+    for kind in ("cached", "flushed", "both", "under way"):
+        with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
+            begin, more = places_of(job, kind)
+            job.run(begin, "have => ANY", "delete:c2", restart("c1"), **more)
+            assert not (job.prefix / "c2").exists(), kind
+            job.run("init", "current:c2 => NO_DATASET", restart("c1"))
+            lose_all(job)
+            job.run("init", restart("c1"))
+
+
+def test_drop_everywhere():
+    """Only the entry goes: the cache still has it, the files stay."""
+    for kind, name in (("flushed", "c1"), ("both", "c2"), ("under way", "c2")):
+        with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
+            begin, more = places_of(job, kind)
+            size = 60_000 if kind == "under way" else 1000
+            job.run(begin, "drop:c2", "drop:c2 => NO_DATASET", restart(name, size if name == "c2" else 1000), **more)
+            assert (job.prefix / "c2/rank_0").exists(), kind
+            job.run("init", restart(name, size if name == "c2" else 1000))
+            lose_all(job)
+            job.run("init", restart("c1"))
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("c1"), "drop:c1 => NO_DATASET", restart("c1"))
+
+
+def test_failed_everywhere():
+    """One that failed can be deleted, dropped, and written again."""
+    for call in ("delete:c2", "drop:c2", "need"):
+        with Job(**PAIR) as job:
+            job.run("init", series(1, 2), "have => 1 c2", "start_restart", "complete_restart:0 => INVALID")
+            run = job.run("init", call + (" => ANY" if call == "need" else ""), restart("c1"), checkpoint("c2"),
+                          restart("c2"))
+            run.not_said("error")
+            lose_all(job)
+            job.run("init", restart("c2"))
+
+
+if __name__ == "__main__":
+    main(globals())

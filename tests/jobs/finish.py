@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The end of a run: nothing of it is left on the nodes unless somebody needs it, and what it did is summed up."""
+import os
+import shutil
+
+from job import Job, checkpoint, main, restart
+
+PAIR = {"nodes": 2, "per_node": 2}
+
+
+def left(job):
+    """All that is below the bases of cache and control folders."""
+    return sorted(str(path.relative_to(job.root / "nodes")) for node in job.nodes()
+                  for base in ("cache", "cntl") for path in (job.node(node) / base).rglob("*"))
+
+
+def series(first, last):
+    return [checkpoint(f"c{number}") for number in range(first, last + 1)]
+
+
+# ---- what is left ----
+
+def test_nothing_is_left():
+    """The newest checkpoint is on the prefix folder, so the cache goes, with all folders and records."""
+    for more in ({}, {"SCR_FLUSH": 1}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"},
+                 {"SCR_CACHE_BYPASS": 1}, {"SCR_CACHE_SIZE": 1}):
+        with Job(**PAIR) as job:
+            path = f"{os.environ['JOB_BUILD']}:{os.environ['PATH']}"
+            job.run("init", series(1, 3), checkpoint("o", flags="o"), "finalize", PATH=path, **more)
+            assert left(job) == [], left(job)
+            job.run("init", restart("c3"), "finalize")
+            assert left(job) == [], left(job)
+
+
+def test_nothing_was_written():
+    with Job(**PAIR) as job:
+        job.run("init", "need => 0", "finalize")
+        assert left(job) == [], left(job)
+
+
+def test_others_stay():
+    """What is not of this run keeps the folders in which it is."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), SCR_JOB_ID=18)
+        (job.node("n1") / "cache" / "mine").mkdir(parents=True)
+        job.run("init", checkpoint("c2"), "finalize")
+        there = left(job)
+        assert there and all("scr.18" in path or path in ("n1/cache/mine", "n1/cache/tester", "n2/cache/tester",
+                                                          "n1/cntl/tester", "n2/cntl/tester") for path in there), there
+        job.run("init", restart("c1"), "finalize", SCR_JOB_ID=18, SCR_FETCH=0, SCR_FLUSH=0)
+
+
+def test_one_folder_for_all():
+    """Cache and control folder may be one, and that of all nodes."""
+    with Job(**PAIR) as job:
+        same = {node: {"SCR_CACHE_BASE": job.root / "shm", "SCR_CNTL_BASE": job.root / "shm"} for node in job.nodes()}
+        job.run("init", series(1, 2), "finalize", of_node=same)
+        assert not list((job.root / "shm").iterdir())
+        job.run("init", restart("c2"), "finalize", of_node=same)
+        assert not list((job.root / "shm").iterdir())
+
+
+# ---- what somebody needs ----
+
+def test_only_copy_stays():
+    """Without a flush, or when it fails, the cache has the only copy."""
+    with Job(**PAIR) as job:
+        run = job.run("init", series(1, 2), "finalize", SCR_FLUSH=0)
+        run.said("checkpoint 2 is in the cache only, which stays as it is", times=1)
+        assert job.cached() == [1, 2]
+        job.run("init", restart("c2"), "finalize")
+        assert left(job) == [], left(job)
+        shutil.rmtree(job.prefix / "c2")
+        job.run("init", series(3, 3), "no_room:c3", "finalize => FLUSH")
+        assert 3 in job.cached(), job.cached()
+        job.run("init", restart("c3"))
+
+
+def test_wanted():
+    """SCR_CACHE_KEEP; and who does not fetch needs the cache."""
+    for more in ({"SCR_CACHE_KEEP": 1}, {"SCR_FETCH": 0}):
+        with Job(**PAIR, **more) as job:
+            job.run("init", series(1, 3), "finalize")
+            assert job.cached() == [2, 3], job.cached()
+            run = job.run("init", restart("c3"), "finalize")
+            run.not_said("is fetched")
+
+
+def test_of_another_size():
+    """A checkpoint of a larger run is kept while it is the newest."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2), SCR_FLUSH=0)
+        job.run("init", "have => 0", "finalize", layout=[("n1", 1), ("n2", 1)])
+        assert job.cached() == [1, 2]
+        job.run("init", checkpoint("c3"), "finalize", layout=[("n1", 1), ("n2", 1)])
+        assert left(job) == [], left(job)
+
+
+def test_output_of_other_ranks_stays():
+    """One that could not be flushed, and that a run of another size cannot flush: the next one does."""
+    with Job(**PAIR) as job:
+        job.run("init", "no_room@0:rank2file.scr", checkpoint("o", flags="o", code="FLUSH"))
+        job.run("init", checkpoint("c"), "finalize", layout=[("n1", 1), ("n2", 1)])
+        job.run("init", "finalize").said("dataset 1 .o. is flushed", times=1)
+        assert (job.prefix / "o" / "rank_3").exists() and left(job) == [], left(job)
+
+
+def test_removed_from_the_prefix_folder():
+    """By hand, or found damaged: what the cache has is the only copy."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("a"))
+        shutil.rmtree(job.prefix / "a")
+        run = job.run("init", "finalize")
+        run.said("checkpoint 1 was flushed, but is not whole in .* any more", times=1)
+        job.run("init", restart("a"))
+
+
+# ---- summary ----
+
+def test_summary():
+    with Job(**PAIR) as job:
+        run = job.run("init", series(1, 3), checkpoint("o", flags="o"), checkpoint("bad", valid="0", code="INVALID"),
+                      "finalize")
+        run.said(r"summary: checkpoints written: 3, 0\.012 MB in \d+\.\d+ s, \d+\.\d MB/s", times=1)
+        run.said(r"summary: outputs written: 1, ", times=1)
+        run.said(r"summary: flushes: 2, ", times=1)
+        run.said(r"summary: failures: 1, ", times=1)
+        run.said(r"summary: \d+\.\d+ s of \d+\.\d+ s were spent with this \(\d+\.\d %\)", times=1)
+        run.not_said("fetches|rebuilt")
+        run = job.run("init", restart("c3"), "finalize")
+        run.said("summary: fetches: 1, ", times=1)
+        job.run("init", checkpoint("c9"), SCR_FLUSH=0)
+        job.lose("n1")
+        run = job.run("init", restart("c9"), "finalize", SCR_FLUSH_ASYNC=1, SCR_DEBUG=1)
+        run.said("summary: datasets rebuilt: 1, ", times=1)
+        job.run("init", "finalize", SCR_DEBUG=0).not_said("summary")
+
+
+if __name__ == "__main__":
+    main(globals())

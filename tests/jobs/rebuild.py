@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The index of a prefix folder: lost and made again, full disks, copies of a dataset, and names that are
+used again."""
+import os
+import shutil
+import subprocess
+
+from job import Job, Skip, checkpoint, main, restart
+import damage
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
+
+
+def index(job):
+    return tree.read(job.prefix / ".scr/index.scr")
+
+
+def entries(job):
+    """Names by id, of what the index calls complete."""
+    return {int(number): sorted(name for name, about in entry["DIR"].items()
+                                if tree.only(about["COMPLETE"]) == "1")
+            for number, entry in index(job).get("DSET", {}).items()}
+
+
+def lose_all(job):
+    job.lose(*job.nodes())
+
+
+def names(job):
+    return (job.prefix / ".scr/datasets").read_text().splitlines()
+
+
+# ---- an index that is gone ----
+
+def test_lost_index():
+    """Folders of any depth, outputs, containers; and what was dropped stays dropped."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), checkpoint("run/x/c2"), checkpoint("out", flags="o"), checkpoint("c4"),
+                checkpoint("bad"), "drop:c4", "delete:bad", SCR_USE_CONTAINERS=1)
+        before = entries(job)
+        damage.remove(job.prefix / ".scr/index.scr")
+        lose_all(job)
+        run = job.run("init", restart("run/x/c2"), checkpoint("c6"))
+        run.said("index.scr is missing; the index is made again from what 3 datasets", times=1)
+        run.not_said("cannot be restarted from")
+        assert entries(job) == {**before, 4: ["c6"]}, (before, entries(job))
+        assert index(job)["CURRENT"] == {"c6": {}}
+
+
+def test_lost_with_the_list_of_names():
+    """A search through the folders finds them; links are not followed."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), checkpoint("run/x/c2"), checkpoint("c3", flags="o"))
+        os.symlink("run/x", job.prefix / "link")
+        for name in ("index.scr", "datasets"):
+            damage.remove(job.prefix / ".scr" / name)
+        lose_all(job)
+        run = job.run("init", restart("run/x/c2"))
+        run.said("made again from what 3 datasets", times=1)
+        assert entries(job) == {1: ["c1"], 2: ["run/x/c2"], 3: ["c3"]}, entries(job)
+
+
+def test_first_start():
+    """Nothing is searched where no run was before, however much is there."""
+    with Job(**PAIR) as job:
+        (job.prefix / "c1/.scr").mkdir(parents=True)
+        (job.prefix / "c1/.scr/summary.scr").write_text("no summary")
+        run = job.run("init", "have => 0 =")
+        run.not_said("index")
+        run = job.run("init", "have => 0 =")
+        run.not_said("index")
+        damage.remove(job.prefix / ".scr/index.scr")
+        run = job.run("init", "have => 0 =")
+        run.said("made again from what 0 datasets .*; 1 cannot be restarted from, the first is c1: ", times=1)
+
+
+def test_not_all_can_be_used():
+    """What is damaged is told of, and does not hide the rest; damage that only a fetch sees is marked."""
+    with Job(**PAIR) as job:
+        job.run("init", [checkpoint(f"c{number}") for number in range(1, 6)])
+        damage.remove(job.prefix / ".scr/index.scr")
+        damage.flip(job.prefix / "c5/.scr/summary.scr")
+        damage.flip(job.prefix / "c4/.scr/rank2file.scr")
+        damage.flip(job.prefix / "c3/rank_0")
+        shutil.rmtree(job.prefix / "c1")
+        lose_all(job)
+        run = job.run("init", restart("c2"))
+        run.said("made again from what 3 datasets .*; 2 cannot be restarted from", times=1)
+        run.said("c3 could not be fetched .*marked as failed", times=1)
+        assert index(job)["DSET"]["3"]["DIR"]["c3"]["FAILED"], index(job)
+
+
+def test_found_is_flushed():
+    """What is found again is not flushed again; what is not is."""
+    with Job(**PAIR, SCR_CACHE_KEEP=1) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        damage.remove(job.prefix / ".scr/index.scr")
+        run = job.run("init", "finalize")
+        run.not_said("is flushed")
+        damage.remove(job.prefix / ".scr/index.scr")
+        shutil.rmtree(job.prefix / "c1")
+        run = job.run("init", "finalize")
+        run.said("c1.* is flushed", times=1)
+        lose_all(job)
+        job.run("init", restart("c1"))
+
+
+def test_killed_within_a_flush():
+    """And the index is lost as well: what was complete before is found."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"))
+        job.run("init", checkpoint("c2", 200_000), "kill@0", dies=True, SCR_FLUSH_ASYNC=1,
+                SCR_FLUSH_ASYNC_BW="100KB")
+        assert names(job) == ["+c1", "+c2"], names(job)
+        damage.remove(job.prefix / ".scr/index.scr")
+        lose_all(job)
+        job.run("init", restart("c1"))
+
+
+# ---- no room ----
+
+def test_no_room_for_records():
+    """Each record in turn cannot be written: the flush fails, the job goes on, and later all is well."""
+    for name in ("index.scr", "summary.scr", "rank2file.scr"):
+        with Job(**PAIR) as job:
+            run = job.run("init", checkpoint("c1"), f"no_room@0:{name}", checkpoint("c2", code="FLUSH"),
+                          restart("c2"), "no_room@0:", checkpoint("c3"), "finalize")
+            run.said("error: flush of dataset 2 .*No space left on device", times=1)
+            lose_all(job)
+            job.run("init", restart("c3"))
+
+
+def test_no_room_for_other_records():
+    """Of what only helps is told, and nothing fails."""
+    with Job(**PAIR) as job:
+        run = job.run("init", "no_room@0:flush.scr", checkpoint("c1"), "no_room@0:halt.scr", checkpoint("c2"),
+                      "finalize")
+        run.said("warning: the flush file could not be written: .*No space left", times=4)
+        run.said("warning: the halt file could not be written: .*No space left", times=1)
+        lose_all(job)
+        run = job.run("init", "no_room@0:index.scr", restart("c2"), "current:c1 => PREFIX",
+                      "delete:c1 => PREFIX", "drop:c1 => PREFIX", "no_room@0:", "delete:c1")
+        run.said("warning: the index could not be changed: .*No space left", times=3)
+
+
+def test_full_prefix_folder():
+    with Job(**PAIR) as job:
+        mount = ["mount", "-t", "tmpfs", "-o", "size=300k,mode=0700", "tmpfs", job.prefix]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+            raise Skip("no file system could be mounted")
+        try:
+            run = job.run("init", checkpoint("c1", 20_000), checkpoint("c2", 200_000, code="FLUSH"),
+                          restart("c2", 200_000), checkpoint("c3", 20_000), "delete:c2", "finalize")
+            run.said("error: flush of dataset 2 .*No space left on device", times=1)
+            lose_all(job)
+            job.run("init", restart("c3", 20_000))
+        finally:
+            subprocess.run(["umount", job.prefix], check=True)
+
+
+# ---- copies and names ----
+
+def test_copies():
+    """Of one dataset under several names: when one is damaged, the next is tried before anything older."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"))
+        for copy in ("kept/a", "kept/b"):
+            shutil.copytree(job.prefix / "c2", job.prefix / copy)
+        for name in ("index.scr", "datasets"):
+            damage.remove(job.prefix / ".scr" / name)
+        job.run("init")
+        assert entries(job) == {1: ["c1"], 2: ["c2", "kept/a", "kept/b"]}, entries(job)
+        damage.flip(job.prefix / "c2/rank_1")
+        damage.remove(job.prefix / "kept/a/.scr/rank2file.scr")
+        lose_all(job)
+        run = job.run("init", "have => 1 kept/b", "start_restart => kept/b", "tag:c2", "route:kept/b/rank_%r => ANY",
+                      "complete_restart:1")
+        run.said("marked as failed", times=2 if "c2 could" in run.err and "kept/a could" in run.err else None)
+        job.run("init", "delete:c2", "have => 1 kept/b", "delete:kept/b", "finalize")
+        assert entries(job) == {1: ["c1"], 2: ["kept/a"]}, entries(job)
+
+
+def test_name_used_again():
+    """Until the new files are in place the earlier ones are what a restart gets."""
+    slow = {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("other"), checkpoint("c"))
+        job.run("init", checkpoint("c", 200_000), "kill@0", dies=True, **slow)
+        assert entries(job) == {1: ["other"], 2: ["c"], 3: []}, entries(job)
+        lose_all(job)
+        job.save()
+        job.run("init", restart("c"))
+        job.go_back()
+        job.run("init", checkpoint("c", 5000), "finalize")
+        assert entries(job) == {1: ["other"], 4: ["c"]}, entries(job)
+        lose_all(job)
+        job.run("init", restart("c", 5000), "delete:c")
+        assert entries(job) == {1: ["other"]} and not (job.prefix / "c/rank_0").exists(), entries(job)
+
+
+def test_flush_under_an_old_name_fails():
+    """The earlier files are still there."""
+    for name in ("rank2file.scr", "index.scr"):
+        with Job(**PAIR) as job:
+            job.run("init", checkpoint("c"), f"no_room@0:{name}", checkpoint("c", 5000, code="FLUSH"))
+            lose_all(job)
+            job.run("init", restart("c"))
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Flushes that outlive their run: scr_transfer goes on copying when the application has died. The next run
+finishes what it can, copies nothing twice, and removes the rest."""
+import shutil
+import time
+
+from flush import LARGE, SLOW, lose_all, places, with_scr_transfer
+from job import Job, checkpoint, main, restart
+import tree
+
+DAEMON = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}
+PAIR = {"nodes": 2, "per_node": 1, **DAEMON}
+PAINT = b"painted"
+GOES_ON = r"the flush of dataset {} .*which an earlier run began, goes on"
+COMPLETE = r"the flush of dataset {} .*that an earlier run began is complete"
+GIVEN_UP = r"a flush of dataset {} .*is not resumed; its temporary files are removed"
+
+
+# ---- what is there ----
+
+def states(job):
+    return sorted((path for node in (job.root / "nodes").iterdir()
+                   for path in node.glob("cntl/**/transfer_*.scrinfo")), key=lambda path: path.name)
+
+
+def temporaries(job):
+    """Of flushes: those of small files that were replaced have no more than the number."""
+    return sorted(job.prefix.rglob(".*-*.tmp"))
+
+
+def is_done(state):
+    return "DONE" in tree.read(state).get("FLAG", {})
+
+
+def wait_until(condition):
+    until = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < until, "that took too long"
+        time.sleep(0.01)
+
+
+def let_finish(job, count):
+    """scr_transfer has copied all of so many ranks, and nobody knows."""
+    wait_until(lambda: len(states(job)) == count and all(is_done(path) for path in states(job)))
+
+
+def paint(job):
+    """Bytes within the temporary files that stay only where nobody copies again."""
+    for path in temporaries(job):
+        with open(path, "r+b") as file:
+            file.seek(path.stat().st_size // 2)
+            file.write(PAINT)
+
+
+def painted(job, name):
+    """Ranks whose files have these bytes."""
+    return sorted(int(path.name.removeprefix("rank_")) for path in (job.prefix / name).glob("rank_*")
+                  if PAINT in path.read_bytes())
+
+
+def expect_clean(job):
+    assert not temporaries(job), temporaries(job)
+    assert not states(job), states(job)
+    assert not tree.read(job.prefix / ".scr/flush.scr").get("FLUSH"), "an id is still there"
+
+
+def die(job, name="c1", size=LARGE, before=(), **how):
+    """A run that ends without a word as soon as the flush of its checkpoint goes on."""
+    job.run("init", list(before), checkpoint(name, size), "kill@0", dies=True, **how)
+
+
+# ---- it is finished ----
+
+def test_goes_on():
+    """The process still copies: the run goes on meanwhile, and looks after it."""
+    with Job(**PAIR) as job:
+        die(job, **SLOW)
+        assert len(states(job)) == 2 and len(temporaries(job)) == 2
+        run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
+        run.said(GOES_ON.format(1), times=1)
+        run.said(COMPLETE.format(1), times=1)
+        assert "PFS" in places(job, 1) and "FLUSHING" not in places(job, 1)
+        expect_clean(job)
+        lose_all(job)
+        job.run("init", restart("c1", LARGE))
+
+
+def test_done_when_the_run_begins():
+    """All was copied: nothing is copied again, and SCR_Init ends the flush. Also without SCR_FLUSH_ASYNC."""
+    with Job(**PAIR) as job:
+        die(job)
+        let_finish(job, 2)
+        paint(job)
+        run = job.run("init", "kill@0", dies=True, SCR_FLUSH_ASYNC=0, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH=0)
+        run.said(COMPLETE.format(1), times=1)
+        assert painted(job, "c1") == [0, 1], painted(job, "c1")
+        assert "PFS" in places(job, 1)
+        expect_clean(job)
+
+
+def test_events():
+    with Job(SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0, **PAIR) as job:
+        die(job)
+        job.run("init", "finalize")
+        log = "".join(path.read_text() for path in (job.prefix / ".scr").glob("log*"))
+        assert log.count("FLUSH_COMPLETE") >= 1, log
+
+
+def test_scattered():
+    """Files beside the folder of their dataset."""
+    with Job(**PAIR) as job:
+        job.run("init", "start:c1:c", "put:else/where_%r:1000", "complete:1", "kill@0", dies=True)
+        let_finish(job, 2)
+        assert len(list((job.prefix / "else").glob(".*.tmp"))) == 2
+        run = job.run("init", "finalize")
+        run.said(COMPLETE.format(1), times=1)
+        expect_clean(job)
+        assert len(list((job.prefix / "else").glob("where_*"))) == 2
+
+
+def test_an_older_one_does_not_take_the_place_of_a_newer():
+    """While the earlier flush goes on, the run flushes a newer checkpoint after it."""
+    with Job(**PAIR) as job:
+        die(job, **SLOW)
+        run = job.run("init", restart("c1", LARGE), checkpoint("c2"), "finalize")
+        run.said(COMPLETE.format(1), times=1)
+        lose_all(job)
+        job.run("init", restart("c2"))
+
+
+def test_newer_one_of_the_same_name():
+    """Another job has written that dataset anew: the earlier flush would take its place."""
+    with Job(**PAIR) as job:
+        die(job)
+        job.run("init", checkpoint("c1", 700), "finalize", SCR_JOB_ID=18)
+        run = job.run("init", restart("c1", 700), "finalize")
+        run.said(GIVEN_UP.format(1), times=1)
+        expect_clean(job)
+
+
+def test_waves():
+    """One rank copies at a time: those whose turn did not come before the program died have it now."""
+    with Job(nodes=2, per_node=2, SCR_FLUSH_WIDTH=1, **DAEMON) as job:
+        die(job)
+        let_finish(job, 1)
+        paint(job)
+        run = job.run("init", restart("c1", LARGE), "finalize")
+        run.said(COMPLETE.format(1), times=1)
+        assert painted(job, "c1") == [0], painted(job, "c1")
+        expect_clean(job)
+
+
+def test_containers():
+    packed = {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": 150_000}
+    with Job(nodes=2, per_node=2, **DAEMON) as job:
+        die(job, **packed)
+        let_finish(job, 4)
+        run = job.run("init", "finalize")  # files are not packed now, but those are
+        run.said(COMPLETE.format(1), times=1)
+        expect_clean(job)
+        sizes = [path.stat().st_size for path in (job.prefix / "c1/.scr").glob("ctr.*.scr")]
+        assert max(sizes) == 150_000, sizes
+        lose_all(job)
+        job.run("init", restart("c1", LARGE))
+
+
+# ---- nodes ----
+
+def test_node_lost_in_between():
+    """Its ranks copy their files, which were rebuilt; the others do not."""
+    with Job(nodes=3, per_node=2, **DAEMON) as job:
+        die(job)
+        let_finish(job, 6)
+        paint(job)
+        job.lose("n2")
+        job.replace("n2", "n4")
+        run = job.run("init", restart("c1", LARGE), "finalize")
+        run.said("files of 2 of 6 ranks were rebuilt", times=1)
+        run.said(COMPLETE.format(1), times=1)
+        assert painted(job, "c1") == [0, 1, 4, 5], painted(job, "c1")
+        expect_clean(job)
+
+
+def test_ranks_go_elsewhere():
+    """Fewer processes per node: who finds his state file goes on with it, and others' transfers are ended."""
+    with Job(nodes=2, per_node=2, **DAEMON) as job:
+        die(job)
+        let_finish(job, 4)
+        paint(job)
+        job.layout = [("n1", 1), ("n2", 1), ("n3", 2)]
+        run = job.run("init", restart("c1", LARGE), "finalize")
+        run.said(COMPLETE.format(1), times=1)
+        run.said("3 transfers of files .* are given up", times=1)  # of ranks 1, 2 and 3
+        assert painted(job, "c1") == [0], painted(job, "c1")
+        expect_clean(job)
+
+
+def test_containers_elsewhere():
+    """Processes lie otherwise on the nodes: containers would, too. The flush begins anew in its turn."""
+    with Job(nodes=2, per_node=2, SCR_USE_CONTAINERS=1, **DAEMON) as job:
+        die(job)
+        let_finish(job, 4)
+        job.layout = [("n1", 1), ("n2", 1), ("n3", 2)]
+        run = job.run("init", restart("c1", LARGE))
+        run.said(GIVEN_UP.format(1), times=1)
+        expect_clean(job)
+        job.run("init", "finalize")
+        lose_all(job)
+        job.run("init", restart("c1", LARGE))
+
+
+# ---- it is not ----
+
+def test_cache_lost():
+    """Nobody knows the files: transfers are stopped, also those that run, and nothing is left."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        die(job, "c2", **SLOW)
+        assert len(temporaries(job)) == 2
+        for node in job.nodes():
+            shutil.rmtree(job.cache(node))
+        run = job.run("init", restart("c1"))
+        run.said("2 transfers of files .* are given up", times=1)
+        run.said(GIVEN_UP.format(2), times=1)
+        expect_clean(job)
+
+
+def test_all_nodes_lost():
+    """Not even state files are there; the record of the flush is."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        die(job, "c2")
+        let_finish(job, 2)
+        lose_all(job)
+        run = job.run("init", restart("c1"))
+        run.said(GIVEN_UP.format(2), times=1)
+        expect_clean(job)
+
+
+def test_other_number_of_ranks():
+    with Job(nodes=3, per_node=1, **DAEMON) as job:
+        die(job, **SLOW)
+        job.run("init", "have => 0", checkpoint("c2"), layout=[("n1", 1), ("n2", 1)])
+        assert not [path for path in temporaries(job) if "c1" in str(path)]
+
+
+def test_purged():
+    with Job(**PAIR) as job:
+        die(job, **SLOW)
+        run = job.run("init", "have => 0", "finalize", SCR_CACHE_PURGE=1)
+        run.said(GIVEN_UP.format(1), times=1)
+        expect_clean(job)
+
+
+def test_threads():
+    """They died with the program: what they wrote is removed, and the flush begins anew at the end."""
+    with Job(**{**PAIR, "SCR_FLUSH_TYPE": "PTHREAD"}) as job:
+        die(job, **SLOW)
+        assert len(temporaries(job)) == 2
+        run = job.run("init", restart("c1", LARGE), "kill@0", dies=True)
+        run.said(GIVEN_UP.format(1), times=1)
+        expect_clean(job)
+        job.run("init", "finalize")
+        lose_all(job)
+        job.run("init", restart("c1", LARGE))
+
+
+def test_of_another_job():
+    """Its transfers may run; nobody else touches what is theirs."""
+    with Job(**PAIR) as job:
+        die(job, **SLOW)
+        before = temporaries(job), states(job)
+        assert len(before[0]) == len(before[1]) == 2
+        run = job.run("init", "have => 0", checkpoint("other"), "finalize", SCR_JOB_ID="18")
+        run.not_said("that an earlier run began")
+        assert before[0] == temporaries(job)
+        run = job.run("init", "finalize")
+        run.said(COMPLETE.format(1), times=1)
+        expect_clean(job)
+
+
+def test_fails_when_it_goes_on():
+    """The run hears of it once, nothing is left, and the cache still has the checkpoint."""
+    with Job(**PAIR) as job:
+        die(job)
+        let_finish(job, 2)
+        (job.prefix / "c1/rank_1").mkdir()
+        run = job.run("init", restart("c1", LARGE), checkpoint("c2", code="FLUSH"), "finalize")
+        run.said("error: flush of dataset 1 ", times=1)
+        expect_clean(job)
+
+
+# ---- killed again ----
+
+def test_killed_within():
+    """Wherever a run dies that finishes an earlier flush, the one after it does."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c0"), "finalize")
+        die(job)
+        let_finish(job, 2)
+        job.save()
+        dead = 0
+        for change in range(1, 60, 5):
+            job.go_back()
+            run = job.run(f"crash@0:{change}", "init", "finalize", dies=None)
+            dead += run.code != 0
+            job.run("init", restart("c1", LARGE), "finalize")
+            expect_clean(job)
+            job.layout, layout = [("n8", 1), ("n9", 1)], job.layout
+            job.run("init", restart("c1", LARGE))
+            job.layout = layout
+        assert dead >= 5, dead
+
+
+if __name__ == "__main__":
+    with_scr_transfer()
+    main(globals())

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""When to checkpoint and when to stop: the optimum interval, the end of the allocation, signals, and
+SCR_HALT_EXIT."""
+import re
+import time
+
+from job import Job, checkpoint, main, restart
+import tree
+
+SMALL = {"nodes": 2, "per_node": 2}
+LOGGED = {"SCR_LOG_ENABLE": 1, "SCR_LOG_SYSLOG_ENABLE": 0}
+
+
+def wish(job, **conditions):
+    """What scripts and people write into the halt file."""
+    (job.prefix / ".scr").mkdir(exist_ok=True)
+    tree.write(job.prefix / ".scr/halt.scr", {key: {str(value): {}} for key, value in conditions.items()})
+
+
+def reason(job):
+    return tree.only(tree.read(job.prefix / ".scr/halt.scr").get("ExitReason", {"": {}}))
+
+
+def log_of(job):
+    return (job.prefix / ".scr/log").read_text()
+
+
+# ---- signals ----
+
+def test_signal():
+    """Any rank gets it, all ranks stop, and what came where is said, logged and recorded."""
+    for rank, name, node in ((0, "TERM", "n1"), (1, "USR1", "n1"), (3, "TERM", "n2")):
+        with Job(**SMALL, **LOGGED) as job:
+            text = f"SCR_SIGNAL: SIG{name} came to rank {rank} on node {node}"
+            run = job.run("init", "need => 0", "exit => 0", f"raise@{rank}:{name}", "need => 1", checkpoint("c1"),
+                          "exit => 1")
+            run.said(f"the run should end: {text}")
+            assert reason(job) == text
+            assert log_of(job).count(f'HALT run="') == 1 and text in log_of(job), log_of(job)
+            job.run("init", "exit => 0", restart("c1"), "finalize")
+            assert reason(job) == "SCR_FINALIZE_CALLED"
+
+
+def test_signal_and_finalize():
+    """The cause stays on record, for scripts and for people."""
+    with Job(**SMALL) as job:
+        job.run("init", "raise@2:USR1", "exit => 1", checkpoint("c1"), "finalize")
+        assert reason(job).startswith("SCR_SIGNAL: SIGUSR1 came to rank 2"), reason(job)
+        job.run("init", "exit => 0", "need => 0")
+
+
+def test_second_signal():
+    """Ends the process, as the first one does without SCR."""
+    with Job(**SMALL) as job:
+        job.run("init", "exit => 0", checkpoint("c1"), "raise@1:TERM", "exit => 1", "raise@1:TERM", "finalize", dies=True)
+        job.run("init", restart("c1"), "raise@1:TERM", "finalize", SCR_HALT_SIGNALS="NONE", dies=True)
+        job.run("raise@1:TERM", dies=True)
+        job.run("init", restart("c1"), "finalize", "raise@1:TERM", dies=True)
+
+
+def test_nobody_asks():
+    """An application that never asks whether it should end is ended by the first signal."""
+    with Job(**SMALL) as job:
+        job.run("init", checkpoint("c1"), "raise@1:TERM", checkpoint("c2"), "finalize", dies=True)
+        job.run("init", restart("c1"), "finalize")
+
+
+def test_signal_before_asking():
+    """One that does not end it is not lost."""
+    with Job(**SMALL) as job:
+        job.run("init", "raise@1:USR1", checkpoint("c1"), "exit => 1", "finalize")
+
+
+def test_wrong_signals():
+    with Job(**SMALL) as job:
+        run = job.run("init => CONFIG", SCR_HALT_SIGNALS="TERM,KILL")
+        run.said('SCR_HALT_SIGNALS="TERM,KILL" .*: not NONE or a list of TERM', times=1)
+
+
+# ---- reasons ----
+
+def test_reason_stays():
+    """What somebody wants to end the job is not forgotten because the job ended."""
+    with Job(**SMALL) as job:
+        job.run("init", "finalize")
+        assert reason(job) == "SCR_FINALIZE_CALLED"
+        job.run("init")
+        assert reason(job) == ""
+        wish(job, ExitReason="disk quota is reached")
+        job.run("init", "exit => 1", checkpoint("c1"), "finalize")
+        assert reason(job) == "disk quota is reached"
+        job.run("init", "exit => 1", "need => 1")
+
+
+# ---- the end of the allocation ----
+
+def test_end_of_allocation():
+    now = int(time.time())
+    for name in ("SCR_END_TIME", "SLURM_JOB_END_TIME"):
+        with Job(**SMALL, SCR_HALT_SECONDS="1h") as job:
+            run = job.run("init", "need => 1", "exit => 1", **{name: now + 1800})
+            run.said(rf"seconds are left until the allocation ends \({name}\)")
+            run = job.run("init", "need => 0", "exit => 0", "finalize", **{name: now + 36000})
+            run.not_said("has no end")
+            run.not_said("unknown variable")
+            # it is of one allocation, and nothing of it stays in the halt file
+            job.run("init", "exit => 0", **{name: now + 36000})
+
+
+def test_no_end():
+    with Job(**SMALL, SCR_HALT_SECONDS=100) as job:
+        run = job.run("init", "exit => 0", "need => 0")
+        run.said("warning: SCR_HALT_SECONDS has no end to count from", times=1)
+        run = job.run("init", "exit => 0", SLURM_JOB_END_TIME="tomorrow")
+        run.said('warning: SLURM_JOB_END_TIME="tomorrow" is no time', times=1)
+        run = job.run("init => CONFIG", SCR_END_TIME="tomorrow")
+        run.said('SCR_END_TIME="tomorrow" .*not a whole number', times=1)
+        wish(job, ExitBefore=4000000000)
+        job.run("init", "exit => 0").not_said("warning")
+    with Job(**SMALL) as job:
+        job.run("init", "exit => 0").not_said("warning")
+
+
+# ---- SCR_HALT_EXIT ----
+
+def test_exit_after_checkpoint():
+    """The checkpoint that was asked for is complete and flushed, and mpiexec returns 0."""
+    with Job(**SMALL, **LOGGED, SCR_HALT_EXIT=1) as job:
+        wish(job, CheckpointsLeft=2)
+        run = job.run("init", checkpoint("c1"), "need => 0", checkpoint("c2"), "need => 1", "finalize", ends=True)
+        assert run.code == 0 and run.ops[-1]["op"].startswith("put:c2"), run
+        run.said("the run is ended", times=1)
+        assert reason(job) == "SCR_HALT_EXIT: the number of checkpoints that was asked for is done", reason(job)
+        assert log_of(job).count("RUN_END") == 1, log_of(job)
+        job.lose("n1", "n2")
+        wish(job)
+        job.run("init", restart("c2"), "finalize")
+
+
+def test_exit_at_signal():
+    with Job(**SMALL, SCR_HALT_EXIT=1) as job:
+        run = job.run("init", checkpoint("c1"), "raise@3:USR1", "start:o:o", "put:o/%r:10", "complete:1",
+                      checkpoint("c2"), "finalize", ends=True)
+        assert run.code == 0 and run.ops[-1]["op"].startswith("put:c2"), run
+        assert reason(job).startswith("SCR_SIGNAL: SIGUSR1 came to rank 3"), reason(job)
+        job.lose("n1", "n2")
+        job.run("init", restart("c2"), "finalize")
+
+
+def test_exit_at_end_of_allocation():
+    """Only this run knows of it: the reason tells scripts."""
+    with Job(**SMALL, SCR_HALT_EXIT=1, SCR_HALT_SECONDS="1h") as job:
+        run = job.run("init", ends=True, SCR_END_TIME=int(time.time()) + 60)
+        assert run.code == 0 and not run.ops, run
+        assert re.match(r"SCR_HALT_EXIT: \d+ seconds are left until the allocation ends", reason(job)), reason(job)
+        job.run("init", "exit => 0", checkpoint("c1"), "finalize", SCR_END_TIME=4000000000)
+
+
+def test_exit_in_init():
+    """What the last run left in the cache is brought to the prefix folder first. Without SCR_HALT_EXIT the
+    application is told, and goes on."""
+    with Job(**SMALL) as job:
+        job.run("init", checkpoint("c1"))
+        wish(job, ExitReason="enough")
+        run = job.run("init_comm:-1", ends=True, SCR_HALT_EXIT=1)
+        assert run.code == 0 and not run.ops, run
+        assert reason(job) == "enough"
+        job.lose("n1", "n2")
+        job.run("init", "exit => 1", restart("c1"), checkpoint("c2"), "finalize")
+
+
+def test_exit_without_flush():
+    """The exit code tells that the checkpoint is not where it should be."""
+    with Job(**SMALL, SCR_HALT_EXIT=1) as job:
+        wish(job, CheckpointsLeft=1)
+        (job.prefix / "c1").write_text("in the way")
+        run = job.run("init", checkpoint("c1"), "finalize", ends=True)
+        assert run.code != 0 and run.ops[-1]["op"].startswith("put:c1"), run
+        (job.prefix / "c1").unlink()
+        wish(job)
+        job.run("init", restart("c1"), "finalize")
+
+
+# ---- when to checkpoint ----
+
+CHOSEN = r"a checkpoint every ([0-9.e+-]+) s is best: one takes ([0-9.e+-]+) s, and a failure is expected every " \
+         r"([0-9.e+-]+) s \((.*)\)"
+
+
+def chosen(run):
+    """What SCR said: interval, cost, time between failures, and where that is from."""
+    found = re.findall(CHOSEN, run.err)
+    assert found, run
+    return [(*map(float, numbers), source) for *numbers, source in found]
+
+
+def optimum(cost, mtbf):
+    part = cost / (2 * mtbf)
+    return (2 * cost * mtbf) ** 0.5 * (1 + part ** 0.5 / 3 + part / 9) - cost
+
+
+def test_interval():
+    with Job(**SMALL, SCR_CHECKPOINT_INTERVAL="auto") as job:
+        run = job.run("init", "need => 1", checkpoint("c1"), ["need => 0"] * 9, SCR_MTBF="1d")
+        interval, cost, mtbf, source = chosen(run)[0]
+        assert mtbf == 86400 and source == "SCR_MTBF", run
+        assert abs(interval / optimum(cost, mtbf) - 1) < 0.02, run
+        assert len(chosen(run)) == 1, run
+        job.run("init", "need => 1", checkpoint("c2"), "sleep:1500", "need => 1", SCR_MTBF="1s")
+        run = job.run("init => CONFIG", SCR_CHECKPOINT_INTERVAL="often")
+        run.said('SCR_CHECKPOINT_INTERVAL="often" .*neither a whole number nor "auto"', times=1)
+
+
+def test_cost():
+    """Is all that the application waits for, with the flush."""
+    with Job(**SMALL, SCR_CHECKPOINT_INTERVAL="auto", SCR_FLUSH=1) as job:
+        run = job.run("init", "need => 1", checkpoint("c1", 3000000), "need => 0", "finalize")
+        parts = [float(found) for found in re.findall(r"dataset 1 .* ([0-9.]+) s, [0-9.]+ MB/s", run.err)]
+        assert len(parts) == 2 and chosen(run)[0][1] > sum(parts) * 0.99 - 0.001, run
+
+
+def test_learned():
+    """Failures and costs of earlier runs, from the log; nothing is assumed any more."""
+    with Job(**SMALL, **LOGGED, SCR_CHECKPOINT_INTERVAL="auto") as job:
+        run = job.run("init", "need => 1", checkpoint("c1"), "need => 0", "finalize")
+        assert chosen(run)[0][2:] == (86400.0, "assumed: no earlier run is in .scr/log"), run
+        run = job.run("init", "need => 0")
+        assert chosen(run)[0][2:] == (86400.0, "0 of 1 runs in .scr/log were interrupted"), run
+        for failures in (1, 2):
+            run = job.run("init", "need => ANY")
+            interval, cost, mtbf, source = chosen(run)[0]
+            assert source == f"{failures} of {failures + 1} runs in .scr/log were interrupted", run
+            assert mtbf < 10000 and abs(interval / optimum(cost, mtbf) - 1) < 0.02, run
+        with open(job.prefix / ".scr/log", "ab") as log:
+            log.write(b"\0\xff\n2026 nonsense run=\"\n" + b"x" * 100000)
+        run = job.run("init", "need => ANY", "finalize")
+        assert chosen(run)[0][3] == "3 of 4 runs in .scr/log were interrupted", run
+        (job.prefix / ".scr/log").unlink()
+        (job.prefix / ".scr/log").mkdir()
+        run = job.run("init", "need => 1", checkpoint("c2"), "need => 0", "finalize")
+        run.said("warning: nothing is learned from the log of earlier runs", times=1)
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is kept on the prefix folder: the window of checkpoints, and what a start deletes or moves there."""
+import os
+
+from job import Job, checkpoint, main, restart
+import damage
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
+
+
+def entry(job, name):
+    found = tree.read(job.prefix / ".scr/index.scr")
+    return found["DSET"][tree.only(found["DIR"][name]["DSET"])]["DIR"][name]
+
+
+def kept(job):
+    """Names in the index; there is a folder of exactly these."""
+    listed = sorted(tree.read(job.prefix / ".scr/index.scr").get("DIR", {}))
+    there = sorted(str(path.parent.parent.relative_to(job.prefix))
+                   for path in job.prefix.rglob(".scr/summary.scr"))
+    assert listed == there, (listed, there)
+    return listed
+
+
+def series(first, last, **how):
+    return [checkpoint(f"c{number}", **how) for number in range(first, last + 1)]
+
+
+def places(job, number):
+    found = tree.read(job.prefix / ".scr/flush.scr").get("DSET", {}).get(str(number), {})
+    return set(found.get("LOCATION", {}))
+
+
+# ---- the window ----
+
+def test_sizes():
+    for size, names in ((0, ["c1", "c2", "c3", "c4", "c5"]), (1, ["c5"]), (3, ["c3", "c4", "c5"])):
+        with Job(**PAIR, SCR_PREFIX_SIZE=size) as job:
+            run = job.run("init", series(1, 5), "finalize")
+            assert kept(job) == names, kept(job)
+            run.said("is deleted from the prefix folder .SCR_PREFIX_SIZE.", times=5 - len(names))
+            job.lose("n1", "n2")
+            job.run("init", restart("c5"), series(6, 6), "finalize")
+            assert len(kept(job)) == (len(names) if size else 6)
+
+
+def test_outputs_stay():
+    """Whatever is wanted for itself, and whatever else lies in the folders."""
+    with Job(**PAIR, SCR_PREFIX_SIZE=1) as job:
+        (job.prefix / "c2").mkdir()
+        (job.prefix / "c2/mine").write_text("not of SCR")
+        job.run("init", checkpoint("o1", flags="o"), checkpoint("co", flags="co"), series(2, 4), "finalize")
+        assert kept(job) == ["c4", "co", "o1"], kept(job)
+        assert (job.prefix / "c2/mine").exists() and not (job.prefix / "c3").exists()
+
+
+def test_folders_and_containers():
+    for containers in (0, 1):
+        with Job(nodes=2, per_node=2, SCR_FLUSH=1, SCR_PREFIX_SIZE=1, SCR_USE_CONTAINERS=containers) as job:
+            for name in ("r/a", "r/b"):
+                job.run("init", f"start:{name}:c", f"put:{name}/x/y/f_%r:100", f"put:{name}/x/g_%r:100",
+                        "complete:1", "finalize")
+            assert kept(job) == ["r/b"] and not (job.prefix / "r/a").exists(), kept(job)
+
+
+def test_current_stays():
+    with Job(**PAIR, SCR_CACHE_SIZE=4) as job:
+        job.run("init", series(1, 4), "current:c2", restart("c2"))
+        job.lose("n1", "n2")
+        # c5 is the new current one only when its flush is done
+        job.run("init", restart("c2"), series(5, 5), SCR_PREFIX_SIZE=1)
+        assert kept(job) == ["c5"], kept(job)
+
+
+def test_failed_ones_do_not_count():
+    with Job(**PAIR, SCR_FLUSH_ASYNC=0) as job:
+        job.run("init", series(1, 4))
+        for number in (2, 4):
+            damage.flip(job.prefix / f"c{number}/rank_0")
+        job.lose("n1", "n2")
+        run = job.run("init", restart("c3"), "current:c3", series(5, 5), SCR_PREFIX_SIZE=2)
+        run.said("marked as failed", times=1)
+        assert kept(job) == ["c3", "c4", "c5"], kept(job)
+        job.run("init", series(6, 6), SCR_PREFIX_SIZE=2)
+        assert kept(job) == ["c5", "c6"], kept(job)
+
+
+def test_failed_flush_deletes_nothing():
+    with Job(**PAIR, SCR_PREFIX_SIZE=1) as job:
+        (job.prefix / "c2/rank_1").mkdir(parents=True)
+        job.run("init", series(1, 1), checkpoint("c2", code="FLUSH"))
+        job.lose("n1", "n2")
+        job.run("init", restart("c1"))
+
+
+def test_cannot_be_deleted():
+    """Is told, does no harm, and is tried again."""
+    with Job(**PAIR, SCR_PREFIX_SIZE=1) as job:
+        run = job.run("init", "start:c1:c", "put:c1/old_%r:100", "complete:1", "no_room@0,1:old_1", series(2, 2),
+                      "no_room@0,1:", series(3, 3))
+        run.said("warning: dataset 1 .c1. could not be deleted .*old_1: No space left", times=1)
+        assert kept(job) == ["c3"] and not (job.prefix / "c1").exists(), kept(job)
+        damage.flip(job.prefix / "c3/.scr/rank2file.scr")
+        run = job.run("init", series(4, 5))
+        run.said("warning: dataset 3 .c3. could not be deleted", times=2)
+        assert kept(job) == ["c3", "c5"] and (job.prefix / "c3/rank_0").exists(), kept(job)
+
+
+def test_killed_while_it_deletes():
+    """The next start goes on with it."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2))
+        run = job.run("init", "no_room@0,1:rank_1", "delete:c1 => PREFIX", "kill@0", dies=True)
+        assert "DELETING" in entry(job, "c1") and (job.prefix / "c1/rank_1").exists(), run
+        run = job.run("init", "current:c1 => NO_DATASET", restart("c2"))
+        run.said("dataset 1 .c1. is deleted from the prefix folder .as begun by an earlier run.", times=1)
+        assert kept(job) == ["c2"], kept(job)
+
+
+def test_names_used_again():
+    """Files outside of their dataset's folder are those of the newest with these names, and stay with it."""
+    with Job(**PAIR, SCR_PREFIX_SIZE=2) as job:
+        again = [[f"start:c{number}:c", "put:rank_%r:1000", f"put:x{number}_%r:10", "complete:1"] for number in (1, 2, 3)]
+        job.run("init", again, "delete:c2", "finalize")
+        assert kept(job) == ["c3"] and not list(job.prefix.glob("x[12]_*")), list(job.prefix.iterdir())
+        job.run("init", "have => 1 c3", "start_restart => c3", "get:rank_%r:1000", "get:x3_%r:10", "complete_restart:1",
+                "delete:c3", "finalize")
+        assert [path.name for path in job.prefix.iterdir()] == [".scr"]
+
+
+def test_of_more_ranks():
+    """The window also takes what a larger run left."""
+    with Job(4, 2, SCR_FLUSH=1) as job:
+        job.run("init", series(1, 2))
+        job.run("init", "have => 0", checkpoint("small"), layout=[("n1", 1), ("n2", 1)], SCR_PREFIX_SIZE=1)
+        assert kept(job) == ["small"] and not list(job.prefix.glob("c*")), kept(job)
+
+
+def test_many_files():
+    """More names than one piece has, shared out, by any number of helpers."""
+    for width in (1, 256):
+        with Job(nodes=2, per_node=2, SCR_FLUSH=1, SCR_PREFIX_SIZE=1, SCR_FLUSH_WIDTH=width) as job:
+            job.run("init", "start:big:c", [f"put:big/{i}/a file with a longer name of its own %r:1" for i in range(60)],
+                    "complete:1", checkpoint("c2"), "finalize")
+            assert kept(job) == ["c2"] and not (job.prefix / "big").exists(), kept(job)
+
+
+# ---- at start ----
+
+def test_purge():
+    """All that the index lists, output as well; what the cache has stays, and counts as not flushed."""
+    with Job(**PAIR, SCR_CACHE_KEEP=1) as job:
+        (job.prefix / "mine").write_text("not of SCR")
+        job.run("init", series(1, 2), checkpoint("o", flags="o"), "finalize")
+        run = job.run("init", restart("c2"), "finalize", SCR_PREFIX_PURGE=1)
+        run.said("SCR_PREFIX_PURGE: all 3 datasets of .* are deleted", times=1)
+        run.said("is deleted from the prefix folder", times=3)
+        assert kept(job) == ["c2"] and (job.prefix / "mine").exists(), kept(job)
+        assert places(job, 2) == {"CACHE", "PFS"}
+        job.lose("n1", "n2")
+        run = job.run("init", "have => 0 =", checkpoint("c4"), SCR_PREFIX_PURGE=1)
+        assert kept(job) == ["c4"], kept(job)
+        run = job.run("init", SCR_PREFIX_PURGE=1)
+        run = job.run("init", SCR_PREFIX_PURGE=1)
+        run.not_said("PURGE")
+
+
+def test_global_restart():
+    """What is cached goes to the prefix folder and comes back from there."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"), SCR_FLUSH=0)
+        run = job.run("init", restart("c2"), checkpoint("c3"), "finalize", SCR_GLOBAL_RESTART=1)
+        run.said("c2.* is flushed to", times=1)
+        run.said("c2.* is fetched from", times=1)
+        job.run("init", checkpoint("c4"), SCR_FLUSH=0)
+        run = job.run("init", "have => 1 c4", "finalize", SCR_GLOBAL_RESTART=1, SCR_FLUSH=0)
+        run.said("c4.* is fetched from", times=1)
+
+
+def test_global_restart_without_fetch():
+    """Nothing would come back, so nothing leaves the cache."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), SCR_FLUSH=0)
+        run = job.run("init", restart("c1"), SCR_GLOBAL_RESTART=1, SCR_FETCH=0)
+        run.said("warning: SCR_GLOBAL_RESTART=1 has no effect with SCR_FETCH=0", times=1)
+
+
+def test_global_restart_without_room():
+    """What cannot be flushed stays in the cache."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), SCR_FLUSH=0)
+        (job.prefix / "c1/rank_1").mkdir(parents=True)
+        run = job.run("init", restart("c1"), SCR_GLOBAL_RESTART=1)
+        run.said("warning: SCR_GLOBAL_RESTART: not all could be flushed", times=1)
+
+
+if __name__ == "__main__":
+    main(globals())
