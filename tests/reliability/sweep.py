@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all sweeps share: the story of a job, what must be true whatever happened to it, and trying
+many points side by side.
+
+A story is a script for tests/jobs/probe.c on four simulated nodes with a rank each. Each point is one
+play of it with one fault, in a job of its own. Whatever the fault was,
+
+  - the next run is offered the newest checkpoint that the story had completed, or a newer one, and every
+    byte of it is right; it then writes one more, and ends;
+  - what is complete on the prefix folder is right, too, and has every output that was completed;
+  - nothing is left on the nodes, and no file on the prefix folder that belongs to no dataset.
+"""
+import argparse
+import ctypes
+import concurrent.futures
+import os
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "jobs"))
+from job import CODES, Job, checkpoint, descendants, flat, PR_SET_CHILD_SUBREAPER  # noqa: E402
+import leftovers  # noqa: E402
+import tree  # noqa: E402
+
+SIZE, RANKS = 1000, 4
+PROBE, DAEMON = "probe", "scr_transfer"
+OURS = {"datasets", "flush.scr", "halt.scr", "index.scr", "nodes.scr"}  # in .scr of the prefix folder
+
+# the second checkpoint is flushed, the third evicts the first one, the output set evicts the second
+STORY = ["init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"), checkpoint("o1", flags="o"),
+         checkpoint("c4"), "finalize"]
+PARAMETERS = {"SCR_FLUSH": 2, "SCR_CACHE_SIZE": 2, "SCR_SET_SIZE": 4}
+METHODS = {
+    "sync": {},
+    "pthread": {"SCR_FLUSH_ASYNC": 1},
+    "daemon": {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON",
+               "PATH": f"{os.environ['JOB_BUILD']}:{os.environ['PATH']}"},
+}
+
+
+def anyhow(*operations):
+    """Whatever they give."""
+    return [operation.partition(" => ")[0] + " => ANY" for operation in flat(operations)]
+
+
+AFTERWARDS = anyhow("init", "have", "start_restart", f"get:%T/rank_%r:{SIZE}", "complete_restart:1") + \
+    [checkpoint("next"), "finalize"]
+
+
+# ---- contents, as probe_data.c makes them ----
+
+MASK = 2 ** 64 - 1
+
+
+def mix(number, text):
+    for byte in text.encode():
+        number = (number ^ byte) * 0x100000001b3 & MASK
+    return (number ^ 0xff) * 0x100000001b3 & MASK
+
+
+def contents(name, rank):
+    state = 0xcbf29ce484222325
+    for text in (name, str(rank), f"{name}/rank_{rank}"):
+        state = mix(state, text)
+    state |= 1
+    data = bytearray()
+    for _ in range(SIZE + 13 * rank):
+        state ^= state << 13 & MASK
+        state ^= state >> 7
+        state ^= state << 17 & MASK
+        data.append(state >> 32 & 255)
+    return bytes(data)
+
+
+# ---- what a run did ----
+
+def completed(run):
+    """Names of the datasets that were completed, in their order."""
+    names, name = [], None
+    for op in run.ops:
+        if op["op"].startswith("start:"):
+            name = op["op"].split(":")[1]
+        elif op["op"].startswith("complete:") and set(op["code"]) == {0}:
+            names.append(name)
+    return names
+
+
+def agreed(run):
+    """All ranks got the same from every collective call."""
+    for op in run.ops:
+        if not op["op"].startswith(("put:", "get:")):
+            assert len(set(op["code"])) == 1, f"ranks got different codes\n{run}"
+
+
+# ---- what must be true ----
+
+def on_prefix(job):
+    """{name: its newest entry} of what the index has."""
+    path = job.prefix / ".scr/index.scr"
+    sets = tree.read(path).get("DSET", {}) if path.exists() else {}
+    return {name: entry for _, folders in sorted(sets.items(), key=lambda item: int(item[0]))
+            for name, entry in folders["DIR"].items()}
+
+
+def is_complete(entry):
+    return tree.only(entry.get("COMPLETE", {"0": {}})) == "1"
+
+
+def check_prefix(job, names):
+    """Names: the outputs that have to be there."""
+    entries = on_prefix(job)
+    for name, entry in entries.items():
+        if is_complete(entry):
+            for rank in range(RANKS):
+                path = job.prefix / name / f"rank_{rank}"
+                assert path.exists(), f"{path} is missing, and the index says that {name} is complete"
+                assert path.read_bytes() == contents(name, rank), f"{path} has other bytes"
+    for name in names:
+        assert name in entries and is_complete(entries[name]), f"{name} is not on the prefix folder"
+    for path in job.prefix.rglob("*"):
+        parts = path.relative_to(job.prefix).parts
+        known = parts[0] in entries or parts[0] == ".scr" and (len(parts) == 1 or parts[1] in OURS)
+        assert known and not path.name.endswith(".tmp"), f"nobody owns {path}"
+
+
+def check_nodes(job):
+    left = [path for node in job.nodes() for path in job.node(node).glob("*/*")]
+    assert not left, f"left on the nodes: {left}"
+
+
+def check_processes():
+    """A background process has a moment to see that it is not needed."""
+    for _ in range(100):
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"processes are left: {descendants()}")
+
+
+def judge(job, done, **parameters):
+    """done: what was completed before. Plays the next run, and looks at what is left."""
+    run = job.run(AFTERWARDS, **parameters)
+    agreed(run)
+    checkpoints = [name for name in done if name[0] != "o"]
+    offered = run.first("have")
+    if set(offered["flag"]) == {1}:
+        name = offered["text"][0]
+        assert not checkpoints or name >= checkpoints[-1], f"{checkpoints[-1]} was lost for {name}\n{run}"
+        for op in ("start_restart", "get:", "complete_restart"):
+            assert set(run.first(op)["code"]) == {0}, f"{op} failed\n{run}"
+    else:
+        assert not checkpoints, f"{checkpoints[-1]} was lost\n{run}"
+    try:
+        check_prefix(job, [name for name in done if name[0] == "o"] + ["next"])
+        check_nodes(job)
+        check_processes()
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{run}") from None
+
+
+# ---- faults ----
+
+def fault(job, program, rank, **how):
+    """For Job.run(faults=...): see tests/support/faults.c."""
+    return {"FAULTS_BELOW": f"{job.root}/nodes:{job.prefix}", "FAULTS_PROGRAM": program, "FAULTS_RANK": rank,
+            "FAULTS_ONCE": job.root / "once" if program == DAEMON else None, "FAULTS_MARK": job.root / "struck",
+            **{f"FAULTS_{key.upper()}": value for key, value in how.items()}}
+
+
+def calls_of(script, program, before=None, how="kill", reading=None, **parameters):
+    """What each rank's program does to files while the script is played, as far as it can go wrong in
+    that way: for each rank a list of (call, path). before: what the job goes through first, a function."""
+    with Job(RANKS, 1, **PARAMETERS) as job:
+        if before:
+            before(job)
+        log = job.root / "calls"
+        faults = fault(job, program, None, log=log, how=how, reading=reading)
+        job.run(anyhow(script), dies=None, faults=faults, **parameters)
+        logs = [job.root / f"calls.{rank}" for rank in range(RANKS)]
+        return [[tuple(line.split(" ", 2)[1:]) for line in log.read_text().splitlines()] if log.exists() else []
+                for log in logs]
+
+
+def has_struck(job):
+    return (job.root / "struck").exists()
+
+
+# ---- many points ----
+
+def begin_worker():
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def attempt(try_point, point):
+    """What is wrong, or None; and whether the fault struck at all."""
+    try:
+        return None, try_point(*point)
+    except Exception as error:  # whatever it is, it is this point's
+        return f"{point}: {error!r:.0}{error}", True
+
+
+def call(function, args, named):
+    return function(*args, **named)
+
+
+def answer(question, args, parameters):
+    return question(*args, **parameters)
+
+
+def options(description, sample):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--all", action="store_true", help="all points, not a sample")
+    parser.add_argument("--sample", type=int, default=sample, help="so many points, from all over them (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="that many at a time (%(default)s)")
+    parser.add_argument("--only", default="", help="only kinds whose names have this in them")
+    given = parser.parse_args()
+    given.sample = None if given.all else given.sample
+    return given
+
+
+class Sweep:
+    """Kinds of points, and how each is tried."""
+
+    def __init__(self, given):
+        self.given, self.kinds, self.failed, self.struck = given, [], 0, 0
+        self.pool = concurrent.futures.ProcessPoolExecutor(given.jobs, initializer=begin_worker)
+
+    def ask(self, function, *args, **named):
+        """What the function returns, played by a worker: whoever ends a job ends all that it started."""
+        return self.pool.submit(call, function, args, named).result()
+
+    def add(self, kind, try_point, points):
+        """Points are tuples of arguments of try_point, which raises AssertionError where one fails, and
+        returns whether anything happened there."""
+        if self.given.only in kind:
+            self.kinds.append((kind, try_point, list(points)))
+
+    def choose(self):
+        """Takes away what is not in the sample."""
+        total, sample, before = sum(len(points) for _, _, points in self.kinds), self.given.sample, 0
+        if sample is None or sample >= total:
+            return
+        chosen = {(2 * i + 1) * total // (2 * sample) for i in range(sample)}
+        for _, _, points in self.kinds:
+            count = len(points)
+            points[:] = [point for number, point in enumerate(points, before) if number in chosen]
+            before += count
+
+    def try_kind(self, kind, try_point, points, total):
+        start, failed = time.monotonic(), 0
+        for problem, struck in self.pool.map(attempt, [try_point] * len(points), points):
+            self.struck += struck
+            if problem:
+                failed += 1
+                print(f"FAILED {kind} {problem}", flush=True)
+        self.failed += failed
+        print(f"{kind}: {len(points)} of {total} points, {failed} failed ({time.monotonic() - start:.0f} s)",
+              flush=True)
+
+    def run(self):
+        totals = [len(points) for _, _, points in self.kinds]
+        self.choose()
+        for (kind, try_point, points), total in zip(self.kinds, totals):
+            if points:
+                self.try_kind(kind, try_point, points, total)
+        self.pool.shutdown()
+        leftovers.remove()
+        tried = sum(len(points) for _, _, points in self.kinds)
+        print(f"{tried} of {sum(totals)} points, {self.struck} of them struck, {self.failed} failed")
+        # threads and other processes make the numbers of calls differ a little from run to run
+        sys.exit(1 if self.failed or not tried or self.struck < 0.8 * tried else 0)
