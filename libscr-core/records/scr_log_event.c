@@ -4,6 +4,7 @@
 #include "records/scr_log_private.h"
 
 #include "common/number.h"
+#include "records/scr_quote.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,88 +121,14 @@ const char *scr_log_value(const scr_log_event *event, const scr_log_field *field
     return NULL;
 }
 
-/* ---- escapes ---- */
+/* ---- lines ---- */
 
-/* Length of the UTF-8 character at text that a terminal shows as such; 0: a control, or
- * no UTF-8. */
-static size_t shown_length(const char *text, int *utf8)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *s = (const unsigned char *)text;
-    size_t length = s[0] < 0x80         ? 1
-                    : s[0] >> 5 == 0x6  ? 2
-                    : s[0] >> 4 == 0xe  ? 3
-                    : s[0] >> 3 == 0x1e ? 4
-                                        : 0;
-    uint32_t c = length == 1 ? s[0] : s[0] & (0x7fu >> length);
-    *utf8 = length > 0;
-    for (size_t i = 1; i < length && *utf8; i++) {
-        *utf8 = s[i] >> 6 == 2;
-        c = c << 6 | (s[i] & 0x3fu);
-    }
-    if (*utf8) *utf8 = c >= least[length] && (c < 0xd800 || c >= 0xe000) && c <= 0x10ffff;
-    /* controls, line separators, and marks that turn the direction of writing */
-    int hidden = c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
-                 (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
-                 c == 0xfeff;
-    return *utf8 && !hidden ? length : 0;
-}
-
-/* In the text form every byte that is not shown stands as \xNN, so that the bytes come
- * back exactly. */
 static void put_quoted(FILE *out, const char *text)
 {
-    int utf8;
     fputc('"', out);
-    while (*text) {
-        size_t length = shown_length(text, &utf8);
-        if (*text == '"' || *text == '\\') fputc('\\', out);
-        if (length)
-            fwrite(text, 1, length, out);
-        else if (*text == '\n')
-            fputs("\\n", out);
-        else
-            fprintf(out, "\\x%02x", (unsigned char)*text);
-        text += length ? length : 1;
-    }
+    scr_quote_text(out, text, "\"");
     fputc('"', out);
 }
-
-/* A hidden character of n bytes as JSON has it. All of them are below U+10000. */
-static size_t put_hidden(FILE *out, const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    unsigned c = s[0] < 0x80 ? s[0]
-                 : s[0] < 0xe0
-                     ? (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu)
-                     : (s[0] & 0xfu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
-    fprintf(out, "\\u%04x", c);
-    return s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : 3;
-}
-
-/* Returns 0 if it is not UTF-8: JSON has no place for such bytes, and each stands as the
- * character of its number. */
-static int put_json(FILE *out, const char *text)
-{
-    int utf8, all = 1;
-    fputc('"', out);
-    while (*text) {
-        size_t length = shown_length(text, &utf8);
-        if (*text == '"' || *text == '\\') fputc('\\', out);
-        if (length)
-            fwrite(text, 1, length, out);
-        else if (utf8)
-            length = put_hidden(out, text);
-        else
-            fprintf(out, "\\u%04x", (unsigned char)*text);
-        all = all && utf8;
-        text += length ? length : 1;
-    }
-    fputc('"', out);
-    return all;
-}
-
-/* ---- lines ---- */
 
 static void put_text_field(FILE *out, const scr_log_field *field, const char *value)
 {
@@ -227,7 +154,7 @@ static void put_json_field(FILE *out, const scr_log_field *field, const char *va
     if (number)
         fputs(value, out);
     else
-        exact = put_json(out, value);
+        exact = scr_quote_json(out, value);
     if (exact) return;
     fprintf(out, ", \"%s_hex\": \"", field->name);
     for (; *value; value++)

@@ -5,6 +5,7 @@
 
 #include "records/scr_halt.h"
 #include "records/scr_signals.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -22,13 +23,37 @@ void scr_halt_refresh(struct scr *scr)
     kvtree_delete(&fresh);
 }
 
+/* In place of a file that cannot be read, what was known of it. */
+static int replace_file(struct scr *scr, scr_halt_changer *change, void *arg, char *err)
+{
+    scr_say(scr, 0, "warning: the halt file is not usable: %s", err);
+    int rc = change(scr->halt, arg);
+    return rc > 0 ? scr_halt_write(scr->prefix_fd, scr->halt, err) : rc;
+}
+
+void scr_halt_update(struct scr *scr, scr_halt_changer *change, void *arg)
+{
+    char err[SCR_ERR_TEXT] = "no memory";
+    kvtree *fresh = kvtree_new();
+    int rc = fresh ? scr_halt_change(scr->prefix_fd, change, arg, fresh, err) : -ENOMEM;
+    if (rc == 0) {
+        kvtree_delete(&scr->halt);
+        scr->halt = fresh;
+        return;
+    }
+    kvtree_delete(&fresh);
+    if (rc == -EBADMSG) rc = replace_file(scr, change, arg, err);
+    if (rc) scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
+}
+
+static int add_reason(kvtree *halt, void *reason)
+{
+    return scr_halt_add_reason(halt, *(const char **)reason);
+}
+
 void scr_halt_record(struct scr *scr, const char *reason)
 {
-    char err[SCR_ERR_TEXT] = "";
-    scr_halt_refresh(scr);
-    int rc = scr_halt_add_reason(scr->halt, reason);
-    if (rc > 0) rc = scr_halt_write(scr->prefix_fd, scr->halt, err);
-    if (rc) scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
+    scr_halt_update(scr, add_reason, &reason);
 }
 
 int64_t scr_halt_today(void)

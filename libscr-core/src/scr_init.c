@@ -60,22 +60,29 @@ static void find_end(struct scr *scr)
 }
 
 /* Why the last run ended does not keep a new one from running; reasons of others to halt
- * do. A damaged file is replaced: nobody can tell what it asked for. */
+ * do. */
+static int begin_conditions(kvtree *halt, void *seconds)
+{
+    int64_t wanted = *(const int64_t *)seconds, known = 0;
+    int changed = scr_halt_drop_own_reason(halt);
+    if (wanted <= 0) return changed;
+    kvtree_util_get_int64(halt, SCR_HALT_KEY_SECONDS, &known);
+    if (known == wanted) return changed;
+    return kvtree_util_set_int64(halt, SCR_HALT_KEY_SECONDS, wanted) ? -ENOMEM : 1;
+}
+
+/* A damaged file is replaced: nobody can tell what it asked for. */
 static int begin_halt(struct scr *scr, char *err)
 {
-    int rc = scr_halt_read(scr->prefix_fd, scr->halt, err);
-    int changed = rc == -EBADMSG;
-    if (changed)
+    int64_t *seconds = &scr->set.halt_seconds;
+    int rc = scr_halt_change(scr->prefix_fd, begin_conditions, seconds, scr->halt, err);
+    if (rc == -EBADMSG) {
         scr_say(scr, 0, "warning: %s; what it asked for is forgotten", err);
-    else if (rc)
-        return rc;
-    changed |= scr_halt_drop_own_reason(scr->halt);
-    if (scr->set.halt_seconds > 0) {
-        kvtree_util_set_int64(scr->halt, "HaltSeconds", scr->set.halt_seconds);
-        changed = 1;
+        begin_conditions(scr->halt, seconds);
+        rc = scr_halt_write(scr->prefix_fd, scr->halt, err);
     }
-    find_end(scr);
-    return changed ? scr_halt_write(scr->prefix_fd, scr->halt, err) : 0;
+    if (!rc) find_end(scr);
+    return rc;
 }
 
 static int begin_records(struct scr *scr)

@@ -300,14 +300,15 @@ static int complete_in_cache(struct scr *scr, int valid, char *err)
     return rc ? code : SCR_SUCCESS;
 }
 
+static int count_down(kvtree *halt, void *unused)
+{
+    (void)unused;
+    return scr_halt_count_checkpoint(halt);
+}
+
 static void count_checkpoint(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
-    if (!scr->open.ckpt || scr->rank != 0) return;
-    scr_halt_refresh(scr);
-    if (scr_halt_count_checkpoint(scr->halt) &&
-        scr_halt_write(scr->prefix_fd, scr->halt, err) != 0)
-        scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
+    if (scr->open.ckpt && scr->rank == 0) scr_halt_update(scr, count_down, NULL);
 }
 
 /* The outcome, said and logged. */

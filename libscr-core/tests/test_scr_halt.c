@@ -3,6 +3,7 @@
 #include "records.h"
 #include "records/scr_halt.h"
 #include <errno.h>
+#include <sys/wait.h>
 
 #define NOW 1298944000
 
@@ -262,6 +263,88 @@ static void unusable_file(void **state)
     kvtree_delete(&read);
 }
 
+/* ---- changes ---- */
+
+static int count_down(kvtree *halt, void *calls)
+{
+    ++*(int *)calls;
+    return scr_halt_count_checkpoint(halt);
+}
+
+static int no_memory(kvtree *halt, void *unused)
+{
+    return -ENOMEM;
+}
+
+static void count_down_often(int dir, int times)
+{
+    for (int i = 0, calls = 0; i < times; i++) {
+        kvtree *halt = kvtree_new();
+        if (scr_halt_change(dir, count_down, &calls, halt, NULL) != 0) _exit(1);
+        kvtree_delete(&halt);
+    }
+    _exit(0);
+}
+
+/* A run counts down while people change conditions: nothing is lost. */
+static void no_change_is_lost(void **state)
+{
+    enum { PROCESSES = 4, TIMES = 50 };
+    struct scratch *s = *state;
+    kvtree *halt = text_tree("CheckpointsLeft\n  201\n");
+    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    for (int i = 0; i < PROCESSES; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (!child) count_down_often(s->dir, TIMES);
+    }
+    for (int i = 0, status; i < PROCESSES; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    kvtree_unset_all(halt);
+    assert_int_equal(scr_halt_read(s->dir, halt, s->err), 0);
+    assert_tree(halt, "CheckpointsLeft\n  1\n");
+    kvtree_delete(&halt);
+}
+
+/* Nothing to change: no file is made, none is written, and nobody needs a lock. */
+static void change_of_nothing(void **state)
+{
+    struct scratch *s = *state;
+    struct stat before, after;
+    int calls = 0;
+    kvtree *halt = kvtree_new();
+    assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, s->err), 0);
+    assert_int_equal(faccessat(s->dir, SCR_HALT_NAME, F_OK, 0), -1);
+    kvtree_util_set_int(halt, "CheckpointsLeft", 0);
+    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    assert_int_equal(fstatat(s->dir, SCR_HALT_NAME, &before, 0), 0);
+    kvtree_unset_all(halt);
+    assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, s->err), 0);
+    assert_int_equal(fstatat(s->dir, SCR_HALT_NAME, &after, 0), 0);
+    assert_true(before.st_ino == after.st_ino);
+    assert_tree(halt, "CheckpointsLeft\n  0\n"); /* what the file has */
+    assert_int_equal(calls, 2);
+    kvtree_delete(&halt);
+}
+
+static void change_that_fails(void **state)
+{
+    struct scratch *s = *state;
+    int calls = 0;
+    kvtree *halt = text_tree("CheckpointsLeft\n  7\n");
+    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    kvtree_unset_all(halt);
+    assert_int_equal(scr_halt_change(s->dir, no_memory, NULL, halt, s->err), -ENOMEM);
+    assert_says(s->err, SCR_HALT_NAME);
+    scratch_flip(s, SCR_HALT_NAME, 25);
+    kvtree_unset_all(halt);
+    assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, s->err), -EBADMSG);
+    assert_int_equal(kvtree_size(halt), 0);
+    kvtree_delete(&halt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +359,9 @@ int main(void)
         cmocka_unit_test(checkpoints_are_counted),
         scratch_test(file),
         scratch_test(unusable_file),
+        scratch_test(no_change_is_lost),
+        scratch_test(change_of_nothing),
+        scratch_test(change_that_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
