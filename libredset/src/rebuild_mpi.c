@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One call of redset_rebuild, or redset_verify, on one process. */
+/* One call of redset_rebuild, redset_verify or redset_measure, on one process. */
 typedef struct rebuilding {
     const redset *set;
     int dir;
@@ -333,12 +333,11 @@ static int read_all(rebuilding *r, char *text)
     return redset_salvage_verify(&r->own, r->set->piece, text);
 }
 
-/* Collective. A set that is lost counts for more than one that can be rebuilt. */
-static int verify(rebuilding *r, const char *folder, char *text)
+/* Collective; rc is what this process has found out so far. A set that is lost counts for
+ * more than one that can be rebuilt. */
+static int tell_state(rebuilding *r, int rc, char *text)
 {
     MPI_Comm comm = r->set->comm;
-    int rc = inspect(r, folder, text);
-    if (!rc) rc = read_all(r, text);
     rc = agree(comm, rc, text);
     if (!rc) rc = judge_all(r, text);
     if (rc) return rc;
@@ -353,8 +352,24 @@ int redset_verify(redset *set, const char *folder, int *lost, char *err)
 {
     char text[ERRTEXT_SIZE] = "";
     rebuilding r = rebuilding_of(set);
-    int rc = verify(&r, folder, text);
+    int rc = inspect(&r, folder, text);
+    if (!rc) rc = read_all(&r, text);
+    rc = tell_state(&r, rc, text);
     if (rc >= 0) *lost = (int)r.own.state->lost;
+    finish(&r);
+    return redset_report(err, text, rc);
+}
+
+int redset_measure(redset *set, const char *folder, redset_manifest **manifest, char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    rebuilding r = rebuilding_of(set);
+    int rc = tell_state(&r, inspect(&r, folder, text), text);
+    if (!rc) rc = agree(set->comm, make_manifest(&r, text), text);
+    if (!rc) {
+        *manifest = r.manifest;
+        r.manifest = NULL;
+    }
     finish(&r);
     return redset_report(err, text, rc);
 }

@@ -2,22 +2,10 @@
 /* Sets without checksums: what is read less, what is not noticed any more, and what is.
  * That losses come back all the same, test_redset_schemes_mpi.c and
  * test_redset_folder_mpi.c show. */
+#include "reads.h"
 #include "snapshot_mpi.h"
 
-#include <dlfcn.h>
-
 /* ---- how much is read ---- */
-
-static long bytes_read; /* of files with data, but not of headers */
-
-ssize_t pread(int fd, void *buf, size_t size, off_t offset)
-{
-    static ssize_t (*real)(int, void *, size_t, off_t);
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pread64");
-    ssize_t n = real(fd, buf, size, offset);
-    if (n > 0) bytes_read += n;
-    return n;
-}
 
 static long bytes_of(const job *j)
 {

@@ -247,13 +247,10 @@ void scr_cache_delete_aside(struct scr *scr, int above)
 static int hold(struct scr *scr, int cache, int id)
 {
     int held = 0, most = scr->caches[cache].capacity;
-    scr_kept *mine = NULL;
-    for (int i = 0; i < scr->kept_count; i++) {
+    for (int i = 0; i < scr->kept_count; i++)
         held += scr->kept[i].cache == cache && scr->kept[i].held;
-        if (scr->kept[i].id == id) mine = &scr->kept[i];
-    }
-    if (!mine || held >= (most > 1 ? most : 1)) return 0;
-    mine->held = 1;
+    if (held >= (most > 1 ? most : 1)) return 0;
+    scr_kept_find(scr, id)->held = 1;
     return 1;
 }
 
@@ -266,6 +263,7 @@ static int can_leave(struct scr *scr, const scr_cached *cached, int needed, int 
     if (!cached->output && !needed) return 1;
     if (scr_location_has(scr, cached->id, SCR_LOCATION_PFS)) return 1;
     if (scr_flush_dataset(scr, cached->id) == SCR_SUCCESS) return 1;
+    if (!scr_kept_find(scr, cached->id)) return 0; /* it was lost, as the flush found */
     if (hold(scr, cache, cached->id)) {
         scr_say(scr, 0,
                 "warning: dataset %d cannot be flushed, so it stays in %s, which holds "

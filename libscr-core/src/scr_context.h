@@ -67,6 +67,7 @@ typedef struct scr_cache {
 typedef struct scr_kept {
     int id, cache; /* number of the store */
     int held;      /* it should have left, but cannot be flushed */
+    int unread;    /* of an earlier run; nobody has compared its checksums since then */
     scr_reddesc desc;
 } scr_kept;
 
@@ -244,7 +245,7 @@ void scr_remove_private(const char *base, const char *name);
  * rank; 0 or -ENOMEM. */
 int scr_keep(struct scr *scr, int id, int cache, const scr_reddesc *desc);
 void scr_forget(struct scr *scr, int id);
-const scr_kept *scr_kept_find(const struct scr *scr, int id); /* NULL: unknown */
+scr_kept *scr_kept_find(const struct scr *scr, int id); /* NULL: unknown */
 
 /* The store of a dataset; NULL: unknown. */
 scr_cache *scr_cache_of(const struct scr *scr, int id);
@@ -387,8 +388,14 @@ void scr_drop_files(struct scr *scr, int id, int rank, int delete);
  * be moved stays with the sender; the receiver has none of it then, and says so. */
 int scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from);
 
-/* Distributes and rebuilds all cached datasets, oldest first. */
+/* Distributes all cached datasets, oldest first, and rebuilds those of which something is
+ * missing. Of others only headers and sizes are looked at. */
 int scr_rebuild_cache(struct scr *scr);
+
+/* To be called before a cached dataset is used: one of an earlier run is read as a whole
+ * the first time, and what is damaged is rebuilt. Collective; 1: it is as it was written.
+ * 0: it is lost, or cannot be used in this run, which was said. */
+int scr_cache_ensure(struct scr *scr, int id);
 
 /* ---- scr_output.c, scr_route.c ---- */
 int scr_output_start(struct scr *scr, const char *name, int flags);

@@ -301,7 +301,7 @@ static void note_end(struct scr *scr, const struct scr_flush *f)
 static int start(struct scr *scr, int id, struct scr_flush *f, char *err)
 {
     f->start = MPI_Wtime();
-    int rc = scr_cached_get(scr, id, &f->d);
+    int rc = scr_cache_ensure(scr, id) ? scr_cached_get(scr, id, &f->d) : -ENOENT;
     if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
     rc = agree(scr->world, rc, err);
     if (rc) return rc;

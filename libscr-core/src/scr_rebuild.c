@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rebuilding the cache after a restart: every cached dataset, oldest first, is
  * distributed to its ranks and what was lost is rebuilt (SCR Developer Guide 1.2,
- * section 2.26.5). */
+ * section 2.26.5). What lacks nothing by names and sizes is not read before it is used
+ * (docs/decisions/0018-what-a-restart-waits-for.md). */
 #include "scr_context.h"
 
 #include "common/agree_mpi.h"
@@ -105,11 +106,26 @@ static const char *redundancy_file(const struct scr *scr, int id)
     return NULL;
 }
 
-static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int *rebuilt,
-                         char *err)
+/* Collective. Reads the files, unless a glance shows that nothing is missing, and
+ * rebuilds what is lost. */
+static int restore(redset *set, const char *folder, scr_kept *kept, int glance,
+                   redset_manifest **manifest, int *rebuilt, char *err)
+{
+    if (glance) {
+        int rc = redset_measure(set, folder, manifest, err);
+        kept->unread = rc == 0;
+        if (rc != REDSET_RECOVERABLE) return rc;
+    }
+    kept->unread = 0;
+    return redset_rebuild(set, folder, manifest, rebuilt, err);
+}
+
+static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance,
+                         int *rebuilt, char *err)
 {
     redset *set = NULL;
     redset_manifest *manifest = NULL;
+    scr_kept *kept = scr_kept_find(scr, dataset->id);
     char *folder = scr_dataset_folder(scr, dataset->id);
     int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = agree(scr->world, rc, err);
@@ -117,7 +133,7 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int *rebui
             : redset_recover(scr->world, folder, redundancy_file(scr, dataset->id), &set,
                              err);
     if (!rc) redset_set_piece(set, scr->set.message);
-    rc = rc ? rc : redset_rebuild(set, folder, &manifest, rebuilt, err);
+    rc = rc ? rc : restore(set, folder, kept, glance, &manifest, rebuilt, err);
     if (!rc) {
         rc = scr_map_record(scr, dataset, manifest, err);
         rc = rc ? rc : scr_map_write(scr, err);
@@ -157,13 +173,14 @@ static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *mo
     return 0;
 }
 
-/* rebuilt: the files of this rank were. */
+/* rebuilt: the files of this rank were. first: since the run began. */
 static void tell_success(struct scr *scr, const scr_dataset *dataset, int rebuilt,
-                         double start)
+                         int first, double start)
 {
     unsigned long sums[2] = {0, 0};
     int ranks = rebuilt;
     MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->world);
+    if (!ranks && !first) return;
     if (rebuilt) scr_cached_sums(scr, dataset->id, sums);
     scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
     e.rebuilt = ranks;
@@ -173,8 +190,8 @@ static void tell_success(struct scr *scr, const scr_dataset *dataset, int rebuil
                   "rebuilt in %.3f s",
                   dataset->id, dataset->name, ranks, scr->ranks, e.secs);
     else
-        scr_event(scr, 1, &e, "dataset %d (%s) is complete in the cache", dataset->id,
-                  dataset->name);
+        scr_event(scr, 1, &e, "dataset %d (%s) is in the cache with all its files",
+                  dataset->id, dataset->name);
 }
 
 static void continue_ids(struct scr *scr, const scr_dataset *dataset)
@@ -258,18 +275,36 @@ static void rebuild_one(struct scr *scr, int id)
     double start = MPI_Wtime();
     if (!find_one(scr, id, &dataset)) return;
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
-    scr_event(scr, 2, &e, "dataset %d (%s) is in the cache", id, dataset.name);
+    scr_event(scr, 2, &e, "dataset %d (%s) is found in the cache", id, dataset.name);
     int rc = scr_dataset_folder_make(scr, id, err);
     rc = agree(scr->world, rc, err);
     rc = rc ? rc : distribute(scr, &dataset, &moved, err);
-    rc = rc ? rc : rebuild_files(scr, &dataset, &rebuilt, err);
+    rc = rc ? rc : rebuild_files(scr, &dataset, 1, &rebuilt, err);
     if (rc) {
         give_up(scr, &dataset, start, judge(scr, &moved, rc), err);
         return;
     }
-    tell_success(scr, &dataset, rebuilt, start);
+    tell_success(scr, &dataset, rebuilt, 1, start);
     scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
     scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
+}
+
+int scr_cache_ensure(struct scr *scr, int id)
+{
+    const scr_kept *kept = scr_kept_find(scr, id);
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset dataset;
+    int rebuilt = 0;
+    double start = MPI_Wtime();
+    if (!kept || !kept->unread) return kept != NULL;
+    /* every rank has it: else something would have been missing */
+    int rc = scr_cached_get(scr, id, &dataset);
+    rc = rc ? rc : rebuild_files(scr, &dataset, 0, &rebuilt, err);
+    if (rc)
+        give_up(scr, &dataset, start, rc, err);
+    else
+        tell_success(scr, &dataset, rebuilt, 0, start);
+    return rc == 0;
 }
 
 /* What left the cache while no run was there to note it leaves the flush file, too. */

@@ -7,14 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The newest checkpoint of the cache; id 0: none. One that ended runs that tried it
- * leaves the cache: the prefix folder has it, too. */
+/* One that ended runs that tried it leaves the cache: the prefix folder has it, too. */
+static int passes_over(struct scr *scr, const scr_dataset *cached)
+{
+    return scr->set.fetch && scr_fetch_passes_over(scr, cached);
+}
+
+/* The newest checkpoint of the cache that is as it was written; id 0: none. */
 static void newest_cached(struct scr *scr, scr_dataset *cached)
 {
     for (;;) {
         int id = scr_cached_newest(scr);
         if (!id || scr_cached_get(scr, id, cached) != 0) cached->id = 0;
-        if (!cached->id || !scr->set.fetch || !scr_fetch_passes_over(scr, cached)) return;
+        if (!cached->id) return;
+        if (!passes_over(scr, cached)) {
+            if (scr_cache_ensure(scr, id)) return;
+            continue;
+        }
         scr_say(scr, 1, "dataset %d (%s) leaves the cache", id, cached->name);
         scr_cache_delete(scr, id);
         if (scr_cached_newest(scr) == id) return; /* no memory */

@@ -196,7 +196,7 @@ void scr_stores_close(struct scr *scr)
 
 /* ---- which dataset lies where ---- */
 
-const scr_kept *scr_kept_find(const struct scr *scr, int id)
+scr_kept *scr_kept_find(const struct scr *scr, int id)
 {
     for (int i = 0; i < scr->kept_count; i++)
         if (scr->kept[i].id == id) return &scr->kept[i];

@@ -24,7 +24,8 @@ def recorded(job, node, rank):
 
 
 def test_nothing_is_read_for_checksums():
-    """Neither at the end of a checkpoint nor at a restart that has all; with redundancy only for the sums."""
+    """Neither at the end of a checkpoint nor when one that is whole is offered; with redundancy only for the sums. And
+    SCR_Init reads no more than headers in any case."""
     for on, scheme, written, restarted in ((1, "SINGLE", True, True), (0, "SINGLE", False, False),
                                            (1, "XOR", True, True), (0, "XOR", True, False)):
         with Job(**PAIR, SCR_COPY_TYPE=scheme, SCR_CRC_ON_COPY=on) as job:
@@ -32,8 +33,10 @@ def test_nothing_is_read_for_checksums():
             run = job.run("init", start, put, "largest:read", complete, "largest:read")
             assert [size >= 128 * 1024 for size in run.ops[-1]["flag"]] == [written] * 2, run
             assert len(recorded(job, "n1", 0)) == on, recorded(job, "n1", 0)
-            run = job.run("init", "largest:read", restart("a", 400000))
-            assert [size >= 128 * 1024 for size in run.first("largest")["flag"]] == [restarted] * 2, run
+            run = job.run("init", "largest:read", "have => 1 a", "largest:read", restart("a", 400000))
+            largest = [[size >= 128 * 1024 for size in op["flag"]] for op in run.ops
+                       if op["op"] == "largest:read"]
+            assert largest == [[False] * 2, [restarted] * 2], run
 
 
 def test_only_sizes_count_without():
@@ -50,6 +53,45 @@ def test_only_sizes_count_without():
             job.run("init", restart("a")).said("files of 1 of 2 ranks were rebuilt", times=1)
             job.lose("n2")
             job.run("init", restart("a")).said("files of 1 of 2 ranks were rebuilt", times=1)
+
+
+def test_damage_is_mended_before_use():
+    """By SCR_Have_restart or a flush, whichever comes first, once; a dataset that nobody asks for is left alone."""
+    with Job(**PAIR | {"SCR_CACHE_SIZE": 2}) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        for dataset, name in ((1, "a"), (2, "b")):
+            damage.flip(cached_file(job, "n1", 0, dataset, name))
+        run = job.run("init", "have => 1 b", "have => 1 b", restart("b"))
+        run.said(r"dataset 2 .b. is complete again: files of 1 of 2 ranks were rebuilt", times=1)
+        run.said("is complete again", times=1)
+        run = job.run("init", "have => 1 b", "start_restart", "complete_restart:0 => INVALID", restart("a"))
+        run.said(r"dataset 1 .a. is complete again: files of 1 of 2 ranks were rebuilt", times=1)
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        damage.flip(cached_file(job, "n1", 0))
+        run = job.run("init", restart("a"), SCR_FLUSH_ON_RESTART=1, SCR_CRC_ON_FLUSH=0)
+        run.said("is complete again: files of 1 of 2 ranks were rebuilt", times=1)
+        job.lose("n1", "n2")
+        job.run("init", restart("a")).said("is fetched from", times=1)
+
+
+def test_what_cannot_be_mended_is_not_used():
+    """The next best one is offered, and nothing of a damaged one is flushed."""
+    with Job(**PAIR | {"SCR_CACHE_SIZE": 2}) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        for node, rank in (("n1", 0), ("n2", 1)):
+            damage.flip(cached_file(job, node, rank, 2, "b"))
+        run = job.run("init", restart("a"))
+        run.said(r"dataset 2 .b. is lost from the cache and removed: .*rank_0 has checksum", times=1)
+        assert job.cached() == [1], job.cached()
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        for node, rank in (("n1", 0), ("n2", 1)):
+            damage.flip(cached_file(job, node, rank))
+        run = job.run("init", "have => 0 =", SCR_FLUSH_ON_RESTART=1, SCR_CRC_ON_FLUSH=0)
+        run.said(r"dataset 1 .a. is lost from the cache and removed", times=1)
+        run.said(r"dataset 1 .*could not be flushed|flush of dataset 1.*not in the cache", times=1)
+        assert job.cached() == [] and not (job.prefix / "a").exists(), tree
 
 
 def test_flush_and_fetch_without():

@@ -323,7 +323,7 @@ def test_no_advice():
 def test_seconds():
     with Job(**PAIR) as job:
         job.run("init", "need => 0", SCR_CHECKPOINT_SECONDS="1h")
-        job.run("init", "sleep:1100", "need => 1", checkpoint("a"), "need => 0", SCR_CHECKPOINT_SECONDS=1)
+        job.run("init", "sleep:3100", "need => 1", checkpoint("a"), "need => 0", SCR_CHECKPOINT_SECONDS=3)
 
 
 def test_overhead():

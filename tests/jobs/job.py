@@ -162,6 +162,13 @@ def end_all():
         time.sleep(0.01)
 
 
+def wait_until(condition):
+    until = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < until, "that took too long"
+        time.sleep(0.01)
+
+
 # ---- a job ----
 
 class Job:

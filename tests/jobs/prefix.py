@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The prefix folder: what is damaged there is noticed, said, and kept; the next older checkpoint is
 offered."""
-import threading
+import concurrent.futures
 import time
 
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, restart, wait_until
 import damage
 import tree
 
@@ -335,9 +335,17 @@ def test_halt_written_while_it_runs():
     """SCR adds to what a script wrote since it last looked."""
     wish = {"ExitBefore": {"4000000000": {}}, "CheckpointsLeft": {"2": {}}}
     with Job(**PAIR) as job:
-        writer = threading.Timer(0.7, lambda: tree.write(job.prefix / ".scr/halt.scr", wish))
-        writer.start()
-        job.run("init", "exit => 0", "sleep:1500", checkpoint("c1"), "finalize")
+        asked, written = job.root / "asked", job.root / "written"
+
+        def write():
+            wait_until(asked.exists)
+            tree.write(job.prefix / ".scr/halt.scr", wish)
+            written.touch()
+
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            writer = pool.submit(write)
+            job.run("init", "exit => 0", f"touch:{asked}", f"await:{written}", checkpoint("c1"), "finalize")
+            writer.result()
         halt = tree.read(job.prefix / ".scr/halt.scr")
         assert halt == {"ExitBefore": {"4000000000": {}}, "CheckpointsLeft": {"1": {}},
                         "ExitReason": {"SCR_FINALIZE_CALLED": {}}}, halt

@@ -4,6 +4,7 @@
 #include "probe.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <scr.h>
 #include <signal.h>
@@ -308,6 +309,19 @@ static void milliseconds(struct probe *p, const char *arg, struct result *r)
     poll(NULL, 0, atoi(arg));
 }
 
+/* The two sides of an appointment with the script that runs this. */
+static void touch(struct probe *p, const char *arg, struct result *r)
+{
+    int fd = open(arg, O_WRONLY | O_CREAT, 0600);
+    r->code = fd < 0 || close(fd) != 0;
+}
+
+static void await(struct probe *p, const char *arg, struct result *r)
+{
+    while (access(arg, F_OK) != 0)
+        poll(NULL, 0, 5);
+}
+
 static void kill_rank(struct probe *p, const char *arg, struct result *r)
 {
     raise(SIGKILL);
@@ -427,6 +441,8 @@ static const struct verb verbs[] = {
     {"unlink", 0, remove_file},
     {"chdir", 0, change_folder},
     {"sleep", 0, milliseconds},
+    {"touch", 0, touch},
+    {"await", 0, await},
     {"kill", 0, kill_rank},
     {"raise", 0, raise_signal},
     {"crash", 0, crash},

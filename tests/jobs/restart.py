@@ -15,7 +15,7 @@ def test_nothing_lost():
     with Job() as job:
         job.run("init", checkpoint("a"), checkpoint("b"), SCR_FLUSH=0)
         run = job.run("init", restart("b"), "finalize", SCR_FLUSH=0)
-        run.said(r"dataset 2 \(b\) is complete in the cache", times=1)
+        run.said(r"dataset 2 \(b\) is in the cache with all its files", times=1)
         run.not_said("rebuilt")
         assert not (job.prefix / "b").exists()
 

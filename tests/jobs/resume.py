@@ -3,10 +3,9 @@
 """Flushes that outlive their run: scr_transfer goes on copying when the application has died. The next run
 finishes what it can, copies nothing twice, and removes the rest."""
 import shutil
-import time
 
 from flush import LARGE, SLOW, lose_all, places, with_scr_transfer
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, restart, wait_until
 import tree
 
 DAEMON = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}
@@ -31,13 +30,6 @@ def temporaries(job):
 
 def is_done(state):
     return "DONE" in tree.read(state).get("FLAG", {})
-
-
-def wait_until(condition):
-    until = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < until, "that took too long"
-        time.sleep(0.01)
 
 
 def let_finish(job, count):

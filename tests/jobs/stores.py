@@ -56,7 +56,7 @@ def test_each_to_its_store():
         nodes = job.root / "nodes"
         assert kinds(nodes, 8) == {".xor"} and kinds(nodes, 6) == {".partner"}
         run = job.run("init", restart("c8"))
-        run.said("dataset 6 .* is complete in the cache", times=1)
+        run.said("dataset 6 .* is in the cache with all its files", times=1)
         job.run("init", restart("c8"), checkpoint("c9"))
         assert job.held("out") == [9] and job.held("slow") == [6], (job.held("out"), job.held("slow"))
         job.run("init", restart("c9"))
