@@ -13,8 +13,11 @@ play of it with one fault, in a job of its own. Whatever the fault was,
 import argparse
 import ctypes
 import concurrent.futures
+import functools
+import multiprocessing.util
 import os
 import pathlib
+import shutil
 import sys
 import time
 
@@ -59,13 +62,15 @@ def mix(number, text):
     return (number ^ 0xff) * 0x100000001b3 & MASK
 
 
-def contents(name, rank):
+@functools.lru_cache(maxsize=None)
+def contents(name, rank, tag=None, size=SIZE):
+    """Of the file of that rank; tag: what it was written under, if not the dataset's name."""
     state = 0xcbf29ce484222325
-    for text in (name, str(rank), f"{name}/rank_{rank}"):
+    for text in (tag or name, str(rank), f"{name}/rank_{rank}"):
         state = mix(state, text)
     state |= 1
     data = bytearray()
-    for _ in range(SIZE + 13 * rank):
+    for _ in range(size + 13 * rank):
         state ^= state << 13 & MASK
         state ^= state >> 7
         state ^= state << 17 & MASK
@@ -107,15 +112,24 @@ def is_complete(entry):
     return tree.only(entry.get("COMPLETE", {"0": {}})) == "1"
 
 
-def check_prefix(job, names):
-    """Names: the outputs that have to be there."""
+def check_dataset(folder, name, ranks, size):
+    containers = sorted((folder / ".scr").glob("ctr.*.scr"), key=lambda path: int(path.name.split(".")[1]))
+    if containers:
+        found = b"".join(path.read_bytes() for path in containers)
+        assert found == b"".join(contents(name, rank, size=size) for rank in range(ranks)), f"{name} has other bytes"
+        return
+    for rank in range(ranks):
+        path = folder / f"rank_{rank}"
+        assert path.exists(), f"{path} is missing, and the index says that {name} is complete"
+        assert path.read_bytes() == contents(name, rank, size=size), f"{path} has other bytes"
+
+
+def check_prefix(job, names, ranks=RANKS, hurt=(), size=SIZE):
+    """Names: what has to be there. hurt: what the test itself spoilt there."""
     entries = on_prefix(job)
     for name, entry in entries.items():
-        if is_complete(entry):
-            for rank in range(RANKS):
-                path = job.prefix / name / f"rank_{rank}"
-                assert path.exists(), f"{path} is missing, and the index says that {name} is complete"
-                assert path.read_bytes() == contents(name, rank), f"{path} has other bytes"
+        if is_complete(entry) and name not in hurt:
+            check_dataset(job.prefix / name, name, ranks, size)
     for name in names:
         assert name in entries and is_complete(entries[name]), f"{name} is not on the prefix folder"
     for path in job.prefix.rglob("*"):
@@ -160,6 +174,39 @@ def judge(job, done, **parameters):
         check_processes()
     except AssertionError as error:
         raise AssertionError(f"{error}\n{run}") from None
+
+
+# ---- jobs that are set back ----
+
+def start_over(job):
+    """Nothing is on the nodes and in the prefix folder, as on the first day."""
+    for folder in (job.root / "nodes", job.prefix):
+        shutil.rmtree(folder)
+        folder.mkdir()
+
+
+stages = {}  # of this process: the last one
+
+
+def end_stages():
+    while stages:
+        stages.popitem()[1].__exit__()
+
+
+def stage(make, *key):
+    """The job make(*key) as it was when that returned; points that ask for the same one after the other
+    share it."""
+    if (make, key) in stages:
+        job = stages[make, key]
+        job.go_back()
+    else:
+        end_stages()
+        multiprocessing.util.Finalize(None, end_stages, exitpriority=1)
+        job = stages[make, key] = make(*key)
+        job.save()
+        job.layout_at_first = job.layout
+    job.layout = job.layout_at_first
+    return job
 
 
 # ---- faults ----
@@ -250,23 +297,26 @@ class Sweep:
             points[:] = [point for number, point in enumerate(points, before) if number in chosen]
             before += count
 
-    def try_kind(self, kind, try_point, points, total):
+    def try_kind(self, kind, tries, total):
         start, failed = time.monotonic(), 0
-        for problem, struck in self.pool.map(attempt, [try_point] * len(points), points):
+        for done in tries:
+            problem, struck = done.result()
             self.struck += struck
             if problem:
                 failed += 1
                 print(f"FAILED {kind} {problem}", flush=True)
         self.failed += failed
-        print(f"{kind}: {len(points)} of {total} points, {failed} failed ({time.monotonic() - start:.0f} s)",
+        print(f"{kind}: {len(tries)} of {total} points, {failed} failed ({time.monotonic() - start:.0f} s)",
               flush=True)
 
     def run(self):
         totals = [len(points) for _, _, points in self.kinds]
         self.choose()
-        for (kind, try_point, points), total in zip(self.kinds, totals):
+        tries = [[self.pool.submit(attempt, try_point, point) for point in points]
+                 for _, try_point, points in self.kinds]
+        for (kind, _, points), each, total in zip(self.kinds, tries, totals):
             if points:
-                self.try_kind(kind, try_point, points, total)
+                self.try_kind(kind, each, total)
         self.pool.shutdown()
         leftovers.remove()
         tried = sum(len(points) for _, _, points in self.kinds)

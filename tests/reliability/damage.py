@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Damage sweep: between two runs each kind of file that a job has is altered without a word: bytes change, it
+is cut short, longer, empty, gone, or what it was earlier; one file at a time, and two.
+
+What is lost by that follows from what the files are for. The newest checkpoint that is whole elsewhere, or can
+be made whole by its scheme, is offered, every byte of it is right, and SCR names the file."""
+import itertools
+import re
+
+from sweep import (Job, METHODS, RANKS, Sweep, agreed, anyhow, check_nodes, check_prefix, check_processes, checkpoint,
+                   options, stage, start_over)
+from job import JOB, USER, end_all
+from schemes import covers, sets_of
+import damage
+
+NAMES = {1: "c1", 2: "c2"}
+SIZE = 9000
+TWIN = "twin"
+
+
+# ---- stories ----
+
+class Story:
+    """Two runs, from which files remain. first, second: their operations; how: parameters of the second one;
+    nodes: whether the nodes are still there. next: parameters of the run that follows."""
+
+    def __init__(self, scheme, first, second, nodes=True, how={}, next={}, **parameters):
+        self.scheme, self.runs, self.nodes, self.how, self.next = scheme, (first, second), nodes, how, next
+        kind, _, failures = scheme.partition(" ")
+        self.parameters = {"SCR_COPY_TYPE": kind, "SCR_SET_FAILURES": failures or None, "SCR_FILE_BUF_SIZE": 4096,
+                           **parameters}
+
+
+def written(name, flags="c"):
+    return checkpoint(name, SIZE, flags)
+
+
+CACHED = (["init", written("c1", "co")], ["init", written("c2")])
+ENDED = (["init", written("c1"), "finalize"], ["init", written("c2"), "finalize"])
+KEPT = {"SCR_FLUSH": 1, "SCR_CACHE_KEEP": 1}
+DIES = (["init", written("c1"), "finalize"], ["init", written("c2"), "kill@0"])
+SLOW = {"SCR_FLUSH_ASYNC_BW": "10KB"}
+STORIES = {
+    "cache, XOR": Story("XOR", *CACHED, SCR_FLUSH=0),
+    "cache, PARTNER": Story("PARTNER", *CACHED, SCR_FLUSH=0),
+    "cache, RS": Story("RS 2", *CACHED, SCR_FLUSH=0),
+    "cache and prefix": Story("XOR", *ENDED, **KEPT),
+    "prefix": Story("XOR", *ENDED, nodes=False, **KEPT),
+    "containers": Story("XOR", *ENDED, nodes=False, SCR_USE_CONTAINERS=1, SCR_CONTAINER_SIZE=20000, **KEPT),
+    "transfer": Story("XOR", *DIES, how={**METHODS["daemon"], **SLOW}, next=METHODS["daemon"], **KEPT),
+    "threads": Story("XOR", *DIES, how={**METHODS["pthread"], **SLOW}, **KEPT),
+}
+
+
+# ---- files ----
+
+def short(path):
+    """n1/cache/2/c2/rank_0, n1/cntl/filemap_0.scriinfo, prefix/c2/rank_0, prefix/c2/-0-0.tmp"""
+    for pattern, to in ((r"^nodes/", ""), (f"/cache/{USER}/scr.{JOB}/scr.dataset.", "/cache/"),
+                        (f"/cntl/{USER}/scr.{JOB}/n[0-9]+/", "/cntl/"), (r"/\.[0-9a-f]{16}-", "/-")):
+        path = re.sub(pattern, to, path)
+    return path
+
+
+def files_of(job):
+    """{short name: path}"""
+    return {short(str(path.relative_to(job.root))): path
+            for folder in (job.root / "nodes", job.prefix) for path in folder.rglob("*") if path.is_file()}
+
+
+def names_of_files(story):
+    """Of every kind of file that the story leaves: of two nodes, and of two ranks."""
+    suffix = story.scheme.partition(" ")[0].lower()
+    for rank, node in ((0, "n1"), (2, "n3")) if story.nodes else ():
+        for id_, name in NAMES.items():
+            yield from (f"{node}/cache/{id_}/{name}/rank_{rank}",
+                        f"{node}/cache/{id_}/{rank + 1}_of_{RANKS}_in_0.{suffix}")
+        yield from (f"{node}/cntl/{name}" for name in ("filemap_0.scriinfo", "filemap.scriinfo", "prefix.scriinfo",
+                                                       "run.lock"))
+        if story.next:
+            yield from (f"{node}/cntl/transfer_{rank}.scrinfo", f"{node}/cntl/transfer_{rank}.scrinfo.lock")
+    yield from (f"prefix/.scr/{name}" for name in ("datasets", "flush.scr", "index.scr", "nodes.scr"))
+    if "finalize" in story.runs[0]:
+        yield "prefix/.scr/halt.scr"
+    for name in NAMES.values():
+        if name == "c1" or "finalize" in story.runs[1]:
+            yield from (f"prefix/{name}/.scr/{record}" for record in ("rank2file.scr", "rank2file.0.0.scr", "summary.scr"))
+            if "SCR_USE_CONTAINERS" in story.parameters:
+                yield from (f"prefix/{name}/.scr/ctr.{number}.scr" for number in (0, 1))
+            else:
+                yield from (f"prefix/{name}/rank_{rank}" for rank in (0, 2))
+        elif story.how:
+            yield from (f"prefix/{name}/-{rank}-0.tmp" for rank in (0, 2))
+
+
+def others(name):
+    """What is alike on other nodes and ranks."""
+    return re.sub(r"[0-9]+(_of_|\.scrinfo|-0\.tmp|$)", r"#\1", re.sub(r"^n[0-9]|ctr\.[0-9]", "#", name))
+
+
+def expect_files(job, story):
+    found, named = {others(name) for name in files_of(job)}, {others(name) for name in names_of_files(story)}
+    assert found == named, f"only left: {found - named}; only expected: {named - found}"
+
+
+# ---- the job before the damage ----
+
+def remember(job, versions):
+    for name, path in files_of(job).items():
+        versions[name] = path.read_bytes()
+
+
+def live(job, story, tag, middle):
+    """Both runs. tag: what the application writes, if not what belongs to the dataset."""
+    for number, script in enumerate(story.runs):
+        operations = []
+        for operation in itertools.chain(*([part] if isinstance(part, str) else part for part in script)):
+            operations.append(operation)
+            if tag and operation.startswith("start:"):
+                operations.append(f"tag:{tag}")
+        job.run(operations, dies=None, **(story.how if number else {}))
+        if not number:
+            remember(job, middle)
+    end_all()
+
+
+def begin(name):
+    story = STORIES[name]
+    job = Job(RANKS, 1, **story.parameters)
+    job.versions = {"middle": {}, TWIN: {}}
+    live(job, story, TWIN, {})
+    remember(job, job.versions[TWIN])
+    start_over(job)
+    live(job, story, None, job.versions["middle"])
+    if not story.nodes:
+        job.lose(*job.nodes())
+    expect_files(job, story)
+    return job
+
+
+# ---- ways to damage ----
+
+# a tree's file begins with magic, type, version, size, flags, count, and its first key
+PLACES = [0, 4, 6, 12, 19, 23, 24] + [part / 10 for part in range(1, 10)] + [1.0]
+
+
+def flip(path, at):
+    data = bytearray(path.read_bytes())
+    at = int(at * len(data)) if isinstance(at, float) else at
+    if data:
+        data[min(at, len(data) - 1)] ^= 0x10
+    path.write_bytes(data)
+
+
+def cut(path, at):
+    data = path.read_bytes()
+    path.write_bytes(data[:int(at * len(data)) if isinstance(at, float) else at])
+
+
+def double(path):
+    path.write_bytes(2 * path.read_bytes())
+
+
+def blank(path):
+    """A block that reads as zeros, as after a power failure."""
+    data = path.read_bytes()
+    path.write_bytes(data[:len(data) // 3] + bytes(len(data) - len(data) // 3))
+
+
+def zeros(path):
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+WAYS = {f"flip {at}": (lambda path, at=at: flip(path, at)) for at in PLACES}
+WAYS |= {f"cut {at}": (lambda path, at=at: cut(path, at)) for at in (1, 20, 0.5, -1)}
+WAYS |= {"extend": damage.extend, "double": double, "empty": damage.empty, "blank": blank, "zeros": zeros,
+         "garbage": damage.garbage, "remove": damage.remove, "link": damage.link}
+OLD = ["middle", TWIN]  # its own older version, of an earlier run, or of another job with the same names and ids
+IN_PAIRS = ["flip 0.5", "cut 0.5", "empty", "remove", "garbage", TWIN]
+
+
+def hurt(job, name, way):
+    """Whether the file is another one now."""
+    path = files_of(job).get(name)
+    if not path:
+        return False  # removed with what it belongs to
+    before = path.read_bytes()
+    if way in OLD:
+        if name not in job.versions[way]:
+            return False
+        path.write_bytes(job.versions[way][name])
+    else:
+        WAYS[way](path)
+    return not path.is_file() or path.is_symlink() or path.read_bytes() != before
+
+
+# ---- what must be true ----
+
+AFTERWARDS = anyhow("init", "have", "start_restart", f"get:%T/rank_%r:{SIZE}", "complete_restart:1") + \
+    [written("next"), "finalize"]
+
+
+def member_lost(name, id_):
+    """The rank whose share of that dataset in the cache is not to be trusted any more; None."""
+    found = re.match(rf"n([0-9]+)/(cache/{id_}/|cntl/filemap_0)", name)
+    return int(found[1]) - 1 if found else None
+
+
+def is_safe(story, names, id_):
+    """Whether a restart can have that dataset although these files are hurt."""
+    lost = {member_lost(name, id_) for name in names} - {None}
+    in_cache = story.nodes and covers(story.scheme, sets_of([1] * RANKS, 8), lost)
+    flushed = id_ == 1 or "finalize" in story.runs[1]
+    return in_cache or flushed and not any(name.startswith(f"prefix/{NAMES[id_]}/") for name in names)
+
+
+def must_be_told(story, name, way):
+    """What a run reads, and cannot believe. What is only older is no damage that a file can tell of itself."""
+    if way in OLD or way == "remove" and name.startswith("prefix/.scr/"):
+        return False
+    if name.startswith("prefix/c2/"):
+        return not story.nodes and not name.endswith(".tmp")
+    return re.search(r"/cache/2/|filemap|prefix.scriinfo|index.scr$|halt.scr$|flush.scr$|transfer_[0-9]+.scrinfo$", name)
+
+
+def check_told(story, run, changed):
+    """Each file is named, in a line that says what is wrong with it."""
+    for name, way in changed:
+        if must_be_told(story, name, way):
+            run.said(re.escape(name.rsplit("/", 1)[1]))
+
+
+def check_end(job, changed):
+    hurt = {name.split("/")[1] for name, _ in changed if name.startswith("prefix/c")}
+    if any(name == "prefix/.scr/index.scr" for name, _ in changed):
+        for path in (job.prefix / ".scr").glob("index.scr.damaged.*"):  # set aside, and told of
+            path.unlink()
+    check_prefix(job, ["next"], hurt=hurt, size=SIZE)
+    check_nodes(job)
+    check_processes()
+
+
+def judge(job, story, changed):
+    run = job.run(AFTERWARDS, **{**story.next, "SCR_FLUSH": 1, "SCR_CACHE_KEEP": 0})
+    agreed(run)
+    names = [name for name, _ in changed]
+    must = next((NAMES[id_] for id_ in (2, 1) if is_safe(story, names, id_)), "")
+    have = run.first("have")
+    got = have["text"][0] if have["flag"][0] == 1 else ""
+    assert got >= must, f"{got or 'nothing'} was offered, and not {must}\n{run}"
+    for op in ("start_restart", "get:", "complete_restart") if got else ():
+        assert set(run.first(op)["code"]) == {0}, f"{op} failed\n{run}"
+    try:
+        check_told(story, run, changed)
+        check_end(job, changed)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{run}") from None
+
+
+# ---- points ----
+
+def one(story, *damages):
+    """damages: a file's name and a way, in turn."""
+    job = stage(begin, story)
+    pairs = list(zip(damages[::2], damages[1::2]))
+    changed = [(name, way) for name, way in pairs if hurt(job, name, way)]
+    judge(job, STORIES[story], changed)
+    return bool(changed)
+
+
+def pairs_of(names):
+    for number, (a, b) in enumerate(itertools.combinations(names, 2)):
+        for turn in range(3):
+            count = len(IN_PAIRS)
+            yield a, IN_PAIRS[(number + 2 * turn) % count], b, IN_PAIRS[(number // count + turn) % count]
+
+
+def main():
+    sweep = Sweep(options(__doc__, sample=24))
+    for name, story in STORIES.items():
+        names = list(names_of_files(story))
+        for file in names:
+            sweep.add(f"{name}: {file}", one, [(name, file, way) for way in [*WAYS, *OLD]])
+        sweep.add(f"{name}: pairs", one, [(name, *pair) for pair in pairs_of(names)])
+    sweep.run()
+
+
+if __name__ == "__main__":
+    main()
