@@ -19,6 +19,8 @@
 typedef struct encoding {
     const redset *set;
     const kvtree *about;
+    const redset_last *last;     /* or NULL */
+    redset_file *files;          /* of the caller */
     char name[REDSET_NAME_SIZE]; /* of the redundancy file */
     int dir;
     redset_list list; /* with a copy of the caller's array */
@@ -65,6 +67,8 @@ static int prepare(encoding *e, const char *folder, int count, const redset_file
     if (!rc) rc = beneath_open_folder(folder, &e->dir, text);
     if (!rc && count < 0) rc = err_set(text, -EINVAL, "%d files", count);
     if (rc) return rc;
+    e->lists = calloc((size_t)e->shape.failures + 1, sizeof *e->lists);
+    if (!e->lists) return err_sys(text, -ENOMEM, "lists of files");
     e->list.rank = e->set->rank;
     e->list.unchecked = e->set->layout.unchecked;
     e->list.files = calloc((size_t)count + 1, sizeof *e->list.files);
@@ -77,13 +81,11 @@ static int prepare(encoding *e, const char *folder, int count, const redset_file
     }
     if (!rc) rc = redset_list_check(&e->list, text);
     if (!rc) rc = redset_list_sum(&e->list, text);
-    if (rc) return rc;
-    e->lists = calloc((size_t)e->shape.failures + 1, sizeof *e->lists);
-    return e->lists ? make_list(e, text) : err_sys(text, -ENOMEM, "lists of files");
+    return rc ? rc : make_list(e, text);
 }
 
-/* Collective: rc is that of the preparations, which all ranks agree on, and on a
- * description that is the same on every rank. */
+/* Collective: rc is that of all that can fail before data flows, which all ranks agree
+ * on, and on a description that is the same on every rank. */
 static int check_about(const encoding *e, int rc, char *text)
 {
     uint32_t crc = 0;
@@ -97,20 +99,32 @@ static int check_about(const encoding *e, int rc, char *text)
 }
 
 /* Collective over the set, but not agreed: each process's list goes to its right
- * neighbours. Without memory for a list it is dropped, so that nobody waits. */
+ * neighbours. Without memory for a list it is dropped, and who has none sends an empty
+ * one, so that nobody waits. */
 static int tell_neighbours(encoding *e, char *text)
 {
     const redset_place *place = &e->set->layout.place;
-    int rc = 0;
+    const kvtree *own = e->lists ? e->lists[0] : NULL;
+    int rc = e->lists ? 0 : -ENOMEM;
     for (int d = 1; d <= e->shape.failures; d++) {
         int right = (place->member + d) % place->members;
         int left = (place->member + place->members - d) % place->members;
+        kvtree *list = e->lists ? kvtree_new() : NULL;
+        int told = kvtree_sendrecv(own, right, list, left, e->set->set);
+        if (!rc) rc = list ? told : -ENOMEM;
+        if (!e->lists) continue;
         kvtree_delete(&e->lists[d]);
-        e->lists[d] = kvtree_new();
-        int told = kvtree_sendrecv(e->lists[0], right, e->lists[d], left, e->set->set);
-        if (!rc) rc = e->lists[d] ? told : -ENOMEM;
+        e->lists[d] = list;
     }
     return rc ? err_sys(text, rc, "exchange file lists") : 0;
+}
+
+/* A neighbour that failed has none, and says why itself. */
+static bool has_lists(const encoding *e)
+{
+    for (int d = 0; d <= e->shape.failures; d++)
+        if (kvtree_size(e->lists[d]) == 0) return false;
+    return true;
 }
 
 static kvtree *build_header(const encoding *e)
@@ -129,7 +143,6 @@ static int begin_flows(encoding *e, char *text)
     return rc;
 }
 
-/* All that can fail before data flows, so that nothing but I/O can fail then. */
 static int begin(encoding *e, char *text)
 {
     redset_streams *s = &e->streams;
@@ -203,17 +216,38 @@ static int size_chunks(encoding *e, char *text)
     return redset_mpi(rc, text);
 }
 
-/* Collective: from agreed preparations to a redundancy file under its name. A redundancy
- * file of an earlier encode goes before the agreement that any new one waits for, so that
- * whoever is killed leaves no mixture of both. */
-static int run(encoding *e, char *text)
+/* Collective: all that can fail before data flows, so that nothing but I/O can fail then.
+ * rc is that of what a process did alone; who failed there takes part, so that nobody
+ * waits. */
+static int begin_all(encoding *e, int rc, char *text)
+{
+    char other[ERRTEXT_SIZE] = "";
+    int sized = size_chunks(e, rc ? other : text);
+    if (sized) return rc ? rc : sized; /* MPI fails */
+    int told = tell_neighbours(e, rc ? other : text);
+    if (!rc) rc = told;
+    if (!rc && has_lists(e)) rc = begin(e, text);
+    return check_about(e, rc, text);
+}
+
+/* This process is done, but for what the caller does. */
+static int conclude(encoding *e, char *text)
+{
+    int rc = complete(e, text);
+    for (int i = 0; i < e->list.count && !rc; i++) {
+        e->files[i].size = e->list.files[i].size;
+        e->files[i].crc = e->list.files[i].crc;
+    }
+    return rc || !e->last ? rc : e->last->call(e->last->arg, text);
+}
+
+/* Collective: to a redundancy file under its name. A redundancy file of an earlier encode
+ * goes before the agreement that any new one waits for, so that whoever is killed leaves
+ * no mixture of both. */
+static int run(encoding *e, int rc, char *text)
 {
     MPI_Comm comm = e->set->comm;
-    int rc = size_chunks(e, text);
-    if (rc) return rc;
-    rc = tell_neighbours(e, text);
-    if (!rc) rc = begin(e, text);
-    rc = agree(comm, rc, text);
+    rc = begin_all(e, rc, text);
     if (rc) return rc;
 
     rc = stream(e, text);
@@ -224,7 +258,7 @@ static int run(encoding *e, char *text)
 
     /* once more, as there are checksums now */
     rc = e->list.unchecked ? 0 : tell_neighbours(e, text);
-    if (!rc) rc = complete(e, text);
+    if (!rc) rc = conclude(e, text);
     return agree(comm, rc, text);
 }
 
@@ -245,18 +279,24 @@ static void finish(encoding *e, bool failed)
     io_close(&e->dir);
 }
 
+int redset_encode_then(redset *set, const char *folder, const kvtree *about, int count,
+                       redset_file files[], const redset_last *last, char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    encoding e = {.set = set,
+                  .about = about,
+                  .last = last,
+                  .files = files,
+                  .dir = -1,
+                  .streams = {.fd = -1}};
+    e.shape = redset_shape_of(&set->layout.place);
+    int rc = run(&e, prepare(&e, folder, count, files, text), text);
+    finish(&e, rc != 0);
+    return redset_report(err, text, rc);
+}
+
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], char *err)
 {
-    char text[ERRTEXT_SIZE] = "";
-    encoding e = {.set = set, .about = about, .dir = -1, .streams = {.fd = -1}};
-    e.shape = redset_shape_of(&set->layout.place);
-    int rc = check_about(&e, prepare(&e, folder, count, files, text), text);
-    if (!rc) rc = run(&e, text);
-    for (int i = 0; i < count && !rc; i++) {
-        files[i].size = e.list.files[i].size;
-        files[i].crc = e.list.files[i].crc;
-    }
-    finish(&e, rc != 0);
-    return redset_report(err, text, rc);
+    return redset_encode_then(set, folder, about, count, files, NULL, err);
 }

@@ -340,6 +340,46 @@ static void test_again(job *j, redset *set)
     free(own_names);
 }
 
+struct step {
+    const job *j;
+    char name[REDSET_NAME_SIZE];
+    int fails, calls, ready; /* ready: it was called when all was done but itself */
+};
+
+static int own_step(void *arg, char *err)
+{
+    struct step *s = arg;
+    s->calls++;
+    s->ready = job_has(s->j, s->name);
+    for (int i = 0; i < s->j->count; i++)
+        s->ready &= s->j->files[i].size == 0 || s->j->files[i].crc != 0;
+    if (!s->fails) return 0;
+    snprintf(err, REDSET_ERROR_SIZE, "its own step");
+    return -EPERM;
+}
+
+/* The caller's last step: its failure on one rank is that of the encode on all. */
+static void test_own_step(job *j, redset *set)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    for (int fails = 1; fails >= 0; fails--) {
+        struct step s = {.j = j, .fails = fails && j->rank == j->ranks - 1};
+        const redset_last last = {own_step, &s};
+        job_name(set, s.name);
+        for (int i = 0; i < j->count; i++)
+            j->files[i].crc = 0;
+        CHECK_INT(
+            redset_encode_then(set, j->folder, j->about, j->count, j->files, &last, err),
+            fails ? -EPERM : 0);
+        CHECK_INT(s.calls, 1);
+        CHECK(s.ready);
+        CHECK((strstr(err, "its own step") != NULL) == fails);
+        CHECK_INT(job_has(j, s.name), !fails);
+        err[0] = 0;
+    }
+    check_manifest(j, set);
+}
+
 /* What changes or fails while any scheme encodes. */
 static void test_trouble(job *j, redset_scheme scheme)
 {
@@ -348,6 +388,7 @@ static void test_trouble(job *j, redset_scheme scheme)
     j->failures = 2;
     CHECK_INT(job_create(j, scheme, 3, 1, &set, err), 0);
     test_again(j, set);
+    test_own_step(j, set);
     test_changing_file(j, set);
     test_faults(j, set, 0);
     test_faults(j, set, j->ranks - 1);

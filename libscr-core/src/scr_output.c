@@ -231,12 +231,23 @@ static int collect_files(struct scr *scr, int *count, redset_file **files,
     return 0;
 }
 
+/* What redset protects for us. */
+struct protected
+{
+    struct scr *scr;
+    const scr_dataset *dataset;
+    redset_manifest manifest;
+};
+
 /* Local. From here on the map lists the dataset. */
-static int record_protected(struct scr *scr, const scr_dataset *dataset,
-                            redset_manifest *manifest, char *err)
+static int record_protected(void *arg, char *err)
 {
     struct stat st;
     char path[SCR_CACHED_NAME_SIZE];
+    struct protected *p = arg;
+    struct scr *scr = p->scr;
+    const scr_dataset *dataset = p->dataset;
+    redset_manifest *manifest = &p->manifest;
     int rc = redset_file_name(&manifest->place, manifest->file);
     scr_cached_name(dataset->id, manifest->file, path);
     rc = rc ? rc : beneath_stat(scr_cache_of(scr, dataset->id)->fd, path, &st, err);
@@ -249,16 +260,18 @@ int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                 redset_file *files, char *err)
 {
     redset *set = scr->sets[scr_kept_find(scr, dataset->id)->desc.index];
-    redset_manifest manifest = {.count = count,
-                                .files = files,
-                                .place = *redset_get_place(set),
-                                .checksums = scr->set.crc_on_copy};
+    struct protected p = {.scr = scr,
+                          .dataset = dataset,
+                          .manifest = {.count = count,
+                                       .files = files,
+                                       .place = *redset_get_place(set),
+                                       .checksums = scr->set.crc_on_copy}};
+    const redset_last record = {record_protected, &p};
     char *folder = scr_dataset_folder(scr, dataset->id);
     kvtree *about = kvtree_new();
     int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
     /* without memory there is no folder, which makes the encode fail on all ranks */
-    rc = redset_encode(set, rc ? "" : folder, about, count, files, err);
-    if (!rc) rc = agree(scr->world, record_protected(scr, dataset, &manifest, err), err);
+    rc = redset_encode_then(set, rc ? "" : folder, about, count, files, &record, err);
     kvtree_delete(&about);
     free(folder);
     return rc;

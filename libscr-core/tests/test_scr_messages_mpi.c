@@ -142,7 +142,7 @@ static void test_checkpoint(MPI_Comm comm, const scheme *s)
 int main(int argc, char **argv)
 {
     static const scheme schemes[] = {
-        {"SINGLE", 0, 8}, {"PARTNER", 1, 9}, {"XOR", 1, 9}, {"RS", 2, 9}};
+        {"SINGLE", 0, 6}, {"PARTNER", 1, 7}, {"XOR", 1, 7}, {"RS", 2, 7}};
     char folder[64];
     check_begin(&argc, &argv);
     check_folder(folder);

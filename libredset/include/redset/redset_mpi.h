@@ -79,6 +79,19 @@ const redset_place *redset_get_place(const redset *set);
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], char *err);
 
+/* What a process has to do itself when its redundancy file is in place, so that it needs
+ * no agreement of its own: 0, or -errno with a text, which is the result on all ranks
+ * then. files[] has sizes and checksums already; where only that, or another process,
+ * fails, it keeps them. */
+typedef struct redset_last {
+    int (*call)(void *arg, char *err);
+    void *arg;
+} redset_last;
+
+/* redset_encode, and then that. */
+int redset_encode_then(redset *set, const char *folder, const kvtree *about, int count,
+                       redset_file files[], const redset_last *last, char *err);
+
 /* Verifies what is below folder, which exists, by size and checksum, and rebuilds what
  * members of the set have lost: files and redundancy file. Survivors are read once; one
  * that turns out to be damaged counts as lost, and the rebuild begins again. *manifest
