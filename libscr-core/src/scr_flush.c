@@ -442,33 +442,53 @@ static int get_newer(struct scr *scr, const scr_dataset *d, int i, scr_dataset *
     return found;
 }
 
-/* Collective. Whether some rank has a name in both. */
-static int share_names(struct scr *scr, const scr_dataset *d, const scr_dataset *newer)
+static int by_name(const void *a, const void *b)
 {
-    char err[SCR_ERR_TEXT] = "";
+    return strcmp(((const filo_file *)a)->name, ((const filo_file *)b)->name);
+}
+
+/* Whether a name is in both lists, which are sorted here. */
+static int have_common(int count, filo_file *files, int others, filo_file *other)
+{
+    if (count) qsort(files, (size_t)count, sizeof *files, by_name);
+    if (others) qsort(other, (size_t)others, sizeof *other, by_name);
+    for (int i = 0, k = 0; i < count && k < others;) {
+        int order = by_name(&files[i], &other[k]);
+        if (order == 0) return 1;
+        i += order < 0;
+        k += order > 0;
+    }
+    return 0;
+}
+
+/* Collective. 1 when some rank has a name in both. A newer one without a usable map is no
+ * dataset that anything could be taken from. -errno with a text where that cannot be told
+ * now. */
+static int share_names(struct scr *scr, const scr_dataset *d, const scr_dataset *newer,
+                       char *err)
+{
     scr_place place = {.folder = NULL}, other = {.folder = NULL};
     filo_file *files = NULL, *taken = NULL;
     int ranks, count = 0, taken_count = 0, shared = 0;
     int rc = scr_place_of(scr, d, &place) + scr_place_of(scr, newer, &other);
+    if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : list_files(scr, d, &place, &count, &files, err);
     rc = agree(scr->world, rc, err);
     rc = rc ? rc
             : filo_read_map(scr->world, other.folder, other.map, &ranks, &taken_count,
                             &taken, NULL, err);
-    for (int i = 0; i < count && !rc; i++)
-        for (int k = 0; k < taken_count && !shared; k++)
-            shared = strcmp(files[i].name, taken[k].name) == 0;
+    if (!rc) shared = have_common(count, files, taken_count, taken);
     MPI_Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MAX, scr->world);
     filo_files_free(count, files);
     filo_files_free(taken_count, taken);
     free(place.folder);
     free(other.folder);
-    return shared;
+    return rc < 0 && rc != -ENOENT ? rc : shared;
 }
 
-/* Collective. A newer dataset that is whole on the prefix folder has the name of this
- * one, or names of its files. */
-static int is_replaced(struct scr *scr, int id)
+/* Collective. 1 when a newer dataset that is whole on the prefix folder has the name of
+ * this one, or names of its files; -errno with a text where that cannot be told. */
+static int is_replaced(struct scr *scr, int id, char *err)
 {
     scr_dataset d, newer;
     int found = scr_cached_get(scr, id, &d) == 0;
@@ -478,8 +498,8 @@ static int is_replaced(struct scr *scr, int id)
     MPI_Bcast(&replaced, 1, MPI_INT, 0, scr->world);
     d.scattered = is_scattered(scr, &d);
     for (int i = 0; d.scattered && !replaced && get_newer(scr, &d, i, &newer); i++)
-        replaced = share_names(scr, &d, &newer);
-    if (replaced)
+        replaced = share_names(scr, &d, &newer, err);
+    if (replaced > 0)
         scr_say(scr, 1,
                 "dataset %d is not flushed: the prefix folder has a newer one of its "
                 "name, or with files of the same names",
@@ -512,7 +532,13 @@ int scr_flush_dataset(struct scr *scr, int id)
         return scr_flush_result(scr);
     }
     scr_flush_wait(scr);
-    if (is_replaced(scr, id)) return SCR_SUCCESS;
+    int replaced = is_replaced(scr, id, err);
+    if (replaced < 0)
+        return scr_fail(scr, SCR_ERR_FLUSH,
+                        "flush of dataset %d: it cannot be told whether a newer one has "
+                        "files of the same names: %s",
+                        id, err);
+    if (replaced) return SCR_SUCCESS;
     struct scr_flush *f = try_start(scr, (struct wish){id, 0, NULL}, &code);
     return f ? conclude(scr, f, filo_flush_wait(f->transfer, err), err) : code;
 }

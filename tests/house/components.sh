@@ -30,7 +30,8 @@ export PATH=$scratch/bin:$PATH
 build_alone() {
     local component=$1 libraries=$2 built
     shift 2
-    meson setup "$scratch/$component" "$source" -Dcomponents="$component" --wrap-mode=nodownload "$@"
+    meson setup "$scratch/$component" "$source" -Dcomponents="$component" --buildtype=debug \
+        --wrap-mode=nodownload "$@"
     meson compile -C "$scratch/$component"
     meson test -C "$scratch/$component" --suite "$component" --print-errorlogs
     built=$(find "$scratch/$component" -name 'lib*.so' -printf '%f\n' | sort | tr '\n' ' ')

@@ -5,6 +5,7 @@ import os
 import re
 
 from job import Job, checkpoint, main, restart
+import damage
 
 PAIR = {"nodes": 2, "per_node": 2}
 
@@ -140,12 +141,25 @@ def test_older_with_files_of_the_same_names():
         run.said("dataset 3 .c. is flushed", times=1)
 
 
+def test_newer_names_are_not_to_be_known():
+    """Then the older one stays in the cache; of a newer one without a map nothing can be spoiled."""
+    files = ["put:rank_%r:1000", "complete:1"]
+    with Job(**PAIR) as job:
+        (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 2, BYPASS: 1}}\n")
+        run = job.run("init", "start:a:c", files, "start:b:c", files, "unreadable@0:rank2file.scr", "finalize => FLUSH")
+        run.said("flush of dataset 1: it cannot be told whether a newer one has files of the same names: .*rank2file.scr",
+                 times=1)
+        damage.empty(job.prefix / "b/.scr/rank2file.scr")
+        run = job.run("init", "finalize")
+        run.said("dataset 1 .a. is flushed", times=1)
+
+
 def test_damaged():
     """A file that is shorter or gone: the one before is offered."""
-    for damage in (lambda path: path.unlink(), lambda path: path.write_bytes(b"short")):
+    for hurt in (lambda path: path.unlink(), lambda path: path.write_bytes(b"short")):
         with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
             job.run("init", checkpoint("a"), checkpoint("b"))
-            damage(job.prefix / "b" / "rank_2")
+            hurt(job.prefix / "b" / "rank_2")
             run = job.run("init", restart("a"))
             run.said("b could not be fetched .* and is marked as failed: .*rank_2", times=1)
 
