@@ -38,8 +38,7 @@ struct scr_settings {
     int flush_width, fetch_width, flush_async, containers;
     int prefix_size, prefix_purge, global_restart;
     const char *flush_method;
-    unsigned log_targets; /* of scr_log.h */
-    int log_db_debug;
+    unsigned log_targets;                     /* of scr_log.h */
     uint64_t flush_bandwidth, container_size; /* bytes (per second) */
     uint64_t file_buffer, message; /* bytes of file data per call; 0: what suits best */
     double flush_percent;

@@ -5,6 +5,7 @@
 #include "scr_context.h"
 
 #include "records/scr_log.h"
+#include "records/scr_log_config.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,20 +32,17 @@ static void tell(void *arg, const char *line)
 
 static scr_log_options options_of(struct scr *scr, const char *run)
 {
-    const scr_config *c = &scr->config;
-    return (scr_log_options){.targets = scr->set.log_targets,
-                             .prefix = scr->prefix_fd,
-                             .run = run,
-                             .user = scr->user,
-                             .job_id = scr->job_id,
-                             .host = scr->node_name,
-                             .db_host = scr_config_get(c, "SCR_LOG_DB_HOST", NULL),
-                             .db_name = scr_config_get(c, "SCR_LOG_DB_NAME", NULL),
-                             .db_user = scr_config_get(c, "SCR_LOG_DB_USER", NULL),
-                             .db_pass = scr_config_get(c, "SCR_LOG_DB_PASS", NULL),
-                             .db_debug = scr->set.log_db_debug,
-                             .tell = tell,
-                             .arg = scr};
+    scr_problems told_before = {0, NULL};
+    scr_log_options options = {.prefix = scr->prefix_fd,
+                               .run = run,
+                               .user = scr->user,
+                               .job_id = scr->job_id,
+                               .host = scr->node_name,
+                               .tell = tell,
+                               .arg = scr};
+    scr_log_configure(&scr->config, &options, &told_before);
+    scr_problems_done(&told_before);
+    return options;
 }
 
 static void log_start(const struct scr *scr)

@@ -7,6 +7,7 @@
 #include "common/split_mpi.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_halt.h"
+#include "records/scr_nodes.h"
 #include "scr_stop.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
@@ -31,17 +32,6 @@ static int find_nodes(struct scr *scr)
     MPI_Allreduce(MPI_IN_PLACE, &scr->nodes, 1, MPI_INT, MPI_SUM, scr->world);
     snprintf(scr->map_name, sizeof scr->map_name, "filemap_%d.scriinfo", scr->node_rank);
     return SCR_SUCCESS;
-}
-
-/* Number of nodes, for scripts that start the next run. */
-static int write_nodes_file(struct scr *scr, char *err)
-{
-    kvtree *tree = kvtree_new();
-    int rc = kvtree_util_set_int(tree, "NODES", scr->nodes);
-    rc = rc ? err_set(err, rc, "no memory")
-            : kvtree_file_write(scr->prefix_fd, ".scr/nodes.scr", tree, err);
-    kvtree_delete(&tree);
-    return rc;
 }
 
 /* When the allocation ends. */
@@ -100,7 +90,7 @@ static int begin_records(struct scr *scr)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc && scr->rank == 0) {
         rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
-        rc = rc ? rc : write_nodes_file(scr, err);
+        rc = rc ? rc : scr_nodes_write(scr->prefix_fd, scr->nodes, err);
         rc = rc ? rc : begin_halt(scr, err);
     }
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);

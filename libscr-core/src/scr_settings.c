@@ -6,6 +6,7 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "records/scr_config_file.h"
+#include "records/scr_log_config.h"
 #include "records/scr_signals.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
@@ -109,18 +110,9 @@ static void load_flush(struct scr *scr, scr_problems *problems)
 /* Where events are logged to. */
 static void load_log(struct scr *scr, scr_problems *problems)
 {
-    static const char *const switches[] = {[SCR_LOG_TEXT] = "SCR_LOG_TXT_ENABLE",
-                                           [SCR_LOG_JSON] = "SCR_LOG_JSON_ENABLE",
-                                           [SCR_LOG_SYSLOG] = "SCR_LOG_SYSLOG_ENABLE",
-                                           [SCR_LOG_DATABASE] = "SCR_LOG_DB_ENABLE"};
-    int all = 0;
-    scr_config_switch(&scr->config, "SCR_LOG_ENABLE", &all, problems);
-    scr_config_switch(&scr->config, "SCR_LOG_DB_DEBUG", &scr->set.log_db_debug, problems);
-    for (int i = 0; i < SCR_LOG_TARGETS; i++) {
-        int on = 0;
-        scr_config_switch(&scr->config, switches[i], &on, problems);
-        if (all && on) scr->set.log_targets |= 1u << i;
-    }
+    scr_log_options options = {.targets = 0};
+    scr_log_configure(&scr->config, &options, problems);
+    scr->set.log_targets = options.targets;
 }
 
 /* When to stop, and what failures are expected. */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which parameters lead to which targets of the log. */
+#include "records.h"
+#include "records/scr_log_config.h"
+
+/* The targets that these parameters give; problems says how many mistakes they have. */
+static unsigned targets(const char *text, int problems)
+{
+    char copy[256], *rest = copy, *pair;
+    scr_config config;
+    scr_problems found = {0, NULL};
+    scr_log_options options = {.targets = 99};
+    assert_int_equal(scr_config_init(&config), 0);
+    config.have_env = 1; /* an empty one */
+    strcpy(copy, text);
+    while ((pair = strsep(&rest, " ")) && *pair) {
+        char *value = strchr(pair, '=');
+        *value++ = 0;
+        assert_int_equal(scr_layer_set(config.set, pair, value, "test"), 0);
+    }
+    scr_log_configure(&config, &options, &found);
+    assert_int_equal(found.count, problems);
+    scr_problems_done(&found);
+    scr_config_done(&config);
+    return options.targets;
+}
+
+static void each_target(void **state)
+{
+    const unsigned text = 1u << SCR_LOG_TEXT, json = 1u << SCR_LOG_JSON,
+                   sys = 1u << SCR_LOG_SYSLOG, db = 1u << SCR_LOG_DATABASE;
+    assert_int_equal(targets("", 0), 0);
+    assert_int_equal(targets("SCR_LOG_JSON_ENABLE=1 SCR_LOG_DB_ENABLE=1", 0), 0);
+    assert_int_equal(targets("SCR_LOG_ENABLE=1", 0), text | sys);
+    assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_LOG_TXT_ENABLE=0", 0), sys);
+    assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0", 0), text);
+    assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_LOG_JSON_ENABLE=1", 0),
+                     text | sys | json);
+    assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_LOG_DB_ENABLE=1", 0), text | sys | db);
+    assert_int_equal(targets("SCR_LOG_ENABLE=yes", 1), 0);
+    assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_LOG_DB_DEBUG=2", 1), text | sys);
+}
+
+static void database(void **state)
+{
+    scr_config config;
+    scr_problems problems = {0, NULL};
+    scr_log_options options = {.db_debug = 7};
+    assert_int_equal(scr_config_init(&config), 0);
+    config.have_env = 1; /* an empty one */
+    scr_layer_set(config.set, "SCR_LOG_DB_HOST", "h", "test");
+    scr_layer_set(config.set, "SCR_LOG_DB_NAME", "n", "test");
+    scr_layer_set(config.set, "SCR_LOG_DB_USER", "u", "test");
+    scr_layer_set(config.set, "SCR_LOG_DB_DEBUG", "1", "test");
+    scr_log_configure(&config, &options, &problems);
+    assert_string_equal(options.db_host, "h");
+    assert_string_equal(options.db_name, "n");
+    assert_string_equal(options.db_user, "u");
+    assert_null(options.db_pass);
+    assert_int_equal(options.db_debug, 1);
+    scr_config_done(&config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_target),
+                                       cmocka_unit_test(database)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
