@@ -35,7 +35,7 @@ FAILURE_FILE = re.compile(r"Test unit written to (\S+)")
 
 def targets():
     """name -> corpus in the tree."""
-    sources = sorted(ROOT.glob("lib*/fuzz/fuzz_*.c"))
+    sources = sorted(ROOT.glob("*/fuzz/fuzz_*.c"))
     return {source.stem: source.parent / "corpus" / source.stem for source in sources}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Configures, builds and tests libkvtree alone, and libredset and libfilo without their MPI parts, where neither MPI nor
-# libyaml can be found.
+# libyaml can be found; and then, with libyaml, the commands of tools/.
 #
 # Argument: the source folder.
 set -euo pipefail
@@ -15,6 +15,7 @@ mkdir "$scratch/pc"
 for package in zlib cmocka; do
     ln -s "$(pkg-config --variable=pcfiledir $package)/$package.pc" "$scratch/pc/"
 done
+yaml=$(pkg-config --variable=pcfiledir yaml-0.1)/yaml-0.1.pc
 export PKG_CONFIG_LIBDIR=$scratch/pc
 unset PKG_CONFIG_PATH
 
@@ -44,6 +45,12 @@ build_alone() {
 build_alone kvtree libscr-kvtree.so
 build_alone redset "libscr-kvtree.so libscr-redset.so" -Dmpi=disabled
 build_alone filo "libscr-axl.so libscr-filo.so libscr-kvtree.so" -Dmpi=disabled
+ln -s "$yaml" "$scratch/pc/"
+build_alone tools "libscr-axl.so libscr-filo.so libscr-kvtree.so libscr-redset.so" -Dmpi=disabled
+if readelf -d "$scratch"/tools/scr_* 2>/dev/null | grep 'NEEDED.*mpi'; then
+    echo "a command needs MPI"
+    exit 1
+fi
 if meson setup "$scratch/scr" "$source" -Dcomponents=scr-core -Dmpi=disabled >"$scratch/log" ||
     ! grep -q 'scr-core cannot be built with -Dmpi=disabled' "$scratch/log"; then
     cat "$scratch/log"

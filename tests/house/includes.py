@@ -26,7 +26,8 @@ def may_use_mpi(path):
 
 def candidates(path, room):
     """Folders in which an include in quotes is looked up."""
-    return [path.parent, ROOT / room, ROOT, ROOT / "tests/support"]
+    records = [ROOT / "libscr-core"] if room == "tools" else []
+    return [path.parent, ROOT / room, ROOT, *records, ROOT / "tests/support"]
 
 
 def check_include(path, quote, name):

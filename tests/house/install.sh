@@ -54,9 +54,14 @@ for command in kvtree_print scr_print_hash_file; do
         exit 1
     fi
 done
+told=$(LD_LIBRARY_PATH='' "$installed/bin/scr_halt" --list "$scratch")
+if [ "$told" != 'no halt conditions' ]; then
+    echo "scr_halt says: $told"
+    exit 1
+fi
 page=$installed/share/man/man1/kvtree_print.1
 library=$(basename "$(readlink -f "$installed/$libdir/libscr-kvtree.so")")
-for file in "$page" "$installed/share/scr-kvtree/kvtree_totalview.c" "$installed/share/scr/scr.mysql" \
+for file in "$page" "$installed/share/man/man1/scr_halt.1" "$installed/share/scr-kvtree/kvtree_totalview.c" "$installed/share/scr/scr.mysql" \
     "$installed/share/gdb/auto-load$prefix/$libdir/$library-gdb.py"; do
     [ -f "$file" ] || { echo "$file is not installed" && exit 1; }
 done

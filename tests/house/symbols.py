@@ -22,8 +22,8 @@ ENDS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "raise", "__assert_fail
         "PMPI_Abort"}
 PRINTS = {"stdout", "printf", "__printf_chk", "vprintf", "__vprintf_chk", "puts", "putchar"}
 WARNS = {"stderr", "perror", "psignal", "warn", "warnx", "err", "errx"}
-# kvtree_print; the end of SCR's messages, and SCR_HALT_EXIT
-ALLOWED = {"kvtree": PRINTS, "scr": {"stderr", "exit"}}
+# kvtree_print; the end of SCR's messages, and SCR_HALT_EXIT; what commands share
+ALLOWED = {"kvtree": PRINTS, "scr": {"stderr", "exit"}, "tools": PRINTS | WARNS}
 
 
 class Library:

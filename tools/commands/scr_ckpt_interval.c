@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_ckpt_interval: how long to compute between two checkpoints, by what the log of
+ * earlier runs tells, or by numbers (SCR Developer Guide 1.2, section 2.14). */
+#include "common/number.h"
+#include "lib/tool.h"
+#include "lib/tool_prefix.h"
+#include "lib/tool_table.h"
+#include "records/scr_history.h"
+#include "records/scr_interval.h"
+#include "records/scr_nodes.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct request {
+    const char *dir, *cost_text, *mtbf_text;
+    int nodes, json;
+    double cost, mtbf; /* seconds; 0: not given */
+} request;
+
+typedef struct findings {
+    scr_history history;
+    int nodes;
+    double cost, mtbf;
+} findings;
+
+/* ---- what the log tells ---- */
+
+/* An exit code. */
+static int learn(const tool_prefix *prefix, findings *f)
+{
+    char err[ERRTEXT_SIZE] = "";
+    int64_t now = (int64_t)time(NULL) * 1000000;
+    int rc = scr_history_read(prefix->dir, NULL, now, &f->history, err);
+    if (rc && rc != -ENOENT) return tool_complain("%s", err);
+    if (f->cost <= 0 && f->history.ckpts > 0)
+        f->cost = f->history.ckpt_seconds / f->history.ckpts;
+    if (f->cost <= 0)
+        return tool_complain("%s checkpoint: --cost is needed",
+                             rc ? "no log tells of a" : "the log tells of no");
+    if (!f->nodes && scr_nodes_read(prefix->dir, &f->nodes, err) != 0) f->nodes = 1;
+    if (f->mtbf <= 0) f->mtbf = scr_history_mtbf(&f->history, f->nodes, 0);
+    return COMMAND_GOOD;
+}
+
+/* ---- output ---- */
+
+static int print(const findings *f, int json)
+{
+    static const tool_column columns[] = {
+        {"interval", "seconds between checkpoints", TOOL_NUMBER},
+        {"young", "the same by Young's formula", TOOL_NUMBER},
+        {"cost", "seconds that a checkpoint takes", TOOL_NUMBER},
+        {"mtbf", "seconds between failures", TOOL_NUMBER},
+        {"runs", "runs in the log", TOOL_NUMBER},
+        {"interrupted", "of them interrupted", TOOL_NUMBER},
+        {"nodes", "nodes", TOOL_NUMBER}};
+    tool_table *table = tool_table_new(columns, 7);
+    tool_table_real(table, scr_interval_daly(f->cost, f->mtbf));
+    tool_table_real(table, scr_interval_young(f->cost, f->mtbf));
+    tool_table_real(table, f->cost);
+    tool_table_real(table, f->mtbf);
+    if (f->nodes) {
+        tool_table_number(table, f->history.runs);
+        tool_table_number(table, f->history.interrupted);
+        tool_table_number(table, f->nodes);
+    } else {
+        for (int i = 0; i < 3; i++)
+            tool_table_text(table, NULL);
+    }
+    return tool_table_print(table, json ? TOOL_JSON : TOOL_LINES);
+}
+
+/* ---- arguments ---- */
+
+static int take_seconds(const tool *t, const char *text, double *seconds)
+{
+    int64_t whole;
+    if (!text) return -1;
+    if (number_double(text, seconds) == 0 && *seconds > 0 && *seconds < 1e12) return -1;
+    if (scr_parse_seconds(text, &whole) != 0 || whole <= 0)
+        return tool_misused(t, "'%s' is no time, as 12.5, 90, 30min or 2d", text);
+    *seconds = (double)whole;
+    return -1;
+}
+
+static int run(const request *r)
+{
+    findings f = {.nodes = r->nodes, .cost = r->cost, .mtbf = r->mtbf};
+    tool_prefix prefix;
+    if (r->cost > 0 && r->mtbf > 0) {
+        f.nodes = 0;
+        return print(&f, r->json);
+    }
+    int code = tool_prefix_open(&prefix, r->dir);
+    if (code == COMMAND_GOOD) code = learn(&prefix, &f);
+    if (code == COMMAND_GOOD) code = print(&f, r->json);
+    tool_prefix_close(&prefix);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.dir = NULL};
+    const tool_option options[] = {
+        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'c', "cost", "TIME", "what a checkpoint takes (12.5, 90, 2min)",
+         .text = &r.cost_text},
+        {'m', "mtbf", "TIME", "mean time between failures of the whole job (36h)",
+         .text = &r.mtbf_text},
+        {'n', "nodes", "N", "nodes of the next run (default: those of the last one)",
+         .number = &r.nodes},
+        {'j', "json", NULL, "print a JSON object", .flag = &r.json},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... [FOLDER]",
+        .about =
+            "Tells how long to compute between two checkpoints, so that checkpoints "
+            "and\nfailures together cost the least time. What is not given comes from "
+            "the log\nof earlier runs in the prefix folder FOLDER.\n",
+        .codes = "0 done, 1 an error, or nothing is known, 2 wrong usage.\n",
+        .options = options,
+        .most = 1};
+    tool_args args;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code < 0) code = tool_one_folder(&t, &args, &r.dir);
+    if (code < 0) code = take_seconds(&t, r.cost_text, &r.cost);
+    if (code < 0) code = take_seconds(&t, r.mtbf_text, &r.mtbf);
+    return code >= 0 ? code : tool_finish(run(&r));
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_crc32: the checksum of files, as SCR records it. */
+#include "common/crc32.h"
+#include "common/io.h"
+#include "lib/tool.h"
+#include "lib/tool_table.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUFFER = 1 << 20 };
+
+typedef struct sum {
+    uint32_t crc;
+    uint64_t size;
+} sum;
+
+/* 0 or -errno. */
+static int add_up(int fd, char *buffer, sum *s)
+{
+    ssize_t n;
+    *s = (sum){0, 0};
+    while ((n = io_read(fd, buffer, BUFFER)) > 0) {
+        s->crc = crc32_add(s->crc, buffer, (size_t)n);
+        s->size += (uint64_t)n;
+    }
+    return (int)n;
+}
+
+static int of_file(const char *name, char *buffer, sum *s)
+{
+    if (strcmp(name, "-") == 0) return add_up(STDIN_FILENO, buffer, s);
+    int fd = io_open(AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return fd;
+    int rc = add_up(fd, buffer, s);
+    io_close(&fd);
+    return rc;
+}
+
+static int print_json(const char *name, const char *crc, uint64_t size)
+{
+    static const tool_column columns[] = {{"file", "FILE", TOOL_TEXT},
+                                          {"crc32", "CRC32", TOOL_TEXT},
+                                          {"size", "SIZE", TOOL_NUMBER}};
+    tool_table *table = tool_table_new(columns, 3);
+    tool_table_text(table, name);
+    tool_table_text(table, crc);
+    tool_table_number(table, (int64_t)size);
+    return tool_table_print(table, TOOL_JSON);
+}
+
+/* An exit code. */
+static int handle(const char *name, char *buffer, int json)
+{
+    char crc[16];
+    sum s;
+    int rc = of_file(name, buffer, &s);
+    if (rc) return tool_complain("%s: %s", name, strerror(-rc));
+    snprintf(crc, sizeof crc, "0x%08" PRIx32, s.crc);
+    if (json) return print_json(name, crc, s.size);
+    printf("%s  ", crc);
+    tool_print(name);
+    printf("\n");
+    return COMMAND_GOOD;
+}
+
+int main(int argc, char **argv)
+{
+    int json = 0;
+    const tool_option options[] = {
+        {'j', "json", NULL, "print a JSON object per file", .flag = &json}, {0}};
+    const tool t = {.arguments = "[OPTION]... FILE...",
+                    .about = "Prints the CRC32 of each FILE, as SCR records it. '-' is "
+                             "standard input.\n",
+                    .codes = "0 done, 1 a file cannot be read, 2 wrong usage.\n",
+                    .options = options,
+                    .least = 1,
+                    .most = -1};
+    tool_args args;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    char *buffer = malloc(BUFFER);
+    code = buffer ? COMMAND_GOOD : tool_complain("no memory");
+    for (int i = 0; buffer && i < args.count; i++)
+        if (handle(args.list[i], buffer, json) != COMMAND_GOOD) code = COMMAND_BAD;
+    free(buffer);
+    return tool_finish(code);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_halt: tells a run when to end, or that it need not (SCR Developer Guide 1.2,
+ * section 2.20). */
+#include "records/scr_halt.h"
+#include "common/beneath.h"
+#include "common/number.h"
+#include "lib/tool.h"
+#include "lib/tool_prefix.h"
+#include "lib/tool_table.h"
+#include "lib/tool_time.h"
+#include "records/scr_identity.h"
+#include "records/scr_param.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum condition { REASON, LEFT, AFTER, BEFORE, SECONDS, CONDITIONS };
+
+static const char *const keys[CONDITIONS] = {SCR_HALT_KEY_REASON, SCR_HALT_KEY_LEFT,
+                                             SCR_HALT_KEY_AFTER, SCR_HALT_KEY_BEFORE,
+                                             SCR_HALT_KEY_SECONDS};
+
+enum { VALUE_SIZE = 1024 };
+
+typedef struct request {
+    const char *dir;
+    int list, json, immediate, remove;
+    const char *given[CONDITIONS]; /* as they stand on the command line */
+    int unset[CONDITIONS];
+    char value[CONDITIONS][VALUE_SIZE]; /* as they go into the file; "": not given */
+} request;
+
+/* ---- what was asked for ---- */
+
+static int take_time(const tool *t, request *r, enum condition which)
+{
+    int64_t when;
+    const char *text = r->given[which];
+    if (!text) return -1;
+    if (tool_time_parse(text, time(NULL), &when) != 0)
+        return tool_misused(t, "'%s' is no time; there are " TOOL_TIME_FORMS, text);
+    snprintf(r->value[which], VALUE_SIZE, "%" PRId64, when);
+    return -1;
+}
+
+static int take_numbers(const tool *t, request *r)
+{
+    int64_t value;
+    const char *left = r->given[LEFT], *seconds = r->given[SECONDS];
+    if (left && (number_int64(left, &value) != 0 || value < 0 || value > 1000000000))
+        return tool_misused(t, "'%s' is no number of checkpoints", left);
+    if (left) snprintf(r->value[LEFT], VALUE_SIZE, "%" PRId64, value);
+    if (seconds && scr_parse_seconds(seconds, &value) != 0)
+        return tool_misused(t, "'%s' is no number of seconds, as 600 or 10min", seconds);
+    if (seconds) snprintf(r->value[SECONDS], VALUE_SIZE, "%" PRId64, value);
+    return -1;
+}
+
+static int take_reason(const tool *t, request *r)
+{
+    char user[SCR_USER_SIZE];
+    const char *text = r->given[REASON];
+    if (text && (!*text || strlen(text) >= VALUE_SIZE))
+        return tool_misused(t, "a reason has 1 to %d bytes", VALUE_SIZE - 1);
+    scr_identity_user(user);
+    if (text)
+        strcpy(r->value[REASON], text);
+    else if (r->immediate)
+        snprintf(r->value[REASON], VALUE_SIZE, "halted by %s", user);
+    return -1;
+}
+
+/* -1 to go on, or an exit code. */
+static int take_request(const tool *t, request *r)
+{
+    int changes = r->immediate || r->remove;
+    for (int i = 0; i < CONDITIONS; i++) {
+        changes |= r->given[i] || r->unset[i];
+        if (r->unset[i] && (r->given[i] || (i == REASON && r->immediate)))
+            return tool_misused(t, "%s cannot be set and unset", keys[i]);
+        if (r->remove && (r->given[i] || r->unset[i] || r->immediate))
+            return tool_misused(t, "--remove goes alone");
+    }
+    if (!changes && !r->list) return tool_misused(t, "nothing to do");
+    int code = take_time(t, r, AFTER);
+    if (code < 0) code = take_time(t, r, BEFORE);
+    if (code < 0) code = take_numbers(t, r);
+    return code < 0 ? take_reason(t, r) : code;
+}
+
+/* ---- the file ---- */
+
+static int apply(kvtree *halt, void *arg)
+{
+    const request *r = arg;
+    int changed = 0;
+    for (int i = 0; i < CONDITIONS; i++) {
+        const char *value = kvtree_get_val(halt, keys[i]);
+        if (r->unset[i] && kvtree_get(halt, keys[i])) {
+            kvtree_unset(halt, keys[i]);
+            changed = 1;
+        }
+        if (!*r->value[i] || (value && strcmp(value, r->value[i]) == 0)) continue;
+        if (kvtree_util_set_str(halt, keys[i], r->value[i]) != 0) return -ENOMEM;
+        changed = 1;
+    }
+    return changed;
+}
+
+static int change(const tool_prefix *prefix, request *r, kvtree *halt, char *err)
+{
+    if (r->remove) return beneath_unlink(prefix->dir, SCR_HALT_NAME, err);
+    int rc = scr_halt_read(prefix->dir, halt, err);
+    if (rc) return rc;
+    int wanted = apply(halt, r);
+    kvtree_unset_all(halt);
+    if (wanted < 0) return err_set(err, wanted, "no memory");
+    /* conditions may be there before the first run is */
+    if (wanted) rc = beneath_mkdirs(prefix->dir, ".scr", 0777, err);
+    return rc ? rc : scr_halt_change(prefix->dir, apply, r, halt, err);
+}
+
+/* ---- output ---- */
+
+static void add_cell(tool_table *table, const kvtree *halt, enum condition which,
+                     int json)
+{
+    char text[VALUE_SIZE + TOOL_TIME_SIZE + 64];
+    int64_t number;
+    const char *value = kvtree_elem_get_first_val(halt, keys[which]);
+    if (!value || which == REASON) {
+        tool_table_text(table, value);
+    } else if (kvtree_util_get_int64(halt, keys[which], &number) != 0) {
+        snprintf(text, sizeof text, "%.200s (not a number: without effect)", value);
+        tool_table_text(table, json ? NULL : text);
+        tool_table_mark(table, TOOL_WARN);
+    } else if (json || which == LEFT || which == SECONDS) {
+        tool_table_number(table, number);
+    } else {
+        tool_time_text(number, text);
+        tool_table_text(table, text);
+    }
+}
+
+static int print(const kvtree *halt, const request *r)
+{
+    static const tool_column columns[] = {
+        {"reason", "ExitReason", TOOL_TEXT},
+        {"checkpoints_left", "CheckpointsLeft", TOOL_NUMBER},
+        {"exit_after", "ExitAfter", TOOL_TEXT},
+        {"exit_before", "ExitBefore", TOOL_TEXT},
+        {"halt_seconds", "HaltSeconds", TOOL_NUMBER}};
+    tool_table *table = tool_table_new(columns, CONDITIONS);
+    int any = 0;
+    for (int i = 0; i < CONDITIONS; i++) {
+        any |= kvtree_elem_get_first_val(halt, keys[i]) != NULL;
+        add_cell(table, halt, (enum condition)i, r->json);
+    }
+    if (!any && !r->json) printf("no halt conditions\n");
+    return tool_table_print(table, r->json ? TOOL_JSON : TOOL_LINES);
+}
+
+static int run(request *r)
+{
+    char err[ERRTEXT_SIZE] = "no memory";
+    tool_prefix prefix;
+    kvtree *halt = kvtree_new();
+    int code = tool_prefix_open(&prefix, r->dir);
+    if (code == COMMAND_GOOD) {
+        int rc = halt ? change(&prefix, r, halt, err) : -ENOMEM;
+        code = rc ? tool_complain("%s", err) : print(halt, r);
+    }
+    tool_prefix_close(&prefix);
+    kvtree_delete(&halt);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.dir = NULL};
+    const tool_option options[] = {
+        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'c', "checkpoints", "N", "end after N more checkpoints", .text = &r.given[LEFT]},
+        {'a', "after", "TIME", "end at the first chance after TIME",
+         .text = &r.given[AFTER]},
+        {'b', "before", "TIME", "end before TIME, by as much as --seconds says",
+         .text = &r.given[BEFORE]},
+        {'s', "seconds", "N",
+         "end so many seconds before --before, or before the\n"
+         "allocation ends (600, 10min)",
+         .text = &r.given[SECONDS]},
+        {'r', "reason", "TEXT", "end at the next chance, for this reason",
+         .text = &r.given[REASON]},
+        {'i', "immediate", NULL, "end at the next chance", .flag = &r.immediate},
+        {'l', "list", NULL, "list the conditions", .flag = &r.list},
+        {'C', "unset-checkpoints", NULL, "forget about --checkpoints",
+         .flag = &r.unset[LEFT]},
+        {'A', "unset-after", NULL, "forget about --after", .flag = &r.unset[AFTER]},
+        {'B', "unset-before", NULL, "forget about --before", .flag = &r.unset[BEFORE]},
+        {'S', "unset-seconds", NULL, "forget about --seconds", .flag = &r.unset[SECONDS]},
+        {'R', "unset-reason", NULL, "forget why a run should end",
+         .flag = &r.unset[REASON]},
+        {'x', "remove", NULL, "forget everything, and remove the halt file",
+         .flag = &r.remove},
+        {'j', "json", NULL, "print a JSON object", .flag = &r.json},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... [FOLDER]",
+        .about = "Tells the run in the prefix folder FOLDER when to end, and prints the "
+                 "conditions.\nSCR looks at them after each checkpoint, and whenever the "
+                 "program asks.\nTIME: " TOOL_TIME_FORMS ".\n",
+        .codes = "0 done, 1 an error, 2 wrong usage.\n",
+        .options = options,
+        .most = 1};
+    tool_args args;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    code = tool_one_folder(&t, &args, &r.dir);
+    if (code >= 0) return code;
+    code = take_request(&t, &r);
+    return code >= 0 ? code : tool_finish(run(&r));
+}

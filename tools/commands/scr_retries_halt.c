@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_retries_halt: whether a job script should start the program again (SCR Developer
+ * Guide 1.2, section 2.25.4). */
+#include "lib/tool.h"
+#include "lib/tool_prefix.h"
+#include "records/scr_halt.h"
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { GO_ON = 1, UNKNOWN = 3 }; /* exit codes beside 0, halt */
+
+typedef struct request {
+    const char *dir;
+    int quiet;
+} request;
+
+/* When the allocation ends; a text that is no time is told, and is no end. */
+static int find_end(const tool_prefix *prefix, scr_halt_end *end)
+{
+    char err[ERRTEXT_SIZE] = "";
+    scr_problems problems = {0, NULL};
+    int64_t time = 0;
+    scr_config_int64(&prefix->config, "SCR_END_TIME", 0, &time, &problems);
+    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
+    *end = (scr_halt_end){time, "SCR_END_TIME"};
+    if (time == 0 && scr_halt_find_end(end, err) != 0) tool_complain("%s", err);
+    return COMMAND_GOOD;
+}
+
+static int check(const tool_prefix *prefix, const request *r)
+{
+    char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
+    scr_halt_end end = {0, NULL};
+    kvtree *halt = kvtree_new();
+    int code = find_end(prefix, &end), rc = -ENOMEM;
+    if (halt) rc = scr_halt_read(prefix->dir, halt, err);
+    if (rc) tool_complain("%s", err);
+    if (rc || code != COMMAND_GOOD)
+        code = UNKNOWN;
+    else
+        code = scr_halt_check(halt, &end, time(NULL), reason) ? COMMAND_GOOD : GO_ON;
+    kvtree_delete(&halt);
+    if (code == COMMAND_GOOD && !r->quiet) {
+        tool_print(reason);
+        printf("\n");
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.dir = NULL};
+    const tool_option options[] = {
+        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'q', "quiet", NULL, "do not print the reason", .flag = &r.quiet},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... [FOLDER]",
+        .about = "Tells whether the run in the prefix folder FOLDER should end, and no "
+                 "other one\nbe started: a condition in the halt file holds. Prints the "
+                 "reason then.\n",
+        .codes = "0 it should end, 1 it may go on, 2 wrong usage, 3 nobody can tell\n"
+                 "(the halt file is damaged, or the configuration has mistakes).\n",
+        .options = options,
+        .most = 1};
+    tool_args args;
+    tool_prefix prefix;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    code = tool_one_folder(&t, &args, &r.dir);
+    if (code >= 0) return code;
+    code = tool_prefix_configure(&prefix, r.dir);
+    code = code == COMMAND_GOOD ? check(&prefix, &r) : UNKNOWN;
+    tool_prefix_close(&prefix);
+    /* that the reason could not be printed does not make the run go on */
+    return command_flush() == COMMAND_GOOD || code != COMMAND_GOOD ? code : UNKNOWN;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options, help and complaints of all commands; see tool.h. */
+#include "lib/tool.h"
+
+#include "records/scr_quote.h"
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTIONS_MAX = 40, HELP_COLUMN = 26, TEXT_SIZE = 2048 };
+
+/* ---- text ---- */
+
+static void print_line(const char *format, va_list list)
+{
+    char text[TEXT_SIZE];
+    vsnprintf(text, sizeof text, format, list);
+    fprintf(stderr, "%s: ", command_self());
+    scr_quote_text(stderr, text, "");
+    fputc('\n', stderr);
+}
+
+int tool_complain(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    print_line(format, list);
+    va_end(list);
+    return COMMAND_BAD;
+}
+
+int tool_misused(const tool *t, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    print_line(format, list);
+    va_end(list);
+    return command_wrong_usage(t->arguments);
+}
+
+void tool_print(const char *text)
+{
+    scr_quote_text(stdout, text, "");
+}
+
+int tool_finish(int code)
+{
+    int flushed = command_flush();
+    return code == COMMAND_GOOD ? flushed : code;
+}
+
+/* ---- help ---- */
+
+static void print_option(char letter, const char *name, const char *value,
+                         const char *help)
+{
+    int width =
+        printf("  -%c, --%s%s%s", letter, name, value ? " " : "", value ? value : "");
+    if (width + 2 > HELP_COLUMN) {
+        printf("\n");
+        width = 0;
+    }
+    for (const char *end; *help; help = *end ? end + 1 : end, width = 0) {
+        end = help + strcspn(help, "\n");
+        printf("%*s%.*s\n", HELP_COLUMN - width, "", (int)(end - help), help);
+    }
+}
+
+static int print_help(const tool *t)
+{
+    command_usage(stdout, t->arguments);
+    printf("%s\n", t->about);
+    for (const tool_option *o = t->options; o->name; o++)
+        print_option(o->letter, o->name, o->value, o->help);
+    print_option('h', "help", NULL, "print this text");
+    print_option('V', "version", NULL, "print the version");
+    printf("\nExit code: %s", t->codes);
+    return command_flush();
+}
+
+/* ---- options ---- */
+
+/* The table as getopt wants it; returns the number of options. */
+static int translate(const tool *t, struct option longs[], char *shorts)
+{
+    int n = 0;
+    for (const tool_option *o = t->options; o->name && n < OPTIONS_MAX; o++, n++) {
+        longs[n] = (struct option){o->name, o->value ? required_argument : no_argument,
+                                   NULL, o->letter};
+        *shorts++ = o->letter;
+        if (o->value) *shorts++ = ':';
+    }
+    longs[n] = (struct option){"help", no_argument, NULL, 'h'};
+    longs[n + 1] = (struct option){"version", no_argument, NULL, 'V'};
+    longs[n + 2] = (struct option){NULL, 0, NULL, 0};
+    strcpy(shorts, "hV");
+    return n;
+}
+
+/* -1 to go on, or an exit code. */
+static int take(const tool *t, int letter)
+{
+    const tool_option *o = t->options;
+    if (letter == 'h') return print_help(t);
+    if (letter == 'V') return command_version();
+    while (o->name && o->letter != letter)
+        o++;
+    if (!o->name) return command_wrong_usage(t->arguments);
+    if (o->flag) *o->flag = 1;
+    if (o->text) *o->text = optarg;
+    if (o->number && command_number(o->name, optarg, o->number) != COMMAND_GOOD)
+        return command_wrong_usage(t->arguments);
+    return -1;
+}
+
+int tool_start(const tool *t, int argc, char **argv, tool_args *args)
+{
+    struct option longs[OPTIONS_MAX + 3];
+    char shorts[2 * OPTIONS_MAX + 3];
+    translate(t, longs, shorts);
+    for (int c; (c = getopt_long_only(argc, argv, shorts, longs, NULL)) != -1;) {
+        int code = take(t, c);
+        if (code >= 0) return code;
+    }
+    args->count = argc - optind;
+    args->list = argv + optind;
+    if (args->count < t->least || (t->most >= 0 && args->count > t->most))
+        return command_wrong_usage(t->arguments);
+    return -1;
+}
+
+int tool_one_folder(const tool *t, const tool_args *args, const char **folder)
+{
+    if (args->count == 0) return -1;
+    if (*folder) return tool_misused(t, "two prefix folders");
+    *folder = args->list[0];
+    return -1;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events from commands; see tool_log.h. */
+#include "lib/tool_log.h"
+
+#include "common/number.h"
+#include "lib/tool.h"
+#include "lib/tool_prefix.h"
+#include "lib/tool_time.h"
+#include "records/scr_log_config.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MICRO 1000000
+
+/* ---- events ---- */
+
+static const scr_log_field *find_field(scr_log_kind kind, const char *name)
+{
+    for (int i = 0; scr_log_fields[i].name; i++)
+        if (strcmp(scr_log_fields[i].name, name) == 0)
+            return scr_log_types[kind].fields >> i & 1 ? &scr_log_fields[i] : NULL;
+    return NULL;
+}
+
+int tool_log_has(scr_log_kind kind, const char *field)
+{
+    return find_field(kind, field) != NULL;
+}
+
+static int set_time(int64_t *micro, const char *text)
+{
+    int64_t seconds;
+    if (tool_time_parse(text, time(NULL), &seconds) != 0 || seconds > INT64_MAX / MICRO)
+        return -EINVAL;
+    *micro = seconds * MICRO;
+    return 0;
+}
+
+static int set_seconds(double *seconds, const char *text)
+{
+    double value;
+    if (number_double(text, &value) != 0 || value < 0) return -EINVAL;
+    *seconds = value;
+    return 0;
+}
+
+int tool_log_set(scr_log_event *event, const char *field, const char *text)
+{
+    const scr_log_field *f = find_field(event->kind, field);
+    int64_t number;
+    if (!f || f->type == SCR_LOG_FIELD_KIND) return -ENOENT;
+    void *member = (char *)event + f->offset;
+    switch (f->type) {
+    case SCR_LOG_FIELD_TIME:
+        return set_time(member, text);
+    case SCR_LOG_FIELD_SECONDS:
+        return set_seconds(member, text);
+    case SCR_LOG_FIELD_NUMBER:
+        if (number_int64(text, &number) != 0) return -EINVAL;
+        *(int64_t *)member = number;
+        return 0;
+    case SCR_LOG_FIELD_KIND:
+    case SCR_LOG_FIELD_TEXT:
+        *(const char **)member = text;
+        return 0;
+    }
+    return -ENOENT;
+}
+
+/* ---- the log ---- */
+
+/* A target did not take it. */
+static void tell(void *failed, const char *line)
+{
+    *(int *)failed = 1;
+    tool_complain("%s", line);
+}
+
+static int write_event(const tool_prefix *prefix, const scr_log_event *event)
+{
+    scr_problems problems = {0, NULL};
+    tool_owner owner;
+    scr_log *log = NULL;
+    int failed = 0;
+    scr_log_options options = {.prefix = prefix->dir, .tell = tell, .arg = &failed};
+    scr_log_configure(&prefix->config, &options, &problems);
+    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
+    if (!options.targets) {
+        fprintf(stderr, "%s: nothing is logged (SCR_LOG_ENABLE)\n", command_self());
+        return COMMAND_GOOD;
+    }
+    if (tool_owner_find(prefix, &owner) != COMMAND_GOOD) return COMMAND_BAD;
+    options.user = owner.user;
+    options.job_id = owner.job;
+    options.host = owner.node;
+    if (scr_log_open(&options, &log) != 0) return tool_complain("no memory");
+    scr_log_write(log, event);
+    scr_log_close(log);
+    return failed ? COMMAND_BAD : COMMAND_GOOD;
+}
+
+/* ---- arguments ---- */
+
+/* Values of fields that have options of their own. */
+typedef struct shortcut {
+    char letter;
+    const char *name, *value, *field, *help;
+    const char *text;
+} shortcut;
+
+enum { FIELDS = 12, MOST = FIELDS + 3 };
+
+static int list_kinds(int transfer)
+{
+    for (int i = 0; i < SCR_LOG_KINDS; i++) {
+        if (transfer && !tool_log_has((scr_log_kind)i, "from")) continue;
+        printf("%s:", scr_log_types[i].name);
+        for (int f = 0; scr_log_fields[f].name; f++)
+            if (scr_log_types[i].fields >> f & 1 &&
+                scr_log_fields[f].type != SCR_LOG_FIELD_KIND)
+                printf(" %s", scr_log_fields[f].name);
+        printf("\n");
+    }
+    return command_flush();
+}
+
+/* -1 to go on. */
+static int take_kind(const tool *t, const char *name, int transfer, scr_log_kind *kind)
+{
+    char whole[64];
+    if (!name) return tool_misused(t, "--type is needed");
+    snprintf(whole, sizeof whole, "%.40s_COMPLETE", name);
+    int found =
+        scr_log_find(name, kind) == 0 || (transfer && scr_log_find(whole, kind) == 0);
+    if (!found || (transfer && !tool_log_has(*kind, "from")))
+        return tool_misused(t, "'%s' is no such event; --kinds lists them", name);
+    return -1;
+}
+
+static int take_field(const tool *t, scr_log_event *event, const char *field,
+                      const char *text)
+{
+    int rc = tool_log_set(event, field, text);
+    if (rc == -ENOENT)
+        return tool_misused(t, "an event %s has no field %s",
+                            scr_log_types[event->kind].name, field);
+    if (rc) return tool_misused(t, "'%s' is no value of %s", text, field);
+    return -1;
+}
+
+/* FIELD=VALUE */
+static int take_argument(const tool *t, scr_log_event *event, char *argument)
+{
+    char *value = strchr(argument, '=');
+    if (!value) return tool_misused(t, "'%s' is not FIELD=VALUE", argument);
+    *value = 0;
+    return take_field(t, event, argument, value + 1);
+}
+
+static int take_all(const tool *t, const tool_args *args, const shortcut *shortcuts,
+                    scr_log_event *event)
+{
+    int code = -1;
+    for (int i = 0; i < FIELDS && code < 0; i++)
+        if (shortcuts[i].text)
+            code = take_field(t, event, shortcuts[i].field, shortcuts[i].text);
+    for (int i = 0; i < args->count && code < 0; i++)
+        code = take_argument(t, event, args->list[i]);
+    return code;
+}
+
+int tool_log_main(int argc, char **argv, int transfer)
+{
+    const char *dir = NULL, *type = NULL;
+    int kinds = 0;
+    shortcut s[FIELDS] = {
+        {'i', "jobid", "ID", "jobid", "the allocation", NULL},
+        {'u', "user", "NAME", "user", "who runs the job", NULL},
+        {'j', "jobname", "NAME", "jobname", "name of the job", NULL},
+        {'D', "dset", "ID", "dset", "id of the dataset", NULL},
+        {'n', "name", "NAME", "name", "name of the dataset", NULL},
+        {'N', "note", "TEXT", "note", "a reason, for people", NULL},
+        {'S', "start", "TIME", "time", "when it happened (default: now)", NULL},
+        {'L', "secs", "N", "secs", "seconds that it took", NULL},
+        {'X', "from", "FOLDER", "from", "where files come from", NULL},
+        {'Y', "to", "FOLDER", "to", "where they go to", NULL},
+        {'B', "bytes", "N", "bytes", "bytes of all files", NULL},
+        {'F', "files", "N", "files", "their number", NULL},
+    };
+    tool_option options[MOST + 1] = {
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &dir},
+        {'T', "type", "EVENT",
+         transfer ? "FLUSH, FETCH, or the name of an event" : "name of the event",
+         .text = &type},
+        {'k', "kinds", NULL, "list all events, with their fields", .flag = &kinds}};
+    for (int i = 0; i < FIELDS; i++)
+        options[3 + i] = (tool_option){s[i].letter, s[i].name, s[i].value, s[i].help,
+                                       .text = &s[i].text};
+    const tool t = {
+        .arguments = "[OPTION]... [FIELD=VALUE]...",
+        .about = transfer
+                     ? "Adds the transfer of a dataset to the log of a prefix "
+                       "folder, with the values\nof its fields. TIME: " TOOL_TIME_FORMS
+                       ".\n"
+                     : "Adds an event to the log of a prefix folder, with the values "
+                       "of its fields.\nTIME: " TOOL_TIME_FORMS ".\n",
+        .codes = "0 logged, or the log is off; 1 an error, or not all targets of the\n"
+                 "log took it; 2 wrong usage.\n",
+        .options = options,
+        .most = -1};
+    tool_args args;
+    tool_prefix prefix;
+    scr_log_event event = {.kind = SCR_LOG_ERROR};
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    if (kinds) return list_kinds(transfer);
+    code = take_kind(&t, type, transfer, &event.kind);
+    if (code < 0) code = take_all(&t, &args, s, &event);
+    if (code >= 0) return code;
+    code = tool_prefix_configure(&prefix, dir);
+    if (code == COMMAND_GOOD) code = write_event(&prefix, &event);
+    tool_prefix_close(&prefix);
+    return code;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The prefix folder and the configuration; see tool_prefix.h. */
+#include "lib/tool_prefix.h"
+
+#include "common/io.h"
+#include "lib/tool.h"
+#include "records/scr_config_file.h"
+#include "records/scr_path.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int tool_tell_problems(scr_problems *problems)
+{
+    char *line, *rest = problems->text;
+    int code = problems->count ? COMMAND_BAD : COMMAND_GOOD;
+    while ((line = strsep(&rest, "\n")) && *line)
+        tool_complain("%s", line);
+    scr_problems_done(problems);
+    return code;
+}
+
+static int read_config(tool_prefix *prefix)
+{
+    scr_problems problems = {0, NULL};
+    if (scr_config_init(&prefix->config) != 0 ||
+        scr_config_capture_env(&prefix->config) != 0)
+        return tool_complain("no memory");
+    scr_config_read_files(&prefix->config, SCR_SYSTEM_FILE, &problems);
+    scr_config_check_places(&prefix->config, &problems);
+    return tool_tell_problems(&problems);
+}
+
+static int open_folder(tool_prefix *prefix, const char *path)
+{
+    char cwd[PATH_MAX];
+    if (!getcwd(cwd, sizeof cwd))
+        return tool_complain("current folder: %s", strerror(errno));
+    char *full = scr_path_absolute(cwd, path);
+    if (full) prefix->path = realpath(full, NULL);
+    if (prefix->path)
+        prefix->dir =
+            io_open(AT_FDCWD, prefix->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    else
+        prefix->dir = full ? -errno : -ENOMEM;
+    int rc = prefix->dir;
+    if (rc < 0) prefix->dir = -1;
+    if (rc < 0) tool_complain("prefix folder %s: %s", full ? full : path, strerror(-rc));
+    free(full);
+    return rc < 0 ? COMMAND_BAD : COMMAND_GOOD;
+}
+
+static int open_prefix(tool_prefix *prefix, const char *given, int configure)
+{
+    memset(prefix, 0, sizeof *prefix);
+    prefix->dir = -1;
+    if (given && !*given) return tool_complain("a prefix folder without a name");
+    /* files of users lie in the prefix folder */
+    if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_complain("no memory");
+    if (!given || configure) {
+        int code = read_config(prefix);
+        if (code != COMMAND_GOOD) return code;
+        const char *known = scr_config_get(&prefix->config, "SCR_PREFIX", NULL);
+        if (!given) given = known && *known ? known : ".";
+    }
+    return open_folder(prefix, given);
+}
+
+int tool_prefix_open(tool_prefix *prefix, const char *given)
+{
+    return open_prefix(prefix, given, 0);
+}
+
+int tool_prefix_configure(tool_prefix *prefix, const char *given)
+{
+    return open_prefix(prefix, given, 1);
+}
+
+void tool_prefix_close(tool_prefix *prefix)
+{
+    io_close(&prefix->dir);
+    free(prefix->path);
+    scr_config_done(&prefix->config);
+}
+
+/* ---- who, and where ---- */
+
+/* 1 when the parameter has a value, which is not too long; 0, or -1 after a complaint. */
+static int take(const scr_config *config, const char *name, char *value, size_t size)
+{
+    const char *text = scr_config_get(config, name, NULL);
+    if (!text || !*text) return 0;
+    if (strlen(text) >= size || strchr(text, '/')) {
+        tool_complain("%s=%.60s is too long, or has a slash", name, text);
+        return -1;
+    }
+    strcpy(value, text);
+    return 1;
+}
+
+int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
+{
+    char err[ERRTEXT_SIZE] = "";
+    const scr_config *c = &prefix->config;
+    int user = take(c, "SCR_USER_NAME", owner->user, sizeof owner->user);
+    int job = take(c, "SCR_JOB_ID", owner->job, sizeof owner->job);
+    int node = take(c, "SCR_NODE_NAME", owner->node, sizeof owner->node);
+    if (user < 0 || job < 0 || node < 0) return COMMAND_BAD;
+    if (!user) scr_identity_user(owner->user);
+    if (!node) scr_identity_node(owner->node);
+    if (!job && scr_identity_job(prefix->path, owner->job, err) != 0)
+        return tool_complain("%s", err);
+    return COMMAND_GOOD;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TOOL_PREFIX_H
+#define TOOL_PREFIX_H
+
+/* The prefix folder that a command is about, and the configuration of runs there. */
+
+#include "records/scr_identity.h"
+#include "records/scr_param.h"
+#include "records/scr_problems.h"
+
+typedef struct tool_prefix {
+    char *path; /* without links */
+    int dir;    /* the same, open */
+    scr_config config;
+} tool_prefix;
+
+/* What every function here returns: an exit code, with what is wrong said. */
+
+/* Opens the folder given (NULL: SCR_PREFIX, as the environment or a configuration file
+ * has it, else the current folder). Only then is the configuration read. */
+int tool_prefix_open(tool_prefix *prefix, const char *given);
+
+/* The same, and reads the configuration in any case. */
+int tool_prefix_configure(tool_prefix *prefix, const char *given);
+
+/* Who runs jobs there, in which allocation, and where this is, as the configuration says
+ * or else as it is found out. */
+typedef struct tool_owner {
+    char user[SCR_USER_SIZE], job[SCR_JOB_ID_SIZE], node[SCR_NODE_SIZE];
+} tool_owner;
+
+/* Of a prefix that was configured. */
+int tool_owner_find(const tool_prefix *prefix, tool_owner *owner);
+
+/* Frees; a prefix of zeros with dir -1 is fine. */
+void tool_prefix_close(tool_prefix *prefix);
+
+/* Says all of the problems, and frees them; COMMAND_BAD if there were any. */
+int tool_tell_problems(scr_problems *problems);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TOOL_TABLE_H
+#define TOOL_TABLE_H
+
+/* Tables that commands print: for people in columns, or a line per value; for programs as
+ * JSON, an object per line.
+ *
+ *     static const tool_column columns[] = {{"name", "NAME", TOOL_TEXT},
+ *                                           {"files", "FILES", TOOL_NUMBER}};
+ *     tool_table *table = tool_table_new(columns, 2);
+ *     tool_table_text(table, "ckpt.1");
+ *     tool_table_number(table, 8);
+ *     return tool_finish(tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS));
+ *
+ * On a terminal titles are bold and marked cells have a colour, unless NO_COLOR is set.
+ * Nothing in a cell moves the cursor. */
+
+#include <stdint.h>
+
+typedef enum tool_type {
+    TOOL_TEXT,
+    TOOL_NUMBER, /* to the right */
+    TOOL_SWITCH, /* yes or no; in JSON true or false */
+    TOOL_LIST    /* texts, of any number; in JSON an array */
+} tool_type;
+
+typedef struct tool_column {
+    const char *key;   /* in JSON */
+    const char *title; /* for people; NULL: for programs only */
+    tool_type type;
+} tool_column;
+
+typedef enum tool_form { TOOL_COLUMNS, TOOL_LINES, TOOL_JSON } tool_form;
+
+typedef enum tool_mark { TOOL_PLAIN, TOOL_GOOD, TOOL_WARN, TOOL_BAD } tool_mark;
+
+typedef struct tool_table tool_table;
+
+/* An empty table; columns must stay. NULL without memory, as every function here takes
+ * it. */
+tool_table *tool_table_new(const tool_column *columns, int count);
+
+/* The next cell, row by row. NULL: it has no value, which is null in JSON and '-' for
+ * people, or no line at all in the form TOOL_LINES. */
+void tool_table_text(tool_table *table, const char *text);
+void tool_table_number(tool_table *table, int64_t number);
+void tool_table_real(tool_table *table, double number); /* with one decimal */
+void tool_table_switch(tool_table *table, int on);
+void tool_table_list(tool_table *table, const char *const *texts, int count);
+
+/* The colour of the cell that was added last. */
+void tool_table_mark(tool_table *table, tool_mark mark);
+
+/* Prints and frees; an exit code, which goes through tool_finish. */
+int tool_table_print(tool_table *table, tool_form form);
+
+#endif

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""For tests of the commands that add to the log: what both must do."""
+import json
+import os
+import pathlib
+
+from command import expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run
+from prefix import without_scr_variables
+
+
+def switch_on():
+    """Into files only: what listens to syslog here is not ours."""
+    without_scr_variables()
+    os.environ.update(SCR_LOG_ENABLE='1', SCR_LOG_SYSLOG_ENABLE='0', SCR_LOG_JSON_ENABLE='1', SCR_USER_NAME='tester',
+                      SCR_JOB_ID='17', SCR_NODE_NAME='n1', TZ='UTC')
+    os.makedirs('.scr', exist_ok=True)
+
+
+def logged(folder='.'):
+    """All events so far, but for time and host."""
+    lines = pathlib.Path(folder, '.scr/log.jsonl').read_text().splitlines()
+    assert len(pathlib.Path(folder, '.scr/log').read_text().splitlines()) == len(lines)
+    return [json.loads(line) for line in lines]
+
+
+def check_places(good):
+    """good: arguments of an event that can be logged."""
+    os.mkdir('other')
+    os.mkdir('other/.scr')
+    expect(run('--prefix', 'other', *good), 0)
+    assert len(logged('other')) == 1 and not os.listdir('.scr')
+    os.environ['SCR_PREFIX'] = 'other'
+    expect(run(*good), 0)
+    assert len(logged('other')) == 2
+    del os.environ['SCR_PREFIX']
+    expect(run('-p', 'no', *good), 1, '', ['prefix folder'])
+    os.environ['SCR_LOG_ENABLE'] = '0'
+    expect(run(*good), 0, '', ['nothing is logged (SCR_LOG_ENABLE)'])
+    assert not os.listdir('.scr')
+    pathlib.Path('scr.yaml').write_text('SCR_LOG_TXT_ENABLE: maybe\n')
+    expect(run(*good), 1, '', ['SCR_LOG_TXT_ENABLE'])
+    os.unlink('scr.yaml')
+
+
+def check_targets_that_fail(good):
+    """The others still get the event, and the exit code tells."""
+    os.mkdir('.scr/log')
+    done = run(*good)
+    assert done.returncode == 1 and b'.scr/log' in done.stderr, done
+    assert len(pathlib.Path('.scr/log.jsonl').read_text().splitlines()) == 1
+    os.environ.update(SCR_JOB_ID='a/b')
+    expect(run(*good), 1, '', ['SCR_JOB_ID=a/b'])
+
+
+def check_usage(kind):
+    expect_wrong_usage([], ['NAME=x'], ['--type', 'NO_SUCH'], ['-T', ''], ['-T', kind, 'x'], ['-T', kind, '=x'],
+                       ['-T', kind, 'nothing=x'], ['-T', kind, 'event=ERROR'], ['-T', kind, 'ranks=5'],
+                       ['-T', kind, '--start', 'soon'], ['-T', kind, 'time=99999999999999'])
+    assert not os.listdir('.scr')
+    expect_output_fails(['--kinds'])
+    expect_documented(17, {long: 'x' for long in ('--prefix', '--type', '--jobid', '--user', '--jobname', '--dset', '--name',
+                                                  '--note', '--start', '--secs', '--from', '--to', '--bytes', '--files')})
+    expect_well_formed_page()

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_flush_file: the questions of scripts, answered by flush files that are good, old, damaged and hostile."""
+import json
+
+from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+                     run_tests)
+from prefix import FLUSH, damage, put_tree, value, without_scr_variables
+
+without_scr_variables()
+
+
+def entry(name, *places):
+    return {'LOCATION': {place: {} for place in places}, 'DIR': value(name)}
+
+
+def sample():
+    put_tree(FLUSH, {'DSET': {'9': entry('c9', 'CACHE', 'FLUSHING'), '18': entry('scr.dataset.18', 'PFS', 'CACHE'),
+                              '17': entry('scr.dataset.17', 'CACHE'), '20': entry('a/b', 'CACHE')},
+                     'FLUSH': {'0123456789abcdef': {}}})
+
+
+def test_questions():
+    sample()
+    expect(run('--latest'), 0, '20\n')
+    expect(run('-dir', '.', '-latest'), 0, '20\n')
+    expect(run('--before', '20'), 0, '18\n')
+    expect(run('--before', '19', '.'), 0, '18\n')
+    expect(run('--before', '9'), 1)
+    expect(run('--needflush', '18'), 1)
+    expect(run('--needflush', '17'), 0)
+    expect(run('--needflush', '9'), 0)
+    expect(run('--location', '18'), 0, 'CACHE\nPFS\n')
+    expect(run('--location', '9'), 0, 'CACHE\nFLUSHING\n')
+    expect(run('--subdir', '20'), 0, 'a/b\n')
+    for question in ('--needflush', '--location', '--subdir'):
+        expect(run(question, '5'), 1, '', ['there is no dataset 5'])
+
+
+def test_list():
+    sample()
+    expect(run('--list'), 0, 'DSET  NAME            LOCATION\n   9  c9              CACHE FLUSHING\n'
+           '  17  scr.dataset.17  CACHE\n  18  scr.dataset.18  CACHE PFS\n  20  a/b             CACHE\n')
+    assert [json.loads(line) for line in run('--list', '--json').stdout.splitlines()][2] == {
+        'dset': 18, 'name': 'scr.dataset.18', 'locations': ['CACHE', 'PFS']}
+    put_tree(FLUSH, {})
+    expect(run('--list'), 0, 'DSET  NAME  LOCATION\n')
+    expect(run('--latest'), 1)
+
+
+def test_unusable():
+    expect(run('--latest'), 1, '', ['flush.scr', 'No such file'])
+    for _ in damage(sample, FLUSH):
+        for question in (['--latest'], ['--needflush', '17'], ['--list']):
+            expect(run(*question), 1, '', ['scr_flush_file: ', '.scr/flush.scr'])
+    put_tree(FLUSH, {'DSET': {'seven': entry('a', 'CACHE')}})
+    expect(run('--latest'), 1, '', ['something else than ids'])
+    put_tree(FLUSH, {'DSET': {'-3': entry('a', 'CACHE')}})
+    expect(run('--latest'), 1)
+
+
+def test_hostile_names():
+    """No script is led elsewhere, and no terminal fooled."""
+    for name in ('../x', '/etc', 'a/../b', '', '.scr/x', 'a\nb', 'x' * 2000):
+        put_tree(FLUSH, {'DSET': {'1': entry(name, 'CACHE')}})
+        expect(run('--subdir', '1'), 1, '', ['dataset 1 has no name that can be used'])
+    put_tree(FLUSH, {'DSET': {'1': entry('a\x1b[2J', 'CACHE')}})
+    assert b'\x1b' not in run('--list').stdout + run('--list', '--json').stdout
+    put_tree(FLUSH, {'DSET': {'1': {'LOCATION': {'CACHE': {}}, 'DIR': {'a': {}, 'b': {}}}, '2': {}}})
+    expect(run('--subdir', '1'), 1, '', ['no name that can be used'])
+    expect(run('--location', '2'), 1)
+    expect(run('--list'), 0, 'DSET  NAME  LOCATION\n   1  -     CACHE\n   2  -     -\n')
+
+
+def test_usage():
+    sample()
+    expect_output_fails(['--latest'], ['--list'], ['--list', '--json'], ['--subdir', '18'], ['--location', '18'])
+    expect_wrong_usage([], ['.'], ['--latest', '--list'], ['--latest', '--needflush', '3'], ['--location', '3', '--subdir', '3'],
+                       ['--needflush', '0'], ['--needflush', '-1'], ['--needflush', 'x'], ['--subdir', '1000000001'],
+                       ['--before', ''], ['--json', '--latest'], ['--latest', 'a', 'b'], ['--latest', '-d', 'a', 'b'])
+    expect_documented(10, {'--dir': 'x', '--before': '1', '--needflush': '1', '--location': '1', '--subdir': '1'})
+    expect_well_formed_page()
+
+
+run_tests(globals())

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_halt: every condition is set, listed and removed; nothing is lost or believed."""
+import datetime
+import json
+import os
+import pathlib
+import pty
+import subprocess
+import time
+
+from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage,
+                     image, run, run_tests)
+from prefix import HALT, damage, put_halt, without_scr_variables
+
+os.environ['TZ'] = 'UTC'
+without_scr_variables()
+
+
+def listed(*where):
+    return json.loads(run('--list', '--json', *where).stdout)
+
+
+NOTHING = {'reason': None, 'checkpoints_left': None, 'exit_after': None, 'exit_before': None, 'halt_seconds': None}
+
+
+def test_each_condition():
+    """Set, by long and short option, with one dash and two, changed, and removed again."""
+    for options, unset, key, value in (
+            (['--checkpoints', '7'], '--unset-checkpoints', 'checkpoints_left', 7), (['-c', '0'], '-C', 'checkpoints_left', 0),
+            (['-checkpoints=3'], '-unset-checkpoints', 'checkpoints_left', 3),
+            (['--after', '1298937600'], '--unset-after', 'exit_after', 1298937600),
+            (['--before', '2011-02-28T17:20'], '--unset-before', 'exit_before', 1298913600),
+            (['--seconds', '20min'], '--unset-seconds', 'halt_seconds', 1200),
+            (['--reason', 'because I say so'], '--unset-reason', 'reason', 'because I say so')):
+        done = run(*options, '--json')
+        assert done.returncode == 0 and json.loads(done.stdout) == {**NOTHING, key: value}, done
+        assert listed() == {**NOTHING, key: value}
+        expect(run(unset), 0, 'no halt conditions\n')
+        assert listed() == NOTHING
+
+
+def test_together():
+    expect(run('--checkpoints', '7', '--after', '1298937600', '--before', '1298944800', '--seconds', '1200', '-r', 'so'), 0,
+           'ExitReason       so\nCheckpointsLeft  7\nExitAfter        2011-03-01T00:00:00+0000\n'
+           'ExitBefore       2011-03-01T02:00:00+0000\nHaltSeconds      1200\n')
+    before = pathlib.Path(HALT).read_bytes()
+    assert run('--list').returncode == 0 and run('--checkpoints', '7').returncode == 0
+    assert pathlib.Path(HALT).read_bytes() == before
+    expect(run('--unset-reason', '-C', '--before', '1298944801', '--unset-seconds'), 0,
+           'ExitAfter        2011-03-01T00:00:00+0000\nExitBefore       2011-03-01T02:00:01+0000\n')
+    expect(run('--remove'), 0, 'no halt conditions\n')
+    assert not os.path.exists(HALT)
+    expect(run('--remove'), 0, 'no halt conditions\n')
+
+
+def test_immediate():
+    assert run('--immediate').returncode == 0 and listed()['reason'].startswith('halted by ')
+    run('-immediate', '--reason', 'power')
+    assert listed()['reason'] == 'power'
+
+
+def test_nothing_is_made_for_nothing():
+    expect(run('--list'), 0, 'no halt conditions\n')
+    expect(run('--unset-reason'), 0, 'no halt conditions\n')
+    assert not os.listdir('.')
+
+
+def test_times():
+    def seconds(text, zone='UTC'):
+        os.environ['TZ'] = zone
+        done = run('--after', text, '--json')
+        os.environ['TZ'] = 'UTC'
+        assert done.returncode == 0, (text, done)
+        return json.loads(done.stdout)['exit_after']
+
+    def of(*fields):
+        return int(datetime.datetime(*fields, tzinfo=datetime.timezone.utc).timestamp())
+
+    assert seconds('2026-11-22') == of(2026, 11, 22)
+    assert seconds('2026-11-22 18:30') == seconds('2026-11-22T18:30:00') == of(2026, 11, 22, 18, 30)
+    assert seconds('2026-11-22T12:00am') == of(2026, 11, 22) and seconds('2026-11-22T12:05PM') == of(2026, 11, 22, 12, 5)
+    assert seconds('2024-02-29T23:59:59') == of(2024, 2, 29, 23, 59, 59)
+    assert seconds('2026-07-01T12:00', 'CET-1CEST,M3.5.0,M10.5.0') == of(2026, 7, 1, 10)
+    for text in ('18:30', '6:30pm', '00:00', '23:59:59', '12:00am'):
+        now = time.time()
+        found = seconds(text)
+        assert now - 1 <= found <= time.time() + 86400, text
+        hour = {'18:30': '18:30:00', '6:30pm': '18:30:00', '00:00': '00:00:00', '12:00am': '00:00:00'}.get(text, text)
+        assert time.strftime('%H:%M:%S', time.gmtime(found)) == hour, text
+    now = time.time()
+    assert now + 5399 <= seconds('+90min') <= time.time() + 5400
+
+
+def test_where():
+    for folder in ('one', 'two', 'three'):
+        os.mkdir(folder)
+    os.symlink('two', 'link')
+    for where, folder in ((['one'], 'one'), (['--dir', 'link'], 'two'), ([], 'three')):
+        if not where:
+            os.environ['SCR_PREFIX'] = 'three'
+        assert run('-c', '1', *where).returncode == 0
+        assert os.listdir(f'{folder}/.scr') == ['halt.scr'], os.listdir(folder)
+    del os.environ['SCR_PREFIX']
+    pathlib.Path('scr.yaml').write_text(f'SCR_PREFIX: {os.getcwd()}/two\n')
+    assert listed()['checkpoints_left'] == 1
+    pathlib.Path('scr.yaml').write_text('SCR_PREFIXX: x\n')
+    expect(run('--list'), 1, '', ['scr_halt: ', 'scr.yaml:1:1: ', 'SCR_PREFIXX'])
+    expect(run('--list', 'no'), 1, '', ['prefix folder', '/no: No such file'])
+    expect(run('--list', 'scr.yaml'), 1, '', ['Not a directory'])
+    expect(run('--list', ''), 1, '', ['without a name'])
+
+
+def test_damaged():
+    """A file that cannot be read is left as it is, but can be removed."""
+    for change in damage(lambda: put_halt({'CheckpointsLeft': {'7': {}}})):
+        before = pathlib.Path(HALT).read_bytes()
+        for options in (['--list'], ['-c', '3'], ['-R']):
+            expect(run(*options), 1, '', ['scr_halt: ', '.scr/halt.scr'])
+        assert pathlib.Path(HALT).read_bytes() == before, change
+        assert run('--remove').returncode == 0 and listed() == NOTHING
+
+
+def test_links_and_folders():
+    os.mkdir('.scr')
+    pathlib.Path('outside').write_bytes(image({'CheckpointsLeft': {'7': {}}}))
+    os.symlink('../outside', HALT)
+    before = pathlib.Path('outside').read_bytes()
+    expect(run('--list'), 1, '', [HALT])
+    expect(run('-c', '3'), 1, '', [HALT])
+    assert pathlib.Path('outside').read_bytes() == before
+    os.unlink(HALT)
+    os.mkdir(HALT)
+    expect(run('-c', '3'), 1, '', [HALT])
+    expect(run('--remove'), 1, '', [HALT])
+
+
+def test_hostile_contents():
+    """What a terminal would obey is shown; what is no number has no effect and is told."""
+    put_halt({'ExitReason': {'a\x1b[2J\u202eb\n': {}, 'second': {}}, 'CheckpointsLeft': {'many': {}},
+              'ExitAfter': {'9223372036854775807': {}}, 'ExitBefore': {'9223372036854775808': {}},
+              'HaltSeconds': {}, 'Else': {'x': {}}})
+    expect(run('--list'), 0,
+           'ExitReason       a\\x1b[2J\\xe2\\x80\\xaeb\\n\n'
+           'CheckpointsLeft  many (not a number: without effect)\n'
+           'ExitAfter        9223372036854775807\n'
+           'ExitBefore       9223372036854775808 (not a number: without effect)\n')
+    assert listed() == {**NOTHING, 'reason': 'a\x1b[2J\u202eb\n', 'exit_after': 9223372036854775807}
+    assert b'\x1b' not in run('--list', '--json').stdout
+    assert run('-c', '5', '--unset-reason').returncode == 0
+    assert {key: value for key, value in listed().items() if value is not None} == {
+        'checkpoints_left': 5, 'exit_after': 9223372036854775807}
+
+
+def test_many_at_once():
+    """Commands that change different conditions: each is in force afterwards."""
+    for _ in range(5):
+        calls = [['-c', '5'], ['-a', '1298937600'], ['-b', '1298944800'], ['-s', '60'], ['-r', 'so']]
+        processes = [subprocess.Popen([COMMAND, *call], stdout=subprocess.DEVNULL) for call in calls]
+        assert all([process.wait() == 0 for process in processes])
+        assert listed() == {'reason': 'so', 'checkpoints_left': 5, 'exit_after': 1298937600, 'exit_before': 1298944800,
+                            'halt_seconds': 60}
+        assert run('--remove').returncode == 0
+
+
+def test_colours():
+    """On a terminal only, and not where people do not want them."""
+    put_halt({'CheckpointsLeft': {'7': {}}})
+
+    def shown(**variables):
+        ours, theirs = pty.openpty()
+        subprocess.run([COMMAND, '--list'], stdout=theirs, check=True, timeout=60,
+                       env={**os.environ, 'TERM': 'xterm', **variables})
+        os.close(theirs)
+        text = os.read(ours, 4096)
+        os.close(ours)
+        return text.decode()
+
+    assert '\x1b[1mCheckpointsLeft\x1b[0m' in shown() and '7' in shown()
+    assert '\x1b' not in shown(NO_COLOR='1') + shown(TERM='dumb') and b'\x1b' not in run('--list').stdout
+
+
+def test_disk_and_rights():
+    os.mkdir('.scr', 0o500)
+    if os.geteuid():
+        expect(run('-c', '3'), 1, '', ['Permission denied'])
+    expect_output_fails(['--list'], ['--list', '--json'])
+
+
+def test_usage():
+    expect_wrong_usage([], ['--json'], ['--dir', 'x', 'y', '--list'], ['x', 'y', '--list'], ['-c', '-1'], ['-c', 'x'], ['-c', ''],
+                       ['-c', '1000000001'], ['--seconds', '-5'], ['--seconds', '5 apples'], ['--reason', ''],
+                       ['--reason', 'x' * 1024], ['-c', '1', '-C'], ['-r', 'x', '-R'], ['-i', '-R'], ['-x', '-c', '1'],
+                       ['-x', '-i'], ['--after'], ['--never'], ['--unset', '-l'])
+    for text in ('', 'soon', '25:00', '12:60', '13:00pm', '0:00am', '1:2', '2026-13-01', '2026-02-30', '2026-1-1', '12345678',
+                 '99999999999999999999', '+', '+soon', '-5', '2026-11-22T', '2026-11-22T12', '18:30x', '18:30:61'):
+        expect_wrong_usage(['--after=' + text], ['--before', text])
+    assert not os.listdir('.')
+    expect_documented(17, {'--dir': 'x', '--checkpoints': '1', '--after': '+1', '--before': '+1', '--seconds': '1',
+                           '--reason': 'x'})
+    expect_well_formed_page()
+
+
+run_tests(globals())

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_retries_halt: its exit code is what scripts go by."""
+import os
+import pathlib
+import time
+
+from command import expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests
+from prefix import damage, put_halt, value, without_scr_variables
+
+without_scr_variables()
+
+
+def test_conditions():
+    now = int(time.time())
+    expect(run(), 1)
+    for tree, reason in (({'ExitReason': value('SCR_FINALIZE_CALLED')}, 'SCR_FINALIZE_CALLED'),
+                         ({'ExitReason': value('a\u202eb')}, 'a\\xe2\\x80\\xaeb'),
+                         ({'CheckpointsLeft': value(0)}, 'the number of checkpoints that was asked for is done'),
+                         ({'CheckpointsLeft': value(1)}, None), ({'ExitAfter': value(now)}, 'the time ExitAfter has come'),
+                         ({'ExitAfter': value(now + 86400)}, None), ({'ExitBefore': value(now + 86400)}, None),
+                         ({'ExitBefore': value(now)}, '0 seconds are left until ExitBefore'),
+                         ({'HaltSeconds': value(100)}, None), ({'CheckpointsLeft': value('none')}, None), ({}, None)):
+        put_halt(tree)
+        expect(run(), 1 if reason is None else 0, reason + '\n' if reason else '')
+        expect(run('-q', '-d', '.'), 1 if reason is None else 0)
+    put_halt({'ExitBefore': value(now + 86400), 'HaltSeconds': value(90000)})
+    assert run().returncode == 0
+
+
+def test_end_of_allocation():
+    put_halt({'HaltSeconds': value(7200)})
+    end = int(time.time()) + 3600
+    for name in ('SCR_END_TIME', 'SLURM_JOB_END_TIME'):
+        for when, code in ((end, 0), (end + 86400, 1)):
+            os.environ[name] = str(when)
+            done = run()
+            assert done.returncode == code and (f'({name})' in done.stdout.decode()) == (code == 0), done
+        del os.environ[name]
+    os.environ['SLURM_JOB_END_TIME'] = 'soon'
+    expect(run(), 1, '', ['SLURM_JOB_END_TIME="soon" is no time'])
+    del os.environ['SLURM_JOB_END_TIME']
+    pathlib.Path('scr.yaml').write_text(f'SCR_END_TIME: {end}\n')
+    assert run().returncode == 0
+
+
+def test_nobody_can_tell():
+    """Not 0 and not 1: a script may take neither for granted."""
+    for _ in damage(lambda: put_halt({'CheckpointsLeft': value(0)})):
+        expect(run(), 3, '', ['scr_retries_halt: ', '.scr/halt.scr'])
+    put_halt({'CheckpointsLeft': value(0)})
+    expect(run('no'), 3, '', ['prefix folder'])
+    pathlib.Path('scr.yaml').write_text('SCR_NO: 1\n')
+    expect(run(), 3, '', ['scr.yaml:1:1'])
+    os.unlink('scr.yaml')
+    os.environ['SCR_END_TIME'] = 'soon'
+    expect(run(), 3, '', ['SCR_END_TIME'])
+    del os.environ['SCR_END_TIME']
+
+
+def test_output_fails():
+    put_halt({'CheckpointsLeft': value(0)})
+    with open('/dev/full', 'w') as full:
+        done = run(stdout=full)
+        assert done.returncode == 3 and b'No space left' in done.stderr, done
+        assert run('-q', stdout=full).returncode == 0
+
+
+def test_usage():
+    expect_wrong_usage(['a', 'b'], ['-d', 'a', 'b'], ['--no'])
+    expect_documented(4, {'--dir': 'x'})
+    expect_well_formed_page()
+
+
+run_tests(globals())
