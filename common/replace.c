@@ -99,8 +99,8 @@ static int rename_new(const replacement *r)
     return 0;
 }
 
-/* Closes the file, which is synced, and gives it its name. */
-static int finish(replacement *r, int (*put)(const replacement *), char *err)
+/* Closes the file and gives it its name. */
+static int put_in_place(replacement *r, int (*put)(const replacement *), char *err)
 {
     int rc = io_close(&r->fd);
     if (rc) {
@@ -113,6 +113,14 @@ static int finish(replacement *r, int (*put)(const replacement *), char *err)
         return err_sys(err, rc, "rename to %s", r->final);
     }
     let_go(r);
+    return 0;
+}
+
+/* The same for a file that is synced. */
+static int finish(replacement *r, int (*put)(const replacement *), char *err)
+{
+    int rc = put_in_place(r, put, err);
+    if (rc) return rc;
     rc = io_fsync(r->parent);
     io_close(&r->parent);
     return rc ? err_sys(err, rc, "fsync of the folder of %s (the file is in place)",
@@ -143,6 +151,13 @@ int replace_commit_new(replacement *r, char *err)
 int replace_commit_synced(replacement *r, char *err)
 {
     return finish(r, rename_over, err);
+}
+
+int replace_commit_unsynced(replacement *r, char *err)
+{
+    int rc = put_in_place(r, rename_over, err);
+    if (!rc) io_close(&r->parent);
+    return rc;
 }
 
 void replace_abort(replacement *r)

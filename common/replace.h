@@ -24,6 +24,7 @@
 #define replace_commit COMMON(replace_commit)
 #define replace_commit_new COMMON(replace_commit_new)
 #define replace_commit_synced COMMON(replace_commit_synced)
+#define replace_commit_unsynced COMMON(replace_commit_unsynced)
 #define replace_abort COMMON(replace_abort)
 #define replace_bytes COMMON(replace_bytes)
 #define replace_sweep COMMON(replace_sweep)
@@ -51,6 +52,10 @@ int replace_commit(replacement *r, char *err);
 
 /* The same for a file that the caller has synced since it wrote to it. */
 int replace_commit_synced(replacement *r, char *err);
+
+/* The same without any fsync, for what need not survive a power loss: old or new, but
+ * after one of those perhaps none, or cut. */
+int replace_commit_unsynced(replacement *r, char *err);
 
 /* As replace_commit where there must be no file yet: -EEXIST if there is one, which
  * stays. On a file system that can only link, not rename, without replacing, the

@@ -154,6 +154,7 @@ static int begin(encoding *e, char *text)
         rc = redset_logical_open(e->dir, &e->list, s->data, s->chunk, &s->logical, text);
     if (!rc && e->shape.members > 1) rc = begin_flows(e, text);
     if (!rc) rc = redset_store_begin(e->dir, e->name, e->header->tree, &e->store, text);
+    e->store.unsynced = e->set->unsynced;
     s->store = &e->store;
     return rc;
 }

@@ -175,6 +175,7 @@ static int create(redset *set, const redset_config *config, char *text)
     if (config->memory) set->memory = config->memory;
     redset_set_piece(set, config->piece);
     set->layout.unchecked = config->no_checksums != 0;
+    set->unsynced = config->unsynced != 0;
     return gather_members(set, text);
 }
 

@@ -294,6 +294,7 @@ int redset_output_commit(redset_logical *logical, char *err);
 
 typedef struct redset_store {
     bool open;
+    bool unsynced; /* nothing of it is synced */
     replacement file;
     const char *name;
     uint64_t header; /* bytes of the header */

@@ -16,6 +16,7 @@ struct redset {
     redset_layout layout;
     size_t piece;  /* most bytes of a sum in a message */
     size_t memory; /* for all buffers */
+    bool unsynced; /* see redset_config */
 };
 
 /* ---- redset_mpi.c ---- */

@@ -43,7 +43,7 @@ int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, cha
     if (size < 0) return err_wrap(err, (int)size, "write header of %s", store->name);
     if ((uint64_t)size != store->header)
         return err_set(err, -EIO, "header of %s changed its length", store->name);
-    rc = io_fsync(store->file.fd);
+    rc = store->unsynced ? 0 : io_fsync(store->file.fd);
     return rc ? err_sys(err, rc, "fsync %s", store->name) : 0;
 }
 
@@ -58,14 +58,15 @@ int redset_store_retire(const redset_store *store, char *err)
     if (rc) return rc;
     if (unlinkat(store->file.parent, store->file.final, 0) != 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "remove %s", store->name);
-    rc = io_fsync(store->file.parent);
+    rc = store->unsynced ? 0 : io_fsync(store->file.parent);
     return rc ? err_sys(err, rc, "fsync of the folder of %s", store->name) : 0;
 }
 
 int redset_store_commit(redset_store *store, char *err)
 {
     store->open = false;
-    return replace_commit_synced(&store->file, err);
+    return store->unsynced ? replace_commit_unsynced(&store->file, err)
+                           : replace_commit_synced(&store->file, err);
 }
 
 void redset_store_abort(redset_store *store)

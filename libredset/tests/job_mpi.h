@@ -17,7 +17,7 @@ typedef struct job {
     int rank, ranks;
     redset_scheme scheme; /* XOR, unless the test wants another */
     int failures;
-    int no_checksums;
+    int no_checksums, unsynced;
     size_t piece;              /* bytes of a message, JOB_PIECE at first */
     char root[64], folder[80]; /* of all; of this rank */
     int count;
@@ -130,7 +130,8 @@ static inline int job_create(const job *j, redset_scheme scheme, int set_size,
                             .failure_group = node,
                             .piece = j->piece,
                             .failures = j->failures,
-                            .no_checksums = j->no_checksums};
+                            .no_checksums = j->no_checksums,
+                            .unsynced = j->unsynced};
     return redset_create(j->comm, &config, set, err);
 }
 

@@ -380,6 +380,25 @@ static void test_own_step(job *j, redset *set)
     check_manifest(j, set);
 }
 
+/* Who wants nothing synced has nothing synced, also when an earlier file is replaced. */
+static void test_unsynced(job *j, redset_scheme scheme)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    for (int unsynced = 0; unsynced < 2; unsynced++) {
+        redset *set = NULL;
+        j->unsynced = unsynced;
+        CHECK_INT(job_create(j, scheme, 3, 1, &set, err), 0);
+        for (int again = 0; again < 2; again++) {
+            fault_arm(FAULT_SYNC, 1, EIO);
+            CHECK_INT(job_encode(j, set, err), unsynced ? 0 : -EIO);
+            CHECK_INT(fault_disarm(), !unsynced);
+        }
+        if (unsynced) check_manifest(j, set);
+        redset_free(set);
+    }
+    j->unsynced = 0;
+}
+
 /* What changes or fails while any scheme encodes. */
 static void test_trouble(job *j, redset_scheme scheme)
 {
@@ -393,6 +412,7 @@ static void test_trouble(job *j, redset_scheme scheme)
     test_faults(j, set, 0);
     test_faults(j, set, j->ranks - 1);
     redset_free(set);
+    test_unsynced(j, scheme);
 }
 
 int main(int argc, char **argv)

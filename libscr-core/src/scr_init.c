@@ -142,7 +142,8 @@ static int begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
     redset_config config = {.set_size = d->set_size,
                             .failures = 1,
                             .piece = scr->set.message,
-                            .no_checksums = !scr->set.crc_on_copy};
+                            .no_checksums = !scr->set.crc_on_copy,
+                            .unsynced = 1};
     if (find_failure_group(scr, d, &config.failure_group, err))
         return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
     redset_scheme_from_name(d->type, &config.scheme);

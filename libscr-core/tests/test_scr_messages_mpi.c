@@ -135,8 +135,8 @@ static void test_checkpoint(MPI_Comm comm, const scheme *s)
     CHECK_INT(t.own[DUPLICATES], 0);
     /* lists go to the neighbours twice; the rest is small here, one message each */
     CHECK(t.own[SENDS] <= 2 * s->failures + NODES);
-    CHECK(most.syncs <= 6 && most.renames <= 4);
-    CHECK(now.syncs <= 4 || rank == 0); /* which has the flush file */
+    CHECK(most.syncs <= 4 && most.renames <= 4);
+    CHECK(now.syncs <= 2 || rank == 0); /* which has the flush file */
 }
 
 int main(int argc, char **argv)

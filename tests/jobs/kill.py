@@ -128,7 +128,7 @@ def test_within_flush():
         with Job(**PAIR) as job:
             job.run("init", checkpoint("c1", flags="co"))
             crashes(job, ["init", "start:c2:co", "put:c2/rank_%r", "CRASH", "complete:1"],
-                    judge_by("c1", "c2", lost=["n1", "n2"], seen=seen), rank, limit=8)
+                    judge_by("c1", "c2", lost=["n1", "n2"], seen=seen), rank, limit=7)
         assert seen == {"c1", "c2"}, seen
 
 

@@ -44,6 +44,9 @@ typedef struct redset_config {
                        * damage is not noticed, and spoils what is rebuilt. In exchange
                        * nothing is read that no sum is made of: no file at all where
                        * there is no redundancy, nor to verify one */
+    int unsynced; /* 1: an encode does not sync its redundancy file. For files that nobody
+                   * syncs either: both survive the death of processes, and may be lost,
+                   * or cut, when a node loses its power */
 } redset_config;
 
 /* Makes the sets for a new encode. When more than half of all processes name one failure
@@ -73,9 +76,9 @@ const redset_place *redset_get_place(const redset *set);
 /* Protects count files below folder, of which no two have one name, each read once; fills
  * size and crc of each. about (may be NULL) describes the whole and must be the same on
  * every rank. The redundancy file named by the place gets its name when it is complete
- * and synced; what had that name is removed on all ranks before, so that those of two
- * encodes are never mixed, and on failure no rank keeps one. Source files are never
- * changed; one that changes its size meanwhile is -ESTALE. */
+ * and synced (unless unsynced); what had that name is removed on all ranks before, so
+ * that those of two encodes are never mixed, and on failure no rank keeps one. Source
+ * files are never changed; one that changes its size meanwhile is -ESTALE. */
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], char *err);
 
