@@ -76,7 +76,7 @@ static void visit(sweep *s, int fd)
         const char *name = item->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
         int rc = replace_remove_abandoned(fd, name); /* of the map, or the summary */
-        if (rc == 0 && filo_temporary_id(name, &id) == 0 && id == s->id)
+        if (rc == 0 && filo_temporary_id(name, &id) == 0 && (!s->id || id == s->id))
             rc = unlinkat(fd, name, 0) == 0 ? 1 : -errno;
         if (rc < 0)
             fail(s, rc, name);

@@ -103,6 +103,20 @@ static void removed(void **state)
     assert_int_equal(filo_remove_temporaries(dir, ID, 1, err), 0);
 }
 
+static void removed_of_any_flush(void **state)
+{
+    static const char last[] = ".ffffffffffffffff-0-0.tmp", plain[] = ".ffffffffffffffff";
+    char err[FILO_ERROR_SIZE] = "";
+    create(OURS);
+    create(last);
+    create(plain);
+    assert_int_equal(filo_remove_temporaries(dir, 0, 0, err), 0);
+    assert_false(exists(OURS));
+    assert_false(exists(last));
+    assert_true(exists(plain));
+    assert_int_equal(unlinkat(dir, plain, 0), 0);
+}
+
 /* Files that are replaced are no flush's: the locked one is in work. */
 static void of_the_map(void **state)
 {
@@ -163,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(told_by_name),
         cmocka_unit_test(removed),
+        cmocka_unit_test(removed_of_any_flush),
         cmocka_unit_test(of_the_map),
         cmocka_unit_test(goes_on_after_a_failure),
     };

@@ -23,10 +23,11 @@
 
 enum { HEX = 16 }; /* digits */
 
-void scr_flush_file_read(int prefix, kvtree *flush)
+int scr_flush_file_read(int prefix, kvtree *flush, char *err)
 {
-    if (kvtree_file_read(prefix, SCR_FLUSH_FILE_NAME, flush, NULL) != 0)
-        kvtree_unset_all(flush);
+    int rc = kvtree_file_read(prefix, SCR_FLUSH_FILE_NAME, flush, err);
+    if (rc) kvtree_unset_all(flush);
+    return rc;
 }
 
 int scr_flush_file_write(int prefix, const kvtree *flush, char *err)
@@ -154,7 +155,7 @@ int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
         next = (scr_flush_record){.dset = 0};
         const kvtree_elem *e = kvtree_elem_first(kvtree_get(flush, KEY_FLUSH));
         for (; e; e = kvtree_elem_next(e))
-            if (read_record(e, &r) == 0 && strcmp(r.owner, owner) == 0 &&
+            if (read_record(e, &r) == 0 && (!owner || strcmp(r.owner, owner) == 0) &&
                 is_before(&last, &r) && is_before(&r, &next))
                 next = r;
         if (!next.dset) return -ENOENT;

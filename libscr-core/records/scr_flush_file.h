@@ -19,9 +19,9 @@
 #define SCR_LOCATION_PFS "PFS"
 #define SCR_LOCATION_FLUSHING "FLUSHING"
 
-/* Reads into the empty tree flush; a missing or damaged file is an empty one, as SCR
- * rebuilds it. */
-void scr_flush_file_read(int prefix, kvtree *flush);
+/* Reads into the empty tree flush. On failure (-ENOENT, -EBADMSG, another -errno) the
+ * tree is left empty, which a caller may take for the file, as SCR makes it again. */
+int scr_flush_file_read(int prefix, kvtree *flush, char *err);
 int scr_flush_file_write(int prefix, const kvtree *flush, char *err);
 
 /* Sets (on 1) or clears a location of a dataset; name is where it is flushed to. Clearing
@@ -53,8 +53,8 @@ typedef struct scr_flush_record {
 int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record);
 void scr_flush_file_end(kvtree *flush, uint64_t id);
 
-/* The i-th record of that owner, from 0 on, in the order of their dataset's ids, newest
- * first. What is no record counts as none. -ENOENT. */
+/* The i-th record of that owner (NULL: of all), from 0 on, in the order of their
+ * dataset's ids, newest first. What is no record counts as none. -ENOENT. */
 int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
                        scr_flush_record *record);
 

@@ -201,6 +201,7 @@ int scr_index_restore(scr_index *index, const scr_dataset *found, int count)
     scr_dataset newest;
     for (int i = 0; i < count; i++)
         if (!put(index, &found[i], found[i].complete)) return -ENOMEM;
+    kvtree_unset(index, KEY_CURRENT); /* it would be the next one */
     if (scr_index_next_fetch(index, INT_MAX, NULL, &newest) != 0) return 0;
     return kvtree_util_set_str(index, KEY_CURRENT, newest.name) ? -ENOMEM : 0;
 }

@@ -131,13 +131,16 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
     return keep(scan, &d) ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
-int scr_scan_names(scr_scan *scan, char *err)
+/* Names that known, which may be NULL, has are passed over. */
+static int scan_names(scr_scan *scan, const kvtree *known, char *err)
 {
     kvtree *names = kvtree_new();
+    scr_dataset d;
     int rc = scr_names_read(scan->dir, names, err);
     const kvtree_elem *e = rc ? NULL : kvtree_elem_first(names);
     for (; e && !rc; e = kvtree_elem_next(e)) {
         char why[ERRTEXT_SIZE] = "";
+        if (known && scr_index_get(known, kvtree_elem_key(e), &d) == 0) continue;
         int one = scr_scan_one(scan, kvtree_elem_key(e), why);
         if (one == -ENOMEM)
             rc = err_set(err, one, "%s", why);
@@ -146,6 +149,16 @@ int scr_scan_names(scr_scan *scan, char *err)
     }
     kvtree_delete(&names);
     return rc;
+}
+
+int scr_scan_names(scr_scan *scan, char *err)
+{
+    return scan_names(scan, NULL, err);
+}
+
+int scr_scan_unknown(scr_scan *scan, const kvtree *index, char *err)
+{
+    return scan_names(scan, index, err) == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* ---- the search ---- */

@@ -18,6 +18,7 @@
 
 #include "common/errtext.h"
 #include "records/scr_dataset.h"
+#include <kvtree/kvtree.h>
 
 /* What a search looks at; beyond that it stops. */
 typedef struct scr_scan_limits {
@@ -50,6 +51,10 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err);
 /* Looks where the list of names (scr_names.h) says; -ENOENT without one, or another
  * -errno if it cannot be read. */
 int scr_scan_names(scr_scan *scan, char *err);
+
+/* The same for those names only that the index does not have. Without a list that can be
+ * read there are none; -ENOMEM. */
+int scr_scan_unknown(scr_scan *scan, const kvtree *index, char *err);
 
 /* Searches all folders, those closer to the prefix folder first, and those within a
  * dataset last. limits may be NULL: SCR_SCAN_DEPTH and SCR_SCAN_NAMES. */

@@ -31,16 +31,16 @@ enum { PATIENCE = 10 }; /* seconds */
 
 /* ---- the record ---- */
 
-enum owner { NOBODY, OURS, THEIRS };
+enum owner { NOBODY, OURS, THEIRS, DAMAGED };
 
-/* A damaged record tells nothing. */
+/* A damaged record tells nothing; err says why. */
 static int read_record(const struct scr *scr, int folder, enum owner *owner, char *err)
 {
     char *prefix;
     kvtree *record = kvtree_new();
     int rc = record ? kvtree_file_read(folder, RECORD_NAME, record, err)
                     : err_set(err, -ENOMEM, "no memory");
-    *owner = NOBODY;
+    *owner = rc == -EBADMSG ? DAMAGED : NOBODY;
     if (rc == -ENOENT || rc == -EBADMSG)
         rc = 0;
     else if (!rc && kvtree_util_get_str(record, "PREFIX", &prefix) == 0)
@@ -120,7 +120,11 @@ static int lock(struct scr *scr, enum owner *owner, char *err)
             "one a job id of its own (SCR_JOB_ID)",
             (long)holder, scr->control);
     if (rc) return rc;
-    return read_record(scr, scr->control_fd, owner, err); /* the one before may be new */
+    rc = read_record(scr, scr->control_fd, owner, err); /* the one before may be new */
+    if (*owner != DAMAGED) return rc;
+    scr_control_warn(scr, err);
+    *owner = NOBODY;
+    return rc;
 }
 
 static void unlock(struct scr *scr)

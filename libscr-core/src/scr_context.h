@@ -203,6 +203,9 @@ void scr_folders_close(struct scr *scr);
 int scr_control_open(struct scr *scr, char *err);
 void scr_control_close(struct scr *scr);
 
+/* Says that a file of it is damaged, and why. Not collective. */
+void scr_control_warn(const struct scr *scr, const char *reason);
+
 /* Removes it, and what is empty above it. Local. */
 void scr_control_remove(const struct scr *scr);
 
@@ -481,8 +484,8 @@ uint64_t scr_flush_layout(const struct scr *scr);
 struct scr_flush_record;
 void scr_flush_resume(struct scr *scr, const struct scr_flush_record *earlier);
 
-/* Removes what a flush with this id left of a dataset that is in the cache. Collective;
- * what fails is said. */
+/* Removes what a flush with this id (0: any) left of a dataset that is in the cache.
+ * Collective; what fails is said. */
 void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id);
 
 /* ---- scr_resume.c ---- */

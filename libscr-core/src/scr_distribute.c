@@ -34,26 +34,37 @@ static const char *name_of(const struct scr *scr, int id, const kvtree_elem *fil
     return scr_filemap_name_of(kvtree_elem_key(file), scr->owner, id);
 }
 
-/* 1 when all files of rank are here with their sizes, in our cache folder, 0 if not;
- * -errno where that cannot be told just now. */
-static int is_whole(struct scr *scr, int id, int rank)
+/* 1 when a file is here with its size, in our cache folder, 0 with a text if not; -errno
+ * where that cannot be told just now. */
+static int is_there(struct scr *scr, int id, const kvtree_elem *file, char *err)
+{
+    char path[SCR_CACHED_NAME_SIZE];
+    const char *name = name_of(scr, id, file);
+    struct stat st;
+    unsigned long size;
+    scr_cached_name(id, name, path);
+    int rc = beneath_stat(scr_cache_of(scr, id)->fd, path, &st, NULL);
+    if (rc && scr_decide_may_pass(rc)) return rc;
+    if (rc) return err_set(err, 0, "%s is not there", name);
+    if (!S_ISREG(st.st_mode)) return err_set(err, 0, "%s is no regular file", name);
+    if (kvtree_util_get_bytecount(kvtree_elem_hash(file), SCR_META_SIZE, &size) != 0)
+        return err_set(err, 0, "%s has no size on record", name);
+    if ((unsigned long)st.st_size == size) return 1;
+    return err_set(err, 0, "%s has %lld bytes, not %lu", name, (long long)st.st_size,
+                   size);
+}
+
+/* The same for all files of rank. */
+static int is_whole(struct scr *scr, int id, int rank, char *err)
 {
     const kvtree *files = scr_filemap_files(scr->map, id, rank);
-    const kvtree_elem *f;
-    if (scr_filemap_expected(scr->map, id, rank) != kvtree_size(files)) return 0;
-    for (f = kvtree_elem_first(files); f; f = kvtree_elem_next(f)) {
-        char path[SCR_CACHED_NAME_SIZE];
-        struct stat st;
-        unsigned long size;
-        scr_cached_name(id, name_of(scr, id, f), path);
-        int rc = beneath_stat(scr_cache_of(scr, id)->fd, path, &st, NULL);
-        if (rc && scr_decide_may_pass(rc)) return rc;
-        if (rc || !S_ISREG(st.st_mode) ||
-            kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size) != 0 ||
-            (unsigned long)st.st_size != size)
-            return 0;
-    }
-    return 1;
+    const kvtree_elem *f = kvtree_elem_first(files);
+    int whole = 1;
+    if (scr_filemap_expected(scr->map, id, rank) != kvtree_size(files))
+        return err_set(err, 0, "not all of them are on record");
+    for (; f && whole > 0; f = kvtree_elem_next(f))
+        whole = is_there(scr, id, f, err);
+    return whole;
 }
 
 /* Whether no other node sees the files: where one does, a record that is too many may
@@ -74,16 +85,58 @@ void scr_drop_files(struct scr *scr, int id, int rank, int delete)
     scr_filemap_remove_rank(scr->map, id, rank);
 }
 
-/* 1 for whole files of this very dataset; another one may have had its id before. */
-static int is_good(struct scr *scr, const scr_dataset *dataset, int rank)
+/* 1 when tree describes this very dataset; another one may have had its id before. */
+static int is_of(const kvtree *tree, const scr_dataset *dataset)
 {
     scr_dataset d;
+    return scr_dataset_from_tree(tree, &d, NULL) == 0 && d.created == dataset->created &&
+           d.ranks == dataset->ranks && strcmp(d.name, dataset->name) == 0;
+}
+
+/* 0 with a text when the redundancy file is an earlier one, of a dataset that had the
+ * same names: not a member of a set whose others are as they should be. Damage of it is
+ * seen later. */
+static int is_protected(struct scr *scr, const scr_dataset *dataset, int rank, char *err)
+{
+    const kvtree_elem *f =
+        kvtree_elem_first(scr_filemap_files(scr->map, dataset->id, rank));
+    char *folder = scr_dataset_folder(scr, dataset->id);
+    int good = folder ? 1 : -ENOMEM;
+    for (; f && good > 0; f = kvtree_elem_next(f)) {
+        const char *name = name_of(scr, dataset->id, f);
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        redset_manifest *m = NULL;
+        if (!type || strcmp(type, SCR_META_FULL) == 0) continue;
+        int rc = redset_read_header(folder, name, &m, NULL);
+        if (rc && scr_decide_may_pass(rc)) good = rc;
+        if (!rc && !is_of(m->about, dataset))
+            good = err_set(err, 0, "%s is one of another dataset", name);
+        redset_manifest_free(m);
+    }
+    free(folder);
+    return good;
+}
+
+/* 1 for whole files of this very dataset, 0 with a text, or -errno where that cannot be
+ * told just now. */
+static int is_good(struct scr *scr, const scr_dataset *dataset, int rank, char *err)
+{
     const kvtree *tree = scr_filemap_get_dataset(scr->map, dataset->id, rank);
-    if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.created != dataset->created ||
-        d.ranks != dataset->ranks || strcmp(d.name, dataset->name) != 0 ||
-        rank >= scr->ranks)
-        return 0;
-    return is_whole(scr, dataset->id, rank);
+    if (!is_of(tree, dataset) || rank >= scr->ranks)
+        return err_set(err, 0, "they are of another dataset of that id");
+    int whole = is_whole(scr, dataset->id, rank, err);
+    return whole > 0 ? is_protected(scr, dataset, rank, err) : whole;
+}
+
+static void tell_lost(const struct scr *scr, const scr_dataset *dataset, int rank,
+                      const char *why)
+{
+    char line[2 * SCR_ERR_TEXT];
+    snprintf(line, sizeof line,
+             "warning: node %s: files of rank %d of dataset %d (%.200s) count as lost: "
+             "%.500s",
+             scr->node_name, rank, dataset->id, dataset->name, why);
+    scr_event_local(scr, 0, line);
 }
 
 /* Drops what is not good, and counts the rest. */
@@ -93,13 +146,13 @@ static int drop_bad(struct scr *scr, const scr_dataset *dataset, int *count, int
     int all, kept = 0;
     int rc = scr_filemap_list_ranks_of(scr->map, dataset->id, &all, ranks);
     for (int i = 0; !rc && i < all; i++) {
-        int rank = (*ranks)[i], good = is_good(scr, dataset, rank);
-        if (good < 0)
-            rc = good;
-        else if (good)
-            (*ranks)[kept++] = rank;
-        else
-            scr_drop_files(scr, dataset->id, rank, is_ours(scr, dataset->id));
+        char why[SCR_ERR_TEXT] = "";
+        int rank = (*ranks)[i], good = is_good(scr, dataset, rank, why);
+        if (good < 0) rc = good;
+        if (good > 0) (*ranks)[kept++] = rank;
+        if (good) continue;
+        tell_lost(scr, dataset, rank, why);
+        scr_drop_files(scr, dataset->id, rank, is_ours(scr, dataset->id));
     }
     *count = kept;
     return rc ? err_sys(err, rc, "look at the files of dataset %d", dataset->id) : 0;

@@ -322,7 +322,8 @@ static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
     if (!rc) scr_location(scr, d, SCR_LOCATION_PFS, 1);
     /* it is what the index names now, and what was passed over is older */
     if (!rc && d->ckpt && d->id >= scr->fetch_below) scr->fetch_below = INT_MAX;
-    if (rc && f->resumed) scr_flush_clean(scr, d, f->record.id);
+    /* when all is there, nobody writes to temporary files of it, whoever made them */
+    if (f->resumed) scr_flush_clean(scr, d, rc ? f->record.id : 0);
     note_end(scr, f);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
     if (!rc && d->ckpt) scr_window_move(scr, d->id);

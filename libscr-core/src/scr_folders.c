@@ -145,6 +145,15 @@ void scr_control_close(struct scr *scr)
     scr->control = NULL;
 }
 
+void scr_control_warn(const struct scr *scr, const char *reason)
+{
+    char line[SCR_ERR_TEXT + 400];
+    snprintf(line, sizeof line,
+             "warning: node %s: a control file in %s counts as lost: %s", scr->node_name,
+             scr->control, reason);
+    scr_event_local(scr, 0, line);
+}
+
 int scr_control_exists(const struct scr *scr, const char *owner)
 {
     char name[700];

@@ -58,6 +58,36 @@ static int had_runs(const struct scr *scr)
            fstatat(scr->prefix_fd, ".scr/nodes.scr", &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* Without it the next run does all once more. */
+static void write_restored(const struct scr *scr, const kvtree *index)
+{
+    char why[SCR_ERR_TEXT] = "";
+    if (scr_index_write(scr->prefix_fd, index, why) != 0)
+        scr_say(scr, 0, "warning: the index could not be written: %s", why);
+}
+
+/* The list of names tells of datasets that the index does not have: then somebody put an
+ * earlier index into its place. What is whole of them is entered again. */
+static int enter_unknown(struct scr *scr, kvtree *index, char *err)
+{
+    scr_scan scan;
+    int rc = scr_scan_open(&scan, scr->prefix_real, err);
+    if (rc) return rc;
+    rc = scr_scan_unknown(&scan, index, err);
+    if (!rc && scan.count && scr_index_restore(index, scan.found, scan.count) != 0)
+        rc = err_set(err, -ENOMEM, "no memory for the index");
+    if (!rc && scan.count) {
+        scr_say(scr, 0,
+                "warning: " SCR_INDEX_NAME " is an earlier one: it does not have %s%s "
+                "that " SCR_NAMES_NAME " names; what is on the prefix folder is entered "
+                "again",
+                scan.found[0].name, scan.count > 1 ? " and others" : "");
+        write_restored(scr, index);
+    }
+    scr_scan_close(&scan);
+    return rc;
+}
+
 static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char *lost)
 {
     char more[SCR_ERR_TEXT + 64] = "";
@@ -77,7 +107,6 @@ static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char
 static int rebuild(struct scr *scr, kvtree *index, const char *lost, char *err)
 {
     scr_scan scan;
-    char why[SCR_ERR_TEXT] = "";
     int rc = scr_scan_open(&scan, scr->prefix_real, err);
     if (rc) return rc;
     rc = scr_scan_names(&scan, err);
@@ -89,8 +118,7 @@ static int rebuild(struct scr *scr, kvtree *index, const char *lost, char *err)
     scr_scan_close(&scan);
     if (rc) return rc;
     scr->index_rebuilt = 1;
-    if (scr_index_write(scr->prefix_fd, index, why) != 0)
-        scr_say(scr, 0, "warning: the index could not be written: %s", why);
+    write_restored(scr, index);
     return 0;
 }
 
@@ -120,15 +148,27 @@ static void sweep_records(const struct scr *scr, int folder, const char *name)
     io_close(&fd);
 }
 
+/* What no index lists is not found again, so nothing counts as flushed then. */
+static void read_flush_file(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (scr->dataset_id == 0) return;
+    int rc = scr_flush_file_read(scr->prefix_fd, scr->flush, err);
+    if (rc && rc != -ENOENT)
+        scr_say(scr, 0,
+                "warning: %s; it counts as empty, so datasets may be flushed once more",
+                err);
+}
+
 int scr_index_begin(struct scr *scr, char *err)
 {
     sweep_records(scr, scr->prefix_fd, scr->prefix);
     kvtree *index = kvtree_new();
     int rc = scr_index_load(scr, index, err);
+    if (!rc && !scr->index_rebuilt) rc = enter_unknown(scr, index, err);
     if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);
     if (!rc && !had_runs(scr)) rc = scr_index_write(scr->prefix_fd, index, err);
-    /* what no index lists is not found again, so nothing counts as flushed then */
-    if (!rc && scr->dataset_id > 0) scr_flush_file_read(scr->prefix_fd, scr->flush);
+    if (!rc) read_flush_file(scr);
     if (!rc && scr->index_rebuilt) forget_lost(scr, index);
     kvtree_delete(&index);
     return rc;

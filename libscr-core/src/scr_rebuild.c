@@ -107,16 +107,14 @@ static const char *redundancy_file(const struct scr *scr, int id)
 }
 
 /* Collective. Reads the files, unless a glance shows that nothing is missing, and
- * rebuilds what is lost. */
+ * rebuilds what is lost: err tells what, and why, also where that succeeds. */
 static int restore(redset *set, const char *folder, scr_kept *kept, int glance,
                    redset_manifest **manifest, int *rebuilt, char *err)
 {
-    if (glance) {
-        int rc = redset_measure(set, folder, manifest, err);
-        kept->unread = rc == 0;
-        if (rc != REDSET_RECOVERABLE) return rc;
-    }
-    kept->unread = 0;
+    int lost, rc = glance ? 0 : redset_verify(set, folder, &lost, err);
+    rc = rc ? rc : redset_measure(set, folder, manifest, err);
+    kept->unread = glance && rc == 0;
+    if (rc != REDSET_RECOVERABLE) return rc;
     return redset_rebuild(set, folder, manifest, rebuilt, err);
 }
 
@@ -173,25 +171,32 @@ static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *mo
     return 0;
 }
 
-/* rebuilt: the files of this rank were. first: since the run began. */
-static void tell_success(struct scr *scr, const scr_dataset *dataset, int rebuilt,
-                         int first, double start)
+/* rebuilt: the files of this rank were; why: what was lost. Returns how many ranks have
+ * lost something. */
+static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt,
+                        double start, const char *why)
 {
     unsigned long sums[2] = {0, 0};
     int ranks = rebuilt;
     MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->world);
-    if (!ranks && !first) return;
+    if (!ranks) return 0;
     if (rebuilt) scr_cached_sums(scr, dataset->id, sums);
     scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
     e.rebuilt = ranks;
-    if (ranks)
-        scr_event(scr, 0, &e,
-                  "dataset %d (%s) is complete again: files of %d of %d ranks were "
-                  "rebuilt in %.3f s",
-                  dataset->id, dataset->name, ranks, scr->ranks, e.secs);
-    else
-        scr_event(scr, 1, &e, "dataset %d (%s) is in the cache with all its files",
-                  dataset->id, dataset->name);
+    scr_event(
+        scr, 0, &e,
+        "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt in "
+        "%.3f s: %s",
+        dataset->id, dataset->name, ranks, scr->ranks, e.secs, why);
+    return ranks;
+}
+
+static void tell_whole(struct scr *scr, const scr_dataset *dataset, double start)
+{
+    unsigned long none[2] = {0, 0};
+    scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, none);
+    scr_event(scr, 1, &e, "dataset %d (%s) is in the cache with all its files",
+              dataset->id, dataset->name);
 }
 
 static void continue_ids(struct scr *scr, const scr_dataset *dataset)
@@ -284,7 +289,8 @@ static void rebuild_one(struct scr *scr, int id)
         give_up(scr, &dataset, start, judge(scr, &moved, rc), err);
         return;
     }
-    tell_success(scr, &dataset, rebuilt, 1, start);
+    if (!tell_rebuilt(scr, &dataset, rebuilt, start, err))
+        tell_whole(scr, &dataset, start);
     scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
     scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
 }
@@ -303,7 +309,7 @@ int scr_cache_ensure(struct scr *scr, int id)
     if (rc)
         give_up(scr, &dataset, start, rc, err);
     else
-        tell_success(scr, &dataset, rebuilt, 0, start);
+        tell_rebuilt(scr, &dataset, rebuilt, start, err);
     return rc == 0;
 }
 

@@ -11,6 +11,7 @@
 #include "common/number.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_index.h"
+#include "records/scr_names.h"
 #include "records/scr_path.h"
 #include <dirent.h>
 #include <errno.h>
@@ -61,6 +62,18 @@ static int is_complete(struct scr *scr, const scr_dataset *d)
     return state.complete || replaced;
 }
 
+/* A damaged state file is told of; its rank copies all of its files once more. */
+static void look_at_state(const struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "", *path = scr_flush_state(scr, scr->rank);
+    kvtree *state = kvtree_new();
+    const char *name = path ? scr_path_basename_str(path) : NULL;
+    if (name && state && kvtree_file_read(scr->control_fd, name, state, err) == -EBADMSG)
+        scr_control_warn(scr, err);
+    kvtree_delete(&state);
+    free(path);
+}
+
 /* Collective. Some rank has a state file on its node. */
 static int has_state(const struct scr *scr)
 {
@@ -75,6 +88,7 @@ static int has_state(const struct scr *scr)
 static int can_resume(struct scr *scr, const scr_flush_record *r)
 {
     scr_dataset d;
+    look_at_state(scr);
     return is_cached(scr, r, &d) && !is_complete(scr, &d) && has_state(scr) &&
            (!r->container || scr_flush_layout(scr) == r->layout);
 }
@@ -186,6 +200,71 @@ static void forget(struct scr *scr, const scr_flush_record *r)
             r->dset, r->name);
 }
 
+/* ---- without records ---- */
+
+/* Rank 0: the folder of a dataset that no flush completed, and none is recorded of:
+ * temporary files are there, or nothing. What is not in the index has no owner but us. */
+static void sweep_folder(const struct scr *scr, const char *name, int is_listed)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int folder = -1;
+    char *path = scr_path_join(scr->prefix_real, name);
+    if (path && beneath_open_folder(path, &folder, NULL) == 0 &&
+        filo_remove_temporaries(folder, 0, 1, err) != 0)
+        scr_event_local(scr, 0, err);
+    io_close(&folder);
+    free(path);
+    char *inside = is_listed ? NULL : scr_path_join(name, ".scr");
+    if (!inside) return;
+    beneath_rmdir(scr->prefix_fd, inside, NULL);
+    beneath_rmdir(scr->prefix_fd, name, NULL); /* where something is in it, it stays */
+    free(inside);
+}
+
+/* 0, 1, or 2 for a dataset that is complete, or is about to be deleted. */
+static int look_up(const kvtree *index, const char *name)
+{
+    scr_dataset d;
+    scr_index_state state = {.complete = 0};
+    if (scr_index_get(index, name, &d) != 0) return 0;
+    scr_index_look(index, &d, &state);
+    return state.complete || state.deleting ? 2 : 1;
+}
+
+/* Rank 0: puts the names of all datasets that may be unfinished into names, as keys. An
+ * index that was made again has only what is complete; the list of names tells of others.
+ */
+static void list_names(const struct scr *scr, const kvtree *index, kvtree *names)
+{
+    int count = 0;
+    scr_dataset *all = NULL;
+    if (scr->index_rebuilt) scr_names_read(scr->prefix_fd, names, NULL);
+    if (scr_index_list(index, &all, &count) != 0) return;
+    for (int i = 0; i < count; i++)
+        kvtree_set(names, all[i].name, NULL);
+    free(all);
+}
+
+/* Rank 0: a flush file that was lost, or is an earlier one, does not have the flushes
+ * that were under way. A dataset that is flushed by another job is recorded. */
+static void sweep_unrecorded(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_flush_record r;
+    kvtree *index = kvtree_new(), *names = kvtree_new();
+    if (index && names && scr_index_load(scr, index, err) == 0)
+        list_names(scr, index, names);
+    for (int i = 0; scr_flush_file_get(scr->flush, NULL, i, &r) == 0; i++)
+        kvtree_unset(names, r.name);
+    const kvtree_elem *e = kvtree_elem_first(names);
+    for (; e; e = kvtree_elem_next(e)) {
+        int listed = look_up(index, kvtree_elem_key(e));
+        if (listed < 2) sweep_folder(scr, kvtree_elem_key(e), listed);
+    }
+    kvtree_delete(&index);
+    kvtree_delete(&names);
+}
+
 void scr_resume_flushes(struct scr *scr)
 {
     scr_flush_record r, chosen = {.id = 0};
@@ -196,5 +275,6 @@ void scr_resume_flushes(struct scr *scr)
         i += r.id == chosen.id;
         if (r.id != chosen.id) forget(scr, &r);
     }
+    if (scr->rank == 0) sweep_unrecorded(scr);
     if (chosen.id) scr_flush_resume(scr, &chosen);
 }

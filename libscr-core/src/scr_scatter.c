@@ -41,15 +41,6 @@ static int write_master(struct scr *scr, int combined, char *err)
     return rc;
 }
 
-static void warn_lost(const struct scr *scr, const char *reason)
-{
-    char line[SCR_ERR_TEXT + 400];
-    snprintf(line, sizeof line,
-             "warning: node %s: a control file in %s counts as lost: %s", scr->node_name,
-             scr->control, reason);
-    scr_event_local(scr, 0, line);
-}
-
 /* Calls visit for each name in the control folder, until it fails. */
 static int each_control_file(struct scr *scr,
                              int (*visit)(struct scr *, const char *, kvtree *),
@@ -78,7 +69,7 @@ static int list_if_map(struct scr *scr, const char *name, kvtree *names)
 static int judge(const struct scr *scr, int rc, const char *err)
 {
     if (rc && scr_decide_may_pass(rc)) return rc;
-    if (rc && rc != -ENOENT) warn_lost(scr, err);
+    if (rc && rc != -ENOENT) scr_control_warn(scr, err);
     return 0;
 }
 

@@ -124,15 +124,16 @@ static void file(void **state)
 {
     struct scratch *s = *state;
     kvtree *flush = guide_file(), *read = kvtree_new();
-    scr_flush_file_read(s->dir, read); /* missing: empty */
+    assert_int_equal(scr_flush_file_read(s->dir, read, s->err), -ENOENT);
     assert_int_equal(kvtree_size(read), 0);
     assert_int_equal(scr_flush_file_write(s->dir, flush, s->err), 0);
     assert_int_equal(faccessat(s->dir, ".scr/flush.scr", R_OK, 0), 0);
-    scr_flush_file_read(s->dir, read);
+    assert_int_equal(scr_flush_file_read(s->dir, read, s->err), 0);
     assert_tree(read, GUIDE);
     kvtree_unset_all(read);
     scratch_flip(s, SCR_FLUSH_FILE_NAME, 40);
-    scr_flush_file_read(s->dir, read); /* damaged: empty, too */
+    assert_int_equal(scr_flush_file_read(s->dir, read, s->err), -EBADMSG);
+    assert_says(s->err, SCR_FLUSH_FILE_NAME);
     assert_int_equal(kvtree_size(read), 0);
     assert_int_equal(unlinkat(s->dir, SCR_FLUSH_FILE_NAME, 0), 0);
     assert_int_equal(unlinkat(s->dir, ".scr", AT_REMOVEDIR), 0);

@@ -162,6 +162,9 @@ static void restored(void **state)
     assert_int_equal(scr_index_get(index, "scr.dataset.5", &d), 0);
     assert_int_equal(scr_index_look(index, &d, &entry), 0);
     assert_int_equal(entry.complete, 0);
+    found[3].ckpt = 4; /* found later: CURRENT is no older one */
+    assert_int_equal(scr_index_restore(index, &found[3], 1), 0);
+    assert_string_equal(kvtree_get_val(index, "CURRENT"), "scr.dataset.4");
     kvtree_delete(&index);
     index = kvtree_new();
     assert_int_equal(scr_index_restore(index, found, 0), 0);

@@ -174,6 +174,27 @@ static void found_by_names(void **state)
     scr_scan_close(&scan);
 }
 
+static void found_by_names_that_no_index_has(void **state)
+{
+    struct scratch *s = *state;
+    scr_scan scan;
+    scr_dataset known = {.id = 7, .name = "ckpt.7", .complete = 1};
+    scr_index *index = kvtree_new();
+    assert_int_equal(scr_index_start(index), 0);
+    assert_int_equal(scr_index_add(index, &known, 1), 0);
+    open_scan(s, &scan);
+    assert_int_equal(scr_scan_unknown(&scan, index, s->err), 0); /* there is no list */
+    put(s, 7, "ckpt.7");
+    put(s, 8, "ckpt.8");
+    assert_int_equal(scr_names_add(s->dir, "ckpt.7", 1, s->err), 0);
+    assert_int_equal(scr_names_add(s->dir, "ckpt.8", 1, s->err), 0);
+    assert_int_equal(scr_names_add(s->dir, "gone", 1, s->err), 0);
+    assert_int_equal(scr_scan_unknown(&scan, index, s->err), 0);
+    assert_found(&scan, "8 ckpt.8 1\n");
+    scr_scan_close(&scan);
+    kvtree_delete(&index);
+}
+
 /* ---- one dataset ---- */
 
 static void one_dataset(void **state)
@@ -320,11 +341,18 @@ static void lost_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(names_come_and_go),    scratch_test(damaged_names),
-        scratch_test(names_not_to_be_read), scratch_test(found_by_names),
-        scratch_test(one_dataset),          scratch_test(moved_dataset),
-        scratch_test(unusable_datasets),    scratch_test(scattered_dataset),
-        scratch_test(found_by_search),      scratch_test(limits_of_the_search),
+        scratch_test(names_come_and_go),
+        scratch_test(damaged_names),
+        scratch_test(names_not_to_be_read),
+        scratch_test(found_by_names),
+        scratch_test(names_not_to_be_read),
+        scratch_test(found_by_names_that_no_index_has),
+        scratch_test(one_dataset),
+        scratch_test(moved_dataset),
+        scratch_test(unusable_datasets),
+        scratch_test(scattered_dataset),
+        scratch_test(found_by_search),
+        scratch_test(limits_of_the_search),
         scratch_test(lost_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,6 +116,17 @@ def test_another_node_comes_back():
         run.said("files of 1 of 2 ranks were rebuilt", times=1)
 
 
+def test_whose_the_folders_are():
+    """A record of it that is damaged is told of and made again: the cache is ours as before."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"))
+        for hurt in damage.CONTENTS:
+            hurt(job.control("n2") / "prefix.scriinfo")
+            run = job.run("init", restart("a"))
+            run.said("warning: node n2: a control file .*counts as lost: .*prefix.scriinfo", times=1)
+        job.run("init", restart("a")).not_said("warning")
+
+
 def test_master_filemap():
     """It only names the filemaps; without it they are found by their names."""
     with Job(2, 2, SCR_FLUSH=0) as job:
@@ -214,6 +225,7 @@ def test_data():
             hurt(of_rank(job, "n2", "a/rank_2"))
             run = job.run("init", restart("a"))
             run.said("is complete again: files of 1 of 4 ranks", times=1)
+            run.said("rank 2.*: a/rank_2 (has (checksum|[0-9]+ bytes)|is )", times=1)
 
 
 def test_redundancy_file():
@@ -224,8 +236,25 @@ def test_redundancy_file():
             hurt(of_rank(job, "n2", "*.xor"))
             run = job.run("init", restart("a"))
             run.said("is complete again: files of 1 of 3 ranks", times=1)
+            run.said("rank 1.*: .*2_of_3_in_0.xor")
         job.lose("n1")
         job.run("init", restart("a"))
+
+
+def test_earlier_redundancy_file():
+    """Of another dataset with the same names and sizes: its member counts as lost, the set does not."""
+    for nodes, scheme in ((2, "XOR"), (3, "PARTNER"), (4, "RS")):
+        with Job(nodes, 1, SCR_FLUSH=0, SCR_COPY_TYPE=scheme) as job:
+            job.run("init", "start:a:c", "tag:earlier", "put:a/rank_%r:1000", "complete:1")
+            path = of_rank(job, "n2", f"*.{scheme.lower()}")
+            earlier = path.read_bytes()
+            job.lose(*job.nodes())
+            job.run("init", checkpoint("a"))
+            path.write_bytes(earlier)
+            run = job.run("init", restart("a"))
+            run.said(f"warning: node n2: files of rank 1 of dataset 1 .a. count as lost: {path.name} is one of", times=1)
+            run.said(f"is complete again: files of 1 of {nodes} ranks", times=1)
+            protected(job, "n1")
 
 
 def test_one_file_of_each():

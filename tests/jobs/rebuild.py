@@ -62,6 +62,21 @@ def test_lost_with_the_list_of_names():
         assert entries(job) == {1: ["c1"], 2: ["run/x/c2"], 3: ["c3"]}, entries(job)
 
 
+def test_earlier_index():
+    """It is whole, but the list of names knows more. What was dropped or deleted since stays away."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"))
+        before = (job.prefix / ".scr/index.scr").read_bytes()
+        job.run("init", checkpoint("c2"), checkpoint("run/x/c3"), checkpoint("c4"), checkpoint("c5"), "drop:c4",
+                "delete:c5")
+        (job.prefix / ".scr/index.scr").write_bytes(before)
+        lose_all(job)
+        run = job.run("init", restart("run/x/c3"), checkpoint("c6"))
+        run.said("warning: .scr/index.scr is an earlier one: it does not have c2 and others", times=1)
+        assert entries(job) == {1: ["c1"], 2: ["c2"], 3: ["run/x/c3"], 4: ["c6"]}, entries(job)
+        job.run("init", restart("c6")).not_said("earlier one")
+
+
 def test_first_start():
     """Nothing is searched where no run was before, however much is there."""
     with Job(**PAIR) as job:

@@ -5,7 +5,8 @@ finishes what it can, copies nothing twice, and removes the rest."""
 import shutil
 
 from flush import LARGE, SLOW, lose_all, places, with_scr_transfer
-from job import Job, checkpoint, main, restart, wait_until
+from job import Job, checkpoint, end_all, main, restart, wait_until
+import damage
 import tree
 
 DAEMON = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}
@@ -60,6 +61,50 @@ def expect_clean(job):
 def die(job, name="c1", size=LARGE, before=(), **how):
     """A run that ends without a word as soon as the flush of its checkpoint goes on."""
     job.run("init", list(before), checkpoint(name, size), "kill@0", dies=True, **how)
+
+
+# ---- its record is lost ----
+
+def test_flush_file_lost():
+    """Nobody knows then which flush has left the temporary files: all of the dataset go, and it is flushed again."""
+    for method in ({"SCR_FLUSH_TYPE": "PTHREAD", "SCR_FLUSH_ASYNC_BW": "100KB"}, SLOW):
+        for hurt in (damage.flip, damage.empty, damage.remove):
+            with Job(**PAIR) as job:
+                die(job, **method)
+                end_all()
+                assert len(temporaries(job)) == 2
+                hurt(job.prefix / ".scr/flush.scr")
+                run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
+                run.said("warning: .*flush.scr.* counts as empty", times=hurt != damage.remove)
+                assert "PFS" in places(job, 1)
+                expect_clean(job)
+
+
+def test_flush_file_and_index_lost():
+    """The dataset is neither in the cache nor in the index: its folder goes, too."""
+    with Job(**PAIR) as job:
+        die(job, "run/c1", SCR_FLUSH_TYPE="PTHREAD", SCR_FLUSH_ASYNC_BW="100KB")
+        for name in ("flush.scr", "index.scr"):
+            damage.garbage(job.prefix / ".scr" / name)
+        lose_all(job)
+        (job.prefix / "run/mine").write_text("")
+        job.run("init", "have => 0")
+        assert [path.name for path in (job.prefix / "run").iterdir()] == ["mine"]
+
+
+def test_state_damaged():
+    """Told of, and copied again."""
+    with Job(**PAIR) as job:
+        die(job, **SLOW)
+        end_all()
+        for path in states(job):
+            damage.flip(path)
+        run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
+        run.said("warning: node n[12]: a control file .*counts as lost: .*transfer_[01].scrinfo", times=2)
+        assert "PFS" in places(job, 1)
+        expect_clean(job)
+        lose_all(job)
+        job.run("init", restart("c1", LARGE))
 
 
 # ---- it is finished ----

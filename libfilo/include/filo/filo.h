@@ -111,10 +111,10 @@ int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void 
  * otherwise -ENOENT. */
 int filo_temporary_id(const char *path, uint64_t *id);
 
-/* Removes the temporary files of flush id from the open folder dir, with deep also from
- * all folders below it, and such of maps, of which nobody writes any more; links are not
- * followed. Goes on after a failure and returns the first one. Nobody may copy to them
- * any more, and none gets its name then. */
+/* Removes the temporary files of flush id (0: of any) from the open folder dir, with deep
+ * also from all folders below it, and such of maps, of which nobody writes any more;
+ * links are not followed. Goes on after a failure and returns the first one. Nobody may
+ * copy to them any more, and none gets its name then. */
 int filo_remove_temporaries(int dir, uint64_t id, int deep, char *err);
 
 /* ---- files out of containers ---- */
