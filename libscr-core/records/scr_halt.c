@@ -3,7 +3,6 @@
 #include "records/scr_halt.h"
 
 #include "common/errtext.h"
-#include "common/io.h"
 #include "common/number.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
@@ -17,9 +16,6 @@
 #define KEY_BEFORE SCR_HALT_KEY_BEFORE
 #define KEY_SECONDS SCR_HALT_KEY_SECONDS
 
-/* A writer that has no lock may replace the file again and again, but not for ever. */
-#define ATTEMPTS 100
-
 int scr_halt_read(int prefix, kvtree *halt, char *err)
 {
     char why[ERRTEXT_SIZE];
@@ -32,64 +28,10 @@ int scr_halt_write(int prefix, const kvtree *halt, char *err)
     return kvtree_file_write(prefix, SCR_HALT_NAME, halt, err);
 }
 
-/* ---- changes ---- */
-
-static int has_no_locks(int rc)
+int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt, char *err)
 {
-    return rc == -ENOLCK || rc == -ENOTSUP || rc == -EOPNOTSUPP || rc == -ENOSYS;
-}
-
-/* 1 written, 0 nothing to write, or -errno: -ESTALE when somebody without the lock was
- * faster. */
-static int change_locked(int prefix, scr_halt_changer *change, void *arg, kvtree *halt,
-                         char *err)
-{
-    int fd, rc = kvtree_file_lock_open_read(prefix, SCR_HALT_NAME, &fd, halt, err);
-    if (rc) return rc;
-    rc = change(halt, arg);
-    if (rc <= 0) {
-        io_close(&fd);
-        return rc ? err_sys(err, rc, "change %s", SCR_HALT_NAME) : 0;
-    }
-    rc = kvtree_file_write_close_unlock(prefix, SCR_HALT_NAME, &fd, halt, err);
-    return rc ? rc : 1;
-}
-
-static int change_unlocked(int prefix, scr_halt_changer *change, void *arg, kvtree *halt,
-                           char *err)
-{
-    int rc = scr_halt_read(prefix, halt, err);
-    if (rc) return rc;
-    rc = change(halt, arg);
-    if (rc < 0) return err_sys(err, rc, "change %s", SCR_HALT_NAME);
-    return rc > 0 ? scr_halt_write(prefix, halt, err) : 0;
-}
-
-/* Whether there is anything to write; most often there is not, and no lock is needed. */
-static int would_change(int prefix, scr_halt_changer *change, void *arg, kvtree *halt,
-                        char *err)
-{
-    int rc = scr_halt_read(prefix, halt, err);
-    if (rc) return rc;
-    rc = change(halt, arg);
-    return rc < 0 ? err_sys(err, rc, "change %s", SCR_HALT_NAME) : rc;
-}
-
-int scr_halt_change(int prefix, scr_halt_changer *change, void *arg, kvtree *halt,
-                    char *err)
-{
-    int rc = would_change(prefix, change, arg, halt, err);
-    if (rc <= 0) return rc;
-    for (int i = 0; i < ATTEMPTS; i++) {
-        kvtree_unset_all(halt);
-        rc = change_locked(prefix, change, arg, halt, err);
-        if (rc != -ESTALE) break;
-    }
-    if (has_no_locks(rc)) {
-        kvtree_unset_all(halt);
-        rc = change_unlocked(prefix, change, arg, halt, err);
-    }
-    return rc < 0 ? rc : 0;
+    const scr_change c = {prefix, SCR_HALT_NAME, 1, change, arg};
+    return scr_change_record(&c, halt, err);
 }
 
 /* ---- conditions ---- */

@@ -5,6 +5,7 @@
 /* The halt file .scr/halt.scr: when a run should end (SCR Developer Guide 1.2,
  * section 2.20). */
 
+#include "records/scr_change.h"
 #include <kvtree/kvtree.h>
 #include <stdint.h>
 
@@ -31,16 +32,8 @@ enum { SCR_HALT_REASON_SIZE = 128 };
 int scr_halt_read(int prefix, kvtree *halt, char *err);
 int scr_halt_write(int prefix, const kvtree *halt, char *err);
 
-/* Changes what was read: 1 when there is something to write, 0, or -errno. May be called
- * more than once, each time with the conditions as they are then. */
-typedef int scr_halt_changer(kvtree *halt, void *arg);
-
-/* Reads, changes and writes the halt file, under its lock (kvtree.h): no other change
- * that is made by this function comes between. Where the file system has no locks it does
- * without. The empty tree halt gets what the file has then. The file is neither written
- * nor made where nothing changes. 0 or -errno; -EBADMSG for a damaged file. */
-int scr_halt_change(int prefix, scr_halt_changer *change, void *arg, kvtree *halt,
-                    char *err);
+/* Changes the halt file under its lock (scr_change.h); a missing one is empty. */
+int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt, char *err);
 
 /* When the allocation ends, and who says so: a parameter or a variable of the
  * environment. */

@@ -4,11 +4,13 @@
 
 #include "common/errtext.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define INDEX_VERSION 1
@@ -17,9 +19,9 @@
 #define KEY_DIR "DIR"
 #define KEY_DSET "DSET"
 #define KEY_COMPLETE "COMPLETE"
-#define KEY_FLUSHED "FLUSHED"
-#define KEY_FETCHED "FETCHED"
-#define KEY_FAILED "FAILED"
+#define KEY_FLUSHED SCR_INDEX_FLUSHED
+#define KEY_FETCHED SCR_INDEX_FETCHED
+#define KEY_FAILED SCR_INDEX_FAILED
 #define KEY_ATTEMPTS "ATTEMPTS"
 #define KEY_DELETING "DELETING"
 
@@ -51,6 +53,39 @@ int scr_index_read(int prefix, scr_index *index, char *err)
 int scr_index_write(int prefix, const scr_index *index, char *err)
 {
     return kvtree_file_write(prefix, SCR_INDEX_NAME, index, err);
+}
+
+struct update {
+    scr_changer *change;
+    void *arg;
+};
+
+/* What is locked may be another file than the one that was looked at. */
+static int check_and_change(kvtree *index, void *arg)
+{
+    const struct update *u = arg;
+    int rc = check_version(index, INDEX_VERSION, SCR_INDEX_NAME, NULL);
+    return rc ? rc : u->change(index, u->arg);
+}
+
+int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
+                     char *err)
+{
+    struct update u = {change, arg};
+    const scr_change c = {prefix, SCR_INDEX_NAME, 0, check_and_change, &u};
+    int rc = scr_index_read(prefix, index, err);
+    return rc ? rc : scr_change_record(&c, index, err);
+}
+
+int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+{
+    struct stat st;
+    int n = 1;
+    do
+        snprintf(aside, SCR_INDEX_ASIDE_SIZE, SCR_INDEX_NAME ".damaged.%d", n++);
+    while (fstatat(prefix, aside, &st, AT_SYMLINK_NOFOLLOW) == 0);
+    if (renameat(prefix, SCR_INDEX_NAME, prefix, aside) == 0) return 0;
+    return err_sys(err, -errno, "%s is damaged and cannot be set aside", SCR_INDEX_NAME);
 }
 
 /* ---- entries ---- */
@@ -123,7 +158,7 @@ int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset
     return best < 0 ? -ENOENT : 0;
 }
 
-static int is_current(const scr_index *index, const char *name)
+int scr_index_is_current(const scr_index *index, const char *name)
 {
     const char *current = kvtree_get_val(index, KEY_CURRENT);
     return current && strcmp(current, name) == 0;
@@ -150,8 +185,26 @@ static int remove_others(scr_index *index, const char *name, int keep)
 int scr_index_remove(scr_index *index, const scr_dataset *dataset)
 {
     if (!remove_others(index, dataset->name, 0)) return -ENOENT;
-    if (is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
+    if (scr_index_is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
     return kvtree_unset_kv(index, KEY_DIR, dataset->name);
+}
+
+const char *scr_index_time(const scr_index *index, const scr_dataset *dataset,
+                           const char *what)
+{
+    const char *last = NULL;
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(entry(index, dataset), what));
+    for (; e; e = kvtree_elem_next(e))
+        if (!last || strcmp(kvtree_elem_key(e), last) > 0) last = kvtree_elem_key(e);
+    return last;
+}
+
+const char *scr_index_why_not(const scr_dataset *dataset, const scr_index_state *state)
+{
+    if (dataset->ckpt == 0) return "it is no checkpoint";
+    if (state->deleting) return "it is being deleted";
+    if (state->complete != 1) return "it is not complete on the prefix folder";
+    return NULL;
 }
 
 static int stamp(kvtree *tree, const char *key)
@@ -256,7 +309,7 @@ int scr_index_mark_good(scr_index *index, const scr_dataset *dataset)
 int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset)
 {
     kvtree *e = entry(index, dataset);
-    if (is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
+    if (scr_index_is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
     if (!e) return -ENOENT;
     kvtree_unset(e, KEY_ATTEMPTS);
     return stamp(e, KEY_FAILED);
@@ -271,7 +324,7 @@ int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset)
         rc = rc ? rc : kvtree_util_set_int(e, KEY_COMPLETE, 0);
         rc = rc ? rc : kvtree_util_set_int(e, KEY_DELETING, 1);
     }
-    if (is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
+    if (scr_index_is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
     return rc;
 }
 
@@ -361,7 +414,7 @@ static int may_leave(const scr_index *index, const scr_window *window,
 {
     return state_of(entry(index, d)).complete == 1 && d->ckpt > 0 && !d->output &&
            d->id != window->flushed && d->id != window->reading &&
-           !is_current(index, d->name);
+           !scr_index_is_current(index, d->name);
 }
 
 int scr_index_leaving(const scr_index *index, const scr_window *window,

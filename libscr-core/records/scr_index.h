@@ -9,6 +9,7 @@
  * An index is a kvtree in memory: read, changed by the functions below, and written again
  * by one process at a time. */
 
+#include "records/scr_change.h"
 #include "records/scr_dataset.h"
 #include <kvtree/kvtree.h>
 
@@ -26,6 +27,15 @@ typedef struct kvtree scr_index;
  * there is none; a damaged one, or one of another version, is -EBADMSG with a text. */
 int scr_index_read(int prefix, scr_index *index, char *err);
 int scr_index_write(int prefix, const scr_index *index, char *err);
+
+/* Changes the index under its lock (scr_change.h). The empty tree index gets what it is
+ * then. Errors as of scr_index_read. */
+int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
+                     char *err);
+
+/* Gives a damaged index a name under which it is not looked for, which is told. */
+#define SCR_INDEX_ASIDE_SIZE 64
+int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err);
 
 /* Makes the empty tree an index without datasets. */
 int scr_index_start(scr_index *index);
@@ -54,6 +64,20 @@ typedef struct scr_index_state {
 /* -ENOENT. */
 int scr_index_look(const scr_index *index, const scr_dataset *dataset,
                    scr_index_state *state);
+
+/* Why nobody can restart from a dataset in that state; NULL: that can be. */
+const char *scr_index_why_not(const scr_dataset *dataset, const scr_index_state *state);
+
+/* 1 for the one to restart from. */
+int scr_index_is_current(const scr_index *index, const char *name);
+
+/* When that last happened to a dataset, in local time: "2026-11-22T18:30:00". The text is
+ * the index's; NULL if it never did. */
+#define SCR_INDEX_FLUSHED "FLUSHED"
+#define SCR_INDEX_FETCHED "FETCHED"
+#define SCR_INDEX_FAILED "FAILED"
+const char *scr_index_time(const scr_index *index, const scr_dataset *dataset,
+                           const char *what);
 
 /* The names in the index, newest first, as a list for people that fits into text. */
 void scr_index_names(const scr_index *index, char *text, size_t size);

@@ -24,14 +24,14 @@ void scr_halt_refresh(struct scr *scr)
 }
 
 /* In place of a file that cannot be read, what was known of it. */
-static int replace_file(struct scr *scr, scr_halt_changer *change, void *arg, char *err)
+static int replace_file(struct scr *scr, scr_changer *change, void *arg, char *err)
 {
     scr_say(scr, 0, "warning: the halt file is not usable: %s", err);
     int rc = change(scr->halt, arg);
     return rc > 0 ? scr_halt_write(scr->prefix_fd, scr->halt, err) : rc;
 }
 
-void scr_halt_update(struct scr *scr, scr_halt_changer *change, void *arg)
+void scr_halt_update(struct scr *scr, scr_changer *change, void *arg)
 {
     char err[SCR_ERR_TEXT] = "no memory";
     kvtree *fresh = kvtree_new();

@@ -10,6 +10,7 @@
 #include "records/scr_flush_file.h"
 #include "records/scr_index.h"
 #include "records/scr_names.h"
+#include "records/scr_nodes.h"
 #include "records/scr_path.h"
 #include "records/scr_scan.h"
 #include <errno.h>
@@ -19,16 +20,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* A name that no index has that was set aside before. */
-static void set_aside_name(const struct scr *scr, char name[64])
-{
-    struct stat st;
-    int n = 1;
-    do
-        snprintf(name, 64, SCR_INDEX_NAME ".damaged.%d", n++);
-    while (fstatat(scr->prefix_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0);
-}
 
 /* Clears the mark of what counts as flushed, but was not found again. */
 static void forget_lost(struct scr *scr, const kvtree *index)
@@ -55,7 +46,7 @@ static int had_runs(const struct scr *scr)
 {
     struct stat st;
     return fstatat(scr->prefix_fd, SCR_NAMES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-           fstatat(scr->prefix_fd, ".scr/nodes.scr", &st, AT_SYMLINK_NOFOLLOW) == 0;
+           fstatat(scr->prefix_fd, SCR_NODES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Without it the next run does all once more. */
@@ -124,16 +115,13 @@ static int rebuild(struct scr *scr, kvtree *index, const char *lost, char *err)
 
 int scr_index_load(struct scr *scr, kvtree *index, char *err)
 {
-    char why[SCR_ERR_TEXT] = "", aside[64], lost[SCR_ERR_TEXT + 128];
+    char why[SCR_ERR_TEXT] = "", aside[SCR_INDEX_ASIDE_SIZE], lost[SCR_ERR_TEXT + 128];
     int rc = scr_index_read(scr->prefix_fd, index, why);
     if (rc == -ENOENT && had_runs(scr))
         return rebuild(scr, index, SCR_INDEX_NAME " is missing", err);
     if (rc == -ENOENT && scr_index_start(index) == 0) return 0;
     if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why) : 0;
-    set_aside_name(scr, aside);
-    if (renameat(scr->prefix_fd, SCR_INDEX_NAME, scr->prefix_fd, aside) != 0)
-        return err_sys(err, -errno, "%s is damaged and cannot be set aside",
-                       SCR_INDEX_NAME);
+    if ((rc = scr_index_set_aside(scr->prefix_fd, aside, err)) != 0) return rc;
     snprintf(lost, sizeof lost, "%s; it is set aside as %s", why, aside);
     return rebuild(scr, index, lost, err);
 }

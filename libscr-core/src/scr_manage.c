@@ -68,15 +68,6 @@ static int fail_unknown(struct scr *scr, const char *name, const struct indexed 
 
 /* ---- current ---- */
 
-/* Why nobody can restart from what the index has; NULL: that can be. */
-static const char *why_not(const struct indexed *found)
-{
-    if (found->d.ckpt == 0) return "it is no checkpoint";
-    if (found->state.deleting) return "it is being deleted";
-    if (found->state.complete != 1) return "it is not complete on the prefix folder";
-    return NULL;
-}
-
 /* 1 when the cached dataset is a checkpoint. Collective. */
 static int is_checkpoint(struct scr *scr, int id)
 {
@@ -93,8 +84,8 @@ int scr_manage_current(struct scr *scr, const char *name)
     if (look_up(scr, name, &found)) return SCR_ERR_PREFIX;
     int id = cached_by_name(scr, name);
     if (!id && !found.d.id) return fail_unknown(scr, name, &found);
-    const char *reason =
-        found.d.id ? why_not(&found) : "the prefix folder does not have it";
+    const char *reason = found.d.id ? scr_index_why_not(&found.d, &found.state)
+                                    : "the prefix folder does not have it";
     if (id && !is_checkpoint(scr, id)) {
         reason = "it is no checkpoint";
         id = 0;

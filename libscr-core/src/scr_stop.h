@@ -16,7 +16,7 @@ void scr_halt_refresh(struct scr *scr);
 
 /* Rank 0 changes the halt file, under its lock, and has what it says then. A failure is
  * told and no more. */
-void scr_halt_update(struct scr *scr, scr_halt_changer *change, void *arg);
+void scr_halt_update(struct scr *scr, scr_changer *change, void *arg);
 
 /* Rank 0 records why the run ends, unless a reason is there. Local. */
 void scr_halt_record(struct scr *scr, const char *reason);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records that a run and commands change at the same time, and the index as one. */
+#include "records.h"
+#include "records/scr_index.h"
+#include <errno.h>
+
+static const scr_dataset sets[] = {
+    {.id = 1, .ckpt = 1, .complete = 1, .ranks = 1, .name = "c1"},
+    {.id = 2, .ckpt = 2, .complete = 1, .ranks = 1, .name = "c2"},
+    {.id = 3, .output = 1, .complete = 1, .ranks = 1, .name = "o3"}};
+
+static void put_index(const struct scratch *s)
+{
+    kvtree *index = kvtree_new();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(scr_index_add(index, &sets[i], 1), 0);
+    assert_int_equal(scr_index_set_current(index, &sets[0]), 0);
+    assert_int_equal(scr_index_write(s->dir, index, NULL), 0);
+    kvtree_delete(&index);
+}
+
+static int choose(kvtree *index, void *dataset)
+{
+    int rc = scr_index_choose(index, dataset);
+    return rc ? rc : 1;
+}
+
+static int nothing(kvtree *index, void *unused)
+{
+    (void)index;
+    (void)unused;
+    return 0;
+}
+
+static void index_is_changed(void **state)
+{
+    struct scratch *s = *state;
+    scr_dataset second = sets[1], unknown = {.id = 9, .name = "c9"};
+    kvtree *index = kvtree_new();
+    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err), -ENOENT);
+    put_index(s);
+    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err), 0);
+    assert_true(scr_index_is_current(index, "c2"));
+    kvtree_unset_all(index);
+    assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+    assert_true(scr_index_is_current(index, "c2"));
+    assert_false(scr_index_is_current(index, "c1"));
+    kvtree_unset_all(index);
+    assert_int_equal(scr_index_update(s->dir, choose, &unknown, index, s->err), -ENOENT);
+    assert_says(s->err, "change " SCR_INDEX_NAME);
+    kvtree_unset_all(index);
+    assert_int_equal(scr_index_update(s->dir, nothing, NULL, index, s->err), 0);
+    kvtree_delete(&index);
+}
+
+/* What is no index is not written over. */
+static void unusable_index(void **state)
+{
+    struct scratch *s = *state;
+    char aside[SCR_INDEX_ASIDE_SIZE];
+    scr_dataset second = sets[1];
+    kvtree *index = kvtree_new(), *other = text_tree("VERSION\n  2\n");
+    put_index(s);
+    scratch_flip(s, SCR_INDEX_NAME, 25);
+    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err), -EBADMSG);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, other, s->err), 0);
+    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err), -EBADMSG);
+    /* set aside, each time under another name */
+    for (int i = 1; i < 3; i++) {
+        char expected[SCR_INDEX_ASIDE_SIZE];
+        snprintf(expected, sizeof expected, SCR_INDEX_NAME ".damaged.%d", i);
+        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, other, s->err), 0);
+        assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), 0);
+        assert_string_equal(aside, expected);
+        assert_int_equal(faccessat(s->dir, aside, F_OK, 0), 0);
+        assert_int_equal(faccessat(s->dir, SCR_INDEX_NAME, F_OK, 0), -1);
+    }
+    assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), -ENOENT);
+    kvtree_delete(&index);
+    kvtree_delete(&other);
+}
+
+/* Another process writes without the lock, as it does between two looks of this one: its
+ * change stays, and this one is made to what it wrote. */
+struct rival {
+    const struct scratch *s;
+    int calls;
+};
+
+static int change_and_be_overtaken(kvtree *tree, void *arg)
+{
+    struct rival *r = arg;
+    if (++r->calls == 2) { /* the first call is without the lock */
+        kvtree *theirs = text_tree("THEIRS\n  1\n");
+        assert_int_equal(kvtree_file_write(r->s->dir, ".scr/record", theirs, NULL), 0);
+        kvtree_delete(&theirs);
+    }
+    return kvtree_util_set_int(tree, "OURS", r->calls) ? -ENOMEM : 1;
+}
+
+static void overtaken(void **state)
+{
+    struct scratch *s = *state;
+    struct rival r = {s, 0};
+    kvtree *tree = kvtree_new();
+    const scr_change c = {s->dir, ".scr/record", 1, change_and_be_overtaken, &r};
+    assert_int_equal(scr_change_record(&c, tree, s->err), 0);
+    assert_int_equal(r.calls, 3);
+    kvtree_unset_all(tree);
+    assert_int_equal(kvtree_file_read(s->dir, ".scr/record", tree, s->err), 0);
+    assert_tree(tree, "THEIRS\n  1\nOURS\n  3\n");
+    kvtree_delete(&tree);
+}
+
+static void why_not(void **state)
+{
+    const scr_index_state good = {.complete = 1}, half = {.complete = 0},
+                          failed = {.complete = 1, .failed = 1},
+                          going = {.complete = 0, .deleting = 1};
+    assert_null(scr_index_why_not(&sets[0], &good));
+    assert_null(scr_index_why_not(&sets[0], &failed)); /* somebody may try again */
+    assert_says(scr_index_why_not(&sets[0], &half), "not complete");
+    assert_says(scr_index_why_not(&sets[0], &going), "being deleted");
+    assert_says(scr_index_why_not(&sets[2], &good), "no checkpoint");
+}
+
+static void times(void **state)
+{
+    kvtree *index = kvtree_new();
+    assert_int_equal(scr_index_add(index, &sets[0], 1), 0);
+    assert_null(scr_index_time(index, &sets[0], SCR_INDEX_FETCHED));
+    assert_null(scr_index_time(index, &sets[1], SCR_INDEX_FLUSHED));
+    assert_non_null(scr_index_time(index, &sets[0], SCR_INDEX_FLUSHED));
+    kvtree *entry = kvtree_getf(index, "DSET 1 DIR c1");
+    for (int i = 0; i < 3; i++) { /* the last one counts, whatever the order */
+        static const char *const when[] = {"2026-11-22T10:00:00", "2026-11-22T12:00:00",
+                                           "2026-11-22T11:00:00"};
+        kvtree_set_kv(entry, SCR_INDEX_FETCHED, when[i]);
+    }
+    assert_string_equal(scr_index_time(index, &sets[0], SCR_INDEX_FETCHED),
+                        "2026-11-22T12:00:00");
+    kvtree_delete(&index);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(index_is_changed), scratch_test(unusable_index),
+        scratch_test(overtaken),        cmocka_unit_test(why_not),
+        cmocka_unit_test(times),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
