@@ -327,3 +327,16 @@ int hostlist_unite(const hostlist *a, const hostlist *b, hostlist *result)
     int rc = pick(a, &nothing, 0, result);
     return rc ? rc : pick(b, a, 0, result);
 }
+
+int hostlist_once(const hostlist *list, hostlist *result)
+{
+    kvtree *seen = kvtree_new();
+    int rc = seen ? 0 : -ENOMEM;
+    for (int i = 0; !rc && i < list->count; i++) {
+        if (kvtree_get(seen, list->names[i])) continue;
+        if (!kvtree_set(seen, list->names[i], NULL)) rc = -ENOMEM;
+        if (!rc) rc = add(result, strdup(list->names[i]));
+    }
+    kvtree_delete(&seen);
+    return rc;
+}

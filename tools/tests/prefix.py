@@ -2,6 +2,7 @@
 """For tests of the commands: prefix folders, and damage to the files in them. The current folder is one."""
 import os
 import pathlib
+import zlib
 
 from command import image
 
@@ -38,9 +39,59 @@ def damage(make, path=HALT):
         yield what
 
 
+class Prefix:
+    """A prefix folder with datasets, as docs/formats/scr.md and rank2file.md tell; shares no code with SCR."""
+
+    def __init__(self):
+        self.index = {'VERSION': value(1)}
+
+    def describe(self, name, number, files, **more):
+        """files: for each rank {name: bytes}."""
+        every = [data for rank in files for data in rank.values()]
+        keys = {'ID': number, 'NAME': name, 'CREATED': 1795257190731827, 'USER': 'tester', 'JOBID': 17, 'CKPT': number,
+                'RANKS': len(files), 'FILES': len(every), 'SIZE': sum(map(len, every)), 'COMPLETE': 1, **more}
+        return {key: value(text) for key, text in keys.items()}
+
+    def put_dataset(self, name, number, files, **more):
+        """On the prefix folder: files, map and summary."""
+        entries = [{'FILE': {path: {'SIZE': value(len(data)), 'CRC': value(f'0x{zlib.crc32(data):08x}')}
+                             for path, data in rank.items()}} for rank in files]
+        for rank in files:
+            for path, data in rank.items():
+                put(f'{name}/{path}', data)
+        ranks = {'RANKS': value(len(files))}
+        low = {'LEVEL': value(0), **ranks, 'RANK': {str(rank): entry for rank, entry in enumerate(entries)}}
+        put_tree(f'{name}/.scr/rank2file.0.0.scr', {'RANK2FILE': low})
+        put_tree(f'{name}/.scr/rank2file.scr', {'LEVEL': value(1), **ranks, 'RANK': {
+            '0': {'OFFSET': value(0), 'FILE': value('.scr/rank2file.0.0.scr')}}})
+        put_tree(f'{name}/.scr/summary.scr', {'VERSION': value(6), 'COMPLETE': value(1),
+                                              'DSET': self.describe(name, number, files, **more)})
+
+    def enter(self, name, number, files, state=None, **more):
+        """Into the index."""
+        self.index.setdefault('DIR', {})[name] = {'DSET': value(number)}
+        entry = {'COMPLETE': value(1), 'DSET': self.describe(name, number, files, **more),
+                 'FLUSHED': value(f'2026-11-22T18:30:{number:02}'), **(state or {})}
+        self.index.setdefault('DSET', {}).setdefault(str(number), {'DIR': {}})['DIR'][name] = entry
+
+    def put_index(self, current=None):
+        tree = dict(self.index)
+        if current:
+            tree['CURRENT'] = value(current)
+        put_tree(INDEX, tree)
+
+
 def names(folder='.'):
     """All files below a folder."""
     return sorted(str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob('*') if not path.is_dir())
+
+
+def put_program(name, script):
+    """A program that is found before all others of that name."""
+    put(f'bin/{name}', f'#!/bin/sh\n{script}\n'.encode())
+    os.chmod(f'bin/{name}', 0o755)
+    if not os.environ['PATH'].startswith(f'{os.getcwd()}/bin:'):
+        os.environ['PATH'] = f'{os.getcwd()}/bin:{os.environ["PATH"]}'
 
 
 def without_scr_variables():

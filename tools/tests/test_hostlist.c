@@ -182,6 +182,16 @@ static void sets(void **state)
     }
 }
 
+static void each_once(void **state)
+{
+    char text[1024];
+    hostlist list = parsed("n2,n1,n2,n[1-3],n2"), once = {0, NULL};
+    assert_int_equal(hostlist_once(&list, &once), 0);
+    assert_string_equal(names_of(&once, text), "n2 n1 n3");
+    hostlist_done(&list);
+    hostlist_done(&once);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +199,7 @@ int main(void)
         cmocka_unit_test(no_lists),
         cmocka_unit_test(bounds),
         cmocka_unit_test(sets),
+        cmocka_unit_test(each_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_env: what is known of the allocation (SCR Developer Guide 1.2, sections 2.24
+ * and 2.25). */
+#include "common/number.h"
+#include "lib/tool.h"
+#include "lib/tool_manager.h"
+#include "lib/tool_table.h"
+#include "records/scr_halt.h"
+#include "records/scr_nodes.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ANSWER = 30 }; /* seconds that the batch system has for an answer */
+
+typedef struct request {
+    const char *dir;
+    int user, jobid, nodes, down, endtime, runnodes, manager, json;
+} request;
+
+/* ---- what is known: exit codes ---- */
+
+/* *end is 0 where nobody tells it. */
+static int find_end(const tool_prefix *prefix, int64_t *end)
+{
+    char err[ERRTEXT_SIZE] = "";
+    scr_problems problems = {0, NULL};
+    scr_halt_end told = {0, NULL};
+    *end = 0;
+    scr_config_int64(&prefix->config, "SCR_END_TIME", 0, end, &problems);
+    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
+    if (*end) return COMMAND_GOOD;
+    if (scr_halt_find_end(&told, err) != 0) return tool_complain("%s", err);
+    *end = told.time;
+    return COMMAND_GOOD;
+}
+
+/* The short form of the nodes, or of those that are down, to be freed. */
+static int find_nodes(const tool_prefix *prefix, int down, char **text)
+{
+    hostlist all = {0, NULL}, bad = {0, NULL};
+    int code = tool_manager_nodes(prefix, &all);
+    if (code == COMMAND_GOOD && down) code = tool_manager_down(&all, ANSWER, &bad);
+    *text = code == COMMAND_GOOD ? hostlist_compress(down ? &bad : &all) : NULL;
+    if (code == COMMAND_GOOD && !*text) code = tool_complain("no memory");
+    hostlist_done(&all);
+    hostlist_done(&bad);
+    return code;
+}
+
+/* ---- output ---- */
+
+static int print_text(const char *text)
+{
+    tool_print(text);
+    printf("\n");
+    return COMMAND_GOOD;
+}
+
+static int print_nodes(const tool_prefix *prefix, int down)
+{
+    char *text;
+    int code = find_nodes(prefix, down, &text);
+    if (code == COMMAND_GOOD) printf("%s\n", text);
+    free(text);
+    return code;
+}
+
+static int print_end(const tool_prefix *prefix)
+{
+    int64_t end;
+    if (find_end(prefix, &end) != COMMAND_GOOD) return COMMAND_BAD;
+    if (!end) return tool_complain("nobody tells when the allocation ends");
+    printf("%" PRId64 "\n", end);
+    return COMMAND_GOOD;
+}
+
+static int print_run_nodes(const tool_prefix *prefix)
+{
+    char err[ERRTEXT_SIZE] = "";
+    int nodes;
+    if (scr_nodes_read(prefix->dir, &nodes, err) != 0) return tool_complain("%s", err);
+    printf("%d\n", nodes);
+    return COMMAND_GOOD;
+}
+
+/* What is not known has no value; the batch system is not asked which nodes are down. */
+static int print_all(const tool_prefix *prefix, const tool_owner *owner, int json)
+{
+    static const tool_column columns[] = {
+        {"user", "user", TOOL_TEXT},
+        {"jobid", "job id", TOOL_TEXT},
+        {"manager", "batch system", TOOL_TEXT},
+        {"nodes", "nodes", TOOL_TEXT},
+        {"endtime", "end time", TOOL_NUMBER},
+        {"runnodes", "nodes of the last run", TOOL_NUMBER}};
+    tool_table *table = tool_table_new(columns, 6);
+    char *nodes;
+    int64_t end = 0;
+    int last, code = find_nodes(prefix, 0, &nodes);
+    if (find_end(prefix, &end) != COMMAND_GOOD) code = COMMAND_BAD;
+    tool_table_text(table, owner->user);
+    tool_table_text(table, owner->job);
+    tool_table_text(table, tool_manager_name());
+    tool_table_text(table, nodes);
+    if (end)
+        tool_table_number(table, end);
+    else
+        tool_table_text(table, NULL);
+    if (scr_nodes_read(prefix->dir, &last, NULL) == 0)
+        tool_table_number(table, last);
+    else
+        tool_table_text(table, NULL);
+    free(nodes);
+    int printed = tool_table_print(table, json ? TOOL_JSON : TOOL_LINES);
+    return code == COMMAND_GOOD ? printed : code;
+}
+
+static int answer(const tool_prefix *prefix, const request *r)
+{
+    tool_owner owner;
+    int code = tool_owner_find(prefix, &owner);
+    if (code != COMMAND_GOOD) return code;
+    if (r->user) return print_text(owner.user);
+    if (r->jobid) return print_text(owner.job);
+    if (r->manager) return print_text(tool_manager_name());
+    if (r->nodes || r->down) return print_nodes(prefix, r->down);
+    if (r->endtime) return print_end(prefix);
+    if (r->runnodes) return print_run_nodes(prefix);
+    return print_all(prefix, &owner, r->json);
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.dir = NULL};
+    const tool_option options[] = {
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'u', "user", NULL, "print who runs the job", .flag = &r.user},
+        {'i', "jobid", NULL, "print the id of the allocation", .flag = &r.jobid},
+        {'m', "manager", NULL, "print the batch system: slurm, pbs, lsf, flux, none",
+         .flag = &r.manager},
+        {'n', "nodes", NULL, "print the nodes of the allocation", .flag = &r.nodes},
+        {'d', "down", NULL, "print those that the batch system calls down",
+         .flag = &r.down},
+        {'e', "endtime", NULL, "print when the allocation ends, in seconds since 1970",
+         .flag = &r.endtime},
+        {'r', "runnodes", NULL, "print how many nodes the last run used",
+         .flag = &r.runnodes},
+        {'j', "json", NULL, "print all but the nodes that are down as a JSON object",
+         .flag = &r.json},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]...",
+        .about = "Prints what is known of the allocation, or one part of it.\n",
+        .codes = "0 printed, 1 it is not known, or an error, 2 wrong usage.\n",
+        .options = options};
+    tool_args args;
+    tool_prefix prefix;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    if (r.user + r.jobid + r.manager + r.nodes + r.down + r.endtime + r.runnodes +
+            r.json >
+        1)
+        return tool_misused(&t, "more than one question");
+    code = tool_prefix_configure(&prefix, r.dir);
+    if (code == COMMAND_GOOD) code = answer(&prefix, &r);
+    tool_prefix_close(&prefix);
+    return tool_finish(code);
+}

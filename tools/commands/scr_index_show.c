@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datasets as scr_index prints them. */
+#include "commands/scr_index.h"
+#include "lib/tool_time.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* The first ones are those of a list for people; the others are for programs, and for
+ * people who ask about one dataset. */
+enum { SHORT = 5, ALL = 22 };
+
+static const tool_column short_columns[SHORT] = {
+    {"dset", "DSET", TOOL_NUMBER},     {"valid", "VALID", TOOL_SWITCH},
+    {"flushed", "FLUSHED", TOOL_TEXT}, {"current", "CUR", TOOL_TEXT},
+    {"name", "NAME", TOOL_TEXT},
+};
+
+static const tool_column all_columns[ALL] = {
+    {"dset", "dataset", TOOL_NUMBER},
+    {"valid", "valid", TOOL_SWITCH},
+    {"flushed", "flushed", TOOL_TEXT},
+    {"current", "current", TOOL_SWITCH},
+    {"name", "name", TOOL_TEXT},
+    {"checkpoint", "checkpoint", TOOL_NUMBER},
+    {"output", "output", TOOL_SWITCH},
+    {"complete", "complete", TOOL_SWITCH},
+    {"deleting", "being deleted", TOOL_SWITCH},
+    {"attempts", "restarts without end", TOOL_NUMBER},
+    {"fetched", "fetched", TOOL_TEXT},
+    {"failed", "failed", TOOL_TEXT},
+    {"created", "created", TOOL_TEXT},
+    {"ranks", "ranks", TOOL_NUMBER},
+    {"files", "files", TOOL_NUMBER},
+    {"size", "bytes", TOOL_NUMBER},
+    {"bypass", "bypassed the cache", TOOL_SWITCH},
+    {"scattered", "files outside of its folder", TOOL_SWITCH},
+    {"user", "user", TOOL_TEXT},
+    {"job_id", "job id", TOOL_TEXT},
+    {"job_name", "job name", TOOL_TEXT},
+    {"cluster", "cluster", TOOL_TEXT},
+};
+
+tool_table *index_table(int whole)
+{
+    return whole ? tool_table_new(all_columns, ALL)
+                 : tool_table_new(short_columns, SHORT);
+}
+
+static const char *or_none(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+static void add_description(tool_table *table, const scr_dataset *d)
+{
+    char created[TOOL_TIME_SIZE];
+    tool_time_text(d->created / 1000000, created);
+    tool_table_text(table, d->created ? created : NULL);
+    tool_table_number(table, d->ranks);
+    tool_table_number(table, d->files);
+    tool_table_number(table, (int64_t)d->size);
+    tool_table_switch(table, d->bypass);
+    tool_table_switch(table, d->scattered);
+    tool_table_text(table, or_none(d->user));
+    tool_table_text(table, or_none(d->job_id));
+    tool_table_text(table, or_none(d->job_name));
+    tool_table_text(table, or_none(d->cluster));
+}
+
+void index_row(tool_table *table, int whole, const scr_index *index, const scr_dataset *d)
+{
+    scr_index_state state = {.complete = d->complete};
+    int known = scr_index_look(index, d, &state) == 0;
+    int valid = state.complete == 1 && !state.failed && !state.deleting;
+    int current = scr_index_is_current(index, d->name);
+    tool_table_number(table, d->id);
+    tool_table_switch(table, valid);
+    tool_table_mark(table, valid ? TOOL_GOOD : TOOL_BAD);
+    tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FLUSHED));
+    if (!whole) {
+        tool_table_text(table, current ? "*" : NULL);
+        tool_table_text(table, d->name);
+        return;
+    }
+    tool_table_switch(table, current);
+    tool_table_text(table, d->name);
+    tool_table_number(table, d->ckpt);
+    tool_table_switch(table, d->output);
+    tool_table_switch(table, state.complete == 1);
+    tool_table_switch(table, known && state.deleting);
+    tool_table_number(table, state.attempts);
+    tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FETCHED));
+    tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FAILED));
+    add_description(table, d);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_index --verify: every file of a dataset is read, and held against its map. */
+#include "commands/scr_index.h"
+#include "lib/tool.h"
+#include "records/scr_path.h"
+#include "records/scr_scan.h"
+
+#include <errno.h>
+#include <filo/filo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int index_open_folder(const tool_prefix *prefix, const char *name, int *folder, char *err)
+{
+    char inside[BENEATH_NAME_MAX + 2];
+    const char *last;
+    snprintf(inside, sizeof inside, "%s/x", name);
+    return beneath_open_parent(prefix->dir, inside, 0, folder, &last, err);
+}
+
+/* What becomes of one dataset. */
+typedef struct check {
+    const char *name;
+    int dir; /* the folder to which the names in the map are relative */
+    int files, damaged, unchecked;
+    uint64_t bytes;
+} check;
+
+static int check_files(void *arg, int rank, int count, const filo_file files[], char *err)
+{
+    check *c = arg;
+    for (int i = 0; i < count; i++) {
+        char why[FILO_ERROR_SIZE] = "";
+        int rc = filo_extract(c->dir, &files[i], NULL, why);
+        if (rc == -ENOMEM) return err_set(err, rc, "no memory");
+        c->files++;
+        c->bytes += files[i].size;
+        c->unchecked += !files[i].has_crc;
+        if (rc == 0) continue;
+        c->damaged++;
+        tool_complain("%s: rank %d: %s: %s", c->name, rank, files[i].name, why);
+    }
+    return 0;
+}
+
+static int read_map(const tool_prefix *prefix, const scr_dataset *d, check *c, char *err)
+{
+    char map[SCR_NAME_SIZE + 32];
+    snprintf(map, sizeof map, "%s/" FILO_MAP, d->name);
+    char *folder = scr_path_join(prefix->path, d->name);
+    filo_place place = {.folder = folder, .map = NULL};
+    if (d->scattered) place = (filo_place){.folder = prefix->path, .map = map};
+    int rc = folder ? filo_map_read(&place, NULL, check_files, c, err)
+                    : err_set(err, -ENOMEM, "no memory");
+    free(folder);
+    return rc;
+}
+
+/* Checks the files of a dataset whose summary and map are good. */
+static int check_dataset(const tool_prefix *prefix, const scr_dataset *d, check *c)
+{
+    char err[ERRTEXT_SIZE] = "";
+    int folder = -1;
+    int rc = d->scattered ? 0 : index_open_folder(prefix, d->name, &folder, err);
+    c->dir = d->scattered ? prefix->dir : folder;
+    rc = rc ? rc : read_map(prefix, d, c, err);
+    io_close(&folder);
+    if (rc) tool_complain("%s: %s", d->name, err);
+    return rc || c->damaged ? COMMAND_BAD : COMMAND_GOOD;
+}
+
+static void add_row(tool_table *table, const check *c, int code)
+{
+    tool_table_text(table, c->name);
+    tool_table_text(table, code == COMMAND_GOOD ? "good" : "damaged");
+    tool_table_mark(table, code == COMMAND_GOOD ? TOOL_GOOD : TOOL_BAD);
+    tool_table_number(table, c->files);
+    tool_table_number(table, (int64_t)c->bytes);
+    tool_table_number(table, c->damaged);
+    tool_table_number(table, c->unchecked);
+}
+
+/* Summary and map first: they must tell of the same files. An exit code. */
+static int check_name(const tool_prefix *prefix, const char *name, tool_table *table)
+{
+    char err[ERRTEXT_SIZE] = "";
+    scr_scan scan;
+    check c = {.name = name, .dir = -1};
+    int code = COMMAND_GOOD;
+    if (scr_scan_open(&scan, prefix->path, err) != 0) return tool_complain("%s", err);
+    if (scr_scan_one(&scan, name, err) != 0)
+        code = tool_complain("%s: %s", name, err);
+    else if (scan.refused)
+        code = tool_complain("%s", scan.why);
+    else if (!scan.found[0].complete)
+        code = tool_complain("%s: it is not complete", name);
+    else
+        code = check_dataset(prefix, &scan.found[0], &c);
+    add_row(table, &c, code);
+    scr_scan_close(&scan);
+    return code;
+}
+
+/* Those that the index calls complete, the newest first. */
+static int check_all(const tool_prefix *prefix, tool_table *table)
+{
+    char err[ERRTEXT_SIZE] = "no memory";
+    scr_dataset *list = NULL;
+    int count = 0, code = COMMAND_GOOD;
+    kvtree *index = kvtree_new();
+    int rc = index ? scr_index_read(prefix->dir, index, err) : -ENOMEM;
+    rc = rc ? rc : scr_index_list(index, &list, &count);
+    if (rc) code = tool_complain("%s", err);
+    for (int i = count - 1; i >= 0; i--) {
+        scr_index_state state = {.complete = 0};
+        scr_index_look(index, &list[i], &state);
+        if (state.complete == 1 &&
+            check_name(prefix, list[i].name, table) != COMMAND_GOOD)
+            code = COMMAND_BAD;
+    }
+    free(list);
+    kvtree_delete(&index);
+    return code;
+}
+
+int index_verify(const tool_prefix *prefix, const index_request *r)
+{
+    static const tool_column columns[] = {
+        {"name", "NAME", TOOL_TEXT},         {"result", "RESULT", TOOL_TEXT},
+        {"files", "FILES", TOOL_NUMBER},     {"bytes", "BYTES", TOOL_NUMBER},
+        {"damaged", "DAMAGED", TOOL_NUMBER}, {"without_crc", "NO CRC", TOOL_NUMBER}};
+    tool_table *table = tool_table_new(columns, 6);
+    int code = COMMAND_GOOD;
+    if (r->names == 0) code = check_all(prefix, table);
+    for (int i = 0; i < r->names; i++)
+        if (check_name(prefix, r->list[i], table) != COMMAND_GOOD) code = COMMAND_BAD;
+    int printed = tool_table_print(table, r->json ? TOOL_JSON : TOOL_COLUMNS);
+    return code == COMMAND_GOOD ? printed : code;
+}

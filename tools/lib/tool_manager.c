@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The batch system; see tool_manager.h. */
+#include "lib/tool_manager.h"
+
+#include "common/io.h"
+#include "lib/tool.h"
+#include "lib/tool_run.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_SIZE = 1 << 24 }; /* longest list of nodes in a file */
+
+typedef struct manager {
+    const char *name;
+    const char *job[2];   /* variables: one of them is set within an allocation */
+    const char *nodes[2]; /* variables that have a list of nodes */
+    const char *file;     /* the same for the name of a file that has one */
+} manager;
+
+static const manager managers[] = {
+    {"slurm",
+     {"SLURM_JOB_ID", "SLURM_JOBID"},
+     {"SLURM_JOB_NODELIST", "SLURM_NODELIST"},
+     NULL},
+    {"pbs", {"PBS_JOBID", NULL}, {NULL, NULL}, "PBS_NODEFILE"},
+    {"lsf", {"LSB_JOBID", NULL}, {"LSB_HOSTS", NULL}, "LSB_DJOB_HOSTFILE"},
+    {"flux", {"FLUX_JOB_ID", NULL}, {NULL, NULL}, NULL},
+    {"none", {NULL, NULL}, {NULL, NULL}, NULL},
+};
+
+/* A variable of the environment that has a value. */
+static const char *get(const char *name)
+{
+    const char *value = name ? getenv(name) : NULL;
+    return value && *value ? value : NULL;
+}
+
+static const manager *find(void)
+{
+    const manager *m = managers;
+    while (m->job[0] && !get(m->job[0]) && !get(m->job[1]))
+        m++;
+    return m;
+}
+
+const char *tool_manager_name(void)
+{
+    return find()->name;
+}
+
+/* ---- nodes ---- */
+
+static int parse(const char *text, hostlist *list)
+{
+    char err[ERRTEXT_SIZE] = "";
+    return hostlist_parse(text, list, err) == 0 ? COMMAND_GOOD : tool_complain("%s", err);
+}
+
+static int parse_file(const char *name, hostlist *list)
+{
+    char *text = malloc(FILE_SIZE + 1);
+    int fd = io_open(AT_FDCWD, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0), code;
+    ssize_t size = fd < 0 ? fd : -ENOMEM;
+    if (fd >= 0 && text) size = io_read(fd, text, FILE_SIZE + 1);
+    if (size > FILE_SIZE) size = -EFBIG;
+    if (size < 0) {
+        code = tool_complain("list of nodes %s: %s", name, strerror((int)-size));
+    } else {
+        text[size] = 0;
+        code = strlen(text) < (size_t)size
+                   ? tool_complain("list of nodes %s: no text", name)
+                   : parse(text, list);
+    }
+    if (fd >= 0) io_close(&fd);
+    free(text);
+    return code;
+}
+
+static int of_manager(const manager *m, const tool_owner *owner, hostlist *list)
+{
+    const char *text = get(m->nodes[0]);
+    if (!text) text = get(m->nodes[1]);
+    if (text) return parse(text, list);
+    if (get(m->file)) return parse_file(get(m->file), list);
+    if (m->job[0])
+        return tool_complain("%s does not tell the nodes of the allocation; set "
+                             "SCR_NODELIST",
+                             m->name);
+    return parse(owner->node, list);
+}
+
+int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
+{
+    tool_owner owner;
+    hostlist all = {0, NULL};
+    const char *given = scr_config_get(&prefix->config, "SCR_NODELIST", NULL);
+    int code = tool_owner_find(prefix, &owner);
+    if (code == COMMAND_GOOD)
+        code = given && *given ? parse(given, &all) : of_manager(find(), &owner, &all);
+    /* files have a line per processor */
+    if (code == COMMAND_GOOD && hostlist_once(&all, nodes) != 0)
+        code = tool_complain("no memory");
+    hostlist_done(&all);
+    return code;
+}
+
+/* ---- down ---- */
+
+int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down)
+{
+    char err[ERRTEXT_SIZE] = "", *text = hostlist_compress(nodes), *output = NULL;
+    hostlist all = {0, NULL};
+    int code = COMMAND_GOOD;
+    const char *const command[] = {
+        "sinfo",
+        "--noheader",
+        "--states=down,drained,draining,fail,failing,no_respond",
+        "--format=%N",
+        "--nodes",
+        text,
+        NULL};
+    if (text && strcmp(tool_manager_name(), "slurm") == 0 && nodes->count > 0) {
+        if (tool_run(command, seconds, &output, err) != 0)
+            code = tool_complain("%s", err);
+        else
+            code = parse(output, &all);
+    }
+    if (!text || (code == COMMAND_GOOD && hostlist_intersect(nodes, &all, down) != 0))
+        code = tool_complain("no memory");
+    hostlist_done(&all);
+    free(output);
+    free(text);
+    return code;
+}

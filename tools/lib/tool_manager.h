@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TOOL_MANAGER_H
+#define TOOL_MANAGER_H
+
+/* What the batch system tells of the allocation in which a command runs: a table with a
+ * row per system, and one for machines without any. */
+
+#include "lib/hostlist.h"
+#include "lib/tool_prefix.h"
+
+/* The name of the batch system: "slurm", "pbs", "lsf", "flux" or "none". */
+const char *tool_manager_name(void);
+
+/* Adds the nodes of the allocation, each once, in their order: SCR_NODELIST, or what the
+ * batch system says, or, without one, this machine. An exit code, after a complaint. */
+int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes);
+
+/* Adds those of the nodes that the batch system calls down or drained, in the same way;
+ * only Slurm is asked, for at most so many seconds. */
+int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down);
+
+#endif

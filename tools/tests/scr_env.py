@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_env: each batch system as its variables tell it, and a batch system that answers well, badly, or not at all."""
+import getpass
+import json
+import os
+import pathlib
+import re
+import socket
+
+from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+                     run_tests)
+from prefix import NODES, put_program, put_tree, value, without_scr_variables
+
+PATH = os.environ['PATH']
+
+
+def clean(**variables):
+    without_scr_variables()
+    os.environ['PATH'] = PATH
+    os.environ.update(variables)
+
+
+def put_sinfo(script):
+    """The command of Slurm that is asked which nodes are down."""
+    put_program('sinfo', f'echo "$@" >>{os.getcwd()}/asked\n{script}')
+
+
+def test_without_batch_system():
+    clean()
+    here = socket.gethostname()
+    expect(run('--manager'), 0, 'none\n')
+    expect(run('--nodes'), 0, here + '\n')
+    expect(run('--down'), 0, '\n')
+    expect(run('-user'), 0, getpass.getuser() + '\n')
+    assert re.fullmatch(rb'prefix-[0-9a-f]{8}\n', run('-jobid').stdout)
+    expect(run('--endtime'), 1, '', ['nobody tells when the allocation ends'])
+    expect(run('--runnodes'), 1, '', ['.scr/nodes.scr', 'No such file'])
+    clean(SCR_NODE_NAME='n7', SCR_USER_NAME='me', SCR_JOB_ID='j1', SCR_END_TIME='1298937600')
+    put_tree(NODES, {'NODES': value(4)})
+    for question, answer in (('--nodes', 'n7'), ('--user', 'me'), ('--jobid', 'j1'), ('--endtime', '1298937600'),
+                             ('--runnodes', '4')):
+        expect(run(question), 0, answer + '\n')
+    expect(run(), 0, 'user                   me\njob id                 j1\nbatch system           none\nnodes                  n7\n'
+           'end time               1298937600\nnodes of the last run  4\n')
+    assert json.loads(run('--json').stdout) == {'user': 'me', 'jobid': 'j1', 'manager': 'none', 'nodes': 'n7',
+                                                'endtime': 1298937600, 'runnodes': 4}
+
+
+def test_each_batch_system():
+    pathlib.Path('hosts').write_text('n2\nn2\nn1\nn1\n')
+    for variables, manager, job, nodes in (
+            ({'SLURM_JOB_ID': '17', 'SLURM_JOB_NODELIST': 'atlas[3,5-7]'}, 'slurm', '17', 'atlas[3,5-7]'),
+            ({'SLURM_JOBID': '18', 'SLURM_NODELIST': 'a1'}, 'slurm', '18', 'a1'),
+            ({'PBS_JOBID': '19.server', 'PBS_NODEFILE': 'hosts'}, 'pbs', '19.server', 'n[1-2]'),
+            ({'LSB_JOBID': '20', 'LSB_HOSTS': 'b1 b1 b2 login'}, 'lsf', '20', 'b[1-2],login'),
+            ({'LSB_JOBID': '20', 'LSB_DJOB_HOSTFILE': 'hosts'}, 'lsf', '20', 'n[1-2]')):
+        clean(**variables)
+        expect(run('--manager'), 0, manager + '\n')
+        expect(run('--jobid'), 0, job + '\n')
+        expect(run('--nodes'), 0, nodes + '\n')
+        os.environ['SCR_NODELIST'] = 'own[1-2]'
+        expect(run('--nodes'), 0, 'own[1-2]\n')
+    clean(FLUX_JOB_ID='f1')
+    expect(run('--nodes'), 1, '', ['flux does not tell the nodes of the allocation; set SCR_NODELIST'])
+    clean(PBS_JOBID='1', PBS_NODEFILE='no')
+    expect(run('--nodes'), 1, '', ['list of nodes no: No such file'])
+    os.environ['PBS_NODEFILE'] = '.'
+    expect(run('--nodes'), 1, '', ['Is a directory'])
+    pathlib.Path('bad').write_bytes(b'n1\0n2\n')
+    os.environ['PBS_NODEFILE'] = 'bad'
+    expect(run('--nodes'), 1, '', ['no text'])
+    clean(SLURM_JOB_ID='1', SLURM_JOB_NODELIST='n[1-')
+    expect(run('--nodes'), 1, '', ['hosts "n[1-"'])
+    expect(run('--down'), 1, '', ['hosts "n[1-"'])
+    clean(SLURM_JOB_ID='1', SLURM_JOB_NODELIST='n1', SLURM_JOB_END_TIME='soon')
+    expect(run('--endtime'), 1, '', ['SLURM_JOB_END_TIME="soon"'])
+    clean(SCR_JOB_ID='a/b')
+    expect(run('--jobid'), 1, '', ['SCR_JOB_ID=a/b'])
+
+
+def test_down():
+    clean(SLURM_JOB_ID='17', SLURM_JOB_NODELIST='n[1-4]')
+    put_sinfo('echo n[3-4]; echo n9')
+    expect(run('--down'), 0, 'n[3-4]\n')
+    asked = pathlib.Path('asked').read_text()
+    assert '--nodes n[1-4]' in asked and 'drained' in asked, asked
+    put_sinfo('')
+    expect(run('--down'), 0, '\n')
+    for script, reason in (('exit 3', 'sinfo: exit code 3'), ('kill -9 $$', 'sinfo: ended by signal 9'),
+                           ("printf '\\033[2J'", 'no character of a name'), ('yes n1', 'sinfo: File too large')):
+        put_sinfo(script)
+        expect(run('--down'), 1, '', [reason])
+    os.environ['PATH'] = os.getcwd()
+    expect(run('--down'), 1, '', ['sinfo: No such file'])
+
+
+def test_usage():
+    clean()
+    expect_output_fails(['--user'], [], ['--json'], ['--nodes'])
+    expect_wrong_usage(['x'], ['--user', '--nodes'], ['--json', '--user'], ['--never'])
+    expect_documented(11, {'--prefix': '.'})
+    expect_well_formed_page()
+
+
+run_tests(globals())

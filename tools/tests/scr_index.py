@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_index: the index as people see and change it, made again, and held against files that an independent writer made."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage,
+                     run, run_tests)
+from prefix import INDEX, Prefix, damage, names, put, put_tree, value, without_scr_variables
+
+without_scr_variables()
+os.environ['TZ'] = 'UTC'
+FILES = [{'rank_0': b'zero' * 100, 'a/b': b''}, {'rank_1': b'one' * 50}]
+
+
+def fill(current='ckpt.12'):
+    """Three good datasets, one that failed, one that is not complete; all of them on the prefix folder."""
+    for path in os.listdir('.'):
+        shutil.rmtree(path)
+    prefix = Prefix()
+    for name, number, state, more in (
+            ('ckpt.6', 6, None, {}), ('run/ckpt.12', 12, {'FETCHED': {'2026-11-22T19:00:00': {}, '2026-11-22T20:00:00': {}}}, {}),
+            ('out', 13, None, {'CKPT': 0, 'OUTPUT': 1}), ('ckpt.18', 18, {'FAILED': value('2026-11-22T19:30:00')}, {}),
+            ('ckpt.20', 20, {'COMPLETE': value(0)}, {})):
+        prefix.put_dataset(name, number, FILES, **more)
+        prefix.enter(name, number, FILES, state, **more)
+    prefix.put_index(current)
+    return prefix
+
+
+def listed():
+    done = run('--list', '--json')
+    assert done.returncode == 0, done
+    return {entry['name']: entry for entry in map(json.loads, done.stdout.splitlines())}
+
+
+def state():
+    return {name: (entry['valid'], entry['current']) for name, entry in listed().items()}
+
+
+# ---- list ----
+
+LIST = """DSET  VALID  FLUSHED              CUR  NAME
+  20  no     2026-11-22T18:30:20  -    ckpt.20
+  18  no     2026-11-22T18:30:18  -    ckpt.18
+  13  yes    2026-11-22T18:30:13  -    out
+  12  yes    2026-11-22T18:30:12  *    run/ckpt.12
+   6  yes    2026-11-22T18:30:06  -    ckpt.6
+"""
+
+
+def test_list():
+    fill('run/ckpt.12')
+    for arguments in ([], ['--list'], ['-l', '-p', '.'], ['-list', '-prefix', os.getcwd()]):
+        expect(run(*arguments), 0, LIST)
+    assert listed()['run/ckpt.12'] == {
+        'dset': 12, 'valid': True, 'flushed': '2026-11-22T18:30:12', 'current': True, 'name': 'run/ckpt.12', 'checkpoint': 12,
+        'output': False, 'complete': True, 'deleting': False, 'attempts': 0, 'fetched': '2026-11-22T20:00:00', 'failed': None,
+        'created': '2026-11-21T10:33:10+0000', 'ranks': 2, 'files': 3, 'size': 550, 'bypass': False, 'scattered': False,
+        'user': 'tester', 'job_id': '17', 'job_name': None, 'cluster': None}
+    assert listed()['ckpt.18']['failed'] == '2026-11-22T19:30:00' and not listed()['ckpt.20']['complete']
+    assert names('.') == sorted(names('.'))
+    Prefix().put_index()
+    expect(run(), 0, 'DSET  VALID  FLUSHED  CUR  NAME\n')
+
+
+def test_one_dataset():
+    fill('run/ckpt.12')
+    text = run('--inspect', 'run/ckpt.12').stdout.decode()
+    width = len('files outside of its folder') + 2
+    for title, number in (('dataset', 12), ('valid', 'yes'), ('current', 'yes'), ('fetched', '2026-11-22T20:00:00'),
+                          ('bytes', 550)):
+        assert f'{title:<{width}}{number}\n' in text, (title, text)
+    assert 'failed' not in text
+    assert json.loads(run('-i', 'out', '--json').stdout) == listed()['out']
+    expect(run('--inspect', 'none'), 1, '', ['there is no dataset "none"; ', ' has: ckpt.20, ckpt.18, out, run/ckpt.12, ckpt.6'])
+    # the summary is what the dataset says, whatever the index has
+    os.unlink(INDEX)
+    said = json.loads(run('--summary', 'ckpt.18', '--json').stdout)
+    assert said['dset'] == 18 and said['valid'] and said['flushed'] is None and said['size'] == 550, said
+    os.rename('ckpt.18', 'moved')
+    done = run('--summary', 'moved')
+    assert done.returncode == 0 and b'its summary has the name ckpt.18' in done.stderr, done
+    for name, reason in (('ckpt.18', 'No such file'), ('moved/a', '.scr/summary.scr')):
+        expect(run('--summary', name), 1, '', [name, reason])
+
+
+# ---- changes ----
+
+def test_current():
+    fill('run/ckpt.12')
+    expect(run('--current', 'ckpt.6'), 0, 'ckpt.6: current: the next run begins with it\n')
+    assert state()['ckpt.6'] == (True, True) and state()['run/ckpt.12'] == (True, False)
+    # somebody's wish counts more than that it failed
+    assert run('--current', 'ckpt.18').returncode == 0 and state()['ckpt.18'] == (True, True)
+    before = pathlib.Path(INDEX).read_bytes()
+    for name, reason in (('out', 'it is no checkpoint'), ('ckpt.20', 'it is not complete'), ('none', 'there is no dataset "none"')):
+        expect(run('--current', name), 1, '', [reason])
+    assert pathlib.Path(INDEX).read_bytes() == before
+
+
+def test_remove():
+    fill('run/ckpt.12')
+    there = names('run')
+    expect(run('--remove', 'run/ckpt.12'), 0, 'run/ckpt.12: removed from the index; its files stay\n')
+    assert names('run') == there and 'run/ckpt.12' not in state() and not any(current for _, current in state().values())
+    assert b'-run/ckpt.12\n' in pathlib.Path('.scr/datasets').read_bytes()
+    assert run('--drop', 'out').returncode == 0 and set(state()) == {'ckpt.6', 'ckpt.18', 'ckpt.20'}
+    expect(run('--remove', 'out'), 1, '', ['there is no dataset "out"'])
+
+
+def test_add():
+    fill('run/ckpt.12')
+    expect(run('--add', 'out'), 0, 'out: is in the index already\n')
+    run('--remove', 'ckpt.18')
+    expect(run('--add', 'ckpt.18'), 0, 'ckpt.18: added\n')
+    assert state()['ckpt.18'] == (True, False) and state()['run/ckpt.12'] == (True, True)
+    # a folder that was moved has the name that it has now
+    os.rename('ckpt.6', 'old')
+    run('--remove', 'ckpt.6')
+    expect(run('--add', 'old'), 0, 'old: added\n')
+    assert listed()['old']['dset'] == 6
+    assert b'+old\n' in pathlib.Path('.scr/datasets').read_bytes()
+    before = pathlib.Path(INDEX).read_bytes()
+    os.mkdir('nothing')
+    for name in ('nothing', 'none', 'old/a'):
+        expect(run('--add', name), 1, '', [name])
+    put('bad/.scr/summary.scr', b'no summary')
+    expect(run('--add', 'bad'), 1, '', ['bad: '])
+    os.symlink('old', 'link')
+    expect(run('--add', 'link'), 1, '', ['link'])
+    assert pathlib.Path(INDEX).read_bytes() == before
+    # with a map that is not the summary's, nobody restarts from it
+    Prefix().put_dataset('odd', 30, FILES, FILES=4)
+    done = run('--add', 'odd')
+    assert done.returncode == 0 and b'odd: added; it is not complete' in done.stdout and b'the map is of' in done.stderr, done
+    assert state()['odd'] == (False, False)
+
+
+def test_many_at_once():
+    """Two commands at once on one index: neither loses what the other did."""
+    prefix = Prefix()
+    for number in range(1, 9):
+        prefix.put_dataset(f'c{number}', number, FILES)
+        prefix.enter(f'c{number}', number, FILES)
+    prefix.put_index()
+    processes = [subprocess.Popen([COMMAND, '--remove', f'c{number}'], stdout=subprocess.DEVNULL) for number in range(1, 8)]
+    assert all([process.wait() == 0 for process in processes])
+    assert set(state()) == {'c8'}
+    processes = [subprocess.Popen([COMMAND, '--add', f'c{number}'], stdout=subprocess.DEVNULL) for number in range(1, 8)]
+    assert all([process.wait() == 0 for process in processes])
+    assert len(state()) == 8
+
+
+# ---- lost ----
+
+def test_missing():
+    fill('run/ckpt.12')
+    os.unlink(INDEX)
+    for arguments in ([], ['--inspect', 'out'], ['--remove', 'out'], ['--current', 'out'], ['--add', 'out'], ['--verify']):
+        done = run(*arguments)
+        assert done.returncode == 1 and not os.path.exists(INDEX), (arguments, done)
+    assert b'--rebuild makes one' in run().stderr
+    expect(run('--rebuild'), 0, '5 datasets found, 5 added to the index\n')
+    assert state() == {'ckpt.6': (True, False), 'run/ckpt.12': (True, False), 'out': (True, False), 'ckpt.18': (True, False),
+                       'ckpt.20': (True, True)}
+    expect(run('--rebuild'), 0, '5 datasets found, 0 added to the index\n')
+
+
+def test_damaged():
+    for what in damage(fill, INDEX):
+        before = pathlib.Path(INDEX).read_bytes()
+        for arguments in ([], ['--remove', 'out'], ['--add', 'out']):
+            done = run(*arguments)
+            assert done.returncode == 1 and b'--rebuild makes a new one' in done.stderr, (what, done)
+        assert pathlib.Path(INDEX).read_bytes() == before
+        done = run('--rebuild')
+        assert done.returncode == 0 and b'the damaged index is .scr/index.scr.damaged.1 now\n5 datasets' in done.stdout, done
+        assert pathlib.Path('.scr/index.scr.damaged.1').read_bytes() == before and len(state()) == 5
+    put_tree(INDEX, {'VERSION': value(2)})
+    expect(run(), 1, '', ['is of version 2; this program reads version 1'])
+
+
+def test_rebuild_adds():
+    """What the index knows stays: the wish of somebody, and what failed."""
+    prefix = fill('ckpt.6')
+    prefix.put_dataset('new', 25, FILES)
+    put('bad/.scr/summary.scr', b'')
+    done = run('--rebuild')
+    assert done.returncode == 0 and done.stdout == b'6 datasets found, 1 added to the index\n', done
+    assert b'1 cannot be restarted from; the first: bad: ' in done.stderr
+    assert state()['new'] == (True, False) and state()['ckpt.6'] == (True, True) and state()['ckpt.18'] == (False, False)
+
+
+def test_prefix_folder_without_anything():
+    expect(run('--rebuild'), 0, '0 datasets found, 0 added to the index\n')
+    assert state() == {}
+    expect(run('-p', 'no'), 1, '', ['prefix folder'])
+
+
+# ---- verify ----
+
+def verified(*arguments):
+    done = run('--verify', '--json', *arguments)
+    rows = {row['name']: row for row in map(json.loads, done.stdout.splitlines())}
+    assert done.returncode == (1 if any(row['result'] != 'good' for row in rows.values()) else 0), done
+    return {name: row['result'] for name, row in rows.items()}, done.stderr.decode()
+
+
+def test_verify():
+    fill()
+    good = {'ckpt.6': 'good', 'run/ckpt.12': 'good', 'out': 'good', 'ckpt.18': 'good'}
+    assert verified() == (good, '')
+    expect(run('-v', 'ckpt.6', 'ckpt.20'), 0, 'NAME     RESULT  FILES  BYTES  DAMAGED  NO CRC\n'
+           'ckpt.6   good        3    550        0       0\nckpt.20  good        3    550        0       0\n')
+    for damage_one, reason in ((lambda path: path.write_bytes(b'zerO' + path.read_bytes()[4:]), 'rank 0: rank_0: altered: CRC32 0x'),
+                               (lambda path: path.write_bytes(path.read_bytes()[:-1]), 'rank 0: rank_0: rank_0 has 399 bytes, not 400'),
+                               (lambda path: path.unlink(), 'rank 0: rank_0: open rank_0: No such file'),
+                               (lambda path: (path.unlink(), path.symlink_to('/etc/passwd')), 'rank 0: rank_0: open rank_0: ')):
+        fill()
+        damage_one(pathlib.Path('run/ckpt.12/rank_0'))
+        before = pathlib.Path(INDEX).read_bytes()
+        found, told = verified()
+        assert found == {**good, 'run/ckpt.12': 'damaged'} and f'run/ckpt.12: {reason}' in told, told
+        assert pathlib.Path(INDEX).read_bytes() == before
+
+
+def test_verify_what_is_no_dataset():
+    fill()
+    for path in ('ckpt.6/.scr/summary.scr', 'ckpt.6/.scr/rank2file.scr', 'ckpt.6/.scr/rank2file.0.0.scr'):
+        for _ in damage(fill, path):
+            found, told = verified('ckpt.6', 'out')
+            assert found == {'ckpt.6': 'damaged', 'out': 'good'} and 'ckpt.6' in told, (path, told)
+    found, told = verified('none', 'run')
+    assert found == {'none': 'damaged', 'run': 'damaged'} and 'No such file' in told
+
+
+def test_hostile_maps():
+    """Names that lead out of the dataset are not read."""
+    put('secret', b'x')
+    for name in ('../secret', '/etc/passwd', 'a/../../secret', '.', '', 'a\nb'):
+        Prefix().put_dataset('c', 1, [{'good': b'x'}])
+        entry = {'FILE': {name: {'SIZE': value(1), 'CRC': value('0x8cdc1683')}}}
+        put_tree('c/.scr/rank2file.0.0.scr', {'RANK2FILE': {'LEVEL': value(0), 'RANKS': value(1), 'RANK': {'0': entry}}})
+        found, told = verified('c')
+        assert found == {'c': 'damaged'} and 'rank 0: ' in told, told
+
+
+def test_hostile_index():
+    """Entries that cannot be are left out; nothing of them is obeyed by a terminal."""
+    prefix = fill('ckpt.6')
+    for name in ('../x', '/x', '.scr/x', 'a\nb'):
+        prefix.enter(name, 40, FILES)
+    prefix.enter('a\u202eb', 41, FILES)
+    prefix.enter('late', 42, FILES, {'FLUSHED': {'\x1b[2J': {}}})
+    prefix.index['DSET']['x'] = {'DIR': {'y': {}}}
+    prefix.put_index()
+    text = run().stdout.decode()
+    assert 'a\\xe2\\x80\\xaeb\n' in text and '\\x1b[2J' in text and text.count('\n') == 8, text
+    assert '\x1b' not in text + run('--json').stdout.decode()
+    for name in ('../x', '/x', '.scr/x', 'a\nb', ''):
+        for option in ('--add', '--remove', '--current', '--inspect', '--summary'):
+            expect_wrong_usage([option, name])
+
+
+def test_usage():
+    fill()
+    expect_output_fails([], ['--json'], ['-i', 'out'], ['--verify'], ['--verify', '--json'], ['--remove', 'ckpt.6'])
+    expect_wrong_usage(['out'], ['--list', 'out'], ['--list', '--rebuild'], ['--add', 'a', '--remove', 'a'], ['--add', 'a', '--json'],
+                       ['--rebuild', '--json'], ['--verify', '--list'], ['--no'])
+    expect_documented(13, {'--prefix': '.', '--add': 'x', '--remove': 'x', '--drop': 'x', '--current': 'x', '--inspect': 'x',
+                           '--summary': 'x'})
+    expect_well_formed_page()
+
+
+run_tests(globals())
