@@ -69,7 +69,7 @@ const scr_param scr_param_table[] = {
     {"SCR_RUNS", INT, "1", LATER, "runs within an allocation (-1: unlimited)"},
     {"SCR_MIN_NODES", INT, NULL, LATER, "least number of nodes to run on"},
     {"SCR_EXCLUDE_NODES", TEXT, NULL, LATER, "nodes not to run on"},
-    {"SCR_NODELIST", TEXT, NULL, LATER, "nodes of the allocation"},
+    {"SCR_NODELIST", TEXT, NULL, 0, "nodes of the allocation, for commands: atlas[3,5-7] (default: as the batch system says)"},
     {"SCR_WATCHDOG", BOOL, "0", LATER, "1: end runs that hang"},
     {"SCR_WATCHDOG_TIMEOUT", SECONDS, NULL, LATER, "longest time without a checkpoint"},
     {"SCR_WATCHDOG_TIMEOUT_PFS", SECONDS, NULL, LATER, "the same while a flush is under way"},
