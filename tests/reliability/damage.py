@@ -177,7 +177,7 @@ def zeros(path):
 WAYS = {f"flip {at}": (lambda path, at=at: flip(path, at)) for at in PLACES}
 WAYS |= {f"cut {at}": (lambda path, at=at: cut(path, at)) for at in (1, 20, 0.5, -1)}
 WAYS |= {"extend": damage.extend, "double": double, "empty": damage.empty, "blank": blank, "zeros": zeros,
-         "garbage": damage.garbage, "remove": damage.remove, "link": damage.link}
+         "garbage": damage.garbage, "remove": damage.remove}
 OLD = ["middle", TWIN]  # its own older version, of an earlier run, or of another job with the same names and ids
 IN_PAIRS = ["flip 0.5", "cut 0.5", "empty", "remove", "garbage", TWIN]
 
@@ -209,11 +209,16 @@ def member_lost(name, id_):
     return int(found[1]) - 1 if found else None
 
 
+def has_no_list(names):
+    """Whether nothing tells what is on the prefix folder: lines that the list of names has lost are not missed."""
+    return {"prefix/.scr/index.scr", "prefix/.scr/datasets"} <= set(names)
+
+
 def is_safe(story, names, id_):
     """Whether a restart can have that dataset although these files are hurt."""
     lost = {member_lost(name, id_) for name in names} - {None}
     in_cache = story.nodes and covers(story.scheme, sets_of([1] * RANKS, 8), lost)
-    flushed = id_ == 1 or "finalize" in story.runs[1]
+    flushed = (id_ == 1 or "finalize" in story.runs[1]) and not has_no_list(names)
     return in_cache or flushed and not any(name.startswith(f"prefix/{NAMES[id_]}/") for name in names)
 
 
@@ -223,7 +228,8 @@ def what_is_told(story, name, way):
     file = re.escape(name.rsplit("/", 1)[1])
     if name.startswith("prefix/c2/"):
         believed = way == "remove" or way in OLD and name.endswith("summary.scr")
-        in_it = "|c2/rank_[0-3] " if "ctr." in name else ""
+        in_it = "|c2/rank_[0-3] " if "ctr." in name or way in OLD else ""  # an earlier map is of other bytes
+        believed |= "ctr." in name and way in ("extend", "double")  # what is behind a container's end is nobody's
         return file + in_it if not story.nodes and not believed else None
     if re.search("/cache/2/", name):
         # one file tells what its rank has lost; what turns up while others are given back is counted
@@ -235,9 +241,9 @@ def what_is_told(story, name, way):
 
 def check_told(story, run, changed):
     patterns = {name: what_is_told(story, name, way) for name, way in changed}
-    fetched = [name for name in patterns if name.startswith("prefix/c2/") and patterns[name]]
-    if len(fetched) > 1:  # a fetch ends with the first of them
-        patterns[fetched[0]] += "|" + patterns.pop(fetched[1])
+    fetched = [name for name in patterns if name.startswith("prefix/c2/")]
+    for name in fetched if len(fetched) > 1 else ():  # a fetch ends with the first of them
+        patterns[name] = patterns[name] and patterns[name] + "|c2 could not be fetched"
     for pattern in patterns.values():
         if pattern:
             run.said(pattern)
@@ -245,6 +251,8 @@ def check_told(story, run, changed):
 
 def check_end(job, changed):
     hurt = {name.split("/")[1] for name, _ in changed if name.startswith("prefix/c")}
+    if has_no_list([name for name, _ in changed]):
+        hurt |= set(NAMES.values())
     if any(name == "prefix/.scr/index.scr" for name, _ in changed):
         for path in (job.prefix / ".scr").glob("index.scr.damaged.*"):  # set aside, and told of
             path.unlink()

@@ -134,7 +134,7 @@ def check_prefix(job, names, ranks=RANKS, hurt=(), size=SIZE):
         assert name in entries and is_complete(entries[name]), f"{name} is not on the prefix folder"
     for path in job.prefix.rglob("*"):
         parts = path.relative_to(job.prefix).parts
-        known = parts[0] in entries or parts[0] == ".scr" and (len(parts) == 1 or parts[1] in OURS)
+        known = parts[0] in entries or parts[0] in hurt or parts[0] == ".scr" and (len(parts) == 1 or parts[1] in OURS)
         assert known and not path.name.endswith(".tmp"), f"nobody owns {path}"
 
 
