@@ -116,6 +116,31 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err)
     return 0;
 }
 
+/* Syncs the folder that has the last component of name. */
+static int sync_parent(int dir, const char *name, char *err)
+{
+    int parent;
+    const char *last;
+    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    if (rc) return rc;
+    rc = io_fsync(parent);
+    io_close(&parent);
+    return rc ? err_sys(err, rc, "fsync of the folder of %s", name) : 0;
+}
+
+int beneath_make_durable(int dir, const char *name, mode_t mode, char *err)
+{
+    char part[BENEATH_NAME_MAX];
+    int rc = beneath_mkdirs(dir, name, mode, err);
+    for (size_t n = 0; !rc && n < strlen(name); n++) {
+        n += strcspn(name + n, "/");
+        memcpy(part, name, n);
+        part[n] = 0;
+        rc = sync_parent(dir, part, err);
+    }
+    return rc;
+}
+
 static int remove_at(int dir, const char *name, int flags, char *err)
 {
     int parent;

@@ -23,6 +23,7 @@
 #define beneath_open COMMON(beneath_open)
 #define beneath_open_parent COMMON(beneath_open_parent)
 #define beneath_mkdirs COMMON(beneath_mkdirs)
+#define beneath_make_durable COMMON(beneath_make_durable)
 #define beneath_unlink COMMON(beneath_unlink)
 #define beneath_rmdir COMMON(beneath_rmdir)
 #define beneath_stat COMMON(beneath_stat)
@@ -48,6 +49,10 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
 
 /* Creates the folder name below dir, and those above it, where missing. */
 int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err);
+
+/* The same, for good: syncs dir and the folders between it and name, whoever made them,
+ * so that name is still there after a power cut. */
+int beneath_make_durable(int dir, const char *name, mode_t mode, char *err);
 
 /* Removes; what is already gone is no error. rmdir of a folder that is not empty:
  * -ENOTEMPTY. */

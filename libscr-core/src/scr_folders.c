@@ -52,7 +52,7 @@ static int open_prefix(struct scr *scr, char *err)
         return err_sys(err, -errno, "prefix folder %s", path);
     scr->prefix_fd = open(scr->prefix_real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (scr->prefix_fd < 0) return err_sys(err, -errno, "prefix folder %s", path);
-    return scr->rank == 0 ? beneath_mkdirs(scr->prefix_fd, ".scr", 0777, err) : 0;
+    return scr->rank == 0 ? beneath_make_durable(scr->prefix_fd, ".scr", 0777, err) : 0;
 }
 
 static int copy_name(char *to, size_t size, const char *from, const char *what, char *err)

@@ -238,7 +238,7 @@ int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, char *err)
     if (scr->rank != 0) return 0;
     int rc = enter(scr, d, 0, err);
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    return rc ? rc : beneath_mkdirs(scr->prefix_fd, hidden, 0777, err);
+    return rc ? rc : beneath_make_durable(scr->prefix_fd, hidden, 0777, err);
 }
 
 int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)

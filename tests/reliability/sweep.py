@@ -155,8 +155,9 @@ def check_processes():
     raise AssertionError(f"processes are left: {descendants()}")
 
 
-def judge(job, done, **parameters):
-    """done: what was completed before. Plays the next run, and looks at what is left."""
+def judge(job, done, kept=(), **parameters):
+    """done: what was completed before; kept: what must be on the prefix folder, besides outputs. Plays the next run,
+    and looks at what is left."""
     run = job.run(AFTERWARDS, **parameters)
     agreed(run)
     checkpoints = [name for name in done if name[0] != "o"]
@@ -169,7 +170,7 @@ def judge(job, done, **parameters):
     else:
         assert not checkpoints, f"{checkpoints[-1]} was lost\n{run}"
     try:
-        check_prefix(job, [name for name in done if name[0] == "o"] + ["next"])
+        check_prefix(job, [name for name in done if name[0] == "o"] + [*kept, "next"])
         check_nodes(job)
         check_processes()
     except AssertionError as error:
@@ -220,7 +221,7 @@ def fault(job, program, rank, **how):
 
 def calls_of(script, program, before=None, how="kill", reading=None, **parameters):
     """What each rank's program does to files while the script is played, as far as it can go wrong in
-    that way: for each rank a list of (call, path). before: what the job goes through first, a function."""
+    that way: for each rank a list of (time, call, path). before: what the job goes through first, a function."""
     with Job(RANKS, 1, **PARAMETERS) as job:
         if before:
             before(job)
@@ -228,7 +229,7 @@ def calls_of(script, program, before=None, how="kill", reading=None, **parameter
         faults = fault(job, program, None, log=log, how=how, reading=reading)
         job.run(anyhow(script), dies=None, faults=faults, **parameters)
         logs = [job.root / f"calls.{rank}" for rank in range(RANKS)]
-        return [[tuple(line.split(" ", 2)[1:]) for line in log.read_text().splitlines()] if log.exists() else []
+        return [[tuple(line.split(" ", 3)[1:]) for line in log.read_text().splitlines()] if log.exists() else []
                 for log in logs]
 
 

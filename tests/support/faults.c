@@ -11,12 +11,19 @@
  *              short       a write, copy or read does half its bytes, and says so
  *              EIO ...     the call fails so: EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, EINTR;
  *                          only calls count that can (a full disk removes files well)
- *   FAULTS_STAYS=1         that goes on: a disk that is full stays full
- *   FAULTS_ONCE=file       only in the first process that comes to it; it makes file
- *   FAULTS_READING=1       calls that only read count, too
+ *              power       the file systems of FAULTS_DISKS lose their power before the
+ *                          call, a sync or a rename, and the process is killed; from then
+ *                          on whoever uses them gets EIO, and when they are mounted again
+ *                          they have what was synced. ext4 or xfs, and root, are needed
+ *              journal     the same, but names and sizes were still written to the disk,
+ *                          as a journal does now and then: data that was not synced was
+ * not FAULTS_DISKS=/m:/n     where these are mounted FAULTS_STAYS=1         that goes on:
+ * a disk that is full stays full FAULTS_ONCE=file       only in the first process that
+ * comes to it; it makes file FAULTS_READING=1       calls that only read count, too
  *   FAULTS_MARK=file       is made when it strikes
- *   FAULTS_LOG=file        gets a line "n call path" for each call that counts, in
- *                          file.<PMI_RANK>
+ *   FAULTS_LOG=file        gets a line "n time call path" for each call that counts, in
+ *                          file.<PMI_RANK>; times are nanoseconds of the same clock
+ * everywhere
  *
  * A close that fails closes nevertheless, as on Linux. */
 #include <dirent.h>
@@ -25,16 +32,19 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { GO, FAIL, HALF, HALF_AND_DIE };
 
-static const char *below, *how, *once, *mark;
+static const char *below, *how, *once, *mark, *disks;
 static char log_path[4200]; /* "": none */
 static long at, count;
 static int stays, reading;
@@ -52,6 +62,7 @@ __attribute__((constructor)) static void begin(void)
                  mine ? mine : "");
     once = getenv("FAULTS_ONCE");
     mark = getenv("FAULTS_MARK");
+    disks = getenv("FAULTS_DISKS");
     at = number ? atol(number) : 0;
     stays = getenv("FAULTS_STAYS") != NULL;
     reading = getenv("FAULTS_READING") != NULL;
@@ -95,7 +106,10 @@ static int put(const char *path, int flags, const char *text)
 static void note(long n, const char *call, const char *path)
 {
     char line[4400];
-    snprintf(line, sizeof line, "%ld %s %s\n", n, call, path);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(line, sizeof line, "%ld %lld%09ld %s %s\n", n, (long long)now.tv_sec,
+             now.tv_nsec, call, path);
     if (!put(log_path, O_APPEND, line)) abort();
 }
 
@@ -109,6 +123,27 @@ static int is_in(const char *list, const char *item)
     return 0;
 }
 
+static int cuts_power(void)
+{
+    return strcmp(how, "power") == 0 || strcmp(how, "journal") == 0;
+}
+
+/* EXT4_IOC_SHUTDOWN, which xfs has as well: 1 writes the journal before, 2 does not. */
+static void cut_power(void)
+{
+    uint32_t flags = strcmp(how, "journal") == 0 ? 1 : 2;
+    char path[4096];
+    for (const char *part = disks; part && *part;) {
+        size_t n = strcspn(part, ":");
+        snprintf(path, sizeof path, "%.*s", (int)n, part);
+        int (*real_open)(const char *, int, ...);
+        *(void **)&real_open = next_symbol("open");
+        int fd = real_open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || ioctl(fd, _IOR('X', 125, uint32_t), &flags) != 0) abort();
+        part += n + (part[n] == ':');
+    }
+}
+
 /* Whether a call can fail in the way that is wanted. */
 static int can(const char *call)
 {
@@ -118,9 +153,12 @@ static int can(const char *call)
                                 "futimens fstatat read pread";
     static const char opens[] = "open openat";
     static const char moves[] = "read pread write pwrite copy_file_range sendfile";
+    static const char syncs[] = "fsync fdatasync syncfs sync_file_range rename renameat "
+                                "renameat2";
     if (strcmp(how, "short") == 0) return is_in(moves, call);
     if (strcmp(how, "EINTR") == 0) return is_in(waits, call);
     if (strcmp(how, "EMFILE") == 0) return is_in(opens, call);
+    if (cuts_power()) return is_in(syncs, call);
     if (strcmp(how, "ENOSPC") == 0 || strcmp(how, "EDQUOT") == 0)
         return !is_in(frees, call);
     return 1;
@@ -149,6 +187,7 @@ static int decide(const char *call, const char *path, int half)
     if (strcmp(how, "torn") == 0 && half) return HALF_AND_DIE;
     errno = error_of(how);
     if (errno) return FAIL;
+    if (cuts_power()) cut_power();
     raise(SIGKILL);
     return GO;
 }
@@ -216,6 +255,8 @@ static ssize_t after(int decision, ssize_t done)
 PLAIN(fsync, (int fd), (fd), decide_fd("fsync", fd, 0))
 PLAIN(fdatasync, (int fd), (fd), decide_fd("fdatasync", fd, 0))
 PLAIN(syncfs, (int fd), (fd), decide_fd("syncfs", fd, 0))
+PLAIN(sync_file_range, (int fd, off_t from, off_t size, unsigned flags),
+      (fd, from, size, flags), decide_fd("sync_file_range", fd, 0))
 PLAIN(ftruncate, (int fd, off_t size), (fd, size), decide_fd("ftruncate", fd, 0))
 PLAIN(fallocate, (int fd, int mode, off_t from, off_t size), (fd, mode, from, size),
       decide_fd("fallocate", fd, 0))
