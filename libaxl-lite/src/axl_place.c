@@ -210,32 +210,38 @@ bool axl_place_reaches(const axl_item *item)
            (uint64_t)st.st_size >= item->to + item->size;
 }
 
-bool axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder,
-                    bool *fits)
+int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, bool *fits,
+                   char *err)
 {
     char name[64];
     const char *last;
     struct stat st;
     const axl_item *item = &transfer->items[i];
     *fits = item->part && axl_place_reaches(item);
-    if (item->part) return false;
-    if (enter(folder, item->file.destination, &last, NULL) != 0) return false;
+    if (item->part) return 0;
+    int rc = enter(folder, item->file.destination, &last, NULL);
+    if (rc == -ENOMEM) return err_sys(err, rc, "open %s", item->file.destination);
+    if (rc) return 0;
     temporary_name(transfer, i, name);
-    if (fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    if (fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
     *fits = S_ISREG(st.st_mode) && (uint64_t)st.st_size == item->size;
-    return true;
+    return 1;
+}
+
+void axl_place_drop(const axl_transfer *transfer, size_t i, const axl_folder *folder)
+{
+    char name[64];
+    temporary_name(transfer, i, name);
+    unlinkat(folder->fd, name, 0);
 }
 
 void axl_place_remove(const axl_transfer *transfer, size_t i)
 {
-    char name[64];
     const char *last;
     axl_folder folder = {0};
     if (transfer->items[i].part) return;
-    if (enter(&folder, transfer->items[i].file.destination, &last, NULL) == 0) {
-        temporary_name(transfer, i, name);
-        unlinkat(folder.fd, name, 0);
-    }
+    if (enter(&folder, transfer->items[i].file.destination, &last, NULL) == 0)
+        axl_place_drop(transfer, i, &folder);
     axl_folder_done(&folder);
 }
 

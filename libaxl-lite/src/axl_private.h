@@ -331,10 +331,14 @@ typedef struct axl_batch {
 int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
                     char *err);
 
-/* Whether there is a temporary file of item number i. *fits: it, or the destination of a
- * part, is such that some of the item may have been written to it. */
-bool axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder,
-                    bool *fits);
+/* 1 if there is a temporary file of item number i, 0 if not, or -ENOMEM. *fits: it, or
+ * the destination of a part, is such that some of the item may have been written to it.
+ */
+int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, bool *fits,
+                   char *err);
+
+/* Removes the temporary file that axl_place_find has found, with the folder of then. */
+void axl_place_drop(const axl_transfer *transfer, size_t i, const axl_folder *folder);
 
 /* Whether what a part is written to is there, and reaches its end. */
 bool axl_place_reaches(const axl_item *item);

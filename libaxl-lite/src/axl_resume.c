@@ -96,27 +96,25 @@ static void find_destination(axl_item *item)
 }
 
 /* Whether a part cannot be there any more, because its destination is another file. */
-static bool lost(const axl_transfer *t, size_t i, axl_folder *folder)
+static bool lost(const axl_transfer *t, size_t i)
 {
-    bool fits;
-    if (!t->items[i].part) return false;
-    axl_place_find(t, i, folder, &fits);
-    return !fits;
+    return t->items[i].part && !axl_place_reaches(&t->items[i]);
 }
 
 int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
 {
     bool same, fits;
     axl_item *item = &transfer->items[i];
-    if (item->file.done && !lost(transfer, i, folder)) return 0;
+    if (item->file.done && !lost(transfer, i)) return 0;
     item->file.done = 0;
     int rc = axl_look_at_source(item, &same, err);
     if (rc) return rc;
-    bool left = axl_place_find(transfer, i, folder, &fits);
+    int left = axl_place_find(transfer, i, folder, &fits, err);
+    if (left < 0) return left;
     item->made = fits && same && item->begin > 0;
     if (item->made) return 0;
     begin_anew(item);
-    if (left) axl_place_remove(transfer, i);
+    if (left) axl_place_drop(transfer, i, folder);
     if (!left && same && !item->part) find_destination(item);
     return 0;
 }

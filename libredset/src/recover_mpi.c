@@ -108,8 +108,10 @@ static int say(search *s, kvtree *send)
     if (s->known.place.members == 1) return 0;
     kvtree *message = kvtree_set(send, to, NULL);
     if (!message) return -ENOMEM;
-    return first ? kvtree_util_set_crc32(message, "HELLO", s->crc)
-                 : redset_layout_to_tree(&s->known, message);
+    int rc = first ? kvtree_util_set_crc32(message, "HELLO", s->crc)
+                   : redset_layout_to_tree(&s->known, message);
+    if (rc) kvtree_unset(send, to); /* a part of it would count as damage there */
+    return rc;
 }
 
 /* Takes one message: a layout, or a greeting, which is kept. */

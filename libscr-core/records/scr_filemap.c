@@ -184,6 +184,7 @@ static int check_rank(const scr_filemap *map, int rank, const char *owner,
     int count, *ids;
     int rc = kvtree_list_int(kvtree_get(kvtree_get_kv_int(map, KEY_RANK, rank), KEY_DSET),
                              &count, &ids);
+    if (rc == -ENOMEM) return err_set(err, rc, "no memory");
     if (rc)
         return err_set(err, -EBADMSG, "rank %d has a dataset id that is not a number",
                        rank);
@@ -206,8 +207,11 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
 {
     kvtree *raw = kvtree_new(), *good = kvtree_new();
     int count = 0, *ranks = NULL;
-    int rc = kvtree_file_read(dir, name, raw, err);
-    if (!rc && scr_filemap_list_ranks(raw, &count, &ranks) != 0)
+    int rc = raw && good ? kvtree_file_read(dir, name, raw, err)
+                         : err_set(err, -ENOMEM, "%s: no memory", name);
+    int listed = rc ? 0 : scr_filemap_list_ranks(raw, &count, &ranks);
+    if (listed == -ENOMEM) rc = err_set(err, listed, "%s: no memory", name);
+    if (listed && !rc)
         rc = err_set(err, -EBADMSG, "%s: a rank that is not a number", name);
     for (int i = 0; !rc && i < count; i++) {
         /* "+1" and "01" are numbers, too, but no ranks that SCR writes */

@@ -44,6 +44,7 @@ int scr_index_start(scr_index *index)
 
 int scr_index_read(int prefix, scr_index *index, char *err)
 {
+    if (!index) return err_set(err, -ENOMEM, "no memory");
     int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, err);
     rc = rc ? rc : check_version(index, INDEX_VERSION, SCR_INDEX_NAME, err);
     if (rc) kvtree_unset_all(index);
@@ -495,7 +496,8 @@ int scr_summary_write(int folder, const scr_dataset *dataset, char *err)
 int scr_summary_read(int folder, scr_dataset *dataset, char *err)
 {
     kvtree *tree = kvtree_new();
-    int rc = kvtree_file_read(folder, SCR_SUMMARY_NAME, tree, err);
+    int rc = tree ? kvtree_file_read(folder, SCR_SUMMARY_NAME, tree, err)
+                  : err_set(err, -ENOMEM, "no memory");
     rc = rc ? rc : check_version(tree, SCR_SUMMARY_VERSION, SCR_SUMMARY_NAME, err);
     rc = rc ? rc : scr_dataset_from_tree(kvtree_get(tree, KEY_DSET), dataset, err);
     kvtree_delete(&tree);

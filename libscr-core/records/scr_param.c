@@ -51,8 +51,9 @@ int scr_layer_set(kvtree *layer, const char *name, const char *value, const char
 {
     kvtree *entry = kvtree_set(layer, name, NULL);
     if (!entry) return -ENOMEM;
-    int rc = kvtree_util_set_str(entry, "VALUE", value);
-    return rc ? rc : kvtree_util_set_str(entry, "SOURCE", source);
+    /* in this order: no value is without its source */
+    int rc = kvtree_util_set_str(entry, "SOURCE", source);
+    return rc ? rc : kvtree_util_set_str(entry, "VALUE", value);
 }
 
 static const char *layer_get(const kvtree *layer, const char *name, const char **source)

@@ -109,8 +109,7 @@ int SCR_Init_comm(MPI_Comm comm)
         complain(scr, "SCR_Init_comm: the communicator is MPI_COMM_NULL");
         return SCR_ERR_ARGUMENT;
     }
-    if (ready_config(scr) != 0) return SCR_FAILURE;
-    rc = scr_start(scr, comm);
+    rc = scr_start(scr, comm, ready_config(scr));
     if (rc) {
         scr_release(scr);
         forget(scr);

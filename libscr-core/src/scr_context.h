@@ -281,7 +281,8 @@ int scr_dataset_folder_make(struct scr *scr, int id, char *err);
 void scr_dataset_folder_remove(struct scr *scr, int id);
 
 /* ---- scr_init.c ---- */
-int scr_start(struct scr *scr, MPI_Comm comm);
+/* Collective; rc: what this process has met with before, a negative error. */
+int scr_start(struct scr *scr, MPI_Comm comm, int rc);
 
 void scr_release(struct scr *scr);
 

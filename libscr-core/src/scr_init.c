@@ -178,8 +178,9 @@ static void tell_hazards(struct scr *scr)
                     scr->caches[i].path);
 }
 
-int scr_start(struct scr *scr, MPI_Comm comm)
+int scr_start(struct scr *scr, MPI_Comm comm, int rc)
 {
+    char err[SCR_ERR_TEXT] = "";
     scr->prefix_fd = scr->control_fd = scr->lock_fd = -1;
     scr->node = MPI_COMM_NULL;
     scr->fetch_below = INT_MAX;
@@ -187,7 +188,9 @@ int scr_start(struct scr *scr, MPI_Comm comm)
     if (MPI_Comm_dup(comm, &scr->world) != MPI_SUCCESS) return SCR_FAILURE;
     MPI_Comm_rank(scr->world, &scr->rank);
     MPI_Comm_size(scr->world, &scr->ranks);
-    int rc = scr_settings_load(scr);
+    if (rc) err_sys(err, rc, "configuration");
+    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_FAILURE, "%s", err);
+    rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
     rc = rc ? rc : find_nodes(scr);
     rc = rc ? rc : scr_folders_open(scr);

@@ -2,68 +2,227 @@
 #ifndef TESTS_NTH_MALLOC_H
 #define TESTS_NTH_MALLOC_H
 
-/* A malloc that has no memory the n-th time, and counts what was not freed, for one
- * source file of a test program: it stands before that of the C library. With the address
- * sanitizer, which has a malloc of its own, OWN_MALLOC is 0 and nothing fails. */
+/* Memory that cannot be had the n-th time, and a count of what was not freed, for one
+ * source file of a test program. The program is named under 'memory_tests' in
+ * meson.build, so that the linker leads here (--wrap) what the test and the parts in it
+ * ask for, and neither MPI nor the C library; sanitizers stay as they are.
+ *
+ *     countdown = 3;
+ *     rc = kvtree_file_write(...);          the third allocation fails
+ *     left = countdown, countdown = 0;      left is 0 if there were so many
+ *
+ * What the C library allocates for its own, such as the buffer of open_memstream, counts
+ * as one allocation, of which nobody knows later whether it was freed. */
 
+#include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define OWN_MALLOC 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define OWN_MALLOC 0
-#endif
-#endif
-#ifndef OWN_MALLOC
-#define OWN_MALLOC 1
-#endif
+#include <string.h>
 
 static int countdown; /* the allocation that fails, 1 being the next; 0: none does */
 static long live;     /* blocks that were allocated and not freed */
 
-#if OWN_MALLOC
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void __libc_free(void *block);
+/* ---- whose blocks these are ---- */
 
-static int fails(void)
+enum { NTH_BLOCKS = 1 << 17 };
+
+static void *nth_block[NTH_BLOCKS]; /* a hash table without gaps on the way to a block */
+static pthread_mutex_t nth_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static inline size_t nth_home(const void *block)
 {
-    if (countdown && --countdown == 0) {
-        errno = ENOMEM;
-        return 1;
+    return ((uintptr_t)block * 0x9e3779b97f4a7c15u >> 40) % NTH_BLOCKS;
+}
+
+static inline void *nth_add(void *block)
+{
+    if (!block) return NULL;
+    pthread_mutex_lock(&nth_lock);
+    size_t i = nth_home(block);
+    while (nth_block[i])
+        i = (i + 1) % NTH_BLOCKS;
+    nth_block[i] = block;
+    if (++live > NTH_BLOCKS / 2) abort();
+    pthread_mutex_unlock(&nth_lock);
+    return block;
+}
+
+static inline void nth_drop(const void *block)
+{
+    pthread_mutex_lock(&nth_lock);
+    size_t i = nth_home(block);
+    while (nth_block[i] && nth_block[i] != block)
+        i = (i + 1) % NTH_BLOCKS;
+    if (nth_block[i]) live--;
+    for (size_t next = i; nth_block[i];) {
+        next = (next + 1) % NTH_BLOCKS;
+        size_t home = nth_home(nth_block[next]);
+        if (nth_block[next] && (next - home) % NTH_BLOCKS < (next - i) % NTH_BLOCKS)
+            continue; /* it would be before its home */
+        nth_block[i] = nth_block[next];
+        i = next;
     }
-    return 0;
+    pthread_mutex_unlock(&nth_lock);
 }
 
-void *malloc(size_t size)
+static inline int nth_fails(void)
 {
-    if (fails()) return NULL;
-    live++;
-    return __libc_malloc(size);
+    pthread_mutex_lock(&nth_lock);
+    int fails = countdown && --countdown == 0;
+    pthread_mutex_unlock(&nth_lock);
+    if (fails) errno = ENOMEM;
+    return fails;
 }
 
-void *calloc(size_t count, size_t size)
+/* ---- in front of the C library ---- */
+
+#define NTH_WRAP(type, name, types, args, failure)                                       \
+    type __real_##name types;                                                            \
+    type __wrap_##name types;                                                            \
+    type __wrap_##name types                                                             \
+    {                                                                                    \
+        return nth_fails() ? failure : __real_##name args;                               \
+    }
+#define NTH_WRAP_BLOCK(type, name, types, args)                                          \
+    type __real_##name types;                                                            \
+    type __wrap_##name types;                                                            \
+    type __wrap_##name types                                                             \
+    {                                                                                    \
+        return nth_fails() ? NULL : nth_add(__real_##name args);                         \
+    }
+
+NTH_WRAP_BLOCK(void *, malloc, (size_t size), (size))
+NTH_WRAP_BLOCK(void *, calloc, (size_t count, size_t size), (count, size))
+NTH_WRAP_BLOCK(void *, aligned_alloc, (size_t to, size_t size), (to, size))
+NTH_WRAP_BLOCK(char *, strdup, (const char *text), (text))
+NTH_WRAP_BLOCK(char *, strndup, (const char *text, size_t most), (text, most))
+NTH_WRAP(FILE *, open_memstream, (char **text, size_t *size), (text, size), NULL)
+NTH_WRAP(DIR *, fdopendir, (int fd), (fd), NULL)
+
+void __real_free(void *block);
+void __wrap_free(void *block);
+void __wrap_free(void *block)
 {
-    if (fails()) return NULL;
-    live++;
-    return __libc_calloc(count, size);
+    if (block) nth_drop(block);
+    __real_free(block);
 }
 
-void *realloc(void *old, size_t size)
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size)
 {
-    if (fails()) return NULL;
-    if (!old) live++;
-    return __libc_realloc(old, size);
+    if (nth_fails()) return NULL;
+    if (old) nth_drop(old); /* before another thread can get it */
+    void *block = __real_realloc(old, size);
+    if (block) return nth_add(block);
+    if (size) nth_add(old);
+    return NULL;
 }
 
-void free(void *block)
+void *__wrap_reallocarray(void *old, size_t count, size_t size);
+void *__wrap_reallocarray(void *old, size_t count, size_t size)
 {
-    if (block) live--;
-    __libc_free(block);
+    size_t all;
+    if (!__builtin_mul_overflow(count, size, &all)) return __wrap_realloc(old, all);
+    errno = ENOMEM;
+    return NULL;
 }
-#endif
+
+char *__real_realpath(const char *path, char *to);
+char *__wrap_realpath(const char *path, char *to);
+char *__wrap_realpath(const char *path, char *to)
+{
+    if (to) return __real_realpath(path, to);
+    return nth_fails() ? NULL : nth_add(__real_realpath(path, to));
+}
+
+int __wrap_vasprintf(char **text, const char *format, va_list args);
+__attribute__((format(printf, 2, 0))) int
+__wrap_vasprintf(char **text, const char *format, va_list args)
+{
+    if (nth_fails()) return -1;
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    *text = n < 0 ? NULL : nth_add(__real_malloc((size_t)n + 1));
+    return *text ? vsnprintf(*text, (size_t)n + 1, format, args) : -1;
+}
+
+int __wrap_asprintf(char **text, const char *format, ...);
+__attribute__((format(printf, 2, 3))) int __wrap_asprintf(char **text, const char *format,
+                                                          ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = __wrap_vasprintf(text, format, args);
+    va_end(args);
+    return n;
+}
+
+/* ---- one after the other ---- */
+
+static char nth_text[1024]; /* for the library's words about the failure of a try */
+
+/* What is tried: 0, or the error that the library gave. */
+typedef int nth_try(void *arg);
+
+/* How far from one allocation that fails to the next, so that there are so many tries;
+ * 1 with NTH_ALL in the environment. */
+static inline int nth_stride(int allocations, int tries)
+{
+    return getenv("NTH_ALL") || allocations <= tries ? 1
+                                                     : (allocations + tries - 1) / tries;
+}
+
+static inline int nth_descriptors(void)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    if (!dir) abort();
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+/* While a try prepares and looks, nothing fails: countdown = held afterwards. */
+static inline int nth_hold(void)
+{
+    int held = countdown;
+    countdown = 0;
+    return held;
+}
+
+static inline int nth_again(nth_try *work, void *arg)
+{
+    nth_text[0] = 0;
+    return work(arg);
+}
+
+/* Lets one try go without its allocation number n. *fired: there were so many. */
+static inline int nth_without(nth_try *work, void *arg, int n, int *fired)
+{
+    countdown = n;
+    int rc = nth_again(work, arg), left = countdown;
+    countdown = 0;
+    *fired = left == 0;
+    return rc;
+}
+
+/* How many allocations a try makes. */
+static inline int nth_count(nth_try *work, void *arg)
+{
+    const int most = 1 << 30;
+    countdown = most;
+    nth_again(work, arg);
+    int made = most - countdown;
+    countdown = 0;
+    return made;
+}
 
 #endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One rank has no memory, at each allocation that a collective call makes: all ranks are
+ * told, none waits, no tree is changed on any, and in files there is the earlier set, or
+ * none. */
+#include "gather.h"
+#include "nth_each_mpi.h"
+
+static kvtree_gather set;
+static char path[128], file[160];
+
+/* An empty tree, however little memory there is. */
+static kvtree *fresh_tree(void)
+{
+    int held = nth_hold();
+    kvtree *tree = kvtree_new();
+    countdown = held;
+    return tree;
+}
+
+/* What every rank sends to all: its own tree. */
+static kvtree *letters(void)
+{
+    int held = nth_hold();
+    kvtree *all = kvtree_new();
+    for (int rank = 0; rank < check_ranks; rank++)
+        CHECK(kvtree_set(kvtree_set_kv_int(all, "TO", rank), "TREE",
+                         gather_tree(check_rank, 5)) != NULL);
+    kvtree *send = kvtree_new();
+    CHECK_INT(kvtree_merge(send, kvtree_get(all, "TO")), 0);
+    kvtree_delete(&all);
+    countdown = held;
+    return send;
+}
+
+static int do_bcast(void *arg)
+{
+    kvtree *tree = fresh_tree(), *same = fresh_tree();
+    int held = nth_hold(), root = check_ranks - 1;
+    kvtree *sent = gather_tree(root, 20);
+    if (check_rank == root) CHECK_INT(kvtree_merge(tree, sent), 0);
+    if (check_rank == root) CHECK_INT(kvtree_merge(same, sent), 0);
+    countdown = held;
+    int rc = kvtree_bcast(tree, root, MPI_COMM_WORLD);
+    held = nth_hold();
+    CHECK(same_tree(tree, rc ? same : sent));
+    kvtree_delete(&sent);
+    kvtree_delete(&same);
+    kvtree_delete(&tree);
+    countdown = held;
+    return rc;
+}
+
+typedef int exchange(const kvtree *send, kvtree *recv, MPI_Comm comm);
+
+static int check_exchange(exchange *call, MPI_Comm comm)
+{
+    kvtree *send = letters(), *recv = fresh_tree();
+    int rc = call(send, recv, comm), held = nth_hold();
+    CHECK_INT(kvtree_size(recv), rc ? 0 : check_ranks);
+    kvtree_delete(&send);
+    kvtree_delete(&recv);
+    countdown = held;
+    return rc;
+}
+
+static int do_exchange(void *arg)
+{
+    return check_exchange(kvtree_exchange, MPI_COMM_WORLD);
+}
+
+static int do_sendq(void *arg)
+{
+    return check_exchange(kvtree_exchange_sendq, MPI_COMM_WORLD);
+}
+
+/* The first one on a communicator makes what is kept there. */
+static int do_first(void *arg)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    int rc = check_exchange(kvtree_exchange, comm);
+    MPI_Comm_free(&comm);
+    return rc;
+}
+
+static int do_write(void *arg)
+{
+    char *err = nth_text;
+    int held = nth_hold();
+    kvtree *tree = gather_tree(check_rank, 30);
+    countdown = held;
+    int rc = kvtree_gather_write(&set, tree, err);
+    held = nth_hold();
+    CHECK_INT(err[0] != 0, rc != 0);
+    kvtree_delete(&tree);
+    countdown = held;
+    return rc;
+}
+
+static int do_read(void *arg)
+{
+    char *err = nth_text;
+    kvtree *trees = fresh_tree();
+    int ranks = -1, rc = kvtree_scatter_read(&set, &ranks, trees, err), held = nth_hold();
+    CHECK_INT(ranks, rc ? -1 : check_ranks);
+    CHECK_INT(kvtree_size(trees), rc ? 0 : 1);
+    CHECK_INT(err[0] != 0, rc != 0);
+    kvtree_delete(&trees);
+    countdown = held;
+    return rc;
+}
+
+static int do_files(void *arg)
+{
+    int held = nth_hold();
+    kvtree *tree = gather_tree(check_rank, 5), *back = kvtree_new();
+    countdown = held;
+    int rc = kvtree_write_gather(file, tree, MPI_COMM_WORLD);
+    if (!rc) rc = kvtree_read_scatter(file, back, MPI_COMM_WORLD);
+    held = nth_hold();
+    CHECK(rc ? kvtree_size(back) == 0 : same_tree(back, tree));
+    kvtree_delete(&back);
+    kvtree_delete(&tree);
+    countdown = held;
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv);
+    check_folder(gather_base);
+    gather_begin(&set, path, "set");
+    set.limit = 600; /* several levels of files */
+    snprintf(file, sizeof file, "%s/all.scr", path);
+    nth_each("bcast", do_bcast, NULL, 30);
+    nth_each("exchange", do_exchange, NULL, 30);
+    nth_each("sendq", do_sendq, NULL, 30);
+    nth_each("first exchange", do_first, NULL, 30);
+    nth_each("gather write", do_write, NULL, 30);
+    nth_each("scatter read", do_read, NULL, 30);
+    nth_each("write and read", do_files, NULL, 30);
+    gather_finish(&set);
+    check_remove(gather_base);
+    return check_end();
+}

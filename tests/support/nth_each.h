@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_NTH_EACH_H
+#define TESTS_NTH_EACH_H
+
+/* A piece of work, without MPI, that lacks memory at each of its allocations: it says
+ * -ENOMEM or does without, leaves no block and no descriptor behind, and succeeds when it
+ * is tried again. For programs of cmocka; see nth_malloc.h. */
+
+#include "nth_malloc.h"
+#include <cmocka.h>
+
+enum { NTH_TRIES = 400 };
+
+/* least: so many allocations there are, or the work is not what it was thought to be. */
+static inline void nth_each(const char *name, nth_try *work, void *arg, int least)
+{
+    int fired = 1, failed = 0, all = nth_count(work, arg);
+    int stride = nth_stride(all, NTH_TRIES);
+    assert_true(all >= least);
+    if (nth_again(work, arg) != 0) fail_msg("%s: %s", name, nth_text);
+    for (int n = 1; fired; n += stride) {
+        long blocks = live;
+        int descriptors = nth_descriptors();
+        int rc = nth_without(work, arg, n, &fired);
+        if ((rc != 0 && rc != -ENOMEM) || (rc && !fired) || live != blocks ||
+            nth_descriptors() != descriptors)
+            print_error("%s: allocation %d of %d: %d, %ld blocks more: %s\n", name, n,
+                        all, rc, live - blocks, rc ? nth_text : "");
+        assert_true(rc == 0 || (rc == -ENOMEM && fired));
+        assert_int_equal(live, blocks);
+        assert_int_equal(nth_descriptors(), descriptors);
+        failed += rc != 0;
+        if (rc) assert_int_equal(nth_again(work, arg), 0);
+    }
+    print_message("%s: %d allocations, every %d. failed, %d errors\n", name, all, stride,
+                  failed);
+    assert_true(failed > 0);
+}
+
+#endif
