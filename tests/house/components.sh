@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Configures, builds and tests libkvtree alone, and libredset and libfilo without their MPI parts, where neither MPI nor
-# libyaml can be found; and then, with libyaml, the commands of tools/.
+# libyaml can be found; and then builds, with libyaml, the commands of tools/, whose tests run where all is built.
 #
 # Argument: the source folder.
 set -euo pipefail
@@ -46,11 +46,18 @@ build_alone kvtree libscr-kvtree.so
 build_alone redset "libscr-kvtree.so libscr-redset.so" -Dmpi=disabled
 build_alone filo "libscr-axl.so libscr-filo.so libscr-kvtree.so" -Dmpi=disabled
 ln -s "$yaml" "$scratch/pc/"
-build_alone tools "libscr-axl.so libscr-filo.so libscr-kvtree.so libscr-redset.so" -Dmpi=disabled
-if readelf -d "$scratch"/tools/scr_* 2>/dev/null | grep 'NEEDED.*mpi'; then
-    echo "a command needs MPI"
-    exit 1
-fi
+meson setup "$scratch/tools" "$source" -Dcomponents=tools -Dmpi=disabled -Dtests=false --buildtype=debug \
+    --wrap-mode=nodownload
+meson compile -C "$scratch/tools"
+commands=$(find "$scratch/tools" -maxdepth 1 -type f -name 'scr_*')
+for command in $commands; do
+    "$command" --version
+    if readelf -d "$command" | grep 'NEEDED.*mpi'; then
+        echo "$command needs MPI"
+        exit 1
+    fi
+done
+[ -x "$scratch/tools/scr_halt" ]
 if meson setup "$scratch/scr" "$source" -Dcomponents=scr-core -Dmpi=disabled >"$scratch/log" ||
     ! grep -q 'scr-core cannot be built with -Dmpi=disabled' "$scratch/log"; then
     cat "$scratch/log"
