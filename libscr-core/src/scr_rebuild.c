@@ -113,9 +113,10 @@ static int restore(redset *set, const char *folder, scr_kept *kept, int glance,
 {
     int lost, rc = glance ? 0 : redset_verify(set, folder, &lost, err);
     rc = rc ? rc : redset_measure(set, folder, manifest, err);
-    kept->unread = glance && rc == 0;
-    if (rc != REDSET_RECOVERABLE) return rc;
-    return redset_rebuild(set, folder, manifest, rebuilt, err);
+    int damaged = rc == REDSET_RECOVERABLE;
+    if (damaged) rc = redset_rebuild(set, folder, manifest, rebuilt, err);
+    kept->unread = rc != 0 || (glance && !damaged);
+    return rc;
 }
 
 static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance,
