@@ -7,7 +7,6 @@
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,32 +59,19 @@ static void take_over(axl_transfer *t, const axl_transfer *old)
 
 /* ---- the state file ---- */
 
-/* After a power loss, too, there is none. */
-static int sync_folder(const char *path, char *err)
-{
-    char *copy = strdup(path);
-    int fd = copy
-                 ? io_open(AT_FDCWD, dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-                 : -ENOMEM;
-    int rc = fd < 0 ? fd : io_fsync(fd);
-    if (fd >= 0) io_close(&fd);
-    free(copy);
-    return rc ? err_sys(err, rc, "fsync of the folder of %s", path) : 0;
-}
-
 /* Nobody can tell what a file says that has no list, or is damaged; who attends it
- * finds that out as well. */
+ * finds that out as well. After a power loss, too, there is none. */
 static int drop_file(const char *path, char *err)
 {
     if (unlink(path) != 0 && errno != ENOENT)
         return err_sys(err, -errno, "unlink %s", path);
-    return sync_folder(path, err);
+    return axl_place_sync_folder(path, err);
 }
 
 static int drop(axl_transfer *old, const char *path, char *err)
 {
     int rc = axl_cancel(old, err);
-    return rc ? rc : sync_folder(path, err);
+    return rc ? rc : axl_place_sync_folder(path, err);
 }
 
 /* *old stays NULL where there is nothing to go on with. */

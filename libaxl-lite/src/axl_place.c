@@ -8,6 +8,7 @@
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +313,18 @@ static int sync_folders(const axl_transfer *t, const axl_batch *batch, int place
     return rc;
 }
 
+int axl_place_sync_folder(const char *path, char *err)
+{
+    char *copy = strdup(path);
+    int fd = copy
+                 ? io_open(AT_FDCWD, dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+                 : -ENOMEM;
+    int rc = fd < 0 ? fd : io_fsync(fd);
+    if (fd >= 0) io_close(&fd);
+    free(copy);
+    return rc ? err_sys(err, rc, "fsync of the folder of %s", path) : 0;
+}
+
 int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
                     char *err)
 {
@@ -333,5 +346,6 @@ int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
     axl_folder_done(&folder);
     int synced = sync_folders(transfer, batch, *placed, rc ? NULL : err);
     batch->count = 0;
+    if (synced) *placed = 0; /* a power loss may take their names away again */
     return rc ? rc : synced;
 }

@@ -316,6 +316,9 @@ int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, i
 /* Syncs what was written for item number i up to now, if it has no name yet. */
 int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err);
 
+/* Syncs the folder of a file, so that a name that is there, or is gone, stays so. */
+int axl_place_sync_folder(const char *path, char *err);
+
 /* Files that are complete, but still have temporary names. They are synced together: the
  * journals of file systems make that one wait instead of many. */
 enum { AXL_BATCH = 256 };
@@ -327,7 +330,7 @@ typedef struct axl_batch {
 } axl_batch;
 
 /* Syncs, closes and names all of the batch, and syncs their folders; it is empty then.
- * Parts need no names. *placed is the number of those that are in place. */
+ * Parts need no names. *placed is the number of those that are in place for good. */
 int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
                     char *err);
 

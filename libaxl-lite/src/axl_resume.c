@@ -87,7 +87,8 @@ static void find_destination(axl_item *item)
     int fd = -1;
     if (axl_open_source(item->file.destination, &fd, &st, NULL) != 0) return;
     if ((uint64_t)st.st_size == item->size && read_both(item, fd, &equal, &crc) == 0 &&
-        equal && io_fsync(fd) == 0) {
+        equal && io_fsync(fd) == 0 &&
+        axl_place_sync_folder(item->file.destination, NULL) == 0) {
         item->file.done = 1;
         item->file.size = item->size;
         item->file.crc = crc;
