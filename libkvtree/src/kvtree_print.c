@@ -7,6 +7,7 @@
  * the TREE form two trees never have the same text. */
 #include "src/kvtree_private.h"
 
+#include "common/utf8.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,44 +59,6 @@ static int finish(struct printer *p)
 
 /* ---- keys ---- */
 
-/* Length of the UTF-8 character at text, and the character; 0 if there is none: cut off,
- * longer than needed, a surrogate, or beyond U+10FFFF. */
-static size_t utf8_length(const char *text, uint32_t *character)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *s = (const unsigned char *)text;
-    size_t length = s[0] < 0x80         ? 1
-                    : s[0] >> 5 == 0x6  ? 2
-                    : s[0] >> 4 == 0xe  ? 3
-                    : s[0] >> 3 == 0x1e ? 4
-                                        : 0;
-    if (length == 0) return 0;
-    uint32_t c = length == 1 ? s[0] : s[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if (s[i] >> 6 != 2) return 0;
-        c = c << 6 | (s[i] & 0x3fu);
-    }
-    if (c < least[length] || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff) return 0;
-    *character = c;
-    return length;
-}
-
-/* Controls, blanks but the space, characters without width, and those that turn the
- * direction of writing: what a reader would not see, or take for something else. */
-static int is_hidden(uint32_t c)
-{
-    static const struct {
-        uint32_t first, last;
-    } hidden[] = {{0x1, 0x1f},       {0x7f, 0xa0},     {0xad, 0xad},     {0x61c, 0x61c},
-                  {0x1680, 0x1680},  {0x180e, 0x180e}, {0x2000, 0x200f}, {0x2028, 0x202f},
-                  {0x205f, 0x206f},  {0x3000, 0x3000}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb},
-                  {0xe0000, 0xe007f}};
-    if (c >= 0x20 && c < 0x7f) return 0;
-    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-        if (c >= hidden[i].first && c <= hidden[i].last) return 1;
-    return 0;
-}
-
 /* Would the character at `at` look like something that is not of the key: indentation, a
  * blank at the end of the line, a level, or the sign between key and value? */
 static int is_mark(const struct printer *p, const char *key, const char *at)
@@ -136,7 +99,7 @@ static size_t next_piece(const struct printer *p, const char *key, const char *a
 {
     uint32_t c = (unsigned char)*at;
     size_t valid = utf8_length(at, &c), length = valid ? valid : 1;
-    int json = p->form == KVTREE_FORM_JSON, strange = !valid || is_hidden(c);
+    int json = p->form == KVTREE_FORM_JSON, strange = !valid || utf8_is_hidden(c);
     escape[0] = '\0';
     if (json && (strange || c == '"' || c == '\\'))
         escape_json(escape, c);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_UTF8_H
+#define COMMON_UTF8_H
+
+/* Characters in texts that come from anybody and are shown to people. */
+
+#include "common/prefix.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#define utf8_length COMMON(utf8_length)
+#define utf8_is_hidden COMMON(utf8_is_hidden)
+
+/* Length of the UTF-8 character at text, and the character; 0 if there is none: cut off,
+ * longer than needed, a surrogate, or beyond U+10FFFF. */
+size_t utf8_length(const char *text, uint32_t *character);
+
+/* Controls, blanks but the space, characters without width, and those that turn the
+ * direction of writing: what a reader would not see, or take for something else. */
+int utf8_is_hidden(uint32_t character);
+
+#endif
