@@ -73,6 +73,9 @@ const scr_param scr_param_table[] = {
     {"SCR_WATCHDOG", BOOL, "0", LATER, "1: end runs that hang"},
     {"SCR_WATCHDOG_TIMEOUT", SECONDS, NULL, LATER, "longest time without a checkpoint"},
     {"SCR_WATCHDOG_TIMEOUT_PFS", SECONDS, NULL, LATER, "the same while a flush is under way"},
+    {"SCR_REMOTE", TEXT, NULL, 0, "how commands reach other nodes: local, simulate, srun, flux, pdsh or shell (default: what is there)"},
+    {"SCR_REMOTE_SHELL", TEXT, NULL, 0, "the program for SCR_REMOTE=shell, called with a node and a command line (default: HYDRA_LAUNCHER_EXEC, or ssh)"},
+    {"SCR_SIMULATE", TEXT, NULL, ENVIRONMENT, "folder of simulated nodes; scr_run --simulate sets it"},
     /* logging */
     {"SCR_LOG_ENABLE", BOOL, "0", 0, "1: log events; the next ones say where to"},
     {"SCR_LOG_TXT_ENABLE", BOOL, "1", 0, "log to the text file .scr/log in the prefix folder"},

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A command on several nodes; see tool_remote.h. */
+#include "lib/tool_remote.h"
+
+#include "lib/tool.h"
+#include "lib/tool_manager.h"
+#include "lib/tool_run.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST = 64 /* side by side */, ANSWER = 30 /* seconds for a list of brokers */ };
+
+/* ---- the ways ---- */
+
+typedef int (*build_fn)(const tool_remote *remote, const char *node,
+                        const char *const argv[], tool_words *words);
+
+/* Remote shells hand over no variables. */
+static void add_environment(tool_words *words)
+{
+    tool_words_add(words, "env");
+    for (char **entry = environ; *entry; entry++)
+        if (strncmp(*entry, "SCR_", 4) == 0 && strncmp(*entry, "SCR_NODE_NAME=", 14) != 0)
+            tool_words_add(words, "%s", *entry);
+}
+
+static void add_shell_line(tool_words *words, const char *const argv[])
+{
+    tool_words line = {0};
+    add_environment(&line);
+    tool_words_add_all(&line, argv);
+    if (!line.failed) tool_words_add_quoted(words, tool_words_list(&line));
+    words->failed |= line.failed;
+    tool_words_done(&line);
+}
+
+static int build_local(const tool_remote *remote, const char *node,
+                       const char *const argv[], tool_words *words)
+{
+    tool_words_add_all(words, argv);
+    return 0;
+}
+
+/* A node that is lost has no folder any more; one that hangs has a file "hung" in it, and
+ * whatever begins there never ends. */
+static int build_simulate(const tool_remote *remote, const char *node,
+                          const char *const argv[], tool_words *words)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", remote->simulated, node);
+    if (n < 0 || (size_t)n + 8 > sizeof path) return -ENAMETOOLONG;
+    if (access(path, X_OK) != 0) return -EHOSTDOWN;
+    strcat(path, "/hung");
+    if (access(path, F_OK) == 0) {
+        tool_words_add(words, "sleep");
+        tool_words_add(words, "%d", INT_MAX);
+        return 0;
+    }
+    tool_words_add(words, "env");
+    tool_words_add(words, "SCR_NODE_NAME=%s", node);
+    tool_words_add(words, "SCR_CACHE_BASE=%s/%s/cache", remote->simulated, node);
+    tool_words_add(words, "SCR_CNTL_BASE=%s/%s/cntl", remote->simulated, node);
+    tool_words_add_all(words, argv);
+    return 0;
+}
+
+/* Beside the job step that runs there; Slurm hands the environment over. */
+static int build_srun(const tool_remote *remote, const char *node,
+                      const char *const argv[], tool_words *words)
+{
+    static const char *const begin[] = {
+        "srun", "--quiet", "--nodes=1", "--ntasks=1", "--overlap", "--mpi=none", NULL};
+    tool_words_add_all(words, begin);
+    tool_words_add(words, "--nodelist=%s", node);
+    tool_words_add_all(words, argv);
+    return 0;
+}
+
+/* By the broker there, which needs no free resources. Its environment is not ours. */
+static int build_flux(const tool_remote *remote, const char *node,
+                      const char *const argv[], tool_words *words)
+{
+    int rank = 0;
+    while (rank < remote->brokers.count && strcmp(remote->brokers.names[rank], node) != 0)
+        rank++;
+    if (rank == remote->brokers.count) return -EHOSTDOWN;
+    tool_words_add(words, "flux");
+    tool_words_add(words, "exec");
+    tool_words_add(words, "--noinput");
+    tool_words_add(words, "--rank=%d", rank);
+    add_environment(words);
+    tool_words_add_all(words, argv);
+    return 0;
+}
+
+static int build_pdsh(const tool_remote *remote, const char *node,
+                      const char *const argv[], tool_words *words)
+{
+    static const char *const begin[] = {"pdsh", "-S", "-N", "-w", NULL};
+    tool_words_add_all(words, begin);
+    tool_words_add(words, "%s", node);
+    add_shell_line(words, argv);
+    return 0;
+}
+
+static int build_shell(const tool_remote *remote, const char *node,
+                       const char *const argv[], tool_words *words)
+{
+    const char *slash = strrchr(remote->shell, '/');
+    tool_words_add(words, "%s", remote->shell);
+    if (strcmp(slash ? slash + 1 : remote->shell, "ssh") == 0) {
+        /* nobody is there to type a password */
+        tool_words_add(words, "-x");
+        tool_words_add(words, "-oBatchMode=yes");
+    }
+    tool_words_add(words, "%s", node);
+    add_shell_line(words, argv);
+    return 0;
+}
+
+typedef struct way {
+    const char *name;
+    build_fn build;
+    int near; /* 1: this machine is reached without it */
+} way;
+
+static const way ways[] = {
+    {"local", build_local, 0}, {"simulate", build_simulate, 0}, {"srun", build_srun, 1},
+    {"flux", build_flux, 1},   {"pdsh", build_pdsh, 1},         {"shell", build_shell, 1},
+};
+
+static const way *find_way(const char *name)
+{
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(ways[i].name, name) == 0) return &ways[i];
+    return NULL;
+}
+
+int tool_remote_words(const tool_remote *remote, const char *node,
+                      const char *const argv[], tool_words *words)
+{
+    const way *w = find_way(remote->way);
+    if (w->near && strcmp(node, remote->self) == 0) w = &ways[0];
+    int rc = w->build(remote, node, argv, words);
+    return !rc && words->failed ? -ENOMEM : rc;
+}
+
+/* ---- the choice ---- */
+
+static int is_there(const char *program)
+{
+    const char *path = getenv("PATH");
+    char name[PATH_MAX];
+    while (path && *path) {
+        size_t n = strcspn(path, ":");
+        int size =
+            snprintf(name, sizeof name, "%.*s/%s", (int)n, n ? path : ".", program);
+        if (size > 0 && (size_t)size < sizeof name && access(name, X_OK) == 0) return 1;
+        path += n + (path[n] == ':');
+    }
+    return 0;
+}
+
+static const char *find_name(const tool_remote *remote, const hostlist *nodes)
+{
+    const char *manager = tool_manager_name(), *exec = getenv("HYDRA_LAUNCHER_EXEC");
+    int far = 0;
+    for (int i = 0; i < nodes->count; i++)
+        far |= strcmp(nodes->names[i], remote->self) != 0;
+    if (remote->simulated) return "simulate";
+    if (!far) return "local";
+    if (strcmp(manager, "slurm") == 0 && is_there("srun")) return "srun";
+    if (strcmp(manager, "flux") == 0 && is_there("flux")) return "flux";
+    if (!(exec && *exec) && is_there("pdsh")) return "pdsh";
+    return "shell";
+}
+
+static int find_brokers(tool_remote *remote)
+{
+    static const char *const command[] = {"flux", "getattr", "hostlist", NULL};
+    char err[ERRTEXT_SIZE] = "", *text = NULL;
+    int rc = tool_run(command, ANSWER, &text, err);
+    if (!rc) rc = hostlist_parse(text, &remote->brokers, err);
+    free(text);
+    return rc ? tool_complain("brokers of Flux: %s", err) : COMMAND_GOOD;
+}
+
+/* The value, to be freed; NULL where there is none. */
+static int copy(const char *value, char **text)
+{
+    *text = value && *value ? strdup(value) : NULL;
+    return value && *value && !*text ? tool_complain("no memory") : COMMAND_GOOD;
+}
+
+int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
+                       const hostlist *nodes)
+{
+    tool_owner owner;
+    const scr_config *c = &prefix->config;
+    const char *name = scr_config_get(c, "SCR_REMOTE", NULL);
+    const char *shell = scr_config_get(c, "SCR_REMOTE_SHELL", NULL);
+    int code = tool_owner_find(prefix, &owner);
+    if (!shell || !*shell) shell = getenv("HYDRA_LAUNCHER_EXEC");
+    if (!shell || !*shell) shell = "ssh";
+    if (code == COMMAND_GOOD) code = copy(shell, &remote->shell);
+    if (code == COMMAND_GOOD)
+        code = copy(scr_config_get(c, "SCR_SIMULATE", NULL), &remote->simulated);
+    if (code != COMMAND_GOOD) return code;
+    strcpy(remote->self, owner.node);
+    if (!name || !*name) name = find_name(remote, nodes);
+    const way *w = find_way(name);
+    if (!w)
+        return tool_complain("SCR_REMOTE=%.60s is none of local, simulate, srun, flux, "
+                             "pdsh and shell",
+                             name);
+    remote->way = w->name;
+    if (w->build == build_simulate && !remote->simulated)
+        return tool_complain("SCR_REMOTE=simulate: only scr_run --simulate makes such "
+                             "nodes");
+    return w->build == build_flux ? find_brokers(remote) : COMMAND_GOOD;
+}
+
+void tool_remote_done(tool_remote *remote)
+{
+    free(remote->shell);
+    free(remote->simulated);
+    hostlist_done(&remote->brokers);
+    remote->shell = remote->simulated = NULL;
+}
+
+/* ---- the run ---- */
+
+typedef struct call {
+    const tool_remote *remote;
+    const hostlist *nodes;
+    int *node_of; /* task -> node */
+    tool_told told;
+    void *arg;
+} call;
+
+/* A node that does not even get a command. */
+static void tell_failure(const call *c, int node, int code)
+{
+    char text[ERRTEXT_SIZE] = "";
+    const tool_end end = {code, text, "", 0};
+    err_sys(text, code, "%s", c->nodes->names[node]);
+    c->told(node, &end, c->arg);
+}
+
+static void take(int task, const tool_end *end, void *arg)
+{
+    const call *c = arg;
+    int node = c->node_of[task], shell = strcmp(c->remote->way, "shell") == 0;
+    tool_end known = *end;
+    if (shell && end->code == 255 && strcmp(c->nodes->names[node], c->remote->self) != 0)
+        known.code = -EHOSTUNREACH;
+    c->told(node, &known, c->arg);
+}
+
+int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
+                    const char *const argv[], tool_told told, void *arg, char *err)
+{
+    const tool_limits limits = {remote->seconds, remote->bytes,
+                                remote->most > 0 ? remote->most : MOST};
+    size_t n = (size_t)nodes->count;
+    tool_words *words = calloc(n + 1, sizeof *words);
+    tool_task *tasks = calloc(n + 1, sizeof *tasks);
+    int *node_of = calloc(n + 1, sizeof *node_of), count = 0;
+    call c = {remote, nodes, node_of, told, arg};
+    int rc = words && tasks && node_of ? 0 : -ENOMEM;
+    for (int i = 0; i < nodes->count && !rc; i++) {
+        rc = tool_remote_words(remote, nodes->names[i], argv, &words[i]);
+        if (rc && rc != -ENOMEM) {
+            tell_failure(&c, i, rc);
+            rc = 0;
+        } else if (!rc) {
+            tasks[count] = (tool_task){tool_words_list(&words[i]), remote->joined};
+            node_of[count++] = i;
+        }
+    }
+    if (rc)
+        err_sys(err, rc, "%s", argv[0]);
+    else
+        rc = tool_tasks_run(tasks, count, &limits, take, &c, err);
+    for (size_t i = 0; words && i < n; i++)
+        tool_words_done(&words[i]);
+    free(node_of);
+    free(tasks);
+    free(words);
+    return rc;
+}
+
+/* ---- our commands ---- */
+
+char *tool_remote_command(const char *name)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    char *slash = n > 0 && (size_t)n < sizeof path ? memrchr(path, '/', (size_t)n) : NULL;
+    if (slash && strlen(name) < sizeof path - (size_t)(slash + 1 - path)) {
+        strcpy(slash + 1, name);
+        if (access(path, X_OK) == 0) return strdup(path);
+    }
+    return strdup(name);
+}

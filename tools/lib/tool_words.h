@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TOOL_WORDS_H
+#define TOOL_WORDS_H
+
+/* The words of a command line, as they grow. Without memory nothing more is added, and
+ * that is seen once, at the end:
+ *
+ *     tool_words words = {0};
+ *     tool_words_add(&words, "srun");
+ *     tool_words_add(&words, "--nodes=%d", count);
+ *     if (words.failed) ...
+ *     tool_words_done(&words); */
+
+typedef struct tool_words {
+    char **list; /* ended by NULL; NULL while there is none */
+    int count, failed;
+} tool_words;
+
+void tool_words_add(tool_words *words, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Adds each of a list that is ended by NULL. */
+void tool_words_add_all(tool_words *words, const char *const *list);
+
+/* Adds one word: the list as a shell reads it, each word of it quoted where it has to. */
+void tool_words_add_quoted(tool_words *words, const char *const *list);
+
+/* As other functions want them. */
+const char *const *tool_words_list(const tool_words *words);
+
+/* Frees; fine for {0}. */
+void tool_words_done(tool_words *words);
+
+#endif
