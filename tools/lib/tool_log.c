@@ -78,7 +78,7 @@ static void tell(void *failed, const char *line)
     tool_complain("%s", line);
 }
 
-static int write_event(const tool_prefix *prefix, const scr_log_event *event)
+int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *on)
 {
     scr_problems problems = {0, NULL};
     tool_owner owner;
@@ -87,10 +87,8 @@ static int write_event(const tool_prefix *prefix, const scr_log_event *event)
     scr_log_options options = {.prefix = prefix->dir, .tell = tell, .arg = &failed};
     scr_log_configure(&prefix->config, &options, &problems);
     if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
-    if (!options.targets) {
-        fprintf(stderr, "%s: nothing is logged (SCR_LOG_ENABLE)\n", command_self());
-        return COMMAND_GOOD;
-    }
+    if (on) *on = options.targets != 0;
+    if (!options.targets) return COMMAND_GOOD;
     if (tool_owner_find(prefix, &owner) != COMMAND_GOOD) return COMMAND_BAD;
     options.user = owner.user;
     options.job_id = owner.job;
@@ -174,7 +172,7 @@ static int take_all(const tool *t, const tool_args *args, const shortcut *shortc
 int tool_log_main(int argc, char **argv, int transfer)
 {
     const char *dir = NULL, *type = NULL;
-    int kinds = 0;
+    int kinds = 0, on = 1;
     shortcut s[FIELDS] = {
         {'i', "jobid", "ID", "jobid", "the allocation", NULL},
         {'u', "user", "NAME", "user", "who runs the job", NULL},
@@ -221,7 +219,8 @@ int tool_log_main(int argc, char **argv, int transfer)
     if (code < 0) code = take_all(&t, &args, s, &event);
     if (code >= 0) return code;
     code = tool_prefix_configure(&prefix, dir);
-    if (code == COMMAND_GOOD) code = write_event(&prefix, &event);
+    if (code == COMMAND_GOOD) code = tool_log_write(&prefix, &event, &on);
+    if (!on) fprintf(stderr, "%s: nothing is logged (SCR_LOG_ENABLE)\n", command_self());
     tool_prefix_close(&prefix);
     return code;
 }

@@ -5,6 +5,7 @@
 /* Commands that add an event to the log of a prefix folder, to the targets that the
  * configuration says. */
 
+#include "lib/tool_prefix.h"
 #include "records/scr_log.h"
 
 /* Sets a field of the event, whose kind is set, by its name in the log; a text is kept,
@@ -14,6 +15,10 @@ int tool_log_set(scr_log_event *event, const char *field, const char *text);
 
 /* 1 if events of the kind have the field. */
 int tool_log_has(scr_log_kind kind, const char *field);
+
+/* Logs it, for the owner of the prefix folder, which was configured. *on tells whether
+ * the log is on at all, unless on is NULL. An exit code, after complaints. */
+int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *on);
 
 /* The whole command; an exit code. transfer 1: only events that have the fields from and
  * to, and FLUSH is short for FLUSH_COMPLETE. */

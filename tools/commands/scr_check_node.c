@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_check_node: whether the node on which it runs can be used (SCR Developer Guide 1.2,
+ * section 2.24.5). */
+#include "lib/tool.h"
+#include "lib/tool_prefix.h"
+#include "nodes/node_check.h"
+#include "records/scr_descs.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct request {
+    const char *dir, *control, *cache, *tests;
+    int seconds, list;
+} request;
+
+static int list_checks(void)
+{
+    for (const node_check *c = node_checks; c->name; c++)
+        printf("%-10s %s\n", c->name, c->help);
+    printf("%-10s %s\n", "tests", "each program in SCR_NODE_TESTS exits with 0");
+    return command_flush();
+}
+
+/* ---- folders ---- */
+
+static int check(const char *path, uint64_t bytes, int made)
+{
+    char err[ERRTEXT_SIZE] = "";
+    const node_folder folder = {path, bytes, made};
+    return node_check_folder(&folder, err) ? tool_complain("%s", err) : COMMAND_GOOD;
+}
+
+/* PATH or PATH:SIZE, separated by commas. */
+static int check_given(const char *list)
+{
+    char *copy = strdup(list), *rest = copy, *path;
+    int code = copy ? COMMAND_GOOD : tool_complain("no memory");
+    while (code != COMMAND_WRONG_USAGE && (path = strsep(&rest, ",")) != NULL) {
+        uint64_t bytes = 0;
+        char *colon = strrchr(path, ':');
+        if (colon) *colon = 0;
+        if (*path != '/' || (colon && scr_parse_bytes(colon + 1, &bytes) != 0)) {
+            tool_complain("'%s%s%s' is no FOLDER or FOLDER:SIZE", path, colon ? ":" : "",
+                          colon ? colon + 1 : "");
+            code = COMMAND_WRONG_USAGE;
+        } else if (check(path, bytes, 0) != COMMAND_GOOD) {
+            code = COMMAND_BAD;
+        }
+    }
+    free(copy);
+    return code;
+}
+
+static int check_stores(const tool_prefix *prefix, const scr_descs *descs)
+{
+    scr_problems problems = {0, NULL};
+    uint64_t bytes = 0;
+    int code = COMMAND_GOOD;
+    scr_config_bytes(&prefix->config, "SCR_NODE_CAPACITY", &bytes, &problems);
+    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
+    for (int i = 0; i < descs->stores.count; i++) {
+        const scr_store *store = &descs->stores.list[i];
+        int used = 0;
+        for (int k = 0; k < descs->reddescs.count; k++)
+            used |= descs->reddescs.list[k].enabled &&
+                    strcmp(descs->reddescs.list[k].store, store->path) == 0;
+        if (used && check(store->path, bytes, store->mkdir) != COMMAND_GOOD)
+            code = COMMAND_BAD;
+    }
+    return code;
+}
+
+/* Those of the configuration, where the command line names none. */
+static int check_folders(const request *r, const tool_prefix *prefix)
+{
+    scr_problems problems = {0, NULL};
+    scr_descs descs;
+    int code = COMMAND_GOOD, control = COMMAND_GOOD;
+    if (r->control)
+        control = check_given(r->control);
+    else
+        control = check(scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL), 0, 1);
+    if (r->cache) {
+        code = check_given(r->cache);
+    } else {
+        if (scr_descs_load(&prefix->config, &descs, &problems) != 0)
+            return tool_complain("no memory");
+        code = tool_tell_problems(&problems);
+        if (code == COMMAND_GOOD) code = check_stores(prefix, &descs);
+        scr_descs_done(&descs);
+    }
+    return code > control ? code : control;
+}
+
+/* ---- work ---- */
+
+static int work(const request *r, const tool_prefix *prefix)
+{
+    char err[ERRTEXT_SIZE] = "";
+    const char *tests = r->tests;
+    int code = check_folders(r, prefix);
+    if (!tests) tests = scr_config_get(&prefix->config, "SCR_NODE_TESTS", NULL);
+    if (code == COMMAND_GOOD && tests && *tests &&
+        node_check_programs(tests, r->seconds, err) != 0)
+        code = tool_complain("%s", err);
+    if (code == COMMAND_GOOD) printf("PASS\n");
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.seconds = 30};
+    const tool_option options[] = {
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'c', "cntl", "LIST", "control folders, FOLDER or FOLDER:SIZE, with commas",
+         .text = &r.control},
+        {'a', "cache", "LIST", "the same for cache folders", .text = &r.cache},
+        {'t', "tests", "FOLDER", "programs to run (default: SCR_NODE_TESTS)",
+         .text = &r.tests},
+        {'s', "seconds", "N", "seconds that one of them may take (default: 30)",
+         .number = &r.seconds},
+        {'l', "list", NULL, "list what is checked", .flag = &r.list},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]...",
+        .about = "Tells whether this node can be used: the folders of SCR on it are "
+                 "there, large\nenough and can be written, and tests of the site pass. "
+                 "Prints PASS then.\n",
+        .codes = "0 it can, 1 it cannot, or an error, 2 wrong usage.\n",
+        .options = options};
+    tool_args args;
+    tool_prefix prefix;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    if (r.list) return list_checks();
+    code = tool_prefix_configure(&prefix, r.dir);
+    if (code == COMMAND_GOOD) code = work(&r, &prefix);
+    tool_prefix_close(&prefix);
+    return code == COMMAND_WRONG_USAGE ? tool_misused(&t, "folders") : tool_finish(code);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_list_down_nodes: which nodes cannot be used (SCR Developer Guide 1.2,
+ * section 2.24.4). */
+#include "lib/tool.h"
+#include "lib/tool_log.h"
+#include "lib/tool_manager.h"
+#include "lib/tool_table.h"
+#include "nodes/down_nodes.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SOME_ARE_DOWN = 1, UNKNOWN = 3 }; /* exit codes beside 0, none */
+
+typedef struct request {
+    const char *dir, *nodes, *down;
+    int seconds, reason, log, json;
+} request;
+
+/* ---- output ---- */
+
+static int print_table(const hostlist *nodes, const down_reason *reasons, int json)
+{
+    static const tool_column columns[] = {{"node", "NODE", TOOL_TEXT},
+                                          {"reason", "REASON", TOOL_TEXT}};
+    tool_table *table = tool_table_new(columns, 2);
+    for (int i = 0; i < nodes->count; i++) {
+        if (!*reasons[i].text) continue;
+        tool_table_text(table, nodes->names[i]);
+        tool_table_text(table, reasons[i].text);
+    }
+    return tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS);
+}
+
+static int print_list(const hostlist *nodes, const down_reason *reasons)
+{
+    hostlist down = {0, calloc((size_t)nodes->count + 1, sizeof(char *))};
+    for (int i = 0; i < nodes->count && down.names; i++)
+        if (*reasons[i].text) down.names[down.count++] = nodes->names[i];
+    char *text = down.names ? hostlist_compress(&down) : NULL;
+    if (text && *text) printf("%s\n", text);
+    int code = text ? COMMAND_GOOD : tool_complain("no memory");
+    free(text);
+    free(down.names);
+    return code;
+}
+
+static int write_log(const tool_prefix *prefix, const hostlist *nodes,
+                     const down_reason *reasons, const hostlist *known)
+{
+    hostlist fresh = {0, NULL};
+    int code =
+        hostlist_minus(nodes, known, &fresh) ? tool_complain("no memory") : COMMAND_GOOD;
+    for (int i = 0, k = 0; i < nodes->count && k < fresh.count; i++) {
+        /* both are in the same order */
+        if (strcmp(nodes->names[i], fresh.names[k]) != 0) continue;
+        k++;
+        if (!*reasons[i].text) continue;
+        const scr_log_event event = {
+            .kind = SCR_LOG_NODE_LOST, .node = nodes->names[i], .note = reasons[i].text};
+        if (tool_log_write(prefix, &event, NULL) != COMMAND_GOOD) code = COMMAND_BAD;
+    }
+    hostlist_done(&fresh);
+    return code;
+}
+
+/* ---- work ---- */
+
+static int report(const tool_prefix *prefix, const request *r, const hostlist *nodes,
+                  const hostlist *known, const down_reason *reasons)
+{
+    int some = 0, code;
+    for (int i = 0; i < nodes->count; i++)
+        some |= *reasons[i].text != 0;
+    code = r->json || (r->reason && some) ? print_table(nodes, reasons, r->json)
+           : r->reason                    ? COMMAND_GOOD
+                                          : print_list(nodes, reasons);
+    if (r->log && write_log(prefix, nodes, reasons, known) != COMMAND_GOOD)
+        code = COMMAND_BAD;
+    if (command_flush() != COMMAND_GOOD || code != COMMAND_GOOD) return UNKNOWN;
+    return some ? SOME_ARE_DOWN : COMMAND_GOOD;
+}
+
+static int work(const tool_prefix *prefix, const request *r, hostlist *nodes,
+                const hostlist *known)
+{
+    double seconds = r->seconds;
+    int code = COMMAND_GOOD;
+    if (nodes->count == 0) code = tool_manager_nodes(prefix, nodes);
+    if (code == COMMAND_GOOD && r->seconds == 0)
+        code = down_nodes_patience(prefix, &seconds);
+    down_reason *reasons = calloc((size_t)nodes->count + 1, sizeof *reasons);
+    if (!reasons) code = tool_complain("no memory");
+    if (code == COMMAND_GOOD) {
+        down_nodes_mark(nodes, known, "known to be down", reasons);
+        code = down_nodes_find(prefix, nodes, seconds, reasons);
+    }
+    code = code == COMMAND_GOOD ? report(prefix, r, nodes, known, reasons) : (int)UNKNOWN;
+    free(reasons);
+    return code;
+}
+
+static int take_list(const tool *t, const char *text, hostlist *list)
+{
+    char err[ERRTEXT_SIZE] = "";
+    if (!text || hostlist_parse(text, list, err) == 0) return -1;
+    return tool_misused(t, "%s", err);
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.dir = NULL};
+    const tool_option options[] = {
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'d', "down", "NODES", "these are down already; they are not asked",
+         .text = &r.down},
+        {'s', "seconds", "N", "seconds that a node may take (default: SCR_NODE_TIMEOUT)",
+         .number = &r.seconds},
+        {'r', "reason", NULL, "print why each is down", .flag = &r.reason},
+        {'l', "log", NULL, "log those that are down, but for those of --down",
+         .flag = &r.log},
+        {'j', "json", NULL, "print a JSON object per node that is down", .flag = &r.json},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... [NODES]",
+        .about = "Prints which of NODES (default: those of the allocation) cannot be "
+                 "used: they are\nexcluded by SCR_EXCLUDE_NODES, or down for the batch "
+                 "system, do not answer, or\nscr_check_node fails there.\n",
+        .codes = "0 none is down, 1 some are, 2 wrong usage, 3 nobody can tell.\n",
+        .options = options,
+        .most = 1};
+    tool_args args;
+    tool_prefix prefix;
+    hostlist nodes = {0, NULL}, known = {0, NULL};
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    code = take_list(&t, args.count ? args.list[0] : NULL, &nodes);
+    if (code < 0) code = take_list(&t, r.down, &known);
+    if (code < 0) {
+        code = tool_prefix_configure(&prefix, r.dir);
+        code = code == COMMAND_GOOD ? work(&prefix, &r, &nodes, &known) : (int)UNKNOWN;
+        tool_prefix_close(&prefix);
+    }
+    hostlist_done(&nodes);
+    hostlist_done(&known);
+    return code;
+}

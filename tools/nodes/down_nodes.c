@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Nodes that cannot be used; see down_nodes.h. */
+#include "nodes/down_nodes.h"
+
+#include "lib/tool.h"
+#include "lib/tool_manager.h"
+#include "lib/tool_remote.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUTPUT = 16384 /* bytes that a check may say */ };
+
+typedef struct search {
+    const hostlist *nodes;
+    double seconds;
+    down_reason *reasons;
+    int *asked; /* numbers of the nodes that are asked */
+} search;
+
+static void give(down_reason *reason, const char *format, const char *text)
+{
+    if (!*reason->text) snprintf(reason->text, sizeof reason->text, format, text);
+}
+
+void down_nodes_mark(const hostlist *nodes, const hostlist *list, const char *reason,
+                     down_reason *reasons)
+{
+    for (int k = 0; k < list->count; k++)
+        for (int i = 0; i < nodes->count; i++)
+            if (strcmp(nodes->names[i], list->names[k]) == 0)
+                give(&reasons[i], "%s", reason);
+}
+
+int down_nodes_patience(const tool_prefix *prefix, double *seconds)
+{
+    scr_problems problems = {0, NULL};
+    int64_t value = 0;
+    scr_config_seconds(&prefix->config, "SCR_NODE_TIMEOUT", &value, &problems);
+    *seconds = (double)value;
+    return tool_tell_problems(&problems);
+}
+
+/* ---- what is known without asking them ---- */
+
+static int find_excluded(const tool_prefix *prefix, const search *s)
+{
+    char err[ERRTEXT_SIZE] = "";
+    const char *text = scr_config_get(&prefix->config, "SCR_EXCLUDE_NODES", NULL);
+    hostlist list = {0, NULL};
+    if (!text || !*text) return COMMAND_GOOD;
+    if (hostlist_parse(text, &list, err) != 0)
+        return tool_complain("SCR_EXCLUDE_NODES: %s", err);
+    down_nodes_mark(s->nodes, &list, "excluded by SCR_EXCLUDE_NODES", s->reasons);
+    hostlist_done(&list);
+    return COMMAND_GOOD;
+}
+
+static int find_told(const search *s)
+{
+    hostlist list = {0, NULL};
+    int code = tool_manager_down(s->nodes, s->seconds, &list);
+    if (code == COMMAND_GOOD)
+        down_nodes_mark(s->nodes, &list, "the batch system calls it down", s->reasons);
+    hostlist_done(&list);
+    return code;
+}
+
+/* ---- what they say ---- */
+
+/* The first line of what the command said, without its name; or why it said nothing. */
+static void judge(int task, const tool_end *end, void *arg)
+{
+    const search *s = arg;
+    down_reason *reason = &s->reasons[s->asked[task]];
+    char line[DOWN_REASON_SIZE];
+    static const char self[] = "scr_check_node: ";
+    if (end->code == 0) return;
+    const char *said = end->output;
+    if (strncmp(said, self, sizeof self - 1) == 0) said += sizeof self - 1;
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
+    if (end->code < 0)
+        give(reason, "no answer: %s", end->text);
+    else
+        give(reason, "%s", *line ? line : end->text);
+}
+
+static int ask(const tool_prefix *prefix, const search *s)
+{
+    char err[ERRTEXT_SIZE] = "", *command = tool_remote_command("scr_check_node");
+    hostlist asked = {0, NULL};
+    tool_remote remote = {.seconds = s->seconds, .bytes = OUTPUT, .joined = 1};
+    const char *const argv[] = {command, "--prefix", prefix->path, NULL};
+    int code = COMMAND_GOOD;
+    asked.names = calloc((size_t)s->nodes->count + 1, sizeof *asked.names);
+    for (int i = 0; i < s->nodes->count && asked.names; i++) {
+        if (*s->reasons[i].text) continue;
+        s->asked[asked.count] = i;
+        asked.names[asked.count++] = s->nodes->names[i];
+    }
+    if (!command || !asked.names) code = tool_complain("no memory");
+    if (code == COMMAND_GOOD) code = tool_remote_choose(&remote, prefix, &asked);
+    if (code == COMMAND_GOOD &&
+        tool_remote_run(&remote, &asked, argv, judge, (void *)s, err) != 0)
+        code = tool_complain("%s", err);
+    tool_remote_done(&remote);
+    free(asked.names); /* the names are those of nodes */
+    free(command);
+    return code;
+}
+
+int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double seconds,
+                    down_reason *reasons)
+{
+    search s = {nodes, seconds, reasons, NULL};
+    int code = find_excluded(prefix, &s);
+    s.asked = calloc((size_t)nodes->count + 1, sizeof *s.asked);
+    if (!s.asked) code = tool_complain("no memory");
+    if (code == COMMAND_GOOD) code = find_told(&s);
+    if (code == COMMAND_GOOD) code = ask(prefix, &s);
+    free(s.asked);
+    return code;
+}

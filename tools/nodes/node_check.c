@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of a node; see node_check.h. */
+#include "nodes/node_check.h"
+
+#include "common/errtext.h"
+#include "common/io.h"
+#include "lib/tool_tasks.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum { SAMPLE = 4096 /* bytes of a file that is written */ };
+
+/* ---- folders ---- */
+
+static int check_access(const node_folder *folder, const char *path, char *err)
+{
+    struct stat st;
+    DIR *dir = opendir(path);
+    int rc = dir ? 0 : -errno;
+    if (dir) {
+        errno = 0;
+        if (!readdir(dir) && errno) rc = -errno;
+        closedir(dir);
+    }
+    if (!rc && stat(path, &st) != 0) rc = -errno;
+    return rc ? err_sys(err, rc, "%s", path) : 0;
+}
+
+static int check_capacity(const node_folder *folder, const char *path, char *err)
+{
+    struct statvfs fs;
+    if (folder->bytes == 0) return 0;
+    if (statvfs(path, &fs) != 0) return err_sys(err, -errno, "%s", path);
+    uint64_t bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
+    if (bytes >= folder->bytes) return 0;
+    return err_set(err, -ENOSPC,
+                   "%s: its file system has %" PRIu64 " bytes, not %" PRIu64, path, bytes,
+                   folder->bytes);
+}
+
+/* What was written must be there again. */
+static int try_file(int fd)
+{
+    char sample[SAMPLE], back[SAMPLE];
+    memset(sample, 0x5a, sizeof sample);
+    ssize_t n = io_write(fd, sample, sizeof sample);
+    if (n < 0) return (int)n;
+    if (fsync(fd) != 0) return -errno;
+    n = pread(fd, back, sizeof back, 0);
+    if (n < 0) return -errno;
+    return n == SAMPLE && memcmp(sample, back, SAMPLE) == 0 ? 0 : -EIO;
+}
+
+static int check_write(const node_folder *folder, const char *path, char *err)
+{
+    char name[PATH_MAX];
+    int n = snprintf(name, sizeof name, "%s/scr-check-XXXXXX", path);
+    if (n < 0 || (size_t)n >= sizeof name)
+        return err_sys(err, -ENAMETOOLONG, "%.100s...", path);
+    int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0) return err_sys(err, -errno, "%s: a new file", path);
+    int rc = try_file(fd), closed = io_close(&fd);
+    if (!rc) rc = closed;
+    if (unlink(name) != 0 && !rc) rc = -errno;
+    return rc ? err_sys(err, rc, "%s: a new file", path) : 0;
+}
+
+const node_check node_checks[] = {
+    {"access", "the folder is there and can be listed", check_access},
+    {"capacity", "its file system is as large as it should be", check_capacity},
+    {"write", "a file can be written, read back and removed", check_write},
+    {NULL, NULL, NULL},
+};
+
+/* Cuts path to the folder that is there. */
+static void go_up(char *path)
+{
+    while (access(path, F_OK) != 0 && errno == ENOENT) {
+        char *slash = strrchr(path, '/');
+        if (!slash) return;
+        slash[slash == path] = 0;
+        if (slash == path) return;
+    }
+}
+
+int node_check_folder(const node_folder *folder, char *err)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s", folder->path), rc = 0;
+    if (n < 0 || (size_t)n >= sizeof path)
+        return err_sys(err, -ENAMETOOLONG, "%.100s...", folder->path);
+    if (folder->made) go_up(path);
+    for (const node_check *c = node_checks; c->name && !rc; c++) {
+        rc = c->run(folder, path, err);
+        if (rc) err_wrap(err, rc, "%s", c->name);
+    }
+    return rc;
+}
+
+/* ---- programs ---- */
+
+typedef struct verdict {
+    int rc;
+    const char *name;
+    char *err;
+} verdict;
+
+static void judge(int task, const tool_end *end, void *arg)
+{
+    verdict *v = arg;
+    if (!end->code) return;
+    v->rc = end->code < 0 ? end->code : -EIO;
+    int line = (int)strcspn(end->output, "\n");
+    if (line > 0)
+        err_set(v->err, v->rc, "test %s: %.*s", v->name, line < 200 ? line : 200,
+                end->output);
+    else
+        err_set(v->err, v->rc, "test %s", end->text);
+}
+
+static int run_one(const char *folder, const char *name, double seconds, char *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return err_sys(err, -ENAMETOOLONG, "test %.60s", name);
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || !(st.st_mode & 0111)) return 0;
+    const char *const argv[] = {path, NULL};
+    const tool_task task = {argv, 1};
+    const tool_limits limits = {seconds, SAMPLE, 1};
+    verdict v = {0, name, err};
+    int rc = tool_tasks_run(&task, 1, &limits, judge, &v, err);
+    return rc ? rc : v.rc;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+int node_check_programs(const char *folder, double seconds, char *err)
+{
+    struct dirent **list;
+    int n = scandir(folder, &list, is_visible, alphasort), rc = 0;
+    if (n < 0) return err_sys(err, -errno, "tests %s", folder);
+    for (int i = 0; i < n; i++) {
+        if (!rc) rc = run_one(folder, list[i]->d_name, seconds, err);
+        free(list[i]);
+    }
+    free(list);
+    return rc;
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_check_node: folders that are there, or not, too small, or cannot be written; tests of the site."""
+import os
+
+from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+                     run_tests)
+from prefix import names, put, put_program, without_scr_variables
+
+without_scr_variables()
+
+
+def folders():
+    """Two, by their full names."""
+    os.makedirs('cntl')
+    os.makedirs('cache')
+    return os.path.abspath('cntl'), os.path.abspath('cache')
+
+
+def test_good():
+    control, cache = folders()
+    expect(run('--cntl', control, '--cache', f'{cache}:1KB,{control}'), 0, 'PASS\n')
+    assert names() == []
+
+
+def test_bad():
+    control, cache = folders()
+    put('file', b'')
+    expect(run('--cntl', control, '--cache', f'{cache}/none'), 1, '', ['access: ', 'No such file or directory'])
+    expect(run('--cntl', f'{control}/none', '--cache', cache), 1, '', ['access: '])
+    expect(run('--cntl', control, '--cache', os.path.abspath('file')), 1, '', ['Not a directory'])
+    expect(run('--cntl', control, '--cache', f'{cache}:1000000TB'), 1, '', ['capacity: ', 'its file system has'])
+    # nobody may write there, whoever he is
+    expect(run('--cntl', control, '--cache', '/proc/self'), 1, '', ['write: /proc/self: a new file'])
+    # each folder that is bad is told
+    done = run('--cntl', f'{control}/none', '--cache', f'{cache}/none')
+    assert done.returncode == 1 and done.stderr.count(b'access') == 2, done
+
+
+def test_configuration():
+    control, cache = folders()
+    os.environ['SCR_CNTL_BASE'] = control
+    put('scr.yaml', f'SCR_CACHE_BASE: {cache}/a/b\n'.encode())
+    # SCR makes what is below; but not where it must be there
+    expect(run('--prefix', '.'), 0, 'PASS\n')
+    assert names() == ['scr.yaml']
+    put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {cache}/a\n    MKDIR: 0\n'
+        f'CKPT:\n  - CKPT: 0\n    STORE: {cache}/a\nSCR_COPY_TYPE: FILE\n'.encode())
+    done = run('--prefix', '.')
+    assert done.returncode == 1 and b'access: ' in done.stderr, done
+    os.mkdir('cache/a')
+    expect(run('--prefix', '.'), 0, 'PASS\n')
+    put('scr.yaml', f'SCR_NODE_CAPACITY: 1000000TB\nSCR_CACHE_BASE: {cache}\n'.encode())
+    expect(run('--prefix', '.'), 1, '', ['capacity: '])
+    put('scr.yaml', b'SCR_CACHE_BAS: x\n')
+    done = run('--prefix', '.')
+    assert done.returncode == 1 and b'SCR_CACHE_BASE' in done.stderr, done
+    os.remove('scr.yaml')
+    expect(run('--prefix', 'none'), 1, '', ['prefix folder '])
+    del os.environ['SCR_CNTL_BASE']
+
+
+def test_site_tests():
+    control, cache = folders()
+    given = ('--cntl', control, '--cache', cache)
+    put_program('a-good', 'exit 0')
+    put('bin/README', b'no program')
+    os.environ['SCR_NODE_TESTS'] = os.path.abspath('bin')
+    expect(run(*given), 0, 'PASS\n')
+    put_program('b-bad', 'echo the GPU is gone; echo more; exit 3')
+    expect(run(*given), 1, '', ['test b-bad: the GPU is gone\n'])
+    put_program('b-bad', 'exit 3')
+    expect(run(*given), 1, '', ['test ', '/b-bad: exit code 3\n'])
+    put_program('b-bad', 'sleep 1000')
+    expect(run(*given, '--seconds', '1'), 1, '', ['did not end within 1 seconds'])
+    expect(run(*given, '--tests', os.path.abspath('none')), 1, '', ['tests ', 'No such file'])
+    del os.environ['SCR_NODE_TESTS']
+
+
+def test_usage():
+    assert b'capacity' in run('--list').stdout
+    expect_wrong_usage(['argument'], ['--cache', 'relative'], ['--cntl', '/tmp:much'], ['--cache', ''])
+    expect_documented(8, {'--prefix': '.', '--cntl': '/tmp', '--cache': '/tmp', '--tests': '.', '--seconds': '1'})
+    expect_output_fails(['--list'])
+    expect_well_formed_page()
+
+
+run_tests(globals())

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_list_down_nodes: nodes that are excluded, down, lost, that hang, or whose folders are bad; on simulated nodes."""
+import json
+import os
+import shutil
+import time
+
+from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+                     run_tests)
+from prefix import put, put_program, without_scr_variables
+
+without_scr_variables()
+
+
+def nodes(count):
+    """Simulated nodes n1, n2, ..."""
+    os.environ['SCR_PREFIX'] = os.getcwd()
+    os.environ['SCR_SIMULATE'] = os.path.abspath('nodes')
+    os.environ['SCR_NODELIST'] = f'n[1-{count}]'
+    for number in range(count):
+        os.makedirs(f'nodes/n{number + 1}')
+
+
+def rows(*arguments, code=1):
+    done = run('--json', *arguments)
+    assert done.returncode == code and not done.stderr, done
+    return {row['node']: row['reason'] for row in map(json.loads, done.stdout.splitlines())}
+
+
+def test_none():
+    nodes(3)
+    expect(run(), 0)
+    expect(run('--reason'), 0)
+    assert rows(code=0) == {}
+
+
+def test_why():
+    nodes(6)
+    shutil.rmtree('nodes/n2')
+    put('nodes/n3/cache', b'a file where the folder should be')
+    os.environ['SCR_EXCLUDE_NODES'] = 'n[4,17]'
+    assert rows('--down', 'n5') == {
+        'n2': 'no answer: n2: Host is down', 'n4': 'excluded by SCR_EXCLUDE_NODES', 'n5': 'known to be down',
+        'n3': f'access: {os.getcwd()}/nodes/n3/cache: Not a directory'}
+    expect(run('n[1-3,6]'), 1, 'n[2-3]\n')
+    expect(run('n[1,6]'), 0)
+    done = run('--reason', 'n[1-2]')
+    assert done.returncode == 1 and done.stdout.decode().split('\n')[1] == 'n2    no answer: n2: Host is down', done
+    os.environ['SCR_EXCLUDE_NODES'] = 'n['
+    done = run()
+    assert done.returncode == 3 and b'SCR_EXCLUDE_NODES: ' in done.stderr, done
+    del os.environ['SCR_EXCLUDE_NODES']
+
+
+def test_time_limit():
+    nodes(5)
+    for number in (2, 3, 4):
+        put(f'nodes/n{number}/hung', b'')
+    os.environ['SCR_NODE_TIMEOUT'] = '4'
+    begin = time.monotonic()
+    assert rows() == {f'n{i}': 'no answer: sleep: it did not end within 4 seconds' for i in (2, 3, 4)}
+    assert time.monotonic() - begin >= 4
+    del os.environ['SCR_NODE_TIMEOUT']
+    assert rows('--seconds', '3')['n2'] == 'no answer: sleep: it did not end within 3 seconds'
+
+
+def test_batch_system():
+    nodes(3)
+    os.environ['SLURM_JOB_ID'] = '17'
+    put_program('sinfo', 'echo "n[2,9]"')
+    assert rows() == {'n2': 'the batch system calls it down'}
+    put_program('sinfo', 'echo not today >&2; exit 1')
+    done = run()
+    assert done.returncode == 3 and b'not today' in done.stderr, done
+    del os.environ['SLURM_JOB_ID']
+
+
+def test_log():
+    nodes(3)
+    shutil.rmtree('nodes/n2')
+    shutil.rmtree('nodes/n3')
+    os.environ.update(SCR_LOG_ENABLE='1', SCR_LOG_JSON_ENABLE='1', SCR_LOG_SYSLOG_ENABLE='0')
+    os.makedirs('.scr')
+    expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n')
+    event, = map(json.loads, open('.scr/log.jsonl'))
+    assert (event['event'], event['node'], event['note']) == ('NODE_LOST', 'n2', 'no answer: n2: Host is down')
+    os.environ['SCR_LOG_ENABLE'] = '0'
+    expect(run('--log'), 1, 'n[2-3]\n')
+    assert len(list(open('.scr/log.jsonl'))) == 1
+    for name in ('ENABLE', 'JSON_ENABLE', 'SYSLOG_ENABLE'):
+        del os.environ[f'SCR_LOG_{name}']
+
+
+def test_usage():
+    nodes(2)
+    expect_wrong_usage(['n1', 'n2'], ['n['], ['--down', 'n]'], ['--seconds', 'x'])
+    done = run('--prefix', 'none')
+    assert done.returncode == 3, done
+    shutil.rmtree('nodes/n2')
+    with open('/dev/full', 'w') as full:
+        assert run(stdout=full).returncode == 3
+    expect_output_fails()
+    expect_documented(8, {'--prefix': '.', '--down': 'n1', '--seconds': '1'})
+    expect_well_formed_page()
+
+
+run_tests(globals())
