@@ -53,15 +53,21 @@ static int hold_temporary(replacement *r)
     return rc;
 }
 
+static int draw_name(replacement *r)
+{
+    uint64_t random;
+    int rc = replace_draw(&random);
+    snprintf(r->temporary, sizeof r->temporary, ".%016llx.tmp",
+             rc ? 0 : (unsigned long long)random);
+    return rc;
+}
+
 static int create_temporary(replacement *r, mode_t mode)
 {
     int rc = -EEXIST;
     for (int tries = 0; tries < 16 && (rc == -EEXIST || rc == -EAGAIN); tries++) {
-        uint64_t random;
-        rc = replace_draw(&random);
+        rc = draw_name(r);
         if (rc) return rc;
-        snprintf(r->temporary, sizeof r->temporary, ".%016llx.tmp",
-                 (unsigned long long)random);
         r->fd = io_open(r->parent, r->temporary,
                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         rc = r->fd < 0 ? r->fd : hold_temporary(r);
@@ -69,18 +75,49 @@ static int create_temporary(replacement *r, mode_t mode)
     return rc;
 }
 
-int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *err)
+/* Written to under another name, the file would change there, too. */
+static int is_ours_alone(int fd, mode_t mode)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+           st.st_uid == geteuid() && (st.st_mode & 07777) == mode;
+}
+
+/* Takes the file old of the folder from as the temporary one. */
+static int adopt_temporary(replacement *r, int from, const char *old, mode_t mode)
+{
+    int rc = draw_name(r);
+    if (rc) return rc;
+    if (renameat2(from, old, r->parent, r->temporary, RENAME_NOREPLACE) != 0)
+        return -errno;
+    r->fd =
+        io_open(r->parent, r->temporary, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    if (r->fd >= 0 && is_ours_alone(r->fd, mode)) return hold_temporary(r);
+    io_close(&r->fd);
+    unlinkat(r->parent, r->temporary, 0);
+    return -EINVAL;
+}
+
+int replace_begin_over(int dir, const char *name, int from, const char *old, mode_t mode,
+                       replacement *r, int *reused, char *err)
 {
     const char *last;
     int rc = beneath_open_parent(dir, name, 0, &r->parent, &last, err);
     if (rc) return rc;
     snprintf(r->final, sizeof r->final, "%s", last);
-    rc = create_temporary(r, mode);
+    *reused = old && adopt_temporary(r, from, old, mode) == 0;
+    if (!*reused) rc = create_temporary(r, mode);
     if (rc) {
         io_close(&r->parent);
         return err_sys(err, rc, "create a temporary file for %s", name);
     }
     return 0;
+}
+
+int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *err)
+{
+    int reused;
+    return replace_begin_over(dir, name, -1, NULL, mode, r, &reused, err);
 }
 
 static int rename_over(const replacement *r)

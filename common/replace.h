@@ -21,6 +21,7 @@
 
 #define replace_draw COMMON(replace_draw)
 #define replace_begin COMMON(replace_begin)
+#define replace_begin_over COMMON(replace_begin_over)
 #define replace_commit COMMON(replace_commit)
 #define replace_commit_new COMMON(replace_commit_new)
 #define replace_commit_synced COMMON(replace_commit_synced)
@@ -44,6 +45,13 @@ int replace_draw(uint64_t *random);
 /* Starts a replacement of name (no link is followed, see beneath.h) below dir. The new
  * file has the given mode, less the umask. */
 int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *err);
+
+/* The same with the storage of the file old in the open folder from, so that writing need
+ * not wait for new pages or blocks: the new file begins with its bytes and its size, and
+ * old is gone. What is not a plain file of ours with that mode and one name, or cannot be
+ * renamed from there, is no help: the new file is empty then, and *reused 0. */
+int replace_begin_over(int dir, const char *name, int from, const char *old, mode_t mode,
+                       replacement *r, int *reused, char *err);
 
 /* fsync, close, rename, fsync of the folder. On failure the old file stays and the new
  * one is removed, unless only the folder's fsync failed: then the new file has its name

@@ -19,10 +19,11 @@
 typedef struct encoding {
     const redset *set;
     const kvtree *about;
-    const redset_last *last;     /* or NULL */
+    const redset_extras *extras; /* or NULL */
     redset_file *files;          /* of the caller */
     char name[REDSET_NAME_SIZE]; /* of the redundancy file */
     int dir;
+    int spare;        /* the folder, or -1 */
     redset_list list; /* with a copy of the caller's array */
     uint32_t *crcs;   /* as found while reading */
     redset_shape shape;
@@ -153,7 +154,9 @@ static int begin(encoding *e, char *text)
     if (!rc)
         rc = redset_logical_open(e->dir, &e->list, s->data, s->chunk, &s->logical, text);
     if (!rc && e->shape.members > 1) rc = begin_flows(e, text);
-    if (!rc) rc = redset_store_begin(e->dir, e->name, e->header->tree, &e->store, text);
+    if (!rc)
+        rc = redset_store_begin(e->dir, e->name, e->spare, e->header->tree, &e->store,
+                                text);
     e->store.unsynced = e->set->unsynced;
     s->store = &e->store;
     return rc;
@@ -239,7 +242,8 @@ static int conclude(encoding *e, char *text)
         e->files[i].size = e->list.files[i].size;
         e->files[i].crc = e->list.files[i].crc;
     }
-    return rc || !e->last ? rc : e->last->call(e->last->arg, text);
+    const redset_extras *extras = e->extras;
+    return rc || !extras || !extras->last ? rc : extras->last(extras->arg, text);
 }
 
 /* Collective: to a redundancy file under its name. A redundancy file of an earlier encode
@@ -277,19 +281,22 @@ static void finish(encoding *e, bool failed)
     redset_header_free(e->header);
     redset_list_done(&e->list);
     free(e->crcs);
+    io_close(&e->spare);
     io_close(&e->dir);
 }
 
-int redset_encode_then(redset *set, const char *folder, const kvtree *about, int count,
-                       redset_file files[], const redset_last *last, char *err)
+int redset_encode_with(redset *set, const char *folder, const kvtree *about, int count,
+                       redset_file files[], const redset_extras *extras, char *err)
 {
     char text[ERRTEXT_SIZE] = "";
     encoding e = {.set = set,
                   .about = about,
-                  .last = last,
+                  .extras = extras,
                   .files = files,
                   .dir = -1,
+                  .spare = -1,
                   .streams = {.fd = -1}};
+    if (extras && extras->spare) beneath_open_folder(extras->spare, &e.spare, NULL);
     e.shape = redset_shape_of(&set->layout.place);
     int rc = run(&e, prepare(&e, folder, count, files, text), text);
     finish(&e, rc != 0);
@@ -299,5 +306,5 @@ int redset_encode_then(redset *set, const char *folder, const kvtree *about, int
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], char *err)
 {
-    return redset_encode_then(set, folder, about, count, files, NULL, err);
+    return redset_encode_with(set, folder, about, count, files, NULL, err);
 }

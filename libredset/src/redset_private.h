@@ -295,14 +295,18 @@ int redset_output_commit(redset_logical *logical, char *err);
 typedef struct redset_store {
     bool open;
     bool unsynced; /* nothing of it is synced */
+    int reused;    /* it is written over another file, and has to be cut */
     replacement file;
     const char *name;
     uint64_t header; /* bytes of the header */
+    uint64_t data;   /* bytes behind it, so far */
 } redset_store;
 
-/* Starts the file with a header whose checksums may still be wrong. name stays in use. */
-int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *store,
-                       char *err);
+/* Starts the file with a header whose checksums may still be wrong. name stays in use. A
+ * file of that name in the open folder spare (-1: none) is written over, where it can be,
+ * and gone. */
+int redset_store_begin(int dir, const char *name, int spare, kvtree *header,
+                       redset_store *store, char *err);
 
 /* Writes redundancy data at an offset behind the header. */
 int redset_store_write(redset_store *store, uint64_t offset, const void *buf, size_t size,

@@ -63,7 +63,7 @@ int redset_salvage_write(redset_salvage *salvage, char *err)
         rc = redset_output_create(salvage->dir, &h->list[0], s->data, s->chunk,
                                   &s->logical, err);
     if (!rc)
-        rc = redset_store_begin(salvage->dir, salvage->name, h->tree, &salvage->store,
+        rc = redset_store_begin(salvage->dir, salvage->name, -1, h->tree, &salvage->store,
                                 err);
     s->store = &salvage->store;
     return rc;

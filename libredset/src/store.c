@@ -9,11 +9,12 @@
 #include <kvtree/kvtree_util.h>
 #include <unistd.h>
 
-int redset_store_begin(int dir, const char *name, kvtree *header, redset_store *store,
-                       char *err)
+int redset_store_begin(int dir, const char *name, int spare, kvtree *header,
+                       redset_store *store, char *err)
 {
     redset_store s = {.open = true, .name = name};
-    int rc = replace_begin(dir, name, 0600, &s.file, err);
+    int rc = replace_begin_over(dir, name, spare, spare < 0 ? NULL : name, 0600, &s.file,
+                                &s.reused, err);
     if (rc) return rc;
     ssize_t size = kvtree_write_fd(s.file.fd, header, err);
     if (size < 0) {
@@ -29,6 +30,7 @@ int redset_store_write(redset_store *store, uint64_t offset, const void *buf, si
                        char *err)
 {
     int rc = io_pwrite(store->file.fd, buf, size, (off_t)(store->header + offset));
+    if (offset + size > store->data) store->data = offset + size;
     return rc ? err_sys(err, rc, "write %s", store->name) : 0;
 }
 
@@ -43,6 +45,9 @@ int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, cha
     if (size < 0) return err_wrap(err, (int)size, "write header of %s", store->name);
     if ((uint64_t)size != store->header)
         return err_set(err, -EIO, "header of %s changed its length", store->name);
+    if (store->reused &&
+        ftruncate(store->file.fd, (off_t)(store->header + store->data)) != 0)
+        return err_sys(err, -errno, "cut %s to its size", store->name);
     rc = store->unsynced ? 0 : io_fsync(store->file.fd);
     return rc ? err_sys(err, rc, "fsync %s", store->name) : 0;
 }

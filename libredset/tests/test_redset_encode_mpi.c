@@ -364,13 +364,13 @@ static void test_own_step(job *j, redset *set)
     char err[REDSET_ERROR_SIZE] = "";
     for (int fails = 1; fails >= 0; fails--) {
         struct step s = {.j = j, .fails = fails && j->rank == j->ranks - 1};
-        const redset_last last = {own_step, &s};
+        const redset_extras extras = {.last = own_step, .arg = &s};
         job_name(set, s.name);
         for (int i = 0; i < j->count; i++)
             j->files[i].crc = 0;
-        CHECK_INT(
-            redset_encode_then(set, j->folder, j->about, j->count, j->files, &last, err),
-            fails ? -EPERM : 0);
+        CHECK_INT(redset_encode_with(set, j->folder, j->about, j->count, j->files,
+                                     &extras, err),
+                  fails ? -EPERM : 0);
         CHECK_INT(s.calls, 1);
         CHECK(s.ready);
         CHECK((strstr(err, "its own step") != NULL) == fails);

@@ -440,7 +440,7 @@ static int store_again(fixture *f, char *err)
 {
     redset_store store = {0};
     kvtree_util_set_crc32(f->header, "CRC", 0);
-    int rc = redset_store_begin(f->dir, file_name, f->header, &store, err);
+    int rc = redset_store_begin(f->dir, file_name, -1, f->header, &store, err);
     for (size_t i = 0; i < CHUNK && !rc; i += 25)
         rc = redset_store_write(&store, i, f->parity + i, 25, err);
     uint32_t crc = (uint32_t)crc32_z(0, f->parity, CHUNK);

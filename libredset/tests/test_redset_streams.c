@@ -47,7 +47,7 @@ static void parts_are_one_behind_the_other(void **state)
     kvtree_set_kv(header, "CRC", "0x00000000");
 
     assert_int_equal(redset_streams_init(&description, &out, err), 0);
-    assert_int_equal(redset_store_begin(dir, "file", header, &store, err), 0);
+    assert_int_equal(redset_store_begin(dir, "file", -1, header, &store, err), 0);
     out.store = &store;
     assert_int_equal(pass(&out, bytes, true, err), 0);
     assert_int_equal(redset_streams_crc(&out), crc);

@@ -110,6 +110,7 @@ struct scr {
     int kept_count;
 
     struct scr_removal *removing; /* under way, at the first of a store; or NULL */
+    int leaving, leaving_from;    /* the dataset that is removed, or 0; its store */
     struct scr_flush *flushing;   /* under way; or NULL */
     int flush_failed;             /* code of one that failed, until a call returns it */
 

@@ -266,14 +266,16 @@ int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                                        .files = files,
                                        .place = *redset_get_place(set),
                                        .checksums = scr->set.crc_on_copy}};
-    const redset_last record = {record_protected, &p};
+    char *spare = scr_removal_spare(scr, dataset->id);
+    const redset_extras extras = {.spare = spare, .last = record_protected, .arg = &p};
     char *folder = scr_dataset_folder(scr, dataset->id);
     kvtree *about = kvtree_new();
     int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
     /* without memory there is no folder, which makes the encode fail on all ranks */
-    rc = redset_encode_then(set, rc ? "" : folder, about, count, files, &record, err);
+    rc = redset_encode_with(set, rc ? "" : folder, about, count, files, &extras, err);
     kvtree_delete(&about);
     free(folder);
+    free(spare);
     return rc;
 }
 

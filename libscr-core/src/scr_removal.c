@@ -6,8 +6,12 @@
 #include "scr_removal.h"
 
 #include "common/beneath.h"
+#include "common/io.h"
+#include "records/scr_path.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <redset/redset.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,23 +24,40 @@ struct scr_removal {
     pthread_t thread;
     int dir;                    /* of the store */
     char name[SCR_FOLDER_SIZE]; /* of the folder */
-    int rc;
-    char err[SCR_ERR_TEXT];
 };
+
+static void leaving_name(int id, char name[SCR_FOLDER_SIZE])
+{
+    snprintf(name, SCR_FOLDER_SIZE, LEAVING "%d", id);
+}
 
 /* The name under which it leaves; its own, if it cannot have another one. */
 static void rename_folder(int dir, int id, char name[SCR_FOLDER_SIZE])
 {
     char leaving[SCR_FOLDER_SIZE];
     scr_dataset_folder_name(id, name);
-    snprintf(leaving, sizeof leaving, LEAVING "%d", id);
+    leaving_name(id, leaving);
     if (renameat(dir, name, dir, leaving) == 0) strcpy(name, leaving);
 }
 
+/* All but redundancy files. Whatever fails is tried again at the end, when it is said. */
 static void *run(void *arg)
 {
-    struct scr_removal *r = arg;
-    r->rc = beneath_remove_tree(r->dir, r->name, r->err);
+    const struct scr_removal *r = arg;
+    redset_place place;
+    int folder =
+        io_open(r->dir, r->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    DIR *stream = folder < 0 ? NULL : fdopendir(folder);
+    const struct dirent *item;
+    while (stream && (item = readdir(stream)) != NULL)
+        if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0 &&
+            redset_file_name_parse(item->d_name, &place) != 0 &&
+            unlinkat(folder, item->d_name, 0) != 0)
+            beneath_remove_tree(folder, item->d_name, NULL);
+    if (stream)
+        closedir(stream);
+    else
+        io_close(&folder);
     return NULL;
 }
 
@@ -56,6 +77,8 @@ void scr_removal_begin(struct scr *scr, int cache, int id)
     char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
     const scr_cache *c = &scr->caches[cache];
     scr_removal_settle(scr);
+    scr->leaving = id;
+    scr->leaving_from = cache;
     if (c->rank != 0) return;
     rename_folder(c->fd, id, name);
     struct scr_removal *r = calloc(1, sizeof *r);
@@ -71,12 +94,23 @@ void scr_removal_begin(struct scr *scr, int cache, int id)
     if (beneath_remove_tree(c->fd, name, err) != 0) scr_event_local(scr, 0, err);
 }
 
+char *scr_removal_spare(const struct scr *scr, int id)
+{
+    char name[SCR_FOLDER_SIZE];
+    const scr_kept *kept = scr_kept_find(scr, id);
+    if (!scr->leaving || !kept || kept->cache != scr->leaving_from) return NULL;
+    leaving_name(scr->leaving, name);
+    return scr_path_join(scr->caches[scr->leaving_from].folder, name);
+}
+
 void scr_removal_settle(struct scr *scr)
 {
+    char err[SCR_ERR_TEXT] = "";
     struct scr_removal *r = scr->removing;
+    scr->leaving = 0;
     if (!r) return;
     pthread_join(r->thread, NULL);
-    if (r->rc) scr_event_local(scr, 0, r->err);
+    if (beneath_remove_tree(r->dir, r->name, err) != 0) scr_event_local(scr, 0, err);
     scr->removing = NULL;
     free(r);
 }

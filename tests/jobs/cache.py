@@ -76,6 +76,25 @@ def test_leaves_while_the_program_writes():
         assert job.cached() == [4, 5], job.cached()
 
 
+def redundancy_files(job, number):
+    """Where the redundancy files of a dataset lie on their device."""
+    files = (path for node in job.nodes() for path in (job.cache(node) / f"scr.dataset.{number}").glob("*_of_*"))
+    return {path.name: path.stat().st_ino for path in files}
+
+
+def test_redundancy_is_written_over():
+    """That of the oldest becomes that of the newest, on every rank, and protects what it should."""
+    with Job(nodes=3, per_node=2, SCR_FLUSH=0) as job:
+        job.run("init", series(1, 2))
+        before = {number: redundancy_files(job, number) for number in (1, 2)}
+        job.run("init", restart("c2"), series(3, 4, size=70000))
+        assert job.cached() == [3, 4] and leaving(job) == 0, job.cached()
+        assert len(before[1]) == 6, before
+        assert [redundancy_files(job, number) for number in (3, 4)] == [before[1], before[2]], before
+        job.lose("n2")
+        job.run("init", restart("c4", size=70000))
+
+
 def test_leaves_first_where_room_is_little():
     """Two fit into the cache, but not three."""
     with Job(**PAIR, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "700k"):
