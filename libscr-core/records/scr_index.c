@@ -444,6 +444,19 @@ int scr_index_leaving(const scr_index *index, const scr_window *window,
     return 0;
 }
 
+const kvtree *scr_index_keys(const scr_index *index)
+{
+    return kvtree_get(index, KEY_DIR);
+}
+
+int scr_index_found(const scr_index *index, kvtree *names)
+{
+    scr_dataset d;
+    for (walk w = {NULL, NULL}; next_entry(index, &w);)
+        if (describes(&w, &d) && !kvtree_set(names, d.name, NULL)) return -ENOMEM;
+    return 0;
+}
+
 void scr_index_names(const scr_index *index, char *text, size_t size)
 {
     scr_dataset *list = NULL;

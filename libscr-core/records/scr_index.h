@@ -79,6 +79,12 @@ int scr_index_is_current(const scr_index *index, const char *name);
 const char *scr_index_time(const scr_index *index, const scr_dataset *dataset,
                            const char *what);
 
+/* The names of all datasets, as keys; NULL: there are none. */
+const kvtree *scr_index_keys(const scr_index *index);
+
+/* Puts the names that scr_index_get finds into the tree, as keys. 0 or -ENOMEM. */
+int scr_index_found(const scr_index *index, kvtree *names);
+
 /* The names in the index, newest first, as a list for people that fits into text. */
 void scr_index_names(const scr_index *index, char *text, size_t size);
 

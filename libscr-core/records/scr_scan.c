@@ -135,12 +135,11 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
 static int scan_names(scr_scan *scan, const kvtree *known, char *err)
 {
     kvtree *names = kvtree_new();
-    scr_dataset d;
-    int rc = scr_names_read(scan->dir, names, err);
-    const kvtree_elem *e = rc ? NULL : kvtree_elem_first(names);
+    int list = scr_names_read(scan->dir, names, err), rc = 0;
+    const kvtree_elem *e = kvtree_elem_first(names);
     for (; e && !rc; e = kvtree_elem_next(e)) {
         char why[ERRTEXT_SIZE] = "";
-        if (known && scr_index_get(known, kvtree_elem_key(e), &d) == 0) continue;
+        if (kvtree_get(known, kvtree_elem_key(e))) continue;
         int one = scr_scan_one(scan, kvtree_elem_key(e), why);
         if (one == -ENOMEM)
             rc = err_set(err, one, "%s", why);
@@ -148,7 +147,7 @@ static int scan_names(scr_scan *scan, const kvtree *known, char *err)
             refuse(scan, kvtree_elem_key(e), why);
     }
     kvtree_delete(&names);
-    return rc;
+    return rc ? rc : list;
 }
 
 int scr_scan_names(scr_scan *scan, char *err)
@@ -158,7 +157,11 @@ int scr_scan_names(scr_scan *scan, char *err)
 
 int scr_scan_unknown(scr_scan *scan, const kvtree *index, char *err)
 {
-    return scan_names(scan, index, err) == -ENOMEM ? -ENOMEM : 0;
+    kvtree *known = kvtree_new();
+    int rc = known ? scr_index_found(index, known) : -ENOMEM;
+    rc = rc ? err_set(err, rc, "no memory") : scan_names(scan, known, err);
+    kvtree_delete(&known);
+    return rc == -ENOMEM ? rc : 0;
 }
 
 /* ---- the search ---- */
@@ -168,6 +171,7 @@ struct search {
     scr_scan_limits limits;
     int seen;
     kvtree *plain, *datasets; /* folders still to be looked into, as keys */
+    kvtree *known;            /* names of what was found before the search, as keys */
 };
 
 static int depth_of(const char *name)
@@ -190,7 +194,7 @@ static int is_folder(int dir, const struct dirent *item)
 static int see_folder(struct search *s, const char *name)
 {
     char why[ERRTEXT_SIZE] = "";
-    int rc = scr_scan_one(s->scan, name, why);
+    int rc = kvtree_get(s->known, name) ? 0 : scr_scan_one(s->scan, name, why);
     if (rc == -ENOMEM) return rc;
     if (rc && rc != -ENOENT) { /* not ours to read */
         refuse(s->scan, name, why);
@@ -253,11 +257,22 @@ int scr_scan_folders(scr_scan *scan, const scr_scan_limits *limits, char *err)
     if (limits) s.limits = *limits;
     s.plain = kvtree_new();
     s.datasets = kvtree_new();
-    int rc = s.plain && s.datasets ? look_into(&s, "") : -ENOMEM;
+    s.known = kvtree_new();
+    int rc = s.plain && s.datasets && s.known ? 0 : -ENOMEM;
+    for (int i = 0; !rc && i < scan->count; i++)
+        if (!kvtree_set(s.known, scan->found[i].name, NULL)) rc = -ENOMEM;
+    rc = rc ? rc : look_into(&s, "");
     while (!rc && next_folder(&s, name))
         rc = look_into(&s, name);
     kvtree_delete(&s.plain);
     kvtree_delete(&s.datasets);
+    kvtree_delete(&s.known);
     if (rc == 1) scan->stopped = 1;
     return rc < 0 ? err_set(err, rc, "no memory to search %s", scan->path) : 0;
+}
+
+int scr_scan_all(scr_scan *scan, char *err)
+{
+    int rc = scr_scan_names(scan, err);
+    return rc && rc != -ENOMEM ? scr_scan_folders(scan, NULL, err) : rc;
 }

@@ -100,8 +100,7 @@ static int rebuild(struct scr *scr, kvtree *index, const char *lost, char *err)
     scr_scan scan;
     int rc = scr_scan_open(&scan, scr->prefix_real, err);
     if (rc) return rc;
-    rc = scr_scan_names(&scan, err);
-    if (rc && rc != -ENOMEM) rc = scr_scan_folders(&scan, NULL, err);
+    rc = scr_scan_all(&scan, err);
     if (!rc && (scr_index_start(index) != 0 ||
                 scr_index_restore(index, scan.found, scan.count) != 0))
         rc = err_set(err, -ENOMEM, "no memory for the index");
@@ -148,12 +147,21 @@ static void read_flush_file(struct scr *scr)
                 err);
 }
 
+/* Without the list, or with less of it, the index still is right. */
+static void tidy_names(const struct scr *scr, const kvtree *index)
+{
+    char text[SCR_ERR_TEXT] = "";
+    if (scr_names_tidy(scr->prefix_fd, scr_index_keys(index), text) != 0)
+        scr_say(scr, 0, "warning: %s", text);
+}
+
 int scr_index_begin(struct scr *scr, char *err)
 {
     sweep_records(scr, scr->prefix_fd, scr->prefix);
     kvtree *index = kvtree_new();
     int rc = scr_index_load(scr, index, err);
     if (!rc && !scr->index_rebuilt) rc = enter_unknown(scr, index, err);
+    if (!rc) tidy_names(scr, index);
     if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);
     if (!rc && !had_runs(scr)) rc = scr_index_write(scr->prefix_fd, index, err);
     if (!rc) read_flush_file(scr);

@@ -29,7 +29,8 @@ def lose_all(job):
 
 
 def names(job):
-    return (job.prefix / ".scr/datasets").read_text().splitlines()
+    """Lines without their checksums."""
+    return [line.rpartition(" ")[0] for line in (job.prefix / ".scr/datasets").read_text().splitlines()]
 
 
 # ---- an index that is gone ----
@@ -60,6 +61,27 @@ def test_lost_with_the_list_of_names():
         run = job.run("init", restart("run/x/c2"))
         run.said("made again from what 3 datasets", times=1)
         assert entries(job) == {1: ["c1"], 2: ["run/x/c2"], 3: ["c3"]}, entries(job)
+
+
+def test_lost_with_a_damaged_list():
+    """What the list of names has lost is missed, and searched for; the next run has a whole one."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), checkpoint("run/x/c2"), checkpoint("c3"))
+        path = job.prefix / ".scr/datasets"
+        damage.remove(job.prefix / ".scr/index.scr")
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text(lines[0] + lines[2])
+        lose_all(job)
+        run = job.run("init", restart("c3"))
+        run.said("made again from what 3 datasets", times=1)
+        run.said("warning: .scr/datasets is damaged; it is made again", times=1)
+        assert entries(job) == {1: ["c1"], 2: ["run/x/c2"], 3: ["c3"]}, entries(job)
+        assert sorted(names(job)) == ["+c1", "+c3", "+run/x/c2"], names(job)
+        job.run("init", checkpoint("c4")).not_said("damaged")
+        damage.garbage(path)
+        run = job.run("init", checkpoint("c5"))
+        run.said("warning: .scr/datasets is damaged; it is made again", times=1)
+        assert sorted(names(job)) == ["+c1", "+c3", "+c4", "+c5", "+run/x/c2"], names(job)
 
 
 def test_earlier_index():

@@ -209,16 +209,22 @@ def member_lost(name, id_):
     return int(found[1]) - 1 if found else None
 
 
-def has_no_list(names):
-    """Whether nothing tells what is on the prefix folder: lines that the list of names has lost are not missed."""
-    return {"prefix/.scr/index.scr", "prefix/.scr/datasets"} <= set(names)
+def is_earlier(name, way):
+    """Whether a list of names is another one, or may lack just lines at its end."""
+    return name.endswith("/datasets") and way in OLD + ["cut 0.5"]
 
 
-def is_safe(story, names, id_):
+def has_no_list(changed):
+    """Whether nothing tells what is on the prefix folder: without a list, or with a damaged one, it is searched."""
+    return "prefix/.scr/index.scr" in dict(changed) and any(is_earlier(*item) for item in changed)
+
+
+def is_safe(story, changed, id_):
     """Whether a restart can have that dataset although these files are hurt."""
+    names = [name for name, _ in changed]
     lost = {member_lost(name, id_) for name in names} - {None}
     in_cache = story.nodes and covers(story.scheme, sets_of([1] * RANKS, 8), lost)
-    flushed = (id_ == 1 or "finalize" in story.runs[1]) and not has_no_list(names)
+    flushed = (id_ == 1 or "finalize" in story.runs[1]) and not has_no_list(changed)
     return in_cache or flushed and not any(name.startswith(f"prefix/{NAMES[id_]}/") for name in names)
 
 
@@ -235,8 +241,9 @@ def what_is_told(story, name, way):
         # one file tells what its rank has lost; what turns up while others are given back is counted
         rank = int(name[1]) - 1
         return rf"{file}|rank {rank}: \S*(c2/rank_|_of_4)|rank {rank} of dataset 2 .* count as lost: |of 2 of 4 ranks"
-    record = re.search(r"(filemap(_0)?|prefix).scriinfo$|(index|halt|flush).scr$|transfer_[0-9]+.scrinfo$", name)
-    return file if record and way not in OLD + ["remove"] else None
+    record = re.search(r"(filemap(_0)?|prefix).scriinfo$|(index|halt|flush).scr$|/datasets$|transfer_[0-9]+.scrinfo$", name)
+    untold = way in OLD + ["remove"] or is_earlier(name, way) or name.endswith("/datasets") and way == "empty"
+    return file if record and not untold else None
 
 
 def check_told(story, run, changed):
@@ -251,7 +258,7 @@ def check_told(story, run, changed):
 
 def check_end(job, changed):
     hurt = {name.split("/")[1] for name, _ in changed if name.startswith("prefix/c")}
-    if has_no_list([name for name, _ in changed]):
+    if has_no_list(changed):
         hurt |= set(NAMES.values())
     if any(name == "prefix/.scr/index.scr" for name, _ in changed):
         for path in (job.prefix / ".scr").glob("index.scr.damaged.*"):  # set aside, and told of
@@ -264,8 +271,7 @@ def check_end(job, changed):
 def judge(job, story, changed):
     run = job.run(AFTERWARDS, **{**story.next, "SCR_FLUSH": 1, "SCR_CACHE_KEEP": 0})
     agreed(run)
-    names = [name for name, _ in changed]
-    must = next((NAMES[id_] for id_ in (2, 1) if is_safe(story, names, id_)), "")
+    must = next((NAMES[id_] for id_ in (2, 1) if is_safe(story, changed, id_)), "")
     have = run.first("have")
     got = have["text"][0] if have["flag"][0] == 1 else ""
     assert got >= must, f"{got or 'nothing'} was offered, and not {must}\n{run}"

@@ -310,8 +310,7 @@ static int rebuild(const tool_prefix *prefix)
     if (beneath_mkdirs(prefix->dir, ".scr", 0777, err) != 0 ||
         scr_scan_open(&scan, prefix->path, err) != 0)
         return tool_complain("%s", err);
-    int rc = scr_scan_names(&scan, err);
-    if (rc && rc != -ENOMEM) rc = scr_scan_folders(&scan, NULL, err);
+    int rc = scr_scan_all(&scan, err);
     if (rc) code = tool_complain("%s", err);
     if (code == COMMAND_GOOD) code = enter_all(prefix, &scan, lost, &added);
     if (code == COMMAND_GOOD) print_scan(&scan, added);

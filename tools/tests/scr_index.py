@@ -107,7 +107,7 @@ def test_remove():
     there = names('run')
     expect(run('--remove', 'run/ckpt.12'), 0, 'run/ckpt.12: removed from the index; its files stay\n')
     assert names('run') == there and 'run/ckpt.12' not in state() and not any(current for _, current in state().values())
-    assert b'-run/ckpt.12\n' in pathlib.Path('.scr/datasets').read_bytes()
+    assert b'-run/ckpt.12 ' in pathlib.Path('.scr/datasets').read_bytes()
     assert run('--drop', 'out').returncode == 0 and set(state()) == {'ckpt.6', 'ckpt.18', 'ckpt.20'}
     expect(run('--remove', 'out'), 1, '', ['there is no dataset "out"'])
 
@@ -123,7 +123,7 @@ def test_add():
     run('--remove', 'ckpt.6')
     expect(run('--add', 'old'), 0, 'old: added\n')
     assert listed()['old']['dset'] == 6
-    assert b'+old\n' in pathlib.Path('.scr/datasets').read_bytes()
+    assert b'+old ' in pathlib.Path('.scr/datasets').read_bytes()
     before = pathlib.Path(INDEX).read_bytes()
     os.mkdir('nothing')
     for name in ('nothing', 'none', 'old/a'):
