@@ -42,7 +42,7 @@ typedef struct told_list {
     bool checksum;
 } told_list;
 
-/* [+-]digits.nine digits */
+/* [+-]digits.nine digits; at most 21 characters before the point, zeros included */
 static bool tell_time(const kvtree *entry, struct timespec *time)
 {
     const char *text = fuzz_value(entry, "MTIME"), *digits = text;
@@ -55,6 +55,7 @@ static bool tell_time(const kvtree *entry, struct timespec *time)
         if (seconds > (UINT64_MAX - 9) / 10) return false;
         seconds = 10 * seconds + (uint64_t)(*digits - '0');
     }
+    if (digits - text > 21) return false;
     if (seconds > (uint64_t)INT64_MAX + minus || *digits++ != '.') return false;
     time->tv_sec = minus ? (time_t)(0 - seconds) : (time_t)seconds;
     time->tv_nsec = 0;
