@@ -103,6 +103,7 @@ static int judge_all(rebuilding *r, char *text)
     int rc = judge(r, text);
     bool survives = !rc && !is_lost(r);
     if (survives) rc = redset_tree_crc(kvtree_get(r->own.header->tree, "DSET"), &crc);
+    if (survives && rc) err_sys(text, rc, "checksum of the description");
     const int64_t about[REDSET_VALUES] = {crc, r->set->layout.place.sets,
                                           survives ? (int64_t)r->own.header->encode : 0};
     bool equal = false;
@@ -185,17 +186,21 @@ static int make_header(rebuilding *r, kvtree *answers, char *text)
     return redset_header_inherit(tree, r->set->rank, &r->own.header, text);
 }
 
-/* Collective over the set: survivors tell the lost members what they had. */
+/* Collective over the set: survivors tell the lost members what they had. An answer that
+ * somebody had no memory for would look damaged where it arrives, so nobody takes one. */
 static int pass_headers(rebuilding *r, char *text)
 {
     kvtree *send = kvtree_new(), *answers = kvtree_new();
-    int addressed = send && answers ? 0 : -ENOMEM;
+    int addressed = send && answers ? 0 : -ENOMEM, all = 0;
     for (int m = 0; m < r->shape.members && !addressed && !is_lost(r); m++)
         if (r->is_lost[m]) addressed = address_lists(r, send, m);
     int rc = kvtree_exchange(send, answers, r->set->set);
+    int reduced = redset_mpi(
+        MPI_Allreduce(&addressed, &all, 1, MPI_INT, MPI_MIN, r->set->set), text);
     if (!rc) rc = addressed;
     if (rc) err_sys(text, rc, "exchange headers");
-    if (!rc && is_lost(r)) rc = make_header(r, answers, text);
+    if (!rc) rc = reduced;
+    if (!rc && !all && is_lost(r)) rc = make_header(r, answers, text);
     kvtree_delete(&send);
     kvtree_delete(&answers);
     return rc;
