@@ -140,8 +140,8 @@ int SCR_Have_restart(int *flag, char *name);
 int SCR_Start_restart(char *name);
 
 /* Closes it: valid is 1 on a rank that read what it needs. If any was not, the checkpoint
- * is marked as failed, the call fails on every rank, and SCR_Have_restart offers an older
- * one. */
+ * is marked as failed, unless SCR_Route_file had no memory, the call fails on every rank,
+ * and SCR_Have_restart offers an older one. */
 int SCR_Complete_restart(int valid);
 
 /* ---- control ---- */

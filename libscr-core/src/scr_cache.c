@@ -76,10 +76,18 @@ static int list_kept(struct scr *scr, int cache)
     return count;
 }
 
+int scr_cached_newest_below(struct scr *scr, int below)
+{
+    int count = list_kept(scr, -1), fewer = 0;
+    for (int i = 0; i < count; i++)
+        if (scr->listed[i].id < below) scr->listed[fewer++] = scr->listed[i];
+    int newest = scr_decide_newest(scr->listed, fewer);
+    return newest < 0 ? 0 : scr->listed[newest].id;
+}
+
 int scr_cached_newest(struct scr *scr)
 {
-    int newest = scr_decide_newest(scr->listed, list_kept(scr, -1));
-    return newest < 0 ? 0 : scr->listed[newest].id;
+    return scr_cached_newest_below(scr, INT_MAX);
 }
 
 int scr_map_write(const struct scr *scr, char *err)
@@ -187,9 +195,10 @@ void scr_location(struct scr *scr, const scr_dataset *dataset, const char *locat
 {
     char err[SCR_ERR_TEXT] = "";
     if (scr->rank != 0) return;
-    if (scr_flush_file_set(scr->flush, dataset->id, dataset->name, location, on) != 0 ||
-        scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
-        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+    int rc = scr_flush_file_set(scr->flush, dataset->id, dataset->name, location, on);
+    rc = rc ? err_set(err, rc, "no memory")
+            : scr_flush_file_write(scr->prefix_fd, scr->flush, err);
+    if (rc) scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
 }
 
 int scr_location_has(struct scr *scr, int id, const char *location)

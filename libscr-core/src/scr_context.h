@@ -125,6 +125,8 @@ struct scr {
     scr_dataset direct;  /* which dataset that is; id 0: none */
     int restart_offered; /* id of the dataset that SCR_Have_restart offered; 0: none */
     int fetch_below;     /* only checkpoints with lower ids are fetched; INT_MAX: all */
+    int offer_below;     /* ... are offered from the cache: there was no memory for one */
+    int no_memory;       /* here, since SCR_Start_restart, to say where a file is */
 
     int need_calls;       /* of SCR_Need_checkpoint since the last checkpoint */
     double started;       /* scr_clock when SCR_Init was done, */
@@ -313,6 +315,7 @@ scr_cached *scr_cached_list(const struct scr *scr, int *count);
 
 /* Id of the newest checkpoint among them; 0: none. Local. */
 int scr_cached_newest(struct scr *scr);
+int scr_cached_newest_below(struct scr *scr, int below); /* of those with lower ids */
 
 /* The description of a cached dataset. Local; 0 or -ENOENT. */
 int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);

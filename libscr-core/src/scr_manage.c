@@ -111,6 +111,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     scr->restart_offered = 0;
     /* where only the cache has it, the index may go on naming a newer one */
     scr->fetch_below = flushed ? INT_MAX : id + 1;
+    scr->offer_below = INT_MAX;
     return SCR_SUCCESS;
 }
 

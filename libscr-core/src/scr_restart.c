@@ -17,7 +17,7 @@ static int passes_over(struct scr *scr, const scr_dataset *cached)
 static void newest_cached(struct scr *scr, scr_dataset *cached)
 {
     for (;;) {
-        int id = scr_cached_newest(scr);
+        int id = scr_cached_newest_below(scr, scr->offer_below);
         if (!id || scr_cached_get(scr, id, cached) != 0) cached->id = 0;
         if (!cached->id) return;
         if (!passes_over(scr, cached)) {
@@ -26,7 +26,7 @@ static void newest_cached(struct scr *scr, scr_dataset *cached)
         }
         scr_say(scr, 1, "dataset %d (%s) leaves the cache", id, cached->name);
         scr_cache_delete(scr, id);
-        if (scr_cached_newest(scr) == id) return; /* no memory */
+        if (scr_cached_newest_below(scr, scr->offer_below) == id) return; /* no memory */
     }
 }
 
@@ -104,6 +104,7 @@ int scr_restart_start(struct scr *scr, char *name)
     if (name) strcpy(name, scr->open.name);
     begin_attempt(scr);
     scr->state = SCR_STATE_RESTART;
+    scr->no_memory = 0;
     scr->restart_start = MPI_Wtime();
     scr_log_event e = scr_event_of(SCR_LOG_RESTART_START, &scr->open);
     scr_event(scr, 2, &e, "the restart from dataset %d (%s) begins", scr->open.id,
@@ -111,10 +112,24 @@ int scr_restart_start(struct scr *scr, char *name)
     return SCR_SUCCESS;
 }
 
+/* Some rank could not be told where its files are: that is no fault of theirs. In this
+ * run an older checkpoint is next, so that the application comes to an end; the next run
+ * tries this one again. */
+static int give_way(struct scr *scr, const scr_log_event *e)
+{
+    scr->offer_below = scr->open.id;
+    if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
+    return scr_event_fail(scr, SCR_ERR_INVALID, e,
+                          "the application could not restart from dataset %d (%s), as a "
+                          "rank had no memory; it stays, and an older one is tried next",
+                          scr->open.id, scr->open.name);
+}
+
 int scr_restart_complete(struct scr *scr, int valid)
 {
-    int all = valid != 0;
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, scr->world);
+    int what[2] = {valid != 0, !scr->no_memory};
+    MPI_Allreduce(MPI_IN_PLACE, what, 2, MPI_INT, MPI_MIN, scr->world);
+    int all = what[0];
     scr->state = SCR_STATE_IDLE;
     scr->restart_offered = 0;
     scr->idle_since = MPI_Wtime();
@@ -131,6 +146,7 @@ int scr_restart_complete(struct scr *scr, int valid)
     }
     /* also when the index has a newer one, or cannot be changed */
     scr->fetch_below = scr->open.id;
+    if (!what[1]) return give_way(scr, &e);
     scr_event_fail(scr, SCR_ERR_INVALID, &e,
                    "the application could not restart from dataset %d (%s); it is marked "
                    "as failed, and an older one is tried next",

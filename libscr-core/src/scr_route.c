@@ -139,14 +139,13 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
 }
 
 /* The file of this rank in the open dataset that name means: by its place below the
- * prefix folder, or, for a bare name, by its last component. NULL if there is none. */
-static const char *find_file(const struct scr *scr, const char *name)
+ * prefix folder, which may be NULL, or, for a bare name, by its last component. NULL if
+ * there is none. */
+static const char *find_file(const struct scr *scr, const char *name, const char *below)
 {
-    char *path = NULL;
-    const char *below = NULL, *found = NULL, *bare = NULL;
+    const char *found = NULL, *bare = NULL;
     const kvtree_elem *f =
         kvtree_elem_first(scr_filemap_files(scr->map, scr->open.id, scr->rank));
-    below_prefix(scr, name, &path, &below);
     for (; f && !found; f = kvtree_elem_next(f)) {
         const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
         if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
@@ -157,21 +156,22 @@ static const char *find_file(const struct scr *scr, const char *name)
             strcmp(scr_path_basename_str(here), name) == 0)
             bare = here;
     }
-    free(path);
     return found ? found : bare;
 }
 
 /* 0, -ENOENT when the open dataset has no such file, or another -errno. */
 static int find_path(const struct scr *scr, const char *name, char path[SCR_MAX_FILENAME])
 {
-    if (scr->direct.id != scr->open.id) {
-        const char *found = find_file(scr, name);
-        return found ? copy_path(scr, scr->open.id, found, path) : -ENOENT;
-    }
     char *full;
-    const char *below = NULL;
-    below_prefix(scr, name, &full, &below);
-    int rc = scr_bypass_find(scr, name, below, path);
+    const char *below = NULL, *found;
+    int rc = below_prefix(scr, name, &full, &below);
+    if (rc == -ENOMEM) return rc; /* any other may be a bare name */
+    if (scr->direct.id == scr->open.id)
+        rc = scr_bypass_find(scr, name, below, path);
+    else if ((found = find_file(scr, name, below)) != NULL)
+        rc = copy_path(scr, scr->open.id, found, path);
+    else
+        rc = -ENOENT;
     free(full);
     return rc;
 }
@@ -180,6 +180,7 @@ int scr_route_restart(struct scr *scr, const char *name, char *file)
 {
     char path[SCR_MAX_FILENAME], text[SCR_ERR_TEXT];
     int rc = find_path(scr, name, path);
+    if (rc == -ENOMEM) scr->no_memory = 1;
     if (rc == -ENOENT) {
         snprintf(text, sizeof text, "dataset %.200s has no file \"%.200s\" of this rank",
                  scr->open.name, name);

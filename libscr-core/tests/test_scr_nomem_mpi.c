@@ -12,6 +12,12 @@
 
 static char folder[64];
 
+/* What the runs of a way have in common. */
+struct way {
+    int newest;     /* checkpoint of which all ranks know that it is complete */
+    int route_only; /* memory is short within SCR_Route_file of a restart, only */
+};
+
 /* The same code on all ranks. */
 static int agreed(int rc)
 {
@@ -30,21 +36,20 @@ static int open_file(const char *dataset, int flags)
     return SCR_Route_file(name, path) == SCR_SUCCESS ? open(path, flags, 0600) : -1;
 }
 
-/* *newest becomes 0 when the program has refused what it was offered. */
-static int restart(int *number, int *newest)
+/* *held: allocations until one fails, within SCR_Route_file; 0: that is not held back. */
+static int restart(int *number, int *held)
 {
     char name[SCR_MAX_FILENAME] = "", text[32] = "";
     int have = 0, rc = agreed(SCR_Have_restart(&have, name));
     if (rc || !have) return rc;
     rc = agreed(SCR_Start_restart(name));
     if (rc) return rc;
+    if (*held) countdown = *held;
     int fd = open_file(name, O_RDONLY);
+    if (*held) *held = nth_hold();
     int valid = fd >= 0 && read(fd, text, sizeof text - 1) > 0;
     if (fd >= 0) close(fd);
     if (valid) CHECK_STR(text, name);
-    int held = nth_hold();
-    if (nth_max(!valid)) *newest = 0;
-    countdown = held;
     rc = agreed(SCR_Complete_restart(valid));
     if (!rc) sscanf(name, "ckpt.%d", number);
     return rc;
@@ -71,21 +76,59 @@ static int is_short(void)
     return any;
 }
 
-/* arg: the newest checkpoint of which all ranks know that it is complete. What cannot be
- * read for want of memory gives way to an older one, which is said. */
-static int live_once(void *arg)
+/* A restart that some rank lacks memory for, with an older checkpoint if there is one,
+ * and none of them is condemned. */
+static int run(struct way *way)
 {
-    int *newest = arg, number = 0, without = is_short();
+    int number = 0, without = is_short(), held = way->route_only ? nth_hold() : 0;
     int rc = agreed(SCR_Init());
     if (!rc) {
-        rc = restart(&number, newest);
-        if (!rc && !without) CHECK(number >= *newest);
+        rc = restart(&number, &held);
+        if (!rc && !without) CHECK(number >= way->newest);
         if (!rc) rc = checkpoint(number + 1);
-        if (!rc) *newest = number + 1;
+        if (!rc) way->newest = number + 1;
         int end = agreed(SCR_Finalize());
         rc = rc ? rc : end;
     }
+    if (way->route_only) countdown = held;
     return rc ? -ENOMEM : 0; /* SCR's codes tell what could not be done, texts tell why */
+}
+
+/* Each message says why. */
+static void check_said(FILE *said)
+{
+    char line[1024];
+    rewind(said);
+    while (fgets(line, sizeof line, said)) {
+        size_t n = strcspn(line, "\n");
+        CHECK(n < 2 || strncmp(line + n - 2, ": ", 2) != 0);
+        fputs(line, stderr);
+    }
+}
+
+/* The list of names grows by each run, and with it what is allocated before the rest. */
+static void shorten_names(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/prefix/.scr/datasets", folder);
+    if (check_rank == 0) unlink(path);
+}
+
+static int live_once(void *arg)
+{
+    int held = nth_hold(), before = dup(STDERR_FILENO);
+    FILE *said = tmpfile();
+    shorten_names();
+    CHECK(said && before >= 0 && dup2(fileno(said), STDERR_FILENO) >= 0);
+    countdown = held;
+    int rc = run(arg);
+    held = nth_hold();
+    dup2(before, STDERR_FILENO);
+    close(before);
+    check_said(said);
+    fclose(said);
+    countdown = held;
+    return rc;
 }
 
 static void set(const char *name, const char *part)
@@ -102,7 +145,7 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv);
     snprintf(node, sizeof node, "n%d", check_rank);
     for (int m = 0; m < 2; m++) {
-        int newest = 0;
+        struct way way = {0, 0};
         check_folder(folder);
         set("SCR_PREFIX", "prefix");
         set("SCR_CNTL_BASE", "cntl");
@@ -114,7 +157,9 @@ int main(int argc, char **argv)
         setenv("SCR_PREFIX_SIZE", "2", 1);
         setenv("SCR_FLUSH_TYPE", methods[m][0], 1);
         setenv("SCR_FLUSH_ASYNC", methods[m][1], 1);
-        nth_each(methods[m][0], live_once, &newest, 12);
+        nth_each(methods[m][0], live_once, &way, 12);
+        way.route_only = 1;
+        nth_each("SCR_Route_file", live_once, &way, 12);
         check_remove(folder);
     }
     return check_end();
