@@ -221,6 +221,12 @@ static void sweep_folder(const struct scr *scr, const char *name, int is_listed)
     free(inside);
 }
 
+static int is_settled(const kvtree *index, const scr_dataset *d)
+{
+    scr_index_state state = {.complete = 0};
+    return scr_index_look(index, d, &state) == 0 && state.complete;
+}
+
 /* 0, 1, or 2 for a dataset that is complete, or is about to be deleted. */
 static int look_up(const kvtree *index, const char *name)
 {
@@ -240,8 +246,10 @@ static void list_names(const struct scr *scr, const kvtree *index, kvtree *names
     scr_dataset *all = NULL;
     if (scr->index_rebuilt) scr_names_read(scr->prefix_fd, names, NULL);
     if (scr_index_list(index, &all, &count) != 0) return;
+    for (int i = 0; i < count; i++) /* most are complete; nobody asks for each of them */
+        if (!is_settled(index, &all[i])) kvtree_set(names, all[i].name, NULL);
     for (int i = 0; i < count; i++)
-        kvtree_set(names, all[i].name, NULL);
+        if (is_settled(index, &all[i])) kvtree_unset(names, all[i].name);
     free(all);
 }
 

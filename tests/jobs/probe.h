@@ -7,7 +7,9 @@
  *     probe.c         the script: reading operations, gathering and printing results
  *     probe_verbs.c   the operations: calls of SCR, and a few of the program itself
  *     probe_data.c    contents of files, which can be told from a name
+ *     probe_load.c    much of the same: checkpoints, files, hours
  *     probe_count.c   what the process holds: communicators, memory
+ *     probe_clock.c   clocks that can be put forward
  *     probe_crash.c   death at the n-th change of a file system, names without room, ...
  *     probe_size.c    how much goes through one call
  */
@@ -42,6 +44,24 @@ struct verb {
 
 /* The verb of that name, or NULL. */
 const struct verb *probe_verb(const char *name);
+
+/* FIRST:LAST: checkpoints c<FIRST> to c<LAST>, a file per rank in each. */
+void probe_series(struct probe *p, const char *arg, struct result *r);
+
+/* NAME:COUNT: that many files of 100 bytes of this rank in a dataset that is open. */
+void probe_put_many(struct probe *p, const char *arg, struct result *r);
+void probe_get_many(struct probe *p, const char *arg, struct result *r);
+
+/* HOURS:STEP:COST: computes for so long, in steps of so many seconds; asks after each
+ * whether a checkpoint is wanted, which costs so many seconds, and whether to stop. Gives
+ * the number of checkpoints, and as text the seconds until then. No time passes. */
+void probe_compute(struct probe *p, const char *arg, struct result *r);
+
+/* Puts all clocks of this process forward. */
+void probe_advance(long seconds);
+
+/* Since some moment, whatever was put forward. */
+long probe_milliseconds(void);
 
 /* Writes (compares) the contents that tag, rank and the last routed file stand for to
  * (with) the file at p->path. A size of 0 is an empty file; any other grows by 13 bytes

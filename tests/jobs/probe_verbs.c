@@ -180,22 +180,6 @@ static void complete_old(struct probe *p, const char *arg, struct result *r)
     r->code = SCR_Complete_checkpoint(valid(p, arg));
 }
 
-/* FIRST:LAST: checkpoints c<FIRST> to c<LAST>, a file per rank in each. */
-static void series(struct probe *p, const char *arg, struct result *r)
-{
-    char first[PROBE_TEXT], operation[64];
-    long last = atol(split(arg, first, ""));
-    for (long i = atol(first); i <= last && r->code == SCR_SUCCESS; i++) {
-        snprintf(operation, sizeof operation, "c%ld:c", i);
-        start(p, operation, r);
-        snprintf(operation, sizeof operation, "c%ld/rank_%d:1000", i, p->rank);
-        if (r->code == SCR_SUCCESS) put(p, operation, r);
-        r->has_text = 0;
-        memset(r->text, 0, sizeof r->text);
-        complete(p, r->code ? "0" : "1", r);
-    }
-}
-
 /* ---- restart ---- */
 
 /* "%N": no place for the name; "%F": none for the flag; "%N%F": neither. */
@@ -393,6 +377,16 @@ static void resident(struct probe *p, const char *arg, struct result *r)
     r->flag = (int)(probe_resident() / 1024);
 }
 
+/* Milliseconds since the last time that it was asked. */
+static void lap(struct probe *p, const char *arg, struct result *r)
+{
+    static long last;
+    long now = probe_milliseconds();
+    r->has_flag = 1;
+    r->flag = (int)(now - last);
+    last = now;
+}
+
 /* How many communicators can still be made: a leak shows as fewer. */
 static void spare_comms(struct probe *p, const char *arg, struct result *r)
 {
@@ -423,7 +417,10 @@ static const struct verb verbs[] = {
     {"stretched", 0, stretched},
     {"complete", 1, complete},
     {"complete_checkpoint", 1, complete_old},
-    {"series", 1, series},
+    {"series", 1, probe_series},
+    {"put_many", 0, probe_put_many},
+    {"get_many", 0, probe_get_many},
+    {"compute", 1, probe_compute},
     {"have", 1, have},
     {"start_restart", 1, start_restart},
     {"compare", 0, compare},
@@ -455,6 +452,7 @@ static const struct verb verbs[] = {
     {"largest", 0, largest},
     {"allocated", 0, allocated},
     {"resident", 0, resident},
+    {"lap", 0, lap},
 };
 
 const struct verb *probe_verb(const char *name)
