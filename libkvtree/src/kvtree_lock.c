@@ -23,7 +23,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { FOR_EVER = -1, LONGEST_NAP = 50 /* ms */ };
 
 /* Opens the folder of name, for io_close; *last is what follows below it. */
 static int open_folder(int dir, const char *name, int *folder, const char **last,
@@ -42,15 +45,45 @@ static int is_without_locks(int rc)
     return rc == -ENOLCK || rc == -ENOTSUP || rc == -ENOSYS || rc == -EINVAL;
 }
 
-/* Waits for a lock of the open file description, which ends with its last descriptor;
- * locks of the process would end with any close of the file in it. */
-static int wait_for_lock(int fd, short type, char *err)
+static int try_lock(int fd, int command, short type)
 {
     struct flock all = {.l_type = type, .l_whence = SEEK_SET};
     int rc;
     do
-        rc = fcntl(fd, F_OFD_SETLKW, &all) == 0 ? 0 : -errno;
+        rc = fcntl(fd, command, &all) == 0 ? 0 : -errno;
     while (rc == -EINTR);
+    return rc;
+}
+
+static long milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000L + now.tv_nsec / 1000000L;
+}
+
+/* Nothing but a signal ends the wait for a lock, so this one asks again and again. */
+static int try_until(int fd, short type, long end)
+{
+    for (long nap = 1;; nap = nap < LONGEST_NAP / 2 ? 2 * nap : LONGEST_NAP) {
+        int rc = try_lock(fd, F_OFD_SETLK, type);
+        if (rc != -EAGAIN && rc != -EACCES) return rc;
+        if (milliseconds() >= end) return -ETIMEDOUT;
+        nanosleep(&(struct timespec){.tv_nsec = nap * 1000000L}, NULL);
+    }
+}
+
+/* Waits for a lock of the open file description, which ends with its last descriptor;
+ * locks of the process would end with any close of the file in it. */
+static int wait_for_lock(int fd, short type, int seconds, char *err)
+{
+    int rc = seconds < 0 ? try_lock(fd, F_OFD_SETLKW, type)
+                         : try_until(fd, type, milliseconds() + seconds * 1000L);
+    if (rc == -ETIMEDOUT)
+        return err_set(err, rc,
+                       "another process has had the lock for %d seconds; is one stopped "
+                       "that works with this file?",
+                       seconds);
     if (is_without_locks(rc))
         return err_sys(err, rc,
                        "the file system has no locks (mount it with locks, or put the "
@@ -77,14 +110,15 @@ static int has_name(int fd, int dir, const char *name, char *err)
 }
 
 /* Opens and locks the file that has the name once the lock is there. */
-static int lock_name(int dir, const char *name, short type, int *fd, char *err)
+static int lock_name(int dir, const char *name, short type, int seconds, int *fd,
+                     char *err)
 {
     for (;;) {
         int file;
         int rc =
             beneath_open(dir, name, type == F_RDLCK ? O_RDONLY : O_RDWR, 0, &file, err);
         if (rc) return rc;
-        rc = wait_for_lock(file, type, err);
+        rc = wait_for_lock(file, type, seconds, err);
         if (!rc) rc = has_name(file, dir, name, err);
         if (rc == 1) {
             *fd = file;
@@ -95,10 +129,10 @@ static int lock_name(int dir, const char *name, short type, int *fd, char *err)
     }
 }
 
-static int lock_or_create(int dir, const char *name, int *fd, char *err)
+static int lock_or_create(int dir, const char *name, int seconds, int *fd, char *err)
 {
     for (;;) {
-        int rc = lock_name(dir, name, F_WRLCK, fd, err);
+        int rc = lock_name(dir, name, F_WRLCK, seconds, fd, err);
         if (rc != -ENOENT) return rc;
         rc = kvtree_write_below(dir, name, NULL, replace_commit_new, err);
         if (rc && rc != -EEXIST) return rc;
@@ -108,7 +142,7 @@ static int lock_or_create(int dir, const char *name, int *fd, char *err)
 static int read_locked(int dir, const char *name, kvtree *tree, char *err)
 {
     int fd;
-    int rc = lock_name(dir, name, F_RDLCK, &fd, err);
+    int rc = lock_name(dir, name, F_RDLCK, FOR_EVER, &fd, err);
     if (rc) return rc;
     rc = kvtree_read_whole(fd, tree, err);
     unlock(&fd);
@@ -134,7 +168,7 @@ static int write_locked(int dir, const char *name, const kvtree *tree, char *err
 {
     int fd, rc;
     do {
-        rc = lock_name(dir, name, F_WRLCK, &fd, err);
+        rc = lock_name(dir, name, F_WRLCK, FOR_EVER, &fd, err);
         if (!rc) {
             rc = kvtree_write_below(dir, name, tree, replace_commit, err);
             unlock(&fd);
@@ -159,10 +193,11 @@ int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree, c
     return rc ? err_set(err, rc, "write %s: %s", name, why) : KVTREE_SUCCESS;
 }
 
-static int lock_and_read(int dir, const char *name, int *fd, kvtree *tree, char *err)
+static int lock_and_read(int dir, const char *name, int seconds, int *fd, kvtree *tree,
+                         char *err)
 {
     int file;
-    int rc = lock_or_create(dir, name, &file, err);
+    int rc = lock_or_create(dir, name, seconds, &file, err);
     if (rc) return rc;
     rc = kvtree_read_whole(file, tree, err);
     if (rc)
@@ -172,8 +207,8 @@ static int lock_and_read(int dir, const char *name, int *fd, kvtree *tree, char 
     return rc;
 }
 
-int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
-                               char *err)
+int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvtree *tree,
+                            char *err)
 {
     int folder;
     const char *last;
@@ -185,10 +220,16 @@ int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
                              : "place for its descriptor");
     int rc = open_folder(dir, name, &folder, &last, why);
     if (!rc) {
-        rc = lock_and_read(folder, last, fd, tree, why);
+        rc = lock_and_read(folder, last, seconds, fd, tree, why);
         io_close(&folder);
     }
     return rc ? err_set(err, rc, "lock %s: %s", name, why) : KVTREE_SUCCESS;
+}
+
+int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
+                               char *err)
+{
+    return kvtree_file_lock_within(dir, name, FOR_EVER, fd, tree, err);
 }
 
 static int write_if_in_place(int dir, const char *name, int fd, const kvtree *tree,

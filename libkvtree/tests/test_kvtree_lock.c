@@ -109,6 +109,56 @@ static void a_lock_excludes_until_it_ends(void **state)
     assert_int_equal(files_in_folder(0), 1);
 }
 
+/* Who does not wait for ever gets it in time, or is told. */
+static void patience_ends(void **state)
+{
+    char err[KVTREE_ERROR_SIZE] = "";
+    int fd = lock(in_folder("number")), other = -7;
+    kvtree *tree = kvtree_new();
+    const char *path = in_folder("number");
+    for (int seconds = 0; seconds < 2; seconds++) {
+        assert_int_equal(
+            kvtree_file_lock_within(AT_FDCWD, path, seconds, &other, tree, err),
+            -ETIMEDOUT);
+        assert_non_null(strstr(err, "another process has had the lock"));
+        assert_int_equal(other, -7);
+    }
+    close(fd);
+    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, err), 0);
+    assert_int_equal(try_lock(path, F_RDLCK), -EAGAIN);
+    close(other);
+    kvtree_delete(&tree);
+}
+
+static void *increment_within(void *path)
+{
+    for (int i = 0; i < INCREMENTS; i++) {
+        kvtree *tree = kvtree_new();
+        int fd;
+        int rc = kvtree_file_lock_within(AT_FDCWD, path, 600, &fd, tree, NULL);
+        if (!rc) rc = kvtree_util_set_int(tree, "NUMBER", number_of(tree) + 1);
+        if (!rc) rc = kvtree_write_close_unlock(path, &fd, tree);
+        kvtree_delete(&tree);
+        if (rc) return path;
+    }
+    return NULL;
+}
+
+static void those_with_patience_exclude_each_other(void **state)
+{
+    pthread_t threads[2];
+    char path[128];
+    snprintf(path, sizeof path, "%s", in_folder("number"));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, increment_within, path), 0);
+    for (int i = 0; i < 2; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    assert_int_equal(number_in(path), 2 * INCREMENTS);
+}
+
 static void readers_share(void **state)
 {
     kvtree *tree = kvtree_new();
@@ -354,6 +404,8 @@ int main(void)
         TEST(first_ones_at_once),
         TEST(threads_exclude_each_other),
         TEST(a_lock_excludes_until_it_ends),
+        TEST(patience_ends),
+        TEST(those_with_patience_exclude_each_other),
         TEST(readers_share),
         TEST(a_forked_child_does_not_keep_it),
         TEST(a_killed_holder_blocks_nobody),

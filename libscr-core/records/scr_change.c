@@ -9,6 +9,10 @@
 /* A writer that has no lock may replace the file again and again, but not for ever. */
 #define ATTEMPTS 100
 
+/* Seconds that somebody else may have the lock. A change takes some milliseconds, so who
+ * keeps it for longer hangs, or was stopped, and must not stop a run. */
+#define PATIENCE 30
+
 static int has_no_locks(int rc)
 {
     return rc == -ENOLCK || rc == -ENOTSUP || rc == -EOPNOTSUPP || rc == -ENOSYS;
@@ -35,7 +39,8 @@ static int change_locked(const scr_change *c, kvtree *tree, char *err)
 {
     int fd, rc;
     kvtree_unset_all(tree);
-    rc = kvtree_file_lock_open_read(c->prefix, c->name, &fd, tree, err);
+    rc = kvtree_file_lock_within(c->prefix, c->name, c->seconds ? c->seconds : PATIENCE,
+                                 &fd, tree, err);
     if (rc) return rc;
     rc = apply(c, tree, err);
     if (rc > 0) return kvtree_file_write_close_unlock(c->prefix, c->name, &fd, tree, err);

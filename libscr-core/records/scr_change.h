@@ -14,14 +14,15 @@ typedef int scr_changer(kvtree *tree, void *arg);
  * (kvtree.h): no other change that is made by this function comes between. Where the file
  * system has no locks it does without. The empty tree gets what the record has then. It
  * is neither written nor made where nothing changes. With make 1 a missing file is an
- * empty record, otherwise -ENOENT. 0 or -errno with a text; -EBADMSG for a damaged file.
- */
+ * empty record, otherwise -ENOENT. 0 or -errno with a text; -EBADMSG for a damaged file,
+ * -ETIMEDOUT when somebody else kept the lock for so long. */
 typedef struct scr_change {
     int prefix;
     const char *name;
     int make;
     scr_changer *change;
     void *arg;
+    int seconds; /* that others may have the lock; 0: 30 */
 } scr_change;
 int scr_change_record(const scr_change *c, kvtree *tree, char *err);
 

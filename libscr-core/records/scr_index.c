@@ -73,9 +73,12 @@ int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *inde
                      char *err)
 {
     struct update u = {change, arg};
-    const scr_change c = {prefix, SCR_INDEX_NAME, 0, check_and_change, &u};
-    int rc = scr_index_read(prefix, index, err);
-    return rc ? rc : scr_change_record(&c, index, err);
+    const scr_change c = {prefix, SCR_INDEX_NAME, 0, check_and_change, &u, 0};
+    int rc = scr_change_record(&c, index, err);
+    if (rc != -EBADMSG) return rc;
+    kvtree_unset_all(index);
+    int why = scr_index_read(prefix, index, err); /* says what is wrong with it */
+    return why ? why : rc;
 }
 
 int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The index as a run uses it: rank 0 reads it before each change and writes it
- * afterwards, so that what commands changed meanwhile stays. */
+/* The index as a run uses it: rank 0 reads, changes and writes it under its lock, so that
+ * what commands change at the same time stays. */
 #include "scr_context.h"
 
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include "common/replace.h"
+#include "records/scr_change.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_index.h"
 #include "records/scr_names.h"
@@ -170,19 +171,47 @@ int scr_index_begin(struct scr *scr, char *err)
     return rc;
 }
 
+/* One that is missing or damaged is made again first. */
+static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
+{
+    kvtree *index = kvtree_new();
+    int rc = index ? scr_index_update(scr->prefix_fd, change, arg, index, err)
+                   : err_set(err, -ENOMEM, "no memory for the index");
+    if (rc == -ENOENT || rc == -EBADMSG) {
+        kvtree_unset_all(index);
+        rc = scr_index_load(scr, index, err);
+        rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
+        rc = rc ? rc : scr_index_update(scr->prefix_fd, change, arg, index, err);
+    }
+    kvtree_delete(&index);
+    return rc;
+}
+
+/* A change of one entry. */
+struct entry_change {
+    const scr_dataset *dataset;
+    scr_index_changer *change;
+    int missing; /* there is no such entry */
+};
+
+static int change_entry(kvtree *index, void *arg)
+{
+    struct entry_change *c = arg;
+    scr_index_state state;
+    c->missing = scr_index_look(index, c->dataset, &state) != 0;
+    if (c->missing) return 0;
+    int rc = c->change(index, c->dataset);
+    return rc ? rc : 1;
+}
+
 int scr_index_change(struct scr *scr, const scr_dataset *d, scr_index_changer *change,
                      char *err)
 {
-    scr_index_state state;
-    kvtree *index = kvtree_new();
-    int rc = scr_index_load(scr, index, err);
-    if (!rc && scr_index_look(index, d, &state) != 0)
+    struct entry_change c = {d, change, 0};
+    int rc = update(scr, change_entry, &c, err);
+    if (!rc && c.missing)
         rc = err_set(err, -ENOENT, "dataset %d is not in the index as %.200s", d->id,
                      d->name);
-    if (!rc && (rc = change(index, d)) != 0)
-        err_sys(err, rc, "change %.200s in the index", d->name);
-    rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
-    kvtree_delete(&index);
     return rc;
 }
 
@@ -223,21 +252,35 @@ int scr_index_replaced(struct scr *scr, const scr_dataset *d)
     return state.complete == 1 && !state.failed && newer.id > d->id;
 }
 
+/* A dataset that becomes an entry. */
+struct entry {
+    struct scr *scr;
+    const scr_dataset *dataset;
+    int complete, noted;
+};
+
+/* The list of names knows it before the index does. */
+static int enter_dataset(kvtree *index, void *arg)
+{
+    struct entry *e = arg;
+    const scr_dataset *d = e->dataset;
+    scr_dataset known;
+    if (!e->noted && scr_index_get(index, d->name, &known) != 0) {
+        note_name(e->scr, d->name, 1);
+        e->noted = 1;
+    }
+    if (scr_index_add(index, d, e->complete) != 0) return -ENOMEM;
+    if (e->complete && d->ckpt && !is_overtaken(e->scr, index, d) &&
+        scr_index_set_current(index, d) != 0)
+        return -ENOMEM;
+    return 1;
+}
+
 /* Rank 0 enters the dataset into the index. */
 static int enter(struct scr *scr, const scr_dataset *d, int complete, char *err)
 {
-    kvtree *index = kvtree_new();
-    scr_dataset known;
-    int rc = scr_index_load(scr, index, err);
-    if (!rc && scr_index_get(index, d->name, &known) != 0) note_name(scr, d->name, 1);
-    if (!rc && scr_index_add(index, d, complete) != 0)
-        rc = err_set(err, -ENOMEM, "no memory");
-    if (!rc && complete && d->ckpt && !is_overtaken(scr, index, d) &&
-        scr_index_set_current(index, d) != 0)
-        rc = err_set(err, -ENOMEM, "no memory");
-    rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
-    kvtree_delete(&index);
-    return rc;
+    struct entry e = {scr, d, complete, 0};
+    return update(scr, enter_dataset, &e, err);
 }
 
 int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, char *err)

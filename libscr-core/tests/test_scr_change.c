@@ -103,13 +103,36 @@ static void overtaken(void **state)
     struct scratch *s = *state;
     struct rival r = {s, 0};
     kvtree *tree = kvtree_new();
-    const scr_change c = {s->dir, ".scr/record", 1, change_and_be_overtaken, &r};
+    const scr_change c = {s->dir, ".scr/record", 1, change_and_be_overtaken, &r, 0};
     assert_int_equal(scr_change_record(&c, tree, s->err), 0);
     assert_int_equal(r.calls, 3);
     kvtree_unset_all(tree);
     assert_int_equal(kvtree_file_read(s->dir, ".scr/record", tree, s->err), 0);
     assert_tree(tree, "THEIRS\n  1\nOURS\n  3\n");
     kvtree_delete(&tree);
+}
+
+static int change(kvtree *tree, void *unused)
+{
+    (void)unused;
+    return kvtree_util_set_int(tree, "OURS", 1) ? -ENOMEM : 1;
+}
+
+/* Who keeps the lock does not stop others for ever. */
+static void kept_from_it(void **state)
+{
+    struct scratch *s = *state;
+    int fd;
+    kvtree *tree = kvtree_new(), *theirs = kvtree_new();
+    const scr_change c = {s->dir, ".scr/record", 1, change, NULL, 1};
+    assert_int_equal(
+        kvtree_file_lock_open_read(s->dir, ".scr/record", &fd, theirs, s->err), 0);
+    assert_int_equal(scr_change_record(&c, tree, s->err), -ETIMEDOUT);
+    assert_says(s->err, "had the lock for 1 seconds");
+    close(fd);
+    assert_int_equal(scr_change_record(&c, tree, s->err), 0);
+    kvtree_delete(&tree);
+    kvtree_delete(&theirs);
 }
 
 static void why_not(void **state)
@@ -146,8 +169,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(index_is_changed), scratch_test(unusable_index),
-        scratch_test(overtaken),        cmocka_unit_test(why_not),
-        cmocka_unit_test(times),
+        scratch_test(overtaken),        scratch_test(kept_from_it),
+        cmocka_unit_test(why_not),      cmocka_unit_test(times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

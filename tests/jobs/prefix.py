@@ -3,6 +3,9 @@
 """The prefix folder: what is damaged there is noticed, said, and kept; the next older checkpoint is
 offered."""
 import concurrent.futures
+import fcntl
+import os
+import struct
 import time
 
 from job import Job, checkpoint, main, restart, wait_until
@@ -329,6 +332,30 @@ def test_damaged_halt_file():
             hurt(job.prefix / ".scr/halt.scr")
             job.run("init", "exit => 0", restart("c1"), "finalize")
             tree.read(job.prefix / ".scr/halt.scr")
+
+
+def lock(path):
+    """The open file, locked as a command locks it that changes it."""
+    file = open(path, "r+b")
+    fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    return file
+
+
+def test_index_is_changed_under_its_lock():
+    """What a command has read, and will write, is not changed by a run meanwhile."""
+    with Job(**PAIR) as job, concurrent.futures.ThreadPoolExecutor() as pool:
+        job.run("init", checkpoint("c1"))
+        begun = job.root / "begun"
+        with lock(job.prefix / ".scr/index.scr") as file:
+            run = pool.submit(job.run, "init", f"touch:{begun}", restart("c1"), checkpoint("c2"), "finalize")
+            try:
+                wait_until(begun.exists)
+                time.sleep(0.5)
+            finally:
+                there = os.fstat(file.fileno()).st_nlink
+        run.result().not_said("had the lock")
+        assert there == 1, "the index was replaced"
+        assert entry(job, "c1") and entry(job, "c2")
 
 
 def test_halt_written_while_it_runs():

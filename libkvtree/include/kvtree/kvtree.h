@@ -233,6 +233,12 @@ int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
 int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,
                                    char *err);
 
+/* kvtree_file_lock_open_read for those who cannot wait for ever, as for a process that
+ * was stopped while it had the lock: -ETIMEDOUT after so many seconds (negative: never).
+ */
+int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvtree *tree,
+                            char *err);
+
 /* ---- text for people, and JSON (docs/formats/kvtree.md) ---- */
 
 /* KVTREE_FORM_TREE: a key per line, indented by its level; two different trees never have
