@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 const scr_param *scr_param_find(const char *name)
 {
@@ -25,6 +26,29 @@ const char *scr_param_nearest(const char *name)
     for (const scr_param *p = scr_param_table; p->name; p++)
         scr_nearest_try(&nearest, p->name);
     return nearest.best;
+}
+
+const char *scr_param_type_name(scr_param_type type)
+{
+    static const char *const names[] = {
+        [SCR_PARAM_BOOL] = "switch",    [SCR_PARAM_INT] = "number",
+        [SCR_PARAM_BYTES] = "bytes",    [SCR_PARAM_SECONDS] = "time",
+        [SCR_PARAM_DOUBLE] = "decimal", [SCR_PARAM_SCHEME] = "scheme",
+        [SCR_PARAM_TEXT] = "text",      [SCR_PARAM_AUTO] = "number or auto"};
+    return names[type];
+}
+
+void scr_param_find_unknown(scr_param_told *tell, void *arg)
+{
+    for (char **e = environ; *e; e++) {
+        size_t n = strcspn(*e, "=");
+        char name[64];
+        if (strncmp(*e, "SCR_", 4) != 0 || n >= sizeof name) continue;
+        memcpy(name, *e, n);
+        name[n] = 0;
+        if (!scr_param_find(name) && strcmp(name, "SCR_CONF_FILE") != 0)
+            tell(arg, name, scr_param_nearest(name));
+    }
 }
 
 int scr_config_init(scr_config *config)

@@ -46,6 +46,13 @@ const scr_param *scr_param_find(const char *name);
 /* The name in the table that is most like name. */
 const char *scr_param_nearest(const char *name);
 
+/* What a type is called: "bytes". */
+const char *scr_param_type_name(scr_param_type type);
+
+/* A variable of the environment that looks like one of SCR's, but is no parameter. */
+typedef void scr_param_told(void *arg, const char *name, const char *nearest);
+void scr_param_find_unknown(scr_param_told *tell, void *arg);
+
 /* ---- layers ---- */
 
 /* In the system file: the parameters that nobody may set elsewhere. */

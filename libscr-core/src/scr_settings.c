@@ -13,21 +13,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static void check_environment(struct scr *scr)
+static void tell_unknown(void *scr, const char *name, const char *nearest)
 {
-    for (char **e = environ; *e; e++) {
-        size_t n = strcspn(*e, "=");
-        char name[64];
-        if (strncmp(*e, "SCR_", 4) != 0 || n >= sizeof name) continue;
-        memcpy(name, *e, n);
-        name[n] = 0;
-        if (!scr_param_find(name) && strcmp(name, "SCR_CONF_FILE") != 0)
-            scr_say(scr, 0,
-                    "warning: unknown variable %s in the environment; did you mean %s?",
-                    name, scr_param_nearest(name));
-    }
+    scr_say(scr, 0, "warning: unknown variable %s in the environment; did you mean %s?",
+            name, nearest);
 }
 
 static void warn_without_effect(struct scr *scr)
@@ -236,7 +226,7 @@ int scr_settings_load(struct scr *scr)
     load_values(scr, &problems);
     if (rc == SCR_SUCCESS) rc = tell_problems(scr, &problems);
     if (rc == SCR_SUCCESS && scr->rank == 0) {
-        check_environment(scr);
+        scr_param_find_unknown(tell_unknown, scr);
         warn_without_effect(scr);
         warn_of_descs(scr);
     }

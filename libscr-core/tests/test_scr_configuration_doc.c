@@ -9,16 +9,6 @@
 
 /* ---- the tables ---- */
 
-static const char *type_name(scr_param_type type)
-{
-    static const char *const names[] = {
-        [SCR_PARAM_BOOL] = "switch",    [SCR_PARAM_INT] = "number",
-        [SCR_PARAM_BYTES] = "bytes",    [SCR_PARAM_SECONDS] = "time",
-        [SCR_PARAM_DOUBLE] = "decimal", [SCR_PARAM_SCHEME] = "scheme",
-        [SCR_PARAM_TEXT] = "text",      [SCR_PARAM_AUTO] = "number or `auto`"};
-    return names[type];
-}
-
 static const char *who_may_set(unsigned flags)
 {
     return flags & SCR_PARAM_ENVIRONMENT ? "environment" : "anybody";
@@ -41,7 +31,7 @@ static void write_table(FILE *out, unsigned later)
         out);
     for (const scr_param *p = scr_param_table; p->name; p++) {
         if ((p->flags & SCR_PARAM_LATER) != later) continue;
-        fprintf(out, "| `%s` | %s%s | ", p->name, type_name(p->type),
+        fprintf(out, "| `%s` | %s%s | ", p->name, scr_param_type_name(p->type),
                 p->flags & SCR_PARAM_LOCAL ? ", per node" : "");
         write_default(out, p->value);
         fprintf(out, " %s | %s |\n", who_may_set(p->flags), p->help);
@@ -53,7 +43,7 @@ static void write_fields(FILE *out, scr_desc_kind kind)
     fputs("\n| field | type | default | meaning |\n| --- | --- | --- | --- |\n", out);
     for (const scr_desc_field *f = scr_desc_field_table; f->name; f++) {
         if (f->kind != kind) continue;
-        fprintf(out, "| `%s` | %s | ", f->name, type_name(f->type));
+        fprintf(out, "| `%s` | %s | ", f->name, scr_param_type_name(f->type));
         write_default(out, f->value);
         fprintf(out, " %s |\n", f->help);
     }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_params: the parameters of SCR, what they are set to here and by whom; and all
+ * mistakes in the configuration, without a job. */
+#include "lib/tool.h"
+#include "lib/tool_prefix.h"
+#include "lib/tool_table.h"
+#include "records/scr_descs.h"
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct request {
+    const char *dir;
+    int set, check, json;
+} request;
+
+/* ---- mistakes ---- */
+
+static void check_type(const scr_config *c, const scr_param *p, scr_problems *problems)
+{
+    int number, automatic;
+    int64_t long_number;
+    uint64_t size;
+    double decimal;
+    switch (p->type) {
+    case SCR_PARAM_BOOL:
+        scr_config_switch(c, p->name, &number, problems);
+        break;
+    case SCR_PARAM_INT:
+        scr_config_int64(c, p->name, INT64_MIN, &long_number, problems);
+        break;
+    case SCR_PARAM_AUTO:
+        scr_config_auto(c, p->name, &number, &automatic, problems);
+        break;
+    case SCR_PARAM_BYTES:
+        scr_config_bytes(c, p->name, &size, problems);
+        break;
+    case SCR_PARAM_SECONDS:
+        scr_config_seconds(c, p->name, &long_number, problems);
+        break;
+    case SCR_PARAM_DOUBLE:
+        scr_config_double(c, p->name, -INFINITY, &decimal, problems);
+        break;
+    case SCR_PARAM_SCHEME: /* by the descriptors */
+    case SCR_PARAM_TEXT:
+        break;
+    }
+}
+
+static void tell_unknown(void *found, const char *name, const char *nearest)
+{
+    *(int *)found = 1;
+    tool_complain("%s is in the environment, but no parameter; did you mean %s?", name,
+                  nearest);
+}
+
+/* An exit code, after all complaints. */
+static int check(const scr_config *c)
+{
+    scr_problems problems = {0, NULL};
+    scr_descs descs = {0};
+    int unknown = 0;
+    scr_param_find_unknown(tell_unknown, &unknown);
+    for (const scr_param *p = scr_param_table; p->name; p++)
+        check_type(c, p, &problems);
+    if (scr_descs_load(c, &descs, &problems) != 0)
+        scr_problems_add(&problems, "no memory for descriptors");
+    else
+        scr_descs_done(&descs);
+    int code = tool_tell_problems(&problems);
+    return unknown ? COMMAND_BAD : code;
+}
+
+/* ---- output ---- */
+
+static void add_row(tool_table *table, const scr_config *c, const scr_param *p, int set)
+{
+    const char *source = NULL, *value = scr_config_get(c, p->name, &source);
+    int is_set = value && source && strcmp(source, "default") != 0;
+    if (set && !is_set) return;
+    tool_table_text(table, p->name);
+    tool_table_text(table, value);
+    if (is_set) tool_table_mark(table, TOOL_GOOD);
+    tool_table_text(table, is_set ? source : NULL);
+    tool_table_text(table, scr_param_type_name(p->type));
+    tool_table_text(table, p->value);
+    tool_table_text(table, p->help);
+}
+
+static int print(const scr_config *c, const tool_args *args, const request *r)
+{
+    static const tool_column columns[] = {
+        {"name", "PARAMETER", TOOL_TEXT},  {"value", "VALUE", TOOL_TEXT},
+        {"source", "SET BY", TOOL_TEXT},   {"type", "TYPE", TOOL_TEXT},
+        {"default", "DEFAULT", TOOL_TEXT}, {"help", "MEANING", TOOL_TEXT}};
+    tool_table *table = tool_table_new(columns, 6);
+    for (const scr_param *p = scr_param_table; p->name && !args->count; p++)
+        add_row(table, c, p, r->set);
+    for (int i = 0; i < args->count; i++)
+        add_row(table, c, scr_param_find(args->list[i]), 0);
+    return tool_table_print(table, r->json ? TOOL_JSON : TOOL_COLUMNS);
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.dir = NULL};
+    const tool_option options[] = {
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'s', "set", NULL, "only those that somebody has set", .flag = &r.set},
+        {'c', "check", NULL, "print nothing but what is wrong", .flag = &r.check},
+        {'j', "json", NULL, "print a JSON object for each", .flag = &r.json},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... [PARAMETER]...",
+        .about =
+            "Prints parameters of SCR: the value that a run in the prefix folder would\n"
+            "have, who has set it, its type, its default and its meaning; all of them,\n"
+            "or those that are named. Says what is wrong in the configuration, too.\n",
+        .codes =
+            "0 all is right, 1 something in the configuration is wrong, or an error,\n"
+            "2 wrong usage.\n",
+        .options = options,
+        .most = -1};
+    tool_args args;
+    tool_prefix prefix;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    if (r.check && (args.count || r.set || r.json))
+        return tool_misused(&t, "--check prints nothing that could be chosen");
+    for (int i = 0; i < args.count; i++)
+        if (!scr_param_find(args.list[i]))
+            return tool_misused(&t, "%s is no parameter; did you mean %s?", args.list[i],
+                                scr_param_nearest(args.list[i]));
+    code = tool_prefix_configure(&prefix, r.dir);
+    /* also where files have mistakes: all that is wrong is said at once */
+    if (prefix.config.env && check(&prefix.config) != COMMAND_GOOD) code = COMMAND_BAD;
+    if (prefix.config.env && !r.check && print(&prefix.config, &args, &r) != COMMAND_GOOD)
+        code = COMMAND_BAD;
+    tool_prefix_close(&prefix);
+    return tool_finish(code);
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_params: every parameter with its value and who has set it; every mistake in the configuration at once."""
+import json
+import os
+import pathlib
+
+from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+                     run_tests)
+from prefix import without_scr_variables
+
+
+def clean(text=None, **variables):
+    without_scr_variables()
+    os.environ.update(variables)
+    if text is not None:
+        pathlib.Path('conf').write_text(text)
+        os.environ['SCR_CONF_FILE'] = 'conf'
+
+
+def rows(*arguments, code=0):
+    result = run('--json', *arguments)
+    assert result.returncode == code, result
+    return {row['name']: row for row in map(json.loads, result.stdout.splitlines())}
+
+
+def test_values():
+    clean('SCR_FLUSH: 7\nSCR_COPY_TYPE: RS\n', SCR_FLUSH='9')
+    every = rows()
+    assert len(every) > 60 and all(row['help'] and row['type'] for row in every.values())
+    assert every['SCR_FLUSH'] == {'name': 'SCR_FLUSH', 'value': '9', 'source': 'the environment', 'type': 'number',
+                                  'default': '10', 'help': every['SCR_FLUSH']['help']}, every['SCR_FLUSH']
+    assert (every['SCR_COPY_TYPE']['value'], every['SCR_COPY_TYPE']['source']) == ('RS', 'conf:2:16')
+    assert every['SCR_CACHE_SIZE']['value'] == every['SCR_CACHE_SIZE']['default']
+    assert every['SCR_CACHE_SIZE']['source'] is None and every['SCR_MTBF']['value'] is None
+    assert set(rows('--set')) == {'SCR_FLUSH', 'SCR_COPY_TYPE'}
+    assert set(rows('SCR_MTBF', 'SCR_FLUSH')) == {'SCR_MTBF', 'SCR_FLUSH'}
+    lines = run('SCR_FLUSH').stdout.decode().splitlines()
+    assert len(lines) == 2 and lines[0].split()[:3] == ['PARAMETER', 'VALUE', 'SET'], lines
+    expect(run('--check'), 0, '')
+    expect_output_fails([])
+
+
+def test_mistakes():
+    """Those of the environment, of each type, of files and of descriptors."""
+    clean('SCR_FLUSH: often\nSCR_SET_SIZ: 4\nSCR_MTBF: soon\nCKPT:\n  - CKPT: 0\n    TYPE: XOOR\n', SCR_FLUSHH='1',
+          SCR_ENABLE='maybe', SCR_CONTAINER_SIZE='big', SCR_CHECKPOINT_OVERHEAD='much')
+    wrong = ['SCR_FLUSHH', 'did you mean SCR_FLUSH?', 'SCR_FLUSH="often" (conf:1:', 'SCR_SET_SIZ', 'SCR_MTBF="soon"', 'XOOR',
+             'SCR_ENABLE="maybe" (the environment)', 'SCR_CONTAINER_SIZE="big"', 'SCR_CHECKPOINT_OVERHEAD="much"']
+    expect(run('--check'), 1, '', wrong)
+    for name, value in (('SCR_ENABLE', 'maybe'), ('SCR_CHECKPOINT_INTERVAL', 'now'), ('SCR_COPY_TYPE', 'XOOR'),
+                        ('SCR_CRC_ON_COPY', '2')):
+        clean('', **{name: value})
+        expect(run('--check'), 1, '', [name, value])
+        assert rows(name, code=1)[name]['value'] == value
+
+
+def test_usage():
+    clean()
+    expect_wrong_usage(['--check', '--json'], ['--check', 'SCR_FLUSH'], ['SCR_FLUSHH'], ['--no'])
+    expect_documented(6, {'--prefix': 'x'})
+    expect_well_formed_page()
+
+
+run_tests(globals())
