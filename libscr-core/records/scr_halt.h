@@ -26,6 +26,7 @@ enum { SCR_HALT_REASON_SIZE = 128 };
 #define SCR_HALT_KEY_AFTER "ExitAfter"     /* seconds since 1970 */
 #define SCR_HALT_KEY_BEFORE "ExitBefore"   /* seconds since 1970 */
 #define SCR_HALT_KEY_SECONDS "HaltSeconds" /* before ExitBefore */
+#define SCR_HALT_KEY_NOW "ExitNow" /* 1: scr_run ends the job step, and removes it */
 
 /* Reads the file below the open prefix folder into the empty tree halt; a missing file is
  * an empty one. */

@@ -46,6 +46,8 @@ typedef enum scr_log_kind {
     SCR_LOG_RESTART_FAILED,
     SCR_LOG_HALT,
     SCR_LOG_NODE_LOST,
+    SCR_LOG_LAUNCH_START,
+    SCR_LOG_LAUNCH_END,
     SCR_LOG_ERROR,
     SCR_LOG_KINDS
 } scr_log_kind;

@@ -116,7 +116,11 @@ const scr_log_type scr_log_types[SCR_LOG_KINDS] = {
         "the application could not read it"},
     [SCR_LOG_HALT] = {"HALT", EVERY | F(NOTE), "the run should end; once for each reason"},
     [SCR_LOG_NODE_LOST] = {"NODE_LOST", EVERY | F(NODE) | F(NOTE),
-        "a node failed; for job scripts, the library does not log it"},
+        "a node failed; `scr_run` and `scr_list_down_nodes --log` log it, and job scripts may"},
+    [SCR_LOG_LAUNCH_START] = {"LAUNCH_START", EVERY | F(RANKS) | F(NODES) | F(NOTE),
+        "`scr_run` starts the program; the note has the nodes, ranks is 0 where the launcher decides it"},
+    [SCR_LOG_LAUNCH_END] = {"LAUNCH_END", EVERY | F(SECS) | F(CODE) | F(NOTE),
+        "it has ended, with that exit code; the note says why"},
     [SCR_LOG_ERROR] = {"ERROR", EVERY | F(CODE) | F(NOTE),
         "another error, or a failure that only one process saw; at most 100 in a run, 10 of each process but the first"},
 };

@@ -25,9 +25,7 @@ typedef enum scr_param_type {
 
 #define SCR_PARAM_LOCAL                                                                  \
     1 /* each node may have its own value; otherwise rank 0's holds for all */
-#define SCR_PARAM_LATER                                                                  \
-    2 /* known, but without effect in this version: a warning if it is set */
-#define SCR_PARAM_ENVIRONMENT 4 /* may only be set in the environment */
+#define SCR_PARAM_ENVIRONMENT 2 /* may only be set in the environment */
 
 typedef struct scr_param {
     const char *name;

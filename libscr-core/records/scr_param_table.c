@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #define LOCAL SCR_PARAM_LOCAL
-#define LATER SCR_PARAM_LATER
 #define ENVIRONMENT SCR_PARAM_ENVIRONMENT
 #define BOOL SCR_PARAM_BOOL
 #define INT SCR_PARAM_INT
@@ -66,13 +65,15 @@ const scr_param scr_param_table[] = {
     {"SCR_HALT_EXIT", BOOL, "0", 0, "1: SCR_Init and SCR_Complete_output end the process when a halt condition holds"},
     {"SCR_HALT_SIGNALS", TEXT, "TERM,USR1", 0, "signals that are a wish to end: any of TERM, USR1, USR2, INT, HUP, QUIT, XCPU; or NONE"},
     /* batch jobs */
-    {"SCR_RUNS", INT, "1", LATER, "runs within an allocation (-1: unlimited)"},
-    {"SCR_MIN_NODES", INT, NULL, LATER, "least number of nodes to run on"},
+    {"SCR_RUNS", INT, "1", 0, "runs within an allocation (-1: unlimited)"},
+    {"SCR_MIN_NODES", INT, NULL, 0, "least number of nodes to run on (default: as many as before)"},
     {"SCR_EXCLUDE_NODES", TEXT, NULL, 0, "nodes not to run on"},
     {"SCR_NODELIST", TEXT, NULL, 0, "nodes of the allocation, for commands: atlas[3,5-7] (default: as the batch system says)"},
-    {"SCR_WATCHDOG", BOOL, "0", LATER, "1: end runs that hang"},
-    {"SCR_WATCHDOG_TIMEOUT", SECONDS, NULL, LATER, "longest time without a checkpoint"},
-    {"SCR_WATCHDOG_TIMEOUT_PFS", SECONDS, NULL, LATER, "the same while a flush is under way"},
+    {"SCR_WATCHDOG", BOOL, "0", 0, "1: end runs that hang"},
+    {"SCR_WATCHDOG_TIMEOUT", SECONDS, NULL, 0, "longest time without a checkpoint; a run that takes longer hangs"},
+    {"SCR_WATCHDOG_TIMEOUT_PFS", SECONDS, NULL, 0, "the same while a flush is under way (default: SCR_WATCHDOG_TIMEOUT)"},
+    {"SCR_RUN_PAUSE", SECONDS, NULL, 0, "time between two runs, in which nodes clean up (default: 60, on simulated nodes 0)"},
+    {"SCR_NODE_INTERVAL", SECONDS, NULL, 0, "time between two checks of the nodes while a program runs (default: 60, on simulated nodes 2; 0: none)"},
     {"SCR_NODE_TIMEOUT", SECONDS, "60", 0, "longest time for the check of a node; one that takes longer counts as down"},
     {"SCR_NODE_CAPACITY", BYTES, "0", 0, "least size of the file systems of cache folders; a node with a smaller one counts as down (0: any)"},
     {"SCR_NODE_TESTS", TEXT, NULL, 0, "folder of programs that check a node, each of which exits with 0 on a good one"},

@@ -20,18 +20,6 @@ static void tell_unknown(void *scr, const char *name, const char *nearest)
             name, nearest);
 }
 
-static void warn_without_effect(struct scr *scr)
-{
-    const char *source, *value;
-    for (const scr_param *p = scr_param_table; p->name; p++) {
-        if (!(p->flags & SCR_PARAM_LATER)) continue;
-        value = scr_config_get(&scr->config, p->name, &source);
-        if (value && (!p->value || strcmp(value, p->value) != 0))
-            scr_say(scr, 0, "warning: %s=%s (%s) has no effect in this version of SCR",
-                    p->name, value, source);
-    }
-}
-
 /* ---- descriptors ---- */
 
 /* scr->descs has those of all nodes; once is enough. */
@@ -227,7 +215,6 @@ int scr_settings_load(struct scr *scr)
     if (rc == SCR_SUCCESS) rc = tell_problems(scr, &problems);
     if (rc == SCR_SUCCESS && scr->rank == 0) {
         scr_param_find_unknown(tell_unknown, scr);
-        warn_without_effect(scr);
         warn_of_descs(scr);
     }
     scr_problems_done(&problems);

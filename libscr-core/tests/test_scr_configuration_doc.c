@@ -23,19 +23,19 @@ static void write_default(FILE *out, const char *value)
         fputs("|", out);
 }
 
-static void write_table(FILE *out, unsigned later)
+static void write_params(FILE *out)
 {
     fputs(
         "\n| parameter | type | default | set by | meaning |\n| --- | --- | --- | --- | "
         "--- |\n",
         out);
     for (const scr_param *p = scr_param_table; p->name; p++) {
-        if ((p->flags & SCR_PARAM_LATER) != later) continue;
         fprintf(out, "| `%s` | %s%s | ", p->name, scr_param_type_name(p->type),
                 p->flags & SCR_PARAM_LOCAL ? ", per node" : "");
         write_default(out, p->value);
         fprintf(out, " %s | %s |\n", who_may_set(p->flags), p->help);
     }
+    fputs("\n", out);
 }
 
 static void write_fields(FILE *out, scr_desc_kind kind)
@@ -47,16 +47,6 @@ static void write_fields(FILE *out, scr_desc_kind kind)
         write_default(out, f->value);
         fprintf(out, " %s |\n", f->help);
     }
-    fputs("\n", out);
-}
-
-static void write_params(FILE *out)
-{
-    write_table(out, 0);
-    fputs("\nThese are known, but have no effect in this version. Setting one to another "
-          "value than its default\ngives a warning.\n",
-          out);
-    write_table(out, SCR_PARAM_LATER);
     fputs("\n", out);
 }
 

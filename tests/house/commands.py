@@ -14,7 +14,9 @@ def check():
         "commands/*.1": {path.stem for path in TOOLS.glob("commands/*.1")},
         "tests/*.py": {path.stem for path in TOOLS.glob("tests/scr_*.py")},
         "README.md": set(re.findall(r"^\| `(scr_\w+)` \|", (TOOLS / "README.md").read_text(), re.MULTILINE)),
-        "meson.build": set(re.findall(r"'(scr_\w+)'", (TOOLS / "meson.build").read_text())),
+        # but for other names of a command: a line of their own
+        "meson.build": set(re.findall(r"'(scr_\w+)'", re.sub("^aliases = .*", "", (TOOLS / "meson.build").read_text(),
+                                                             flags=re.MULTILINE))),
     }
     everything = set().union(*places.values())
     assert len(everything) > 5, "the commands were not found"

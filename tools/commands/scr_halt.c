@@ -107,6 +107,14 @@ static int apply(kvtree *halt, void *arg)
         if (kvtree_util_set_str(halt, keys[i], r->value[i]) != 0) return -ENOMEM;
         changed = 1;
     }
+    if (r->immediate && !kvtree_get(halt, SCR_HALT_KEY_NOW)) {
+        if (kvtree_util_set_str(halt, SCR_HALT_KEY_NOW, "1") != 0) return -ENOMEM;
+        changed = 1;
+    }
+    if (r->unset[REASON] && kvtree_get(halt, SCR_HALT_KEY_NOW)) {
+        kvtree_unset(halt, SCR_HALT_KEY_NOW);
+        changed = 1;
+    }
     return changed;
 }
 
@@ -195,7 +203,9 @@ int main(int argc, char **argv)
          .text = &r.given[SECONDS]},
         {'r', "reason", "TEXT", "end at the next chance, for this reason",
          .text = &r.given[REASON]},
-        {'i', "immediate", NULL, "end at the next chance", .flag = &r.immediate},
+        {'i', "immediate", NULL,
+         "end at once, where scr_run runs the job; else at the next\nchance",
+         .flag = &r.immediate},
         {'l', "list", NULL, "list the conditions", .flag = &r.list},
         {'C', "unset-checkpoints", NULL, "forget about --checkpoints",
          .flag = &r.unset[LEFT]},

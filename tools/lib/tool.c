@@ -119,9 +119,11 @@ static int take(const tool *t, int letter)
 int tool_start(const tool *t, int argc, char **argv, tool_args *args)
 {
     struct option longs[OPTIONS_MAX + 3];
-    char shorts[2 * OPTIONS_MAX + 3];
-    translate(t, longs, shorts);
-    for (int c; (c = getopt_long_only(argc, argv, shorts, longs, NULL)) != -1;) {
+    char shorts[2 * OPTIONS_MAX + 4] = "+";
+    translate(t, longs, shorts + 1);
+    /* with "+" getopt stops where the first argument is */
+    const char *letters = t->program ? shorts : shorts + 1;
+    for (int c; (c = getopt_long_only(argc, argv, letters, longs, NULL)) != -1;) {
         int code = take(t, c);
         if (code >= 0) return code;
     }

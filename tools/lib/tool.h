@@ -40,6 +40,7 @@ typedef struct tool {
     const char *codes;          /* exit codes, in the same way */
     const tool_option *options; /* ended by one without a name */
     int least, most;            /* arguments that are no options; most -1: any number */
+    int program; /* 1: the first of them is a program, and what follows is for it */
 } tool;
 
 /* Arguments that are no options. */

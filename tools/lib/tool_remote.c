@@ -151,20 +151,6 @@ int tool_remote_words(const tool_remote *remote, const char *node,
 
 /* ---- the choice ---- */
 
-static int is_there(const char *program)
-{
-    const char *path = getenv("PATH");
-    char name[PATH_MAX];
-    while (path && *path) {
-        size_t n = strcspn(path, ":");
-        int size =
-            snprintf(name, sizeof name, "%.*s/%s", (int)n, n ? path : ".", program);
-        if (size > 0 && (size_t)size < sizeof name && access(name, X_OK) == 0) return 1;
-        path += n + (path[n] == ':');
-    }
-    return 0;
-}
-
 static const char *find_name(const tool_remote *remote, const hostlist *nodes)
 {
     const char *manager = tool_manager_name(), *exec = getenv("HYDRA_LAUNCHER_EXEC");
@@ -173,9 +159,9 @@ static const char *find_name(const tool_remote *remote, const hostlist *nodes)
         far |= strcmp(nodes->names[i], remote->self) != 0;
     if (remote->simulated) return "simulate";
     if (!far) return "local";
-    if (strcmp(manager, "slurm") == 0 && is_there("srun")) return "srun";
-    if (strcmp(manager, "flux") == 0 && is_there("flux")) return "flux";
-    if (!(exec && *exec) && is_there("pdsh")) return "pdsh";
+    if (strcmp(manager, "slurm") == 0 && tool_run_is_there("srun")) return "srun";
+    if (strcmp(manager, "flux") == 0 && tool_run_is_there("flux")) return "flux";
+    if (!(exec && *exec) && tool_run_is_there("pdsh")) return "pdsh";
     return "shell";
 }
 

@@ -5,9 +5,11 @@
 #include "common/errtext.h"
 #include "lib/tool_tasks.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct answer {
     int rc;
@@ -36,4 +38,18 @@ int tool_run(const char *const argv[], double seconds, char **output, char *err)
     else
         free(a.output);
     return rc;
+}
+
+int tool_run_is_there(const char *program)
+{
+    const char *path = getenv("PATH");
+    char name[PATH_MAX];
+    while (path && *path) {
+        size_t n = strcspn(path, ":");
+        int size =
+            snprintf(name, sizeof name, "%.*s/%s", (int)n, n ? path : ".", program);
+        if (size > 0 && (size_t)size < sizeof name && access(name, X_OK) == 0) return 1;
+        path += n + (path[n] == ':');
+    }
+    return 0;
 }

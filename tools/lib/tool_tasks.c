@@ -49,7 +49,7 @@ typedef struct crowd {
     void *arg;
 } crowd;
 
-static double now(void)
+double tool_tasks_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -58,7 +58,18 @@ static double now(void)
 
 /* ---- begin ---- */
 
-static int spawn(const tool_task *task, const sigset_t *mask, int out, pid_t *pid)
+static int set_up(const tool_start_of *how, posix_spawn_file_actions_t *actions)
+{
+    int rc = 0;
+    if (!how->input)
+        rc = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!rc && how->out >= 0) rc = posix_spawn_file_actions_adddup2(actions, how->out, 1);
+    if (!rc && how->out >= 0 && how->joined)
+        rc = posix_spawn_file_actions_adddup2(actions, how->out, 2);
+    return rc;
+}
+
+int tool_tasks_start(const tool_start_of *how, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -69,13 +80,11 @@ static int spawn(const tool_task *task, const sigset_t *mask, int out, pid_t *pi
         posix_spawnattr_setflags(&attributes,
                                  POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
         posix_spawnattr_setpgroup(&attributes, 0);
-        posix_spawnattr_setsigmask(&attributes, mask);
-        rc = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        if (!rc) rc = posix_spawn_file_actions_adddup2(&actions, out, 1);
-        if (!rc && task->joined) rc = posix_spawn_file_actions_adddup2(&actions, out, 2);
+        posix_spawnattr_setsigmask(&attributes, how->mask);
+        rc = set_up(how, &actions);
         if (!rc)
-            rc = posix_spawnp(pid, task->argv[0], &actions, &attributes,
-                              (char *const *)task->argv, environ);
+            rc = posix_spawnp(pid, how->argv[0], &actions, &attributes,
+                              (char *const *)how->argv, environ);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
@@ -87,7 +96,11 @@ static int begin(crowd *c, slot *s, int task)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return -errno;
-    int rc = spawn(&c->tasks[task], &c->before, ends[1], &s->pid);
+    const tool_start_of how = {.argv = c->tasks[task].argv,
+                               .mask = &c->before,
+                               .out = ends[1],
+                               .joined = c->tasks[task].joined};
+    int rc = tool_tasks_start(&how, &s->pid);
     io_close(&ends[1]);
     if (!rc && fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
         rc = -errno;
@@ -101,7 +114,7 @@ static int begin(crowd *c, slot *s, int task)
     s->state = RUNNING;
     s->task = task;
     s->out = ends[0];
-    s->deadline = now() + c->limits->seconds;
+    s->deadline = tool_tasks_now() + c->limits->seconds;
     s->code = 0;
     s->size = 0;
     if (s->text) *s->text = 0;
@@ -157,7 +170,7 @@ static void end_early(slot *s, int code)
     if (s->state != RUNNING) return;
     s->code = code;
     s->state = TOLD_TO_END;
-    s->deadline = now() + grace;
+    s->deadline = tool_tasks_now() + grace;
     kill(-s->pid, SIGTERM);
 }
 
@@ -204,14 +217,14 @@ static void look_at(crowd *c, slot *s)
     int ended = has_ended(s);
     if (ended && (s->out < 0 || s->state == KILLED)) {
         close_slot(c, s, 0);
-    } else if (now() <= s->deadline) {
+    } else if (tool_tasks_now() <= s->deadline) {
         return;
     } else if (s->state == RUNNING) {
         end_early(s, -ETIMEDOUT);
     } else if (s->state == TOLD_TO_END) {
         kill(-s->pid, SIGKILL);
         s->state = KILLED;
-        s->deadline = now() + grace;
+        s->deadline = tool_tasks_now() + grace;
     } else {
         close_slot(c, s, 1);
     }
@@ -220,7 +233,7 @@ static void look_at(crowd *c, slot *s)
 /* Milliseconds until something has to be looked at. */
 static int patience(const crowd *c)
 {
-    double first = 1e9, t = now();
+    double first = 1e9, t = tool_tasks_now();
     for (int i = 0; i < c->limits->most; i++) {
         const slot *s = &c->slots[i];
         if (s->state == FREE) continue;

@@ -5,7 +5,9 @@
 /* Runs other programs, several side by side, each for as long as it may take and no
  * longer. What they started is ended with them where time runs out. */
 
+#include <signal.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* A program, which is found in PATH, and its arguments, ended by NULL. */
 typedef struct tool_task {
@@ -40,5 +42,21 @@ typedef void (*tool_told)(int task, const tool_end *end, void *arg);
  * told of. -ENOMEM or another -errno, in the same way; with a text. */
 int tool_tasks_run(const tool_task *tasks, int count, const tool_limits *limits,
                    tool_told told, void *arg, char *err);
+
+/* ---- what that stands on ---- */
+
+typedef struct tool_start_of {
+    const char *const *argv;
+    const sigset_t *mask; /* of its signals */
+    int out;              /* its standard output; -1: ours */
+    int joined;           /* 1: its standard error goes there, too */
+    int input;            /* 1: it has our standard input; 0: none */
+} tool_start_of;
+
+/* Starts a program in a process group of its own. 0 or -errno. */
+int tool_tasks_start(const tool_start_of *how, pid_t *pid);
+
+/* Seconds on a clock that nobody sets. */
+double tool_tasks_now(void);
 
 #endif

@@ -58,6 +58,12 @@ def test_immediate():
     assert run('--immediate').returncode == 0 and listed()['reason'].startswith('halted by ')
     run('-immediate', '--reason', 'power')
     assert listed()['reason'] == 'power'
+    # scr_run ends the program then
+    assert b'ExitNow' in open(HALT, 'rb').read()
+    run('--unset-reason')
+    assert b'ExitNow' not in open(HALT, 'rb').read()
+    run('--reason', 'power')
+    assert b'ExitNow' not in open(HALT, 'rb').read()
 
 
 def test_nothing_is_made_for_nothing():

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_run on simulated nodes with the example heat: nodes are lost or hang while it computes and while it writes
+checkpoints, it goes on on spare nodes or on fewer, and ends with the result of a run that nothing disturbed."""
+import os
+import re
+import signal
+import subprocess
+
+from job import Job, descendants, main, wait_until
+
+POINTS, EVERY = 48, 20
+BUILD = os.environ["JOB_BUILD"]
+LIMIT = 200  # seconds per job
+
+# Each rank begins with it. Only the last run comes to its end: 3 checkpoints after the newest one.
+WRAPPER = f"""#!/bin/sh
+run=$(grep -c ': begins on ' "$SCR_PREFIX/.scr/runs.log")
+steps=100000000
+if [ "$run" -ge "$LAST_RUN" ]; then
+    id=$("{BUILD}/scr_flush_file" --latest 2>/dev/null)
+    name=$("{BUILD}/scr_flush_file" --subdir "${{id:-0}}" 2>/dev/null)
+    [ "$name" ] || name=ckpt.0
+    steps=$((${{name#ckpt.}} + {3 * EVERY}))
+    echo $steps >"$SCR_PREFIX/steps"
+fi
+exec "$JOB_HEAT" -n {POINTS} -t $steps -c {EVERY} -o "$SCR_PREFIX/result"
+"""
+
+
+class Runs:
+    """A job under scr_run; last: the run that may come to its end."""
+
+    def __init__(self, last=2, **parameters):
+        self.last, self.parameters = last, parameters
+
+    def __enter__(self):
+        self.job = Job(**self.parameters)
+        self.prefix = self.job.prefix
+        self.wrapper = self.job.root / "wrapper"
+        self.wrapper.write_text(WRAPPER)
+        self.wrapper.chmod(0o755)
+        (self.job.root / "tmp").mkdir()
+        return self
+
+    def __exit__(self, *_):
+        self.job.__exit__()
+
+    def environment(self):
+        env = self.job.environment({})
+        env.update(LD_PRELOAD=os.environ["JOB_PRELOAD"], LAST_RUN=str(self.last), TMPDIR=str(self.job.root / "tmp"))
+        return env
+
+    def start(self, *options):
+        self.process = subprocess.Popen([f"{BUILD}/scr_run", *options, self.wrapper], env=self.environment(), cwd=self.prefix,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def finish(self, fails=False):
+        """It ends, and nothing of it is left. fails None: that is for mpiexec to say."""
+        self.out, _ = self.process.communicate(timeout=LIMIT)
+        assert fails is None or (self.process.returncode != 0) == fails, f"exit code {self.process.returncode}\n{self.out}"
+        assert not descendants(), "processes are left"
+        assert not list((self.job.root / "tmp").iterdir()), "simulated nodes are left"
+
+    def run(self, *options, fails=False):
+        self.start(*options)
+        self.finish(fails)
+
+    def log(self, pattern):
+        path = self.prefix / ".scr/runs.log"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [line.split("  ", 1)[1] for line in lines if re.search(pattern, line)]
+
+    def said(self, pattern):
+        assert re.search(pattern, self.out), f"nothing matches {pattern!r}\n{self.out}"
+
+    def check_result(self):
+        steps, result = (self.prefix / "steps").read_text().split()[-1], self.job.root / "undisturbed"
+        done = self.job.start(os.environ["JOB_HEAT"], "-n", str(POINTS), "-t", steps, "-c", str(EVERY), "-o", str(result),
+                              SCR_ENABLE=0)
+        done.communicate(timeout=LIMIT)
+        assert (self.prefix / "result").read_bytes() == result.read_bytes(), f"another result\n{self.out}"
+
+
+def test_node_lost():
+    with Runs() as runs:
+        runs.run("--simulate", "5x2", "--nodes", "4", "--runs", "3", "--fail", "node=3,after=2checkpoints")
+        assert runs.log("begins") == ["run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks"]
+        assert runs.log("node3") == ["run 1: node3 is lost now, as --fail says",
+                                     "node node3 is down: no answer: node3: Host is down"], runs.out
+        assert runs.log("run 1: ended .* it failed"), runs.out
+        assert runs.log("no further") == ["no further run: the program is done"]
+        runs.said("files of 2 of 8 ranks were rebuilt")
+        runs.check_result()
+
+
+def test_node_lost_while_it_writes():
+    with Runs(SCR_FLUSH=3) as runs:
+        runs.run("--simulate", "5x2", "--nodes", "4", "--runs", "3", "--fail", "node=1,after=2,while=checkpoint")
+        assert runs.log("begins")[1:] == ["run 2: begins on node[2-5], 8 ranks"]
+        runs.said("heat: restarted from ckpt")
+        runs.check_result()
+
+
+def test_fewer_nodes():
+    with Runs(SCR_MIN_NODES=3) as runs:
+        runs.run("--simulate", "4x2", "--runs", "-1", "--fail", "node=4,after=2")
+        assert runs.log("begins")[1:] == ["run 2: begins on node[1-3], 8 ranks"]
+        runs.said("heat: restarted from ckpt")
+        runs.check_result()
+
+
+def test_one_after_the_other():
+    with Runs(last=3) as runs:
+        runs.run("--simulate", "6x2", "--nodes", "4", "--runs", "-1", "--fail", "node=3,after=2 node=1,after=1,run=2")
+        assert runs.log("begins") == ["run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks",
+                                      "run 3: begins on node[2,4-6], 8 ranks"]
+        runs.check_result()
+
+
+def test_node_hangs():
+    """mpiexec would wait for ever: the check of the nodes ends the run."""
+    with Runs(SCR_NODE_TIMEOUT=3, SCR_NODE_INTERVAL=1) as runs:
+        runs.run("--simulate", "3x2", "--nodes", "2", "--runs", "2", "--fail", "node=2,after=2,how=hang")
+        assert runs.log("it was ended: down: node2"), runs.out
+        assert runs.log("begins")[1:] == ["run 2: begins on node[1,3], 4 ranks"]
+        runs.said("heat: restarted from ckpt")
+        runs.job.layout = [("n1", 2), ("n2", 2)]
+        runs.check_result()
+
+
+def test_too_few_nodes():
+    with Runs() as runs:
+        runs.run("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3", fails=True)
+        assert len(runs.log("begins")) == 1
+        assert runs.log("no further") == ["no further run: 3 of 4 nodes are left, 4 are needed"]
+        runs.said(r"dataset \d+ \(ckpt\.\d+\) is only in the cache: it is copied from node.1,3-4.")
+
+
+def test_interrupted():
+    """Ctrl-C while the program runs."""
+    with Runs() as runs:
+        runs.start("--simulate", "2x2", "--runs", "-1")
+        wait_until(lambda: (runs.prefix / ".scr/flush.scr").exists())
+        runs.process.send_signal(signal.SIGINT)
+        runs.finish(fails=None)
+        assert len(runs.log("begins")) == 1 and runs.log("scr_run was told to end"), runs.out
+
+
+def test_halt():
+    """The program ends by itself, after so many checkpoints."""
+    with Runs(last=9) as runs:
+        subprocess.run([f"{BUILD}/scr_halt", "--checkpoints", "3", runs.prefix], stdout=subprocess.DEVNULL, check=True)
+        runs.run("--simulate", "2x2", "--runs", "-1")
+        assert len(runs.log("begins")) == 1 and runs.log("no further") == ["no further run: the program is done"], runs.out
+
+
+main(globals())

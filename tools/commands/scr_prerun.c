@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_prerun: prepares an allocation (SCR Developer Guide 1.2, section 2.25.3). */
+#include "lib/tool.h"
+#include "lib/tool_prefix.h"
+#include "run/prepare.h"
+
+static int work(const tool_prefix *prefix)
+{
+    scr_problems problems = {0, NULL};
+    int enabled = 1;
+    scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
+    int code = tool_tell_problems(&problems);
+    if (code != COMMAND_GOOD || !enabled) return code;
+    code = prepare_test_runtime(prefix, NULL);
+    return code == COMMAND_GOOD ? prepare_prefix(prefix) : code;
+}
+
+int main(int argc, char **argv)
+{
+    const char *dir = NULL;
+    const tool_option options[] = {
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &dir},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... [FOLDER]",
+        .about = "Prepares an allocation for runs with SCR in the prefix folder FOLDER. "
+                 "scr_run does\nso itself.\n",
+        .codes = "0 it is ready, 1 it is not, or an error, 2 wrong usage.\n",
+        .options = options,
+        .most = 1};
+    tool_args args;
+    tool_prefix prefix;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code < 0) code = tool_one_folder(&t, &args, &dir);
+    if (code >= 0) return code;
+    code = tool_prefix_configure(&prefix, dir);
+    if (code == COMMAND_GOOD) code = work(&prefix);
+    tool_prefix_close(&prefix);
+    return code;
+}

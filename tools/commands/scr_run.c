@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_run: a job that goes on after failures (SCR Developer Guide 1.2, section 2.25.1).
+ * Called scr_srun or scr_mpirun it takes the arguments of that launcher. */
+#include "run/run.h"
+
+#include "common/number.h"
+#include "lib/tool.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* The launcher that a name of the command stands for; NULL: scr_run itself. */
+static const char *face(void)
+{
+    if (strcmp(command_self(), "scr_srun") == 0) return "slurm";
+    if (strcmp(command_self(), "scr_mpirun") == 0) return "hydra";
+    return NULL;
+}
+
+static int run_raw(const char *name, char **argv)
+{
+    const run_request request = {
+        .launcher = name, .raw = 1, .words = (const char *const *)argv + 1};
+    if (!argv[1] || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        command_usage(argv[1] ? stdout : stderr, "ARGUMENT... PROGRAM [ARGUMENT]...");
+        return argv[1] ? command_flush() : COMMAND_WRONG_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) return command_version();
+    return run_job(&request);
+}
+
+int main(int argc, char **argv)
+{
+    run_request r = {.dir = NULL};
+    const char *runs = NULL;
+    int64_t number = 0;
+    const tool_option options[] = {
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'n', "ranks", "N", "ranks of the program (default: one per node)",
+         .number = &r.ranks},
+        {'N', "nodes", "N", "nodes to run on; the others are spare (default: all)",
+         .number = &r.nodes},
+        {'r', "per-node", "N", "ranks on each node, in place of --ranks",
+         .number = &r.per_node},
+        {'R', "runs", "N",
+         "how often the program may be started, -1: any number\n"
+         "(default: SCR_RUNS)",
+         .text = &runs},
+        {'l', "launcher", "NAME", "slurm, flux or hydra (default: what is there)",
+         .text = &r.launcher},
+        {'s', "simulate", "NODESxRANKS", "on simulated nodes on this machine, as 4x2",
+         .text = &r.simulate},
+        {'f', "fail", "WHAT",
+         "a failure of a simulated node:\n"
+         "node=3,after=2checkpoints[,run=1][,how=hang]\n"
+         "[,while=checkpoint]; several with blanks",
+         .text = &r.fail},
+        {'q', "quiet", NULL, "tell in .scr/runs.log only what happens", .flag = &r.quiet},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... PROGRAM [ARGUMENT]...",
+        .about = "Runs an MPI program that uses SCR, and starts it again after failures "
+                 "on the nodes\nthat are left. scr_srun and scr_mpirun take the "
+                 "arguments of srun and mpiexec.\n",
+        .codes = "that of the program's last run, 128 and a signal that ended it; 1 when "
+                 "it was\nnot started; 2 wrong usage.\n",
+        .options = options,
+        .least = 1,
+        .most = -1,
+        .program = 1};
+    tool_args args;
+    if (face()) return run_raw(face(), argv);
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    if (runs && (number_int64(runs, &number) != 0 || number < -1 || number == 0 ||
+                 number > 1000000))
+        return tool_misused(&t, "'%s' is no number of runs", runs);
+    if (r.ranks && r.per_node) return tool_misused(&t, "either --ranks or --per-node");
+    if (r.fail && !r.simulate) return tool_misused(&t, "--fail is for simulated nodes");
+    if (r.simulate && r.launcher) return tool_misused(&t, "--simulate needs no launcher");
+    r.words = (const char *const *)args.list;
+    if (runs) r.runs = (int)number;
+    return run_job(&r);
+}

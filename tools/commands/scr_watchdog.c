@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_watchdog: ends a job step that makes no progress (SCR Developer Guide 1.2,
+ * section 2.25.1). */
+#include "lib/tool.h"
+#include "lib/tool_jobstep.h"
+#include "lib/tool_prefix.h"
+#include "lib/tool_tasks.h"
+#include "run/progress.h"
+#include <errno.h>
+#include <time.h>
+
+enum { ENDED = 0, GRACE = 10 /* seconds from SIGTERM to SIGKILL */ };
+
+typedef struct request {
+    const char *dir, *step;
+    int timeout, timeout_pfs; /* 0: as the parameters say */
+} request;
+
+static int read_limits(const tool_prefix *prefix, const request *r, watchdog *w)
+{
+    scr_problems problems = {0, NULL};
+    int64_t timeout = 0, pfs = 0;
+    scr_config_seconds(&prefix->config, "SCR_WATCHDOG_TIMEOUT", &timeout, &problems);
+    scr_config_seconds(&prefix->config, "SCR_WATCHDOG_TIMEOUT_PFS", &pfs, &problems);
+    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
+    if (r->timeout) timeout = pfs = r->timeout;
+    if (r->timeout_pfs) pfs = r->timeout_pfs;
+    if (!timeout)
+        return tool_complain("the longest time without a checkpoint is needed: --timeout "
+                             "or SCR_WATCHDOG_TIMEOUT");
+    w->timeout = (double)timeout;
+    w->timeout_pfs = (double)(pfs ? pfs : timeout);
+    return COMMAND_GOOD;
+}
+
+/* Once a second, until it hangs. An error in between says nothing new. */
+static void watch(const tool_prefix *prefix, const request *r, watchdog *w)
+{
+    static const struct timespec second = {.tv_sec = 1};
+    double seconds;
+    progress p = {0};
+    progress_read(prefix->dir, &p, NULL);
+    w->last = p;
+    w->since = tool_tasks_now();
+    while (!watchdog_look(w, &p, tool_tasks_now(), &seconds)) {
+        nanosleep(&second, NULL);
+        progress_read(prefix->dir, &p, NULL);
+    }
+    tool_complain("%s hangs: no checkpoint for %.0f s; it is ended", r->step, seconds);
+}
+
+static int work(const tool_prefix *prefix, const request *r)
+{
+    char err[ERRTEXT_SIZE] = "";
+    watchdog w = {0};
+    if (read_limits(prefix, r, &w) != COMMAND_GOOD) return COMMAND_BAD;
+    watch(prefix, r, &w);
+    int rc = tool_jobstep_kill(r->step, GRACE, err);
+    if (rc) tool_complain("%s", err);
+    return rc && rc != -ESRCH ? COMMAND_BAD : ENDED;
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.dir = NULL};
+    const tool_option options[] = {
+        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'j', "jobStepId", "ID", "the job step, as scr_get_jobstep_id tells it",
+         .text = &r.step},
+        {'t', "timeout", "N",
+         "longest time without a checkpoint, in seconds\n"
+         "(default: SCR_WATCHDOG_TIMEOUT)",
+         .number = &r.timeout},
+        {'T', "timeout-pfs", "N",
+         "the same while a flush is under way (default:\n"
+         "SCR_WATCHDOG_TIMEOUT_PFS, or as --timeout)",
+         .number = &r.timeout_pfs},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... --jobStepId ID",
+        .about = "Waits until the run in the prefix folder has completed no checkpoint "
+                 "for too long,\nand ends its job step then. It is to be ended with the "
+                 "run. scr_run with\nSCR_WATCHDOG=1 needs no scr_watchdog.\n",
+        .codes = "0 it hung, and has ended, 1 an error, 2 wrong usage.\n",
+        .options = options};
+    tool_args args;
+    tool_prefix prefix;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    if (!r.step || tool_jobstep_check(r.step) != 0)
+        return tool_misused(&t, "'%.60s' is no id of a job step", r.step ? r.step : "");
+    code = tool_prefix_configure(&prefix, r.dir);
+    if (code == COMMAND_GOOD) code = work(&prefix, &r);
+    tool_prefix_close(&prefix);
+    return code;
+}

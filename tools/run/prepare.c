@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Before the first run; see prepare.h. */
+#include "run/prepare.h"
+
+#include "common/beneath.h"
+#include "lib/tool.h"
+#include "lib/tool_manager.h"
+#include "lib/tool_remote.h"
+#include "lib/tool_run.h"
+#include "records/scr_flush_file.h"
+#include "records/scr_nodes.h"
+#include "run/launcher.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- programs ---- */
+
+static int need(const char *program, const char *what)
+{
+    return tool_run_is_there(program)
+               ? COMMAND_GOOD
+               : tool_complain("%s is not there: %s", program, what);
+}
+
+static int test_ours(void)
+{
+    static const char *const ours[] = {"scr_check_node", "scr_list_down_nodes",
+                                       "scr_postrun"};
+    int code = COMMAND_GOOD;
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        char *path = tool_remote_command(ours[i]);
+        if (!path) return tool_complain("no memory");
+        if (*path != '/' && need(path, "a command of SCR") != COMMAND_GOOD)
+            code = COMMAND_BAD;
+        free(path);
+    }
+    return code;
+}
+
+static int test_reach(const tool_remote *remote)
+{
+    static const struct {
+        const char *way, *program;
+    } table[] = {{"srun", "srun"}, {"flux", "flux"}, {"pdsh", "pdsh"}};
+    static const char what[] = "nodes are reached by it (SCR_REMOTE)";
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(remote->way, table[i].way) == 0) return need(table[i].program, what);
+    if (strcmp(remote->way, "shell") == 0 && !strchr(remote->shell, '/'))
+        return need(remote->shell, what);
+    return COMMAND_GOOD;
+}
+
+int prepare_test_runtime(const tool_prefix *prefix, const char *name)
+{
+    const char *program;
+    hostlist nodes = {0, NULL};
+    tool_remote remote = {.seconds = 1};
+    int code = test_ours(), found = tool_manager_nodes(prefix, &nodes);
+    if (found == COMMAND_GOOD) found = tool_remote_choose(&remote, prefix, &nodes);
+    if (found == COMMAND_GOOD) found = test_reach(&remote);
+    tool_remote_done(&remote);
+    hostlist_done(&nodes);
+    if (!launcher_find(name, &program))
+        code = tool_complain(name ? "there is no launcher %s" : "there is no launcher",
+                             name);
+    return code == COMMAND_GOOD ? found : code;
+}
+
+/* ---- the prefix folder ---- */
+
+static int forget_datasets(int prefix, char *err)
+{
+    kvtree *flush = kvtree_new();
+    int rc = flush ? scr_flush_file_read(prefix, flush, err)
+                   : err_set(err, -ENOMEM, "no memory");
+    if (rc == -ENOENT) {
+        rc = 0;
+    } else if (rc == -EBADMSG) {
+        rc = beneath_unlink(prefix, SCR_FLUSH_FILE_NAME, err);
+    } else if (!rc) {
+        rc = scr_flush_file_keep(flush, NULL, 0);
+        rc =
+            rc ? err_set(err, rc, "no memory") : scr_flush_file_write(prefix, flush, err);
+    }
+    kvtree_delete(&flush);
+    return rc;
+}
+
+int prepare_prefix(const tool_prefix *prefix)
+{
+    char err[ERRTEXT_SIZE] = "";
+    int rc = beneath_mkdirs(prefix->dir, ".scr", 0777, err);
+    if (!rc) rc = forget_datasets(prefix->dir, err);
+    if (!rc) rc = beneath_unlink(prefix->dir, SCR_NODES_NAME, err);
+    return rc ? tool_complain("%s: %s", prefix->path, err) : COMMAND_GOOD;
+}

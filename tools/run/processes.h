@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROCESSES_H
+#define PROCESSES_H
+
+/* The processes that this one started, and those that they started. A process whose
+ * parent has ended comes to this one, so that none gets lost. */
+
+/* Makes this process the one to which they come. 0 or -errno. */
+int processes_adopt(void);
+
+/* Which of them are meant. */
+typedef struct processes_filter {
+    const char *variables[3]; /* NAME=VALUE of their environment, all of them; ended by
+                                 NULL; none: any */
+    const char *spared;       /* not programs of that name; NULL */
+} processes_filter;
+
+/* Sends the signal to each; gives their number, or -errno. */
+int processes_signal(const processes_filter *filter, int signal);
+
+/* Kills each and waits until they have ended, for at most so many seconds: new ones may
+ * be started meanwhile. 0; -ETIMEDOUT; or -errno. Nobody is reaped. */
+int processes_end(const processes_filter *filter, double seconds);
+
+/* Reaps all children that have ended; not while somebody waits for one of them. */
+void processes_reap(void);
+
+#endif

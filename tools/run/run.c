@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A job that goes on after failures; see run.h. This is the loop of section 2.25.1. */
+#include "run/run.h"
+
+#include "lib/tool.h"
+#include "lib/tool_log.h"
+#include "lib/tool_remote.h"
+#include "lib/tool_tasks.h"
+#include "lib/tool_words.h"
+#include "records/scr_nodes.h"
+#include "run/prepare.h"
+#include "run/processes.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PATIENCE = 30,    /* seconds that a program has to end after a signal */
+    GRACE = 5,        /* the same when it hangs, or its node does */
+    LAST_RANK = 30,   /* and that its processes have to be gone then */
+    NOT_STARTED = 127 /* exit code where the launcher could not be started */
+};
+
+static void log_event(const run *r, const scr_log_event *event)
+{
+    tool_log_write(&r->prefix, event, NULL);
+}
+
+/* ---- the nodes ---- */
+
+/* A node that was down once stays so. */
+static void find_down(run *r)
+{
+    int n = r->nodes.count;
+    /* an error is told; what is known of the nodes stays true */
+    down_nodes_find(&r->prefix, &r->nodes, r->node_time, r->reasons);
+    for (int i = 0; i < n; i++) {
+        if (r->table[i].down || !*r->reasons[i].text) continue;
+        r->table[i].down = 1;
+        r->down.names[r->down.count++] = r->nodes.names[i];
+        run_log_add(&r->log, "node %s is down: %s", r->nodes.names[i],
+                    r->reasons[i].text);
+        const scr_log_event event = {.kind = SCR_LOG_NODE_LOST,
+                                     .node = r->nodes.names[i],
+                                     .note = r->reasons[i].text};
+        log_event(r, &event);
+    }
+}
+
+static void take_chosen(run *r)
+{
+    r->chosen.count = 0;
+    for (int i = 0; i < r->nodes.count; i++) {
+        r->table[i].used = r->table[i].chosen;
+        if (!r->table[i].chosen) continue;
+        r->ranks[r->chosen.count] = r->table[i].ranks;
+        r->chosen.names[r->chosen.count++] = r->nodes.names[i];
+    }
+}
+
+/* ---- one run ---- */
+
+static void end_launch(void *arg)
+{
+    run *r = arg;
+    char err[ERRTEXT_SIZE] = "";
+    if (r->launcher->end && r->launcher->end(&r->launch, err) != 0)
+        tool_complain("%s", err);
+}
+
+static void tell_begin(run *r)
+{
+    char *list = hostlist_compress(&r->chosen);
+    int ranks = launcher_ranks(&r->launch);
+    const scr_log_event event = {.kind = SCR_LOG_LAUNCH_START,
+                                 .ranks = ranks,
+                                 .nodes = r->chosen.count,
+                                 .note = list};
+    if (ranks)
+        run_log_add(&r->log, "run %d: begins on %s, %d ranks", r->facts.attempts,
+                    list ? list : "?", ranks);
+    else
+        run_log_add(&r->log, "run %d: begins on %s", r->facts.attempts,
+                    list ? list : "?");
+    log_event(r, &event);
+    free(list);
+}
+
+static void tell_end(run *r, const execute_result *result)
+{
+    char why[EXECUTE_WHY_SIZE + 64];
+    if (result->ended)
+        snprintf(why, sizeof why, "it was ended: %s", result->why);
+    else if (r->signals.stop)
+        snprintf(why, sizeof why, "signal %d came", r->signals.stop);
+    else if (result->code)
+        snprintf(why, sizeof why, "it failed");
+    else
+        snprintf(why, sizeof why, "it is done");
+    const scr_log_event event = {.kind = SCR_LOG_LAUNCH_END,
+                                 .secs = result->seconds,
+                                 .code = result->code,
+                                 .note = why};
+    run_log_add(&r->log, "run %d: ended after %.1f s with exit code %d: %s",
+                r->facts.attempts, result->seconds, result->code, why);
+    log_event(r, &event);
+}
+
+/* What the next decision needs. */
+static void take_result(run *r, const execute_result *result)
+{
+    int nodes = 0;
+    r->facts.code = result->code;
+    if (result->ended) run_forgive(r);
+    /* the launcher may take its own end for success */
+    if (result->ended && result->code == 0) r->facts.code = 1;
+    if (scr_nodes_read(r->prefix.dir, &nodes, NULL) != 0) nodes = r->chosen.count;
+    r->facts.last_nodes = nodes;
+}
+
+/* The launch on the chosen nodes. */
+static void describe(run *r, const char *name)
+{
+    r->launch = (launch){.nodes = &r->chosen,
+                         .ranks = r->request->raw ? NULL : r->ranks,
+                         .down = &r->down,
+                         .program = r->program,
+                         .name = name,
+                         .simulated = r->simulated,
+                         .raw = r->request->raw,
+                         .words = r->request->words};
+}
+
+static void launch_once(run *r)
+{
+    static const processes_filter all = {{NULL}, "scr_transfer"};
+    char name[64];
+    tool_words words = {0};
+    execute_result result = {.code = NOT_STARTED};
+    take_chosen(r);
+    r->facts.attempts++;
+    if (r->facts.runs_left > 0) r->facts.runs_left--;
+    snprintf(name, sizeof name, "scr_run.%ld.%d", (long)getpid(), r->facts.attempts);
+    describe(r, name);
+    r->launcher->build(&r->launch, &words);
+    /* the number of ranks is what a checkpoint needs; it stays */
+    r->facts.ranks = launcher_ranks(&r->launch);
+    const execute_job job = {.argv = tool_words_list(&words),
+                             .interval = r->simulated ? 0.02 : 1,
+                             .patience = PATIENCE,
+                             .grace = GRACE,
+                             .look = run_look,
+                             .end = end_launch,
+                             .arg = r};
+    tell_begin(r);
+    run_look_begin(r);
+    int rc = words.failed ? -ENOMEM : execute(&job, &r->signals, &result);
+    if (rc) tool_complain("%s: %s", r->program, strerror(-rc));
+    run_look_end(r);
+    if (processes_end(&all, LAST_RANK) != 0)
+        tool_complain("processes of the run do not end");
+    processes_reap();
+    tell_end(r, &result);
+    take_result(r, &result);
+    r->launch.name = NULL;
+    tool_words_done(&words);
+}
+
+/* ---- between two runs ---- */
+
+/* Nodes have time to clean up; ends early when the job should. */
+static void rest(run *r)
+{
+    double until = tool_tasks_now() + r->delay;
+    if (r->delay > 0)
+        run_log_add(&r->log, "the next run begins in %.0f s (SCR_RUN_PAUSE)", r->delay);
+    while (!r->signals.stop && !*r->halt && tool_tasks_now() < until) {
+        double left = until - tool_tasks_now();
+        execute_wait(&r->signals, left < 1 ? left : 1, 0);
+        run_read_halt(r, 0);
+    }
+}
+
+static run_decision decide(run *r)
+{
+    find_down(r);
+    execute_wait(&r->signals, 0, 0); /* one may have come meanwhile */
+    run_read_halt(r, r->facts.attempts == 0);
+    r->facts.halt = *r->halt ? r->halt : NULL;
+    r->facts.stop = r->signals.stop != 0;
+    return run_plan(&r->facts);
+}
+
+static run_decision run_all(run *r)
+{
+    run_decision d = decide(r);
+    while (d.why == RUN_LAUNCH) {
+        launch_once(r);
+        d = decide(r);
+        if (d.why != RUN_LAUNCH) break;
+        rest(r);
+        d = decide(r);
+    }
+    return d;
+}
+
+/* ---- the end ---- */
+
+static void save_rest(run *r)
+{
+    char *command = tool_remote_command("scr_postrun");
+    char *down = hostlist_compress(&r->down);
+    tool_words words = {0};
+    execute_result result;
+    tool_words_add(&words, "%s", command ? command : "scr_postrun");
+    tool_words_add(&words, "--prefix=%s", r->prefix.path);
+    if (down && *down) tool_words_add(&words, "--down=%s", down);
+    const execute_job job = {
+        .argv = tool_words_list(&words), .interval = 1, .patience = PATIENCE};
+    int rc = words.failed || !down ? -ENOMEM : execute(&job, &r->signals, &result);
+    if (rc)
+        run_log_add(&r->log, "scr_postrun: %s", strerror(-rc));
+    else if (result.code)
+        run_log_add(&r->log, "scr_postrun: exit code %d; see above", result.code);
+    tool_words_done(&words);
+    free(down);
+    free(command);
+}
+
+/* SCR_ENABLE=0: only the program, in place of this one. */
+static int run_plainly(run *r)
+{
+    tool_words words = {0};
+    r->facts.halt = NULL;
+    if (run_plan(&r->facts).why != RUN_LAUNCH) return tool_complain("no nodes");
+    take_chosen(r);
+    describe(r, "scr_run");
+    r->launcher->build(&r->launch, &words);
+    const execute_job job = {
+        .argv = tool_words_list(&words), .interval = 1, .patience = PATIENCE};
+    execute_result result;
+    int rc = words.failed ? -ENOMEM : execute(&job, &r->signals, &result);
+    tool_words_done(&words);
+    if (rc) return tool_complain("%s: %s", r->program, strerror(-rc));
+    return result.code;
+}
+
+static int run_with_scr(run *r)
+{
+    char text[RUN_TEXT_SIZE];
+    int code = prepare_test_runtime(&r->prefix, r->launcher->name);
+    if (code == COMMAND_GOOD) code = prepare_prefix(&r->prefix);
+    if (code == COMMAND_GOOD) {
+        char err[ERRTEXT_SIZE] = "";
+        r->log.quiet = r->request->quiet;
+        if (run_log_open(&r->log, r->prefix.dir, err) != 0)
+            code = tool_complain("%s", err);
+    }
+    if (code != COMMAND_GOOD) return code;
+    run_decision d = run_all(r);
+    run_plan_tell(&r->facts, &d, text);
+    run_log_add(&r->log, "no further run: %s", text);
+    if (r->facts.attempts > 0) save_rest(r);
+    run_log_add(&r->log, "the end, with exit code %d", d.code);
+    return d.code;
+}
+
+int run_job(const run_request *request)
+{
+    run r;
+    int enabled = 1, code = run_open(&r, request);
+    scr_problems problems = {0, NULL};
+    if (code == COMMAND_GOOD) {
+        scr_config_switch(&r.prefix.config, "SCR_ENABLE", &enabled, &problems);
+        code = tool_tell_problems(&problems);
+    }
+    if (code == COMMAND_GOOD) code = enabled ? run_with_scr(&r) : run_plainly(&r);
+    run_close(&r);
+    return code;
+}

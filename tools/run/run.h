@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_H
+#define RUN_H
+
+/* A job that goes on after failures (SCR Developer Guide 1.2, section 2.25.1): prepares,
+ * launches, watches, finds nodes that are down, launches again on the others, and saves
+ * what is left in the caches at the end. */
+
+#include "lib/tool_prefix.h"
+#include "nodes/down_nodes.h"
+#include "run/execute.h"
+#include "run/launcher.h"
+#include "run/progress.h"
+#include "run/run_log.h"
+#include "run/run_plan.h"
+#include "run/simulate.h"
+
+/* What is asked for. */
+typedef struct run_request {
+    const char *dir;                  /* the prefix folder; NULL */
+    const char *launcher;             /* NULL: by what is there */
+    const char *simulate;             /* "4x2"; NULL: real nodes */
+    const char *fail;                 /* failures of simulated nodes; NULL */
+    int ranks, nodes, per_node, runs; /* 0: not said; runs: as SCR_RUNS */
+    const char *least;                /* SCR_MIN_NODES; NULL: as that says */
+    int raw;                          /* 1: words are arguments of the launcher, too */
+    int quiet;
+    const char *const *words; /* the program and its arguments */
+} run_request;
+
+/* The job. */
+typedef struct run {
+    const run_request *request;
+    tool_prefix prefix;
+    tool_owner owner;
+    execute_signals signals;
+    run_log log;
+    const launcher *launcher;
+    const char *program; /* of the launcher */
+
+    /* settings */
+    double delay;     /* seconds between two runs */
+    double interval;  /* seconds between two looks at the nodes; 0: none */
+    double node_time; /* seconds that a node has to answer */
+    int watch;        /* SCR_WATCHDOG */
+    watchdog watchdog;
+
+    /* the allocation */
+    hostlist nodes;
+    run_node *table;      /* one per node */
+    down_reason *reasons; /* the same */
+    run_facts facts;
+    char halt[512]; /* why the job should halt; "": it need not */
+
+    /* simulated nodes */
+    char *simulated;
+    int per_node;
+    simulate_failure failures[SIMULATE_FAILURES];
+    int failure_count;
+
+    /* the run that goes on */
+    launch launch;
+    hostlist chosen, down; /* names are those of nodes */
+    int *ranks;
+    int first;         /* newest dataset before it */
+    int checker;       /* process that looks at the nodes; 0 */
+    int checked;       /* what it says, open; -1 */
+    double next_check; /* times */
+    double check_until;
+} run;
+
+/* The whole of scr_run; its exit code. */
+int run_job(const run_request *request);
+
+/* ---- its parts, each in a file of its own ---- */
+
+/* run_setup.c: opens everything; an exit code, after a complaint. */
+int run_open(run *r, const run_request *request);
+void run_close(run *r);
+
+/* run_look.c: while a program runs; see execute.h. */
+void run_look_begin(run *r);
+int run_look(void *arg, char why[EXECUTE_WHY_SIZE]);
+void run_look_end(run *r);
+
+/* run_halt.c: whether the halt file, or the end of the allocation, says that the job
+ * should not go on: r->halt. first 1: what an earlier job recorded itself does not
+ * count. */
+void run_read_halt(run *r, int first);
+
+/* scr_run ended the program for a reason of its own: the signal by which it did so is
+ * nobody's wish to halt, though the program noted it. */
+void run_forgive(run *r);
+
+/* 1 if the halt file asks to end the job step now; that is taken back then. */
+int run_must_end_now(run *r);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The log of runs; see run_log.h. */
+#include "run/run_log.h"
+
+#include "common/beneath.h"
+#include "common/io.h"
+#include "lib/tool.h"
+#include "lib/tool_time.h"
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+int run_log_open(run_log *log, int prefix, char *err)
+{
+    int fd;
+    log->fd = -1;
+    int rc =
+        beneath_open(prefix, RUN_LOG_NAME, O_WRONLY | O_APPEND | O_CREAT, 0666, &fd, err);
+    if (!rc) log->fd = fd;
+    return rc;
+}
+
+void run_log_add(run_log *log, const char *format, ...)
+{
+    char text[2048], line[2048 + TOOL_TIME_SIZE + 4], when[TOOL_TIME_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!log->quiet) tool_complain("%s", text);
+    if (log->fd < 0) return;
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 127) *at = ' ';
+    tool_time_text((int64_t)time(NULL), when);
+    int n = snprintf(line, sizeof line, "%s  %s\n", when, text);
+    /* one write, so that lines of several processes do not mix */
+    if (io_write(log->fd, line, (size_t)n) < 0) io_close(&log->fd);
+}
+
+void run_log_close(run_log *log)
+{
+    if (log->fd >= 0) io_close(&log->fd);
+}

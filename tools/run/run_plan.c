@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What comes next in an allocation; see run_plan.h. */
+#include "run/run_plan.h"
+
+#include <stdio.h>
+
+/* Nothing was started, though it should have been. */
+enum { NOT_STARTED = 1 };
+
+static int count_healthy(const run_facts *f)
+{
+    int healthy = 0;
+    for (int i = 0; i < f->count; i++)
+        healthy += !f->nodes[i].down;
+    return healthy;
+}
+
+/* The nodes that the program gets when nothing is wrong. */
+static int full(const run_facts *f)
+{
+    if (f->wanted > 0) return f->wanted;
+    return f->attempts > 0 && f->last_nodes > 0 ? f->last_nodes : f->count;
+}
+
+/* Without SCR_MIN_NODES the program needs as many as it had. */
+static int least(const run_facts *f)
+{
+    return f->least > 0 ? f->least : full(f);
+}
+
+static int is_home_down(const run_facts *f)
+{
+    for (int i = 0; i < f->count; i++)
+        if (f->nodes[i].home && f->nodes[i].down) return 1;
+    return 0;
+}
+
+static run_why find_end(const run_facts *f, const run_decision *d)
+{
+    if (f->stop) return RUN_STOPPED;
+    if (f->attempts > 0 && f->code == 0) return RUN_DONE;
+    if (f->halt) return RUN_HALTED;
+    if (f->runs_left == 0) return RUN_USED_UP;
+    if (is_home_down(f)) return RUN_HOME_DOWN;
+    if (d->healthy < d->needed || d->healthy == 0) return RUN_TOO_FEW;
+    return RUN_LAUNCH;
+}
+
+/* ---- nodes and ranks ---- */
+
+/* Chooses up to n healthy nodes that were, or were not, used; gives how many. */
+static int choose(const run_facts *f, int used, int n)
+{
+    int chosen = 0;
+    for (int i = 0; i < f->count && chosen < n; i++) {
+        run_node *node = &f->nodes[i];
+        if (node->down || node->chosen || (node->used || node->home) != used) continue;
+        node->chosen = 1;
+        chosen++;
+    }
+    return chosen;
+}
+
+static void deal(const run_facts *f, int nodes)
+{
+    int ranks = f->ranks > 0 ? f->ranks : f->per_node * full(f), dealt = 0;
+    for (int i = 0; i < f->count; i++) {
+        run_node *node = &f->nodes[i];
+        node->ranks = 0;
+        if (!node->chosen) continue;
+        node->ranks = ranks / nodes + (dealt < ranks % nodes);
+        dealt++;
+    }
+}
+
+run_decision run_plan(const run_facts *f)
+{
+    run_decision d = {.needed = least(f), .healthy = count_healthy(f)};
+    d.why = find_end(f, &d);
+    if (d.why != RUN_LAUNCH) {
+        d.code = f->attempts > 0 ? f->code : NOT_STARTED;
+        return d;
+    }
+    int n = full(f) < d.healthy ? full(f) : d.healthy;
+    if (n < d.needed) n = d.needed;
+    for (int i = 0; i < f->count; i++)
+        f->nodes[i].chosen = 0;
+    d.nodes = choose(f, 1, n);
+    d.nodes += choose(f, 0, n - d.nodes);
+    deal(f, d.nodes);
+    return d;
+}
+
+void run_plan_tell(const run_facts *f, const run_decision *d, char text[RUN_TEXT_SIZE])
+{
+    static const char *const texts[] = {
+        [RUN_LAUNCH] = "",
+        [RUN_DONE] = "the program is done",
+        [RUN_STOPPED] = "scr_run was told to end",
+        [RUN_USED_UP] = "all runs are used up (SCR_RUNS)",
+        [RUN_HOME_DOWN] = "the node on which scr_run itself runs is down"};
+    if (d->why == RUN_HALTED)
+        snprintf(text, RUN_TEXT_SIZE, "the job should halt: %.200s", f->halt);
+    else if (d->why == RUN_TOO_FEW)
+        snprintf(text, RUN_TEXT_SIZE, "%d of %d nodes are left, %d are needed",
+                 d->healthy, f->count, d->needed);
+    else
+        snprintf(text, RUN_TEXT_SIZE, "%s", texts[d->why]);
+}

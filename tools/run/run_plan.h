@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_PLAN_H
+#define RUN_PLAN_H
+
+/* What comes next in an allocation: another run, and on which nodes, or the end (SCR
+ * Developer Guide 1.2, section 2.25.1). Pure functions over plain data. */
+
+/* One node of the allocation. */
+typedef struct run_node {
+    int down;   /* found to be so once: it stays out */
+    int used;   /* by the last run */
+    int home;   /* 1: scr_run itself is on it */
+    int chosen; /* out: for the next run */
+    int ranks;  /* out: of the next run, on it */
+} run_node;
+
+/* What is known when a decision is due. */
+typedef struct run_facts {
+    int runs_left;       /* how often the program may be started still; -1: any number */
+    int attempts;        /* runs so far */
+    int code;            /* exit code of the last one */
+    int stop;            /* 1: somebody told scr_run to end, by a signal */
+    const char *halt;    /* why the job should halt; NULL: it need not */
+    int wanted;          /* nodes to run on; 0: all of the first run */
+    int least;           /* SCR_MIN_NODES; 0: not set */
+    int last_nodes;      /* nodes of the last run that SCR recorded; 0: none */
+    int ranks, per_node; /* of the program; 0: not known, or the launcher's business */
+    int count;           /* of nodes */
+    run_node *nodes;
+} run_facts;
+
+typedef enum run_why {
+    RUN_LAUNCH,    /* not the end */
+    RUN_DONE,      /* the program ended with exit code 0 */
+    RUN_STOPPED,   /* by a signal to scr_run */
+    RUN_HALTED,    /* a halt condition holds */
+    RUN_USED_UP,   /* no runs are left */
+    RUN_HOME_DOWN, /* the node of scr_run is down */
+    RUN_TOO_FEW    /* nodes */
+} run_why;
+
+typedef struct run_decision {
+    run_why why;
+    int nodes;  /* that are chosen, for RUN_LAUNCH */
+    int needed; /* least number of nodes */
+    int healthy;
+    int code; /* exit code of scr_run, unless why is RUN_LAUNCH */
+} run_decision;
+
+enum { RUN_TEXT_SIZE = 320 };
+
+/* Decides. With RUN_LAUNCH nodes[].chosen and .ranks are set: nodes of the last run are
+ * taken first, since their caches have its checkpoints; then spare ones, by their order.
+ * Ranks are dealt evenly, the first nodes get one more. */
+run_decision run_plan(const run_facts *facts);
+
+/* The same in words; nothing for RUN_LAUNCH. */
+void run_plan_tell(const run_facts *facts, const run_decision *decision,
+                   char text[RUN_TEXT_SIZE]);
+
+#endif

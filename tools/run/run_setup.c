@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What scr_run needs before the first run; see run.h. */
+#include "run/run.h"
+
+#include "lib/tool.h"
+#include "lib/tool_manager.h"
+#include "run/processes.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Seconds, on real and on simulated nodes, where no parameter says more. */
+static const int64_t pauses[] = {60, 0}, intervals[] = {60, 2};
+
+/* ---- simulated nodes ---- */
+
+/* For this process and all that it starts. */
+static int export_nodes(const run *r, int count)
+{
+    char list[64];
+    snprintf(list, sizeof list, "node[1-%d]", count);
+    return setenv("SCR_SIMULATE", r->simulated, 1) == 0 &&
+                   setenv("SCR_REMOTE", "simulate", 1) == 0 &&
+                   setenv("SCR_NODELIST", list, 1) == 0 && unsetenv("SCR_NODE_NAME") == 0
+               ? COMMAND_GOOD
+               : tool_complain("no memory");
+}
+
+static int make_nodes(run *r)
+{
+    char err[ERRTEXT_SIZE] = "";
+    const run_request *request = r->request;
+    hostlist nodes = {0, NULL};
+    int count;
+    if (simulate_parse(request->simulate, &count, &r->per_node) != 0)
+        return tool_complain("'%s' is not NODESxRANKS, as 4x2", request->simulate);
+    if (request->fail && simulate_parse_failures(request->fail, count, r->failures,
+                                                 &r->failure_count, err) != 0)
+        return tool_complain("--fail: %s", err);
+    int rc = simulate_open(count, &r->simulated, &nodes, err);
+    hostlist_done(&nodes);
+    return rc ? tool_complain("%s", err) : export_nodes(r, count);
+}
+
+/* ---- settings ---- */
+
+static void read_seconds(const run *r, const char *name, const int64_t *otherwise,
+                         double *seconds, scr_problems *problems)
+{
+    int64_t value = otherwise[r->simulated != NULL];
+    scr_config_seconds(&r->prefix.config, name, &value, problems);
+    *seconds = (double)value;
+}
+
+static void read_watchdog(run *r, scr_problems *problems)
+{
+    static const char name[] = "SCR_WATCHDOG_TIMEOUT";
+    const scr_config *c = &r->prefix.config;
+    int64_t timeout = 0, pfs = 0;
+    scr_config_switch(c, "SCR_WATCHDOG", &r->watch, problems);
+    scr_config_seconds(c, name, &timeout, problems);
+    scr_config_seconds(c, "SCR_WATCHDOG_TIMEOUT_PFS", &pfs, problems);
+    if (r->watch && timeout == 0) {
+        const scr_value value = {name, "", "SCR_WATCHDOG=1"};
+        scr_value_bad(&value, problems,
+                      "the longest time without a checkpoint is needed");
+    }
+    r->watchdog.timeout = (double)timeout;
+    r->watchdog.timeout_pfs = (double)(pfs ? pfs : timeout);
+}
+
+static int read_settings(run *r)
+{
+    scr_problems problems = {0, NULL};
+    const scr_config *c = &r->prefix.config;
+    const run_request *q = r->request;
+    r->facts.runs_left = 1;
+    scr_config_int(c, "SCR_RUNS", -1, &r->facts.runs_left, &problems);
+    scr_config_int(c, "SCR_MIN_NODES", 1, &r->facts.least, &problems);
+    read_seconds(r, "SCR_RUN_PAUSE", pauses, &r->delay, &problems);
+    read_seconds(r, "SCR_NODE_INTERVAL", intervals, &r->interval, &problems);
+    read_watchdog(r, &problems);
+    if (q->runs) r->facts.runs_left = q->runs;
+    r->facts.wanted = q->nodes;
+    r->facts.ranks = q->ranks;
+    r->facts.per_node = q->per_node ? q->per_node : r->per_node;
+    int code = tool_tell_problems(&problems);
+    if (code == COMMAND_GOOD) code = down_nodes_patience(&r->prefix, &r->node_time);
+    return code;
+}
+
+/* ---- the allocation ---- */
+
+static int find_nodes(run *r)
+{
+    int code = tool_manager_nodes(&r->prefix, &r->nodes);
+    if (code != COMMAND_GOOD) return code;
+    if (r->nodes.count == 0) return tool_complain("the allocation has no nodes");
+    size_t n = (size_t)r->nodes.count;
+    r->table = calloc(n, sizeof *r->table);
+    r->reasons = calloc(n, sizeof *r->reasons);
+    r->ranks = calloc(n, sizeof *r->ranks);
+    r->chosen.names = calloc(n, sizeof *r->chosen.names);
+    r->down.names = calloc(n, sizeof *r->down.names);
+    if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->down.names)
+        return tool_complain("no memory");
+    for (int i = 0; i < r->nodes.count; i++)
+        r->table[i].home = strcmp(r->nodes.names[i], r->owner.node) == 0;
+    r->facts.count = r->nodes.count;
+    r->facts.nodes = r->table;
+    if (r->facts.wanted > r->nodes.count)
+        return tool_complain("the allocation has %d nodes, not %d", r->nodes.count,
+                             r->facts.wanted);
+    return COMMAND_GOOD;
+}
+
+static int find_launcher(run *r)
+{
+    const char *name = r->simulated ? "simulate" : r->request->launcher;
+    r->launcher = launcher_find(name, &r->program);
+    if (r->launcher) return COMMAND_GOOD;
+    return name ? tool_complain("the launcher %s is not there", name)
+                : tool_complain("no launcher is there: srun, flux or mpiexec");
+}
+
+int run_open(run *r, const run_request *request)
+{
+    *r = (run){.request = request, .per_node = 1, .checked = -1};
+    r->prefix.dir = r->log.fd = r->signals.fd = -1;
+    int code = COMMAND_GOOD;
+    if (processes_adopt() != 0 || execute_catch(&r->signals) != 0)
+        return tool_complain("no signals");
+    if (request->simulate) code = make_nodes(r);
+    if (code == COMMAND_GOOD) code = tool_prefix_configure(&r->prefix, request->dir);
+    if (code == COMMAND_GOOD && setenv("SCR_PREFIX", r->prefix.path, 1) != 0)
+        code = tool_complain("no memory");
+    if (code == COMMAND_GOOD) code = tool_owner_find(&r->prefix, &r->owner);
+    if (code == COMMAND_GOOD) code = read_settings(r);
+    if (code == COMMAND_GOOD) code = find_launcher(r);
+    return code == COMMAND_GOOD ? find_nodes(r) : code;
+}
+
+void run_close(run *r)
+{
+    /* the simulated machines are switched off */
+    const processes_filter all = {{NULL}, NULL};
+    if (processes_end(&all, 30) != 0) tool_complain("processes are left behind");
+    processes_reap();
+    simulate_close(r->simulated);
+    run_log_close(&r->log);
+    tool_prefix_close(&r->prefix);
+    execute_release(&r->signals);
+    free(r->chosen.names); /* names are those of nodes */
+    free(r->down.names);
+    free(r->ranks);
+    free(r->table);
+    free(r->reasons);
+    hostlist_done(&r->nodes);
+}

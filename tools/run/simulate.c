@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Simulated nodes; see simulate.h. */
+#include "run/simulate.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "common/number.h"
+#include "run/processes.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_NODES = 1024, MOST_RANKS = 1024, PATIENCE = 30 /* s to kill a node */ };
+
+/* ---- text ---- */
+
+static int number_in(const char *text, int64_t least, int64_t most, int *number)
+{
+    int64_t value;
+    if (number_int64(text, &value) != 0 || value < least || value > most) return -EINVAL;
+    *number = (int)value;
+    return 0;
+}
+
+int simulate_parse(const char *text, int *nodes, int *per_node)
+{
+    char first[16];
+    size_t n = strcspn(text, "x");
+    if (n == 0 || n >= sizeof first) return -EINVAL;
+    memcpy(first, text, n);
+    first[n] = 0;
+    int count, ranks = 1, rc = number_in(first, 1, MOST_NODES, &count);
+    if (!rc && text[n]) rc = number_in(text + n + 1, 1, MOST_RANKS, &ranks);
+    if (rc) return rc;
+    *nodes = count;
+    *per_node = ranks;
+    return 0;
+}
+
+static int parse_word(char *word, int nodes, simulate_failure *f, char *err)
+{
+    static const char unit[] = "checkpoints";
+    char *value = strchr(word, '=');
+    int node, rc = -EINVAL;
+    if (!value) return err_set(err, rc, "'%.60s' is not NAME=VALUE", word);
+    *value++ = 0;
+    if (strcmp(word, "node") == 0) {
+        rc = number_in(value, 1, nodes, &node);
+        if (!rc) snprintf(f->node, sizeof f->node, "node%d", node);
+    } else if (strcmp(word, "after") == 0) {
+        size_t n = strspn(value, "0123456789");
+        size_t rest = strlen(value + n);
+        /* 1checkpoint, 2checkpoints */
+        if (rest == 0 || (rest >= sizeof unit - 2 && !strncmp(value + n, unit, rest))) {
+            value[n] = 0;
+            rc = number_in(value, 0, INT_MAX, &f->after);
+        }
+    } else if (strcmp(word, "run") == 0) {
+        rc = number_in(value, 1, INT_MAX, &f->run);
+    } else if (strcmp(word, "how") == 0) {
+        f->hangs = strcmp(value, "hang") == 0;
+        rc = f->hangs || strcmp(value, "kill") == 0 ? 0 : -EINVAL;
+    } else if (strcmp(word, "while") == 0) {
+        f->busy = strcmp(value, "checkpoint") == 0;
+        rc = f->busy || strcmp(value, "compute") == 0 ? 0 : -EINVAL;
+    } else {
+        return err_set(err, rc, "'%.60s' is none of node, after, run, how and while",
+                       word);
+    }
+    return rc ? err_set(err, rc, "'%.60s' is no value of %s", value, word) : 0;
+}
+
+static int parse_failure(char *text, int nodes, simulate_failure *f, char *err)
+{
+    char *word;
+    int rc = 0;
+    *f = (simulate_failure){.run = 1};
+    while (!rc && (word = strsep(&text, ",")) != NULL)
+        rc = parse_word(word, nodes, f, err);
+    if (!rc && !*f->node) rc = err_set(err, -EINVAL, "no node=N");
+    return rc;
+}
+
+int simulate_parse_failures(const char *text, int nodes,
+                            simulate_failure list[SIMULATE_FAILURES], int *count,
+                            char *err)
+{
+    char *copy = strdup(text), *rest = copy, *one;
+    int n = 0, rc = copy ? 0 : err_set(err, -ENOMEM, "no memory");
+    while (!rc && (one = strsep(&rest, " ;")) != NULL) {
+        if (!*one) continue;
+        if (n == SIMULATE_FAILURES)
+            rc = err_set(err, -EINVAL, "more than %d failures", SIMULATE_FAILURES);
+        else
+            rc = parse_failure(one, nodes, &list[n++], err);
+    }
+    free(copy);
+    if (!rc) *count = n;
+    return rc;
+}
+
+/* ---- folders ---- */
+
+static int make_nodes(const char *folder, int count, hostlist *nodes, char *err)
+{
+    char path[PATH_MAX], list[64];
+    for (int i = 1; i <= count; i++) {
+        snprintf(path, sizeof path, "%s/node%d", folder, i);
+        if (mkdir(path, 0700) != 0) return err_sys(err, -errno, "%s", path);
+    }
+    snprintf(list, sizeof list, "node[1-%d]", count);
+    return hostlist_parse(list, nodes, err);
+}
+
+int simulate_open(int count, char **folder, hostlist *nodes, char *err)
+{
+    static const char name[] = "/scr-nodes-XXXXXX";
+    const char *base = getenv("TMPDIR");
+    char *path;
+    if (!base || *base != '/') base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    if (asprintf(&path, "%s%s", base, name) < 0)
+        return err_set(err, -ENOMEM, "no memory");
+    if (!mkdtemp(path)) {
+        int rc = err_sys(err, -errno, "simulated nodes: %s", path);
+        free(path);
+        return rc;
+    }
+    int rc = make_nodes(path, count, nodes, err);
+    if (rc)
+        simulate_close(path);
+    else
+        *folder = path;
+    return rc;
+}
+
+static int remove_folder(const char *folder, const char *name, char *err)
+{
+    int dir = io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (dir < 0) return err_sys(err, dir, "%s", folder);
+    int rc = beneath_remove_tree(dir, name, err);
+    io_close(&dir);
+    return rc;
+}
+
+void simulate_close(char *folder)
+{
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash) {
+        *slash = 0;
+        remove_folder(folder, slash + 1, NULL);
+    }
+    free(folder);
+}
+
+/* ---- failures ---- */
+
+/* A dataset that is newer than the newest complete one has a folder in the cache. */
+static int is_writing(const char *folder, const char *node, int latest)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    int writing = 0;
+    snprintf(pattern, sizeof pattern, "%s/%s/cache/*/*/scr.dataset.*", folder, node);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) return 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int64_t id;
+        const char *dot = strrchr(found.gl_pathv[i], '.');
+        writing |= number_int64(dot + 1, &id) == 0 && id > latest;
+    }
+    globfree(&found);
+    return writing;
+}
+
+int simulate_is_due(const simulate_failure *f, const char *folder, int run, int completed,
+                    int latest)
+{
+    if (f->done || f->run != run || completed < f->after) return 0;
+    return !f->busy || is_writing(folder, f->node, latest);
+}
+
+static int hang(const char *folder, const char *node, const processes_filter *filter,
+                char *err)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s/hung", folder, node);
+    int fd = io_open(AT_FDCWD, path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0) return err_sys(err, fd, "%s", path);
+    io_close(&fd);
+    int rc = processes_signal(filter, SIGSTOP);
+    return rc < 0 ? err_sys(err, rc, "stop %s", node) : 0;
+}
+
+int simulate_strike(const char *folder, const simulate_failure *f, char *err)
+{
+    char name[64], place[PATH_MAX];
+    snprintf(name, sizeof name, "SCR_NODE_NAME=%s", f->node);
+    snprintf(place, sizeof place, "SCR_SIMULATE=%s", folder);
+    const processes_filter filter = {{name, place, NULL}, NULL};
+    if (f->hangs) return hang(folder, f->node, &filter, err);
+    int rc = processes_end(&filter, PATIENCE);
+    if (rc) return err_sys(err, rc, "kill %s", f->node);
+    return remove_folder(folder, f->node, err);
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_postrun: what is to be saved, from which nodes, and what happens when that fails. The commands that do the work are
+scripts here, beside a copy of scr_postrun."""
+import os
+import pathlib
+import shutil
+
+from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+                     run_tests)
+from prefix import FLUSH, put, put_program, put_tree, value, without_scr_variables
+
+without_scr_variables()
+
+
+def put_dataset(location, number=3):
+    put_tree(FLUSH, {'DSET': {'1': {'DIR': value('ckpt.1'), 'LOCATION': value('PFS')},
+                              str(number): {'DIR': value(f'ckpt.{number}'), 'LOCATION': {word: {} for word in location}}}})
+
+
+def nodes(count):
+    """Simulated ones, of which n2 is lost."""
+    os.environ.update(SCR_SIMULATE=os.path.abspath('nodes'), SCR_NODELIST=f'n[1-{count}]', SCR_PREFIX=os.getcwd())
+    for number in range(count):
+        if number != 1:
+            os.makedirs(f'nodes/n{number + 1}')
+
+
+def put_commands(scavenge='', index=''):
+    """What is called, and with what, goes to the file called."""
+    put_program('scr_scavenge', f'echo "scavenge $*" >>called; {scavenge}')
+    put_program('scr_index', f'echo "index $*" >>called; {index}')
+    shutil.copy(COMMAND, 'bin/scr_postrun')
+    shutil.copy(COMMAND.parent / 'scr_check_node', 'bin/scr_check_node')
+
+
+def postrun(*arguments):
+    libraries = os.environ.get('LD_LIBRARY_PATH', '')
+    os.environ['LD_LIBRARY_PATH'] = f'{COMMAND.parent}:{libraries}'
+    done = run(*arguments, command='bin/scr_postrun')
+    os.environ['LD_LIBRARY_PATH'] = libraries
+    return done
+
+
+def called():
+    path = pathlib.Path('called')
+    return path.read_text().replace(f'--prefix={os.getcwd()} ', '').splitlines() if path.exists() else []
+
+
+def test_nothing():
+    expect(run(), 0, 'no dataset is in the cache\n')
+    for location in (['PFS'], ['CACHE', 'PFS']):
+        put_dataset(location)
+        expect(run('--prefix', '.'), 0, 'dataset 3 is on the parallel file system\n')
+    os.environ['SCR_ENABLE'] = '0'
+    put_dataset(['CACHE'])
+    expect(run(), 0)
+    del os.environ['SCR_ENABLE']
+
+
+def test_saves():
+    nodes(4)
+    put_dataset(['CACHE'])
+    put_commands()
+    said = 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3-4]\n'
+    expect(postrun(), 0, said)
+    assert called() == ['scavenge --id 3 --up n[1,3-4] --down n2', 'index --add ckpt.3', 'index --current ckpt.3'], called()
+    os.remove('called')
+    # one that was down once is not asked
+    expect(postrun('--down', 'n4'), 0, said.replace('n[1,3-4]', 'n[1,3]'))
+    assert called()[0] == 'scavenge --id 3 --up n[1,3] --down n[2,4]'
+
+
+def test_fails():
+    nodes(2)
+    put_dataset(['CACHE', 'FLUSHING'])
+    put_commands(scavenge='exit 1')
+    # the index knows whether what was copied will do
+    assert postrun().returncode == 0 and called()[1:] == ['index --add ckpt.3', 'index --current ckpt.3']
+    os.remove('called')
+    put_commands(index='[ $2 != --add ]')
+    assert postrun().returncode == 1 and len(called()) == 2
+    expect(postrun('--down', 'n[1-2]'), 1, '', ['no node is left to copy from'])
+    os.remove('called')
+    os.remove('bin/scr_scavenge')
+    path, os.environ['PATH'] = os.environ['PATH'], '/usr/bin:/bin'
+    done = postrun()
+    os.environ['PATH'] = path
+    assert done.returncode == 1 and not called()
+    assert b'scr_scavenge is not there: dataset 3 (ckpt.3) stays in the cache only' in done.stderr, done
+    put(FLUSH, b'damaged')
+    expect(postrun(), 1, '', ['flush'])
+
+
+def test_usage():
+    for name in ('SIMULATE', 'NODELIST', 'PREFIX'):
+        del os.environ[f'SCR_{name}']
+    expect_wrong_usage(['argument'], ['--down', 'n['])
+    expect(run('--prefix', 'none'), 1, '', ['prefix folder '])
+    expect_output_fails([])
+    expect_documented(4, {'--prefix': '.', '--down': 'n1'})
+    expect_well_formed_page()
+
+
+run_tests(globals())

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_prerun: what an earlier allocation noted is gone, and nothing else; an allocation that is not ready."""
+import os
+import pathlib
+import shutil
+
+from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, image, run, run_tests)
+from prefix import FLUSH, HALT, NODES, put, put_halt, put_program, put_tree, value, without_scr_variables
+
+without_scr_variables()
+FLUSHING = {'DSET': {}, 'FLUSH': {'5': {'DSET': value(3), 'NAME': value('a'), 'OWNER': value('x')}}}
+
+
+def prepare():
+    put_program('mpiexec.mpich', '')
+
+
+def test_prepares():
+    prepare()
+    expect(run(), 0)
+    assert os.path.isdir('.scr')
+    put_tree(NODES, {'NODES': value(4)})
+    put_tree(FLUSH, {'DSET': {'3': {'DIR': value('a'), 'LOCATION': value('CACHE')}}, 'FLUSH': FLUSHING['FLUSH']})
+    put_halt({'ExitReason': value('enough')})
+    expect(run('.'), 0)
+    assert not os.path.exists(NODES) and os.path.exists(HALT)
+    # flushes may have left temporary files, which the next run has to find
+    assert pathlib.Path(FLUSH).read_bytes() in (image(FLUSHING), image({'FLUSH': FLUSHING['FLUSH']}))
+    put(FLUSH, b'damaged')
+    expect(run('--prefix', '.'), 0)
+    assert not os.path.exists(FLUSH)
+
+
+def test_not_ready():
+    prepare()
+    path, os.environ['PATH'] = os.environ['PATH'], os.getcwd()
+    expect(run(), 1, '', ['there is no launcher'])
+    os.environ['PATH'] = path
+    expect(run('none'), 1, '', ['prefix folder '])
+    put('.scr', b'a file')
+    expect(run(), 1, '', ['.scr'])
+    os.environ['SCR_ENABLE'] = '0'
+    expect(run(), 0)
+    os.environ['SCR_ENABLE'] = '2'
+    expect(run(), 1, '', ['SCR_ENABLE'])
+    del os.environ['SCR_ENABLE']
+
+
+def test_runtime():
+    """scr_test_runtime, which says what is missing."""
+    prepare()
+    test = COMMAND.parent / 'scr_test_runtime'
+    shutil.copy(COMMAND.parent / 'scr_prerun', 'alone')
+    expect(run(command=test), 0)
+    os.environ.update(SCR_NODELIST='n[1-2]', SCR_REMOTE='pdsh')
+    path, os.environ['PATH'] = os.environ['PATH'], os.getcwd() + '/bin'
+    expect(run(), 1, '', ['pdsh is not there: nodes are reached by it'])
+    expect(run(command=test), 1, '', ['pdsh is not there: nodes are reached by it'])
+    put_program('pdsh', '')
+    os.environ['PATH'] = os.getcwd() + '/bin'
+    expect(run(), 0)
+    expect(run('--launcher', 'slurm', command=test), 1, '', ['there is no launcher slurm'])
+    os.environ['PATH'] = path
+    for name in ('NODELIST', 'REMOTE'):
+        del os.environ[f'SCR_{name}']
+
+
+def test_usage():
+    prepare()
+    expect_wrong_usage(['a', 'b'], ['--prefix', '.', '.'])
+    expect_documented(3, {'--prefix': '.'})
+    expect_well_formed_page()
+
+
+run_tests(globals())

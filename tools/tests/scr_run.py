@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_run: when it starts a program again and when not, signals at every stage, nodes that hang, and that nothing is
+left behind. The launchers here are scripts; tests/jobs/run.py has real programs."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
+from prefix import HALT, put_halt, put_program, value, without_scr_variables
+
+without_scr_variables()
+BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND).parent
+
+
+def lines(pattern=''):
+    """Those of the log that match, without the time."""
+    path = pathlib.Path('.scr/runs.log')
+    told = path.read_text().splitlines() if path.exists() else []
+    return [line.split('  ', 1)[1] for line in told if re.search(pattern, line)]
+
+
+def launcher(script, name='mpiexec.mpich'):
+    """What it does in place of mpiexec: N is the number of the run."""
+    put_program(name, f'N=$(ls "{os.getcwd()}" | grep -c "^call"); N=$((N + 1)); echo "$*" >"{os.getcwd()}/call.$N"\n'
+                f'PATH="{BESIDE}:$PATH"\n{script}')
+
+
+def calls():
+    return [pathlib.Path(f'call.{number + 1}').read_text().strip() for number in range(len(list(pathlib.Path().glob('call.*'))))]
+
+
+def simulate(*options, nodes='2x1', **how):
+    return run('--simulate', nodes, *options, 'program', '-x', **how)
+
+
+def begin(*options, nodes='2x1', **variables):
+    """One in the background."""
+    return subprocess.Popen([COMMAND, '--simulate', nodes, *options, 'program'], env={**os.environ, **variables},
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def wait_for(condition):
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, lines()
+        time.sleep(0.01)
+
+
+def ends(process, code):
+    assert process.wait(60) == code, (process.returncode, lines())
+    expect_clean()
+
+
+def expect_clean():
+    """No process of this test is left, and no simulated node."""
+    here = f'SCR_PREFIX={os.getcwd()}'.encode()
+    for folder in pathlib.Path('/proc').glob('[0-9]*'):
+        try:
+            environment = (folder / 'environ').read_bytes().split(b'\0')
+        except OSError:
+            continue
+        assert here not in environment, (folder / 'cmdline').read_bytes()
+    assert not list(pathlib.Path('tmp').glob('*')), os.listdir('tmp')
+
+
+def prepare():
+    os.mkdir('tmp')
+    os.environ['TMPDIR'] = os.path.abspath('tmp')
+
+
+# ---- when it goes on ----
+
+def test_done():
+    prepare()
+    launcher('exit 0')
+    done = simulate('--runs', '5')
+    assert done.returncode == 0 and done.stdout == b'no dataset is in the cache\n', done
+    call, = calls()
+    assert re.fullmatch(r'-launcher fork -n 1 -env SCR_NODE_NAME node1 -env SCR_CACHE_BASE (\S+)/node1/cache -env '
+                        r'SCR_CNTL_BASE \1/node1/cntl program -x : -n 1 -env SCR_NODE_NAME node2 .* program -x', call), call
+    assert [re.sub(r'[\d.]+ s', 'N s', line) for line in lines()] == [
+        'run 1: begins on node[1-2], 2 ranks', 'run 1: ended after N s with exit code 0: it is done',
+        'no further run: the program is done', 'the end, with exit code 0']
+    for line in lines():
+        assert f'scr_run: {line}\n' in done.stderr.decode()
+    assert simulate('--quiet').stderr == b''
+    expect_clean()
+
+
+def test_runs():
+    prepare()
+    launcher('exit $((N + 6))')
+    for options, variable, count in (((), None, 1), ((), '3', 3), (('--runs', '2'), '3', 2)):
+        if variable:
+            os.environ['SCR_RUNS'] = variable
+        done = simulate(*options)
+        assert (done.returncode, len(calls())) == (6 + count, count), (done, calls())
+        assert lines('all runs are used up') == ['no further run: all runs are used up (SCR_RUNS)']
+        for path in (*pathlib.Path().glob('call.*'), pathlib.Path('.scr/runs.log')):
+            path.unlink()
+    del os.environ['SCR_RUNS']
+    launcher('kill -SEGV $$')
+    assert simulate().returncode == 128 + signal.SIGSEGV
+    expect_clean()
+
+
+def test_not_there():
+    prepare()
+    path, os.environ['PATH'] = os.environ['PATH'], os.getcwd()
+    done = run('--simulate', '2', 'program')
+    os.environ['PATH'] = path
+    assert done.returncode == 1 and b'launcher simulate is not there' in done.stderr, done
+    done = run('--launcher', 'carrier-pigeon', 'program')
+    assert done.returncode == 1 and b'launcher carrier-pigeon is not there' in done.stderr, done
+    launcher('exit 0')
+    os.environ['SCR_WATCHDOG'] = '1'
+    done = simulate()
+    assert done.returncode == 1 and b'longest time without a checkpoint is needed' in done.stderr and not calls(), done
+    del os.environ['SCR_WATCHDOG']
+    done = simulate('--nodes', '3')
+    assert done.returncode == 1 and b'the allocation has 2 nodes, not 3' in done.stderr, done
+    expect_clean()
+
+
+def test_nodes_lost():
+    """A run takes a node with it: the next one has the spare node; the one after that has too few."""
+    prepare()
+    launcher('rm -r $SCR_SIMULATE/node$N; exit 9')
+    os.environ.update(SCR_LOG_ENABLE='1', SCR_LOG_JSON_ENABLE='1', SCR_LOG_SYSLOG_ENABLE='0', SCR_LOG_TXT_ENABLE='0')
+    done = simulate('--runs', '-1', '--nodes', '3', nodes='4x2')
+    assert done.returncode == 9, done
+    assert lines('begins') == ['run 1: begins on node[1-3], 6 ranks', 'run 2: begins on node[2-4], 6 ranks']
+    assert lines('down') == ['node node1 is down: no answer: node1: Host is down',
+                             'node node2 is down: no answer: node2: Host is down']
+    assert lines('no further') == ['no further run: 2 of 4 nodes are left, 3 are needed']
+    events = [json.loads(line) for line in open('.scr/log.jsonl')]
+    assert [(e['event'], e.get('node'), e.get('code'), e.get('ranks')) for e in events] == [
+        ('LAUNCH_START', None, None, 6), ('LAUNCH_END', None, 9, None), ('NODE_LOST', 'node1', None, None),
+        ('LAUNCH_START', None, None, 6), ('LAUNCH_END', None, 9, None), ('NODE_LOST', 'node2', None, None)], events
+    for name in ('ENABLE', 'JSON_ENABLE', 'SYSLOG_ENABLE', 'TXT_ENABLE'):
+        del os.environ[f'SCR_LOG_{name}']
+    expect_clean()
+
+
+def test_fewer_nodes():
+    """Where fewer nodes will do the ranks are crowded; a node that comes back stays out."""
+    prepare()
+    launcher('[ $N = 1 ] && rm -r $SCR_SIMULATE/node2 || mkdir -p $SCR_SIMULATE/node2; exit 9')
+    os.environ['SCR_MIN_NODES'] = '2'
+    assert simulate('--runs', '3', nodes='3x2').returncode == 9
+    assert lines('begins') == ['run 1: begins on node[1-3], 6 ranks', 'run 2: begins on node[1,3], 6 ranks',
+                               'run 3: begins on node[1,3], 6 ranks']
+    assert '-n 3 -env SCR_NODE_NAME node1 ' in calls()[1] and '-n 3 -env SCR_NODE_NAME node3 ' in calls()[1]
+    del os.environ['SCR_MIN_NODES']
+    expect_clean()
+
+
+# ---- halt ----
+
+def test_halt():
+    prepare()
+    launcher('[ $N = 2 ] && scr_halt --reason enough >&2; exit 7')
+    assert simulate('--runs', '-1').returncode == 7
+    assert len(calls()) == 2 and lines('no further') == ['no further run: the job should halt: enough']
+    # it holds until somebody removes it, but what SCR recorded itself does not
+    assert simulate('--runs', '-1').returncode == 1
+    assert len(calls()) == 2
+    put_halt({'ExitReason': value('SCR_FINALIZE_CALLED')})
+    launcher('exit 0')
+    assert simulate().returncode == 0 and len(calls()) == 3
+    pathlib.Path(HALT).write_bytes(b'damaged')
+    assert simulate().returncode == 1 and len(calls()) == 3
+    expect_clean()
+
+
+def test_halt_while_it_rests():
+    prepare()
+    launcher('exit 7')
+    process = begin('--runs', '2', SCR_RUN_PAUSE='1000')
+    wait_for(lambda: lines('the next run begins in 1000 s'))
+    subprocess.run([BESIDE / 'scr_halt', '--reason', 'enough'], stdout=subprocess.DEVNULL, check=True)
+    ends(process, 7)
+    assert len(calls()) == 1 and lines('should halt: enough')
+
+
+def test_halt_at_once():
+    prepare()
+    launcher('trap "exit 5" TERM; sleep 1000 & wait')
+    process = begin('--runs', '2')
+    wait_for(calls)
+    subprocess.run([BESIDE / 'scr_halt', '--immediate'], stdout=subprocess.DEVNULL, check=True)
+    ends(process, 5)
+    assert lines('it was ended: scr_halt --immediate') and lines('should halt: halted by ') and len(calls()) == 1
+    listed = subprocess.run([BESIDE / 'kvtree_print', HALT], capture_output=True, check=True).stdout
+    assert b'ExitReason' in listed and b'ExitNow' not in listed
+
+
+# ---- signals ----
+
+def test_signal_while_it_runs():
+    prepare()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        launcher(f'trap "exit 5" {number:d}; echo >ready; sleep 1000 & wait; wait')
+        process = begin('--runs', '-1')
+        wait_for(lambda: os.path.exists('ready'))
+        process.send_signal(number)
+        ends(process, 5)
+        assert lines('told to end') and len(calls()) == 1
+        for path in ('ready', 'call.1', '.scr/runs.log'):
+            os.remove(path)
+
+
+def test_signals_that_are_passed_on():
+    prepare()
+    launcher('trap "echo >got" USR1; echo >ready; while [ ! -e got ]; do sleep 0.01; done; exit 0')
+    process = begin()
+    wait_for(lambda: os.path.exists('ready'))
+    process.send_signal(signal.SIGUSR1)
+    ends(process, 0)
+    assert os.path.exists('got')
+
+
+def test_second_signal():
+    """The program does not want to end, and neither does what it started."""
+    prepare()
+    launcher('trap "echo >got" INT TERM; setsid sh -c "trap : INT TERM; echo >ready; while :; do sleep 1; done" &\n'
+             'while :; do sleep 0.1; done')
+    process = begin()
+    wait_for(lambda: os.path.exists('ready'))
+    process.send_signal(signal.SIGINT)
+    wait_for(lambda: os.path.exists('got'))
+    process.send_signal(signal.SIGINT)
+    ends(process, 128 + signal.SIGKILL)
+
+
+def test_signal_while_it_rests():
+    prepare()
+    launcher('exit 7')
+    process = begin('--runs', '-1', SCR_RUN_PAUSE='1000')
+    wait_for(lambda: lines('the next run begins'))
+    process.send_signal(signal.SIGINT)
+    ends(process, 7)
+    assert len(calls()) == 1
+
+
+def test_signal_while_nodes_are_asked():
+    prepare()
+    launcher('touch $SCR_SIMULATE/node2/hung; exit 7')
+    process = begin('--runs', '-1', SCR_NODE_TIMEOUT='1000')
+    wait_for(lambda: lines('run 1: ended'))
+    process.send_signal(signal.SIGTERM)
+    ends(process, 7)
+    assert lines('told to end') and len(calls()) == 1
+
+
+def test_signal_before_the_first_run():
+    """The site's test of a node tells when the nodes are asked."""
+    prepare()
+    launcher('exit 0')
+    put_program('tests/slow', f'echo >{os.getcwd()}/asked; sleep 1000')
+    process = begin(SCR_NODE_TESTS=os.path.abspath('bin/tests'))
+    wait_for(lambda: os.path.exists('asked'))
+    process.send_signal(signal.SIGINT)
+    ends(process, 1)
+    assert not calls()
+
+
+# ---- what hangs, and what is left ----
+
+def test_node_hangs():
+    prepare()
+    launcher('[ $N = 2 ] && exit 0; touch $SCR_SIMULATE/node2/hung; sleep 1000')
+    os.environ.update(SCR_NODE_TIMEOUT='2', SCR_NODE_INTERVAL='1')
+    process = begin('--runs', '2', '--nodes', '2', nodes='3x1')
+    ends(process, 0)
+    assert lines('run 1: ended .* it was ended: down: node2') and lines('run 2: begins on node.1,3.'), lines()
+    del os.environ['SCR_NODE_TIMEOUT'], os.environ['SCR_NODE_INTERVAL']
+
+
+def test_program_hangs():
+    prepare()
+    launcher('[ $N = 2 ] && exit 0; sleep 1000')
+    process = begin('--runs', '2', SCR_WATCHDOG='1', SCR_WATCHDOG_TIMEOUT='1')
+    ends(process, 0)
+    assert lines(r'run 1: ended .* it hangs: no checkpoint for \d s') and len(calls()) == 2
+
+
+def test_nothing_is_left():
+    """A launcher that leaves processes behind, also in another session."""
+    prepare()
+    launcher('setsid sh -c "trap : TERM; echo >a; while :; do sleep 1; done" & sleep 1000 & \n'
+             'while [ ! -e a ]; do sleep 0.01; done; exit 7')
+    assert simulate().returncode == 7
+    expect_clean()
+
+
+# ---- other names ----
+
+def test_mpirun():
+    prepare()
+    os.symlink(COMMAND, 'scr_mpirun')
+    launcher('exit 3')
+    os.environ.update(SCR_NODELIST='here,there', SCR_NODE_NAME='here', SCR_REMOTE='local', SCR_EXCLUDE_NODES='there',
+                      SCR_MIN_NODES='1')
+    done = run('-n', '4', '--help', 'program', '-x', command=os.path.abspath('scr_mpirun'))
+    assert done.returncode == 3 and calls() == ['-hosts here -n 4 --help program -x'], (done, calls())
+    assert lines('begins') == ['run 1: begins on here']
+    for name in ('NODELIST', 'NODE_NAME', 'REMOTE', 'EXCLUDE_NODES', 'MIN_NODES'):
+        del os.environ[f'SCR_{name}']
+
+
+def test_srun():
+    """srun is asked for nodes, too; node n2 is down, and the program hangs until its step is ended."""
+    prepare()
+    os.symlink(COMMAND, 'scr_srun')
+    put_program('sinfo', '')
+    put_program('squeue', 'echo "17.batch batch"; echo "17.8 other"; cat step')
+    put_program('scancel', 'echo "$1" >>ended; kill -9 $(cat pid)')
+    launcher('for w; do shift; case $w in *nodelist=n2) exit 1;; --overlap) check=1;; */scr_check_node) exec $w "$@";; esac\n'
+             'done; [ "$check" ] && exit 1; echo $$ >pid\n'
+             'set -- $(tr "\\0" "\\n" </proc/$$/cmdline | sed -n s/--job-name=//p); echo "17.9 $1" >step\n'
+             'trap "" TERM; exec sleep 1000', name='srun')
+    os.environ.update(SLURM_JOB_ID='17', SLURM_JOB_NODELIST='n[1-2]', SCR_MIN_NODES='1', SCR_WATCHDOG='1',
+                      SCR_WATCHDOG_TIMEOUT='1')
+    done = run('-n', '4', 'program', command=os.path.abspath('scr_srun'))
+    assert lines('begins') == ['run 1: begins on n1'], (done, lines())
+    assert open('ended').read() == '17.9\n', done
+    assert lines('it hangs') and done.returncode != 0
+    for name in ('SLURM_JOB_ID', 'SLURM_JOB_NODELIST', 'SCR_MIN_NODES', 'SCR_WATCHDOG', 'SCR_WATCHDOG_TIMEOUT'):
+        del os.environ[name]
+
+
+def test_switched_off():
+    prepare()
+    launcher('exit 4')
+    os.environ['SCR_ENABLE'] = '0'
+    assert simulate('--runs', '3').returncode == 4
+    assert len(calls()) == 1 and not os.path.exists('.scr')
+    del os.environ['SCR_ENABLE']
+
+
+def test_usage():
+    prepare()
+    expect_wrong_usage([], ['--simulate', '2'], ['--runs', '0', 'p'], ['--runs', '-2', 'p'], ['--ranks', 'x', 'p'],
+                       ['--ranks', '2', '--per-node', '1', 'p'], ['--fail', 'node=1', 'p'],
+                       ['--simulate', '2', '--launcher', 'hydra', 'p'])
+    for wrong in (['--simulate', '0'], ['--simulate', '2', '--fail', 'node=3'], ['--prefix', 'none', '--simulate', '2']):
+        done = run(*wrong, 'p')
+        assert done.returncode == 1 and done.stderr, done
+    expect(run('--version', 'p'), 0, run('--version').stdout.decode())
+    expect_documented(11, {'--prefix': '.', '--ranks': '1', '--nodes': '1', '--per-node': '1', '--runs': '1', '--launcher': 'hydra',
+                           '--simulate': '2', '--fail': 'node=1'})
+    expect_well_formed_page()
+    expect_clean()
+
+
+run_tests(globals())

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_watchdog: a job step is ended when it completes no dataset for too long, and not before."""
+import os
+import signal
+import subprocess
+import time
+
+from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
+from prefix import FLUSH, put_tree, value, without_scr_variables
+
+without_scr_variables()
+
+
+def started():
+    process = subprocess.Popen(['sleep', '1000'])
+    start = open(f'/proc/{process.pid}/stat').read().rsplit(') ', 1)[1].split()[19]
+    return process, f'pid:{process.pid}:{start}'
+
+
+def put_datasets(count, location='CACHE'):
+    put_tree('new.scr', {'DSET': {str(i): {'DIR': value(f'c{i}'), 'LOCATION': value(location)} for i in range(1, count + 1)}})
+    os.makedirs('.scr', exist_ok=True)
+    os.rename('new.scr', FLUSH)
+
+
+def test_hangs():
+    process, step = started()
+    os.environ['SCR_WATCHDOG_TIMEOUT'] = '1'
+    done = run('--jobStepId', step)
+    assert done.returncode == 0 and f'{step} hangs: no checkpoint for '.encode() in done.stderr, done
+    assert process.wait(60) == -signal.SIGTERM
+    # it has ended already
+    done = run('--jobStepId', step)
+    assert done.returncode == 0, done
+    del os.environ['SCR_WATCHDOG_TIMEOUT']
+
+
+def test_progress():
+    """Datasets, one every other second, for longer than the limit; then no more of them."""
+    process, step = started()
+    put_datasets(1)
+    watchdog = subprocess.Popen([COMMAND, '--jobStepId', step, '--timeout', '10'], stderr=subprocess.DEVNULL)
+    begin = time.monotonic()
+    for count in range(2, 9):
+        put_datasets(count)
+        time.sleep(2)
+        if time.monotonic() - begin > 60:
+            break  # this machine is too slow to say anything
+        assert watchdog.poll() is None and process.poll() is None
+    assert watchdog.wait(120) == 0 and process.wait(60) == -signal.SIGTERM
+
+
+def test_flush():
+    """A flush has its own limit."""
+    process, step = started()
+    put_datasets(1, 'FLUSHING')
+    begin = time.monotonic()
+    expect(run('--jobStepId', step, '--dir', '.', '--timeout', '1', '--timeout-pfs', '6'), 0, '', ['hangs'])
+    assert time.monotonic() - begin > 5
+    assert process.wait(60) == -signal.SIGTERM
+
+
+def test_usage():
+    process, step = started()
+    expect_wrong_usage([], ['--jobStepId', '17'], ['--jobStepId', step, 'x'], ['--jobStepId', step, '--timeout', 'x'])
+    expect(run('--jobStepId', step), 1, '', ['longest time without a checkpoint is needed'])
+    expect(run('--jobStepId', step, '--dir', 'none'), 1, '', ['prefix folder '])
+    os.environ['SCR_WATCHDOG_TIMEOUT_PFS'] = 'long'
+    expect(run('--jobStepId', step, '--timeout', '1'), 1, '', ['SCR_WATCHDOG_TIMEOUT_PFS'])
+    del os.environ['SCR_WATCHDOG_TIMEOUT_PFS']
+    expect_documented(6, {'--jobStepId': step, '--dir': '.', '--timeout': '1', '--timeout-pfs': '1'})
+    expect_well_formed_page()
+    process.kill()
+    process.wait()
+
+
+run_tests(globals())

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command lines of launches, word for word; and what --simulate and --fail take. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/errtext.h"
+#include "run/launcher.h"
+#include "run/simulate.h"
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hostlist listed(const char *text)
+{
+    hostlist list = {0, NULL};
+    char err[ERRTEXT_SIZE] = "";
+    assert_int_equal(hostlist_parse(text, &list, err), 0);
+    return list;
+}
+
+/* nodes, ranks (NULL: as the words say), nodes that are down, and the line that is to
+ * come of "prog -x 1", or of "-n 8 prog" as raw words. */
+static void expect(const launcher *with, const char *program, const char *nodes,
+                   const int *ranks, const char *down, const char *wanted)
+{
+    static const char *const plain[] = {"prog", "-x", "1", NULL};
+    static const char *const raw[] = {"-n", "8", "prog", NULL};
+    char text[1024] = "";
+    hostlist up = listed(nodes), bad = listed(down);
+    const launch l = {.nodes = &up,
+                      .ranks = ranks,
+                      .down = &bad,
+                      .program = program,
+                      .name = "scr_run.7.1",
+                      .simulated = "/s",
+                      .raw = ranks == NULL,
+                      .words = ranks ? plain : raw};
+    tool_words words = {0};
+    with->build(&l, &words);
+    assert_false(words.failed);
+    for (int i = 0; i < words.count; i++) {
+        assert_null(strchr(words.list[i], ' '));
+        if (i) strcat(text, " ");
+        strcat(text, words.list[i]);
+    }
+    assert_string_equal(text, wanted);
+    tool_words_done(&words);
+    hostlist_done(&up);
+    hostlist_done(&bad);
+}
+
+static const int even[] = {2, 2, 2}, uneven[] = {3, 3, 2}, gap[] = {1, 0, 1};
+
+static void test_slurm(void **state)
+{
+    expect(&launcher_slurm, "srun", "n[1-3]", even, "",
+           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --nodes=3 --ntasks=6 "
+           "--nodelist=n[1-3] prog -x 1");
+    expect(&launcher_slurm, "srun", "n[1,3-4]", uneven, "n2",
+           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --nodes=3 --ntasks=8 "
+           "--nodelist=n[1,3-4] --overcommit prog -x 1");
+    expect(&launcher_slurm, "srun", "n[1-3]", NULL, "",
+           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 -n 8 prog");
+    expect(&launcher_slurm, "srun", "n[1,3]", NULL, "n[2,4]",
+           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --nodes=2 --exclude=n[2,4] "
+           "-n 8 prog");
+}
+
+static void test_hydra(void **state)
+{
+    expect(&launcher_hydra, "mpiexec", "n[1,3,4]", uneven, "n2",
+           "mpiexec -hosts n1:3,n3:3,n4:2 -n 8 prog -x 1");
+    expect(&launcher_hydra, "mpiexec", "n[1,3]", NULL, "n2",
+           "mpiexec -hosts n1,n3 -n 8 prog");
+}
+
+static void test_flux(void **state)
+{
+    expect(&launcher_flux, "flux", "n[1-3]", even, "",
+           "flux run --nodes=3 --ntasks=6 --requires=host:n[1-3] prog -x 1");
+    expect(&launcher_flux, "flux", "n[1,3]", NULL, "", "flux run -n 8 prog");
+    expect(&launcher_flux, "flux", "n[1,3]", NULL, "n2",
+           "flux run --requires=-host:n2 -n 8 prog");
+}
+
+static void test_simulated(void **state)
+{
+    expect(&launcher_simulate, "mpiexec", "node1,node2,node4", gap, "node3",
+           "mpiexec -launcher fork -n 1 -env SCR_NODE_NAME node1 -env SCR_CACHE_BASE "
+           "/s/node1/cache -env SCR_CNTL_BASE /s/node1/cntl prog -x 1 : -n 1 -env "
+           "SCR_NODE_NAME node4 -env SCR_CACHE_BASE /s/node4/cache -env SCR_CNTL_BASE "
+           "/s/node4/cntl prog -x 1");
+}
+
+/* ---- arguments ---- */
+
+static void test_nodes(void **state)
+{
+    static const char *const wrong[] = {"",     "x",   "4x",         "x2",
+                                        "0x2",  "4x0", "4x2x1",      "-4x2",
+                                        "4 x2", "4xx", "99999999x1", "a"};
+    int nodes = 0, ranks = 0;
+    assert_int_equal(simulate_parse("4x2", &nodes, &ranks), 0);
+    assert_int_equal(nodes * 100 + ranks, 402);
+    assert_int_equal(simulate_parse("16", &nodes, &ranks), 0);
+    assert_int_equal(nodes * 100 + ranks, 1601);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (simulate_parse(wrong[i], &nodes, &ranks) == 0) fail_msg("%s", wrong[i]);
+    assert_int_equal(nodes * 100 + ranks, 1601);
+}
+
+static void test_failures(void **state)
+{
+    static const char *const wrong[] = {"node=5",
+                                        "node=0",
+                                        "node",
+                                        "after=2",
+                                        "node=1,after=x",
+                                        "node=1,run=0",
+                                        "node=1,how=fly",
+                                        "node=1,while=x",
+                                        "node=1,x",
+                                        "node=1,y=2",
+                                        "node=1,after=2miles",
+                                        "node=1,after=2check"};
+    simulate_failure list[SIMULATE_FAILURES];
+    char err[ERRTEXT_SIZE] = "";
+    int count = 0;
+    assert_int_equal(
+        simulate_parse_failures("node=3,after=2checkpoints", 4, list, &count, err), 0);
+    assert_int_equal(count, 1);
+    assert_string_equal(list[0].node, "node3");
+    assert_true(list[0].after == 2 && list[0].run == 1 && !list[0].hangs &&
+                !list[0].busy && !list[0].done);
+    assert_int_equal(
+        simulate_parse_failures(
+            "node=1,after=1checkpoint,run=2  node=4,how=hang,while=checkpoint,after=7", 4,
+            list, &count, err),
+        0);
+    assert_int_equal(count, 2);
+    assert_true(list[0].after == 1 && list[0].run == 2);
+    assert_true(list[1].after == 7 && list[1].run == 1 && list[1].hangs && list[1].busy);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        *err = 0;
+        if (simulate_parse_failures(wrong[i], 4, list, &count, err) == 0 || !*err)
+            fail_msg("%s", wrong[i]);
+    }
+    assert_int_equal(count, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slurm), cmocka_unit_test(test_hydra),
+        cmocka_unit_test(test_flux),  cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_nodes), cmocka_unit_test(test_failures)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What comes next in an allocation: each end, which nodes are taken, and how ranks are
+ * dealt; and when a run hangs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run/progress.h"
+#include "run/run_plan.h"
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 9 };
+
+/* A letter per node: '.' it is fine, 'u' and was used, 'd' down, 'D' down and was used,
+ * 'h' scr_run is on it, 'x' and it is down. */
+static run_facts facts_of(const char *nodes, run_node table[MOST])
+{
+    run_facts f = {.runs_left = 1, .per_node = 1, .count = (int)strlen(nodes)};
+    memset(table, 0, MOST * sizeof *table);
+    for (int i = 0; i < f.count; i++) {
+        table[i].down = strchr("dDx", nodes[i]) != NULL;
+        table[i].used = strchr("uD", nodes[i]) != NULL;
+        table[i].home = strchr("hx", nodes[i]) != NULL;
+    }
+    f.nodes = table;
+    return f;
+}
+
+/* What each node gets, as digits. */
+static const char *dealt(const run_facts *f)
+{
+    static char text[MOST + 1];
+    for (int i = 0; i < f->count; i++)
+        text[i] = f->nodes[i].chosen ? (char)('0' + f->nodes[i].ranks) : '-';
+    text[f->count] = 0;
+    return text;
+}
+
+/* ---- nodes and ranks ---- */
+
+static const struct {
+    const char *nodes;
+    int attempts, wanted, least, last, ranks, per_node;
+    const char *dealt;
+} launches[] = {
+    /* the first run */
+    {"....", 0, 0, 0, 0, 0, 2, "2222"},
+    {"....", 0, 0, 0, 0, 6, 0, "2211"},
+    {".....", 0, 4, 0, 0, 8, 0, "2222-"},
+    {".d...", 0, 4, 0, 0, 8, 0, "2-222"},
+    {".d...", 0, 0, 3, 0, 8, 0, "2-222"},
+    {"....h", 0, 4, 0, 0, 4, 0, "111-1"},
+    {"h", 0, 0, 0, 0, 0, 3, "3"},
+    /* nodes that were used have the checkpoints, then spare ones */
+    {"uuDu..", 1, 4, 0, 4, 8, 0, "22-22-"},
+    {".uuDu.", 1, 4, 0, 4, 8, 0, "222-2-"},
+    {".Duuu", 1, 4, 0, 4, 8, 0, "2-222"},
+    {"uuuu.", 1, 4, 0, 4, 8, 0, "2222-"},
+    /* as many as there were, where nobody said how many */
+    {"uuDu..", 1, 0, 0, 4, 8, 0, "22-22-"},
+    /* crowded, where so few will do; the ranks stay */
+    {"uuDu", 1, 0, 3, 4, 8, 0, "33-2"},
+    {"uDDu", 1, 4, 2, 4, 8, 0, "4--4"},
+    {"uDDD", 1, 4, 1, 4, 7, 0, "7---"},
+    /* back on more nodes when there are */
+    {"u..", 1, 3, 1, 1, 3, 0, "111"},
+    /* more nodes than ranks */
+    {"....", 0, 0, 0, 0, 3, 0, "1110"},
+};
+
+static void test_launches(void **state)
+{
+    for (size_t i = 0; i < sizeof launches / sizeof *launches; i++) {
+        run_node table[MOST];
+        char text[RUN_TEXT_SIZE];
+        run_facts f = facts_of(launches[i].nodes, table);
+        f.attempts = launches[i].attempts;
+        f.code = 1;
+        f.wanted = launches[i].wanted;
+        f.least = launches[i].least;
+        f.last_nodes = launches[i].last;
+        f.ranks = launches[i].ranks;
+        f.per_node = launches[i].per_node;
+        run_decision d = run_plan(&f);
+        run_plan_tell(&f, &d, text);
+        if (d.why != RUN_LAUNCH) fail_msg("%zu: %s", i, text);
+        assert_string_equal(dealt(&f), launches[i].dealt);
+        assert_string_equal(text, "");
+        int chosen = 0;
+        for (int k = 0; k < f.count; k++)
+            chosen += table[k].chosen;
+        assert_int_equal(d.nodes, chosen);
+    }
+}
+
+/* ---- ends ---- */
+
+static const struct {
+    const char *nodes;
+    int attempts, code, runs_left, stop;
+    const char *halt;
+    int wanted, least;
+    run_why why;
+    int exit_code;
+    const char *text;
+} ends[] = {
+    {"..", 1, 0, 5, 0, NULL, 0, 0, RUN_DONE, 0, "the program is done"},
+    {"..", 1, 0, 5, 0, "now", 0, 0, RUN_DONE, 0, "the program is done"},
+    {"..", 1, 7, 0, 0, NULL, 0, 0, RUN_USED_UP, 7, "all runs are used up (SCR_RUNS)"},
+    {"..", 3, 7, -1, 0, "time", 0, 0, RUN_HALTED, 7, "the job should halt: time"},
+    {"..", 0, 0, 1, 0, "time", 0, 0, RUN_HALTED, 1, "the job should halt: time"},
+    {"..", 1, 130, -1, 1, NULL, 0, 0, RUN_STOPPED, 130, "scr_run was told to end"},
+    {"..", 0, 0, -1, 1, NULL, 0, 0, RUN_STOPPED, 1, "scr_run was told to end"},
+    {".x", 1, 9, -1, 0, NULL, 1, 1, RUN_HOME_DOWN, 9,
+     "the node on which scr_run itself runs is down"},
+    {"uDu", 1, 9, -1, 0, NULL, 0, 0, RUN_TOO_FEW, 9,
+     "2 of 3 nodes are left, 3 are needed"},
+    {"uDu", 1, 9, -1, 0, NULL, 3, 3, RUN_TOO_FEW, 9,
+     "2 of 3 nodes are left, 3 are needed"},
+    {".d.", 0, 0, -1, 0, NULL, 0, 0, RUN_TOO_FEW, 1,
+     "2 of 3 nodes are left, 3 are needed"},
+    {"DD", 1, 9, -1, 0, NULL, 0, 1, RUN_TOO_FEW, 9,
+     "0 of 2 nodes are left, 1 are needed"},
+    /* what is said first counts */
+    {"DD", 1, 9, 0, 1, "x", 0, 0, RUN_STOPPED, 9, "scr_run was told to end"},
+};
+
+static void test_ends(void **state)
+{
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        run_node table[MOST];
+        char text[RUN_TEXT_SIZE];
+        run_facts f = facts_of(ends[i].nodes, table);
+        f.attempts = ends[i].attempts;
+        f.code = ends[i].code;
+        f.runs_left = ends[i].runs_left;
+        f.stop = ends[i].stop;
+        f.halt = ends[i].halt;
+        f.wanted = ends[i].wanted;
+        f.least = ends[i].least;
+        f.last_nodes = f.attempts ? f.count : 0;
+        run_decision d = run_plan(&f);
+        run_plan_tell(&f, &d, text);
+        if (d.why != ends[i].why) fail_msg("%zu: %d, %s", i, (int)d.why, text);
+        assert_int_equal(d.code, ends[i].exit_code);
+        assert_string_equal(text, ends[i].text);
+    }
+}
+
+/* A job of 6 nodes, 4 of which run, that loses one after the other; whatever is lost, no
+ * node that is down is taken, and all ranks are dealt. */
+static void test_stories(void **state)
+{
+    for (unsigned story = 0; story < 720; story++) {
+        run_node table[MOST];
+        run_facts f = facts_of("......", table);
+        f.runs_left = -1;
+        f.wanted = 4;
+        f.least = 2;
+        f.ranks = 9;
+        unsigned rest = story;
+        for (int lost = 0; lost < 6; lost++) {
+            run_decision d = run_plan(&f);
+            assert_int_equal(d.why, lost <= 4 ? RUN_LAUNCH : RUN_TOO_FEW);
+            if (d.why != RUN_LAUNCH) break;
+            int ranks = 0, nodes = 0, fresh = 0;
+            for (int i = 0; i < 6; i++) {
+                assert_false(table[i].chosen && table[i].down);
+                if (table[i].chosen) ranks += table[i].ranks;
+                nodes += table[i].chosen;
+                fresh += table[i].chosen && !table[i].used;
+            }
+            assert_int_equal(ranks, 9);
+            assert_int_equal(nodes, lost <= 2 ? 4 : 6 - lost);
+            assert_true(f.attempts == 0 || fresh <= 1);
+            for (int i = 0; i < 6; i++)
+                table[i].used = table[i].chosen;
+            f.attempts++;
+            f.code = 9;
+            f.last_nodes = nodes;
+            int victim = (int)(rest % (unsigned)(6 - lost));
+            rest /= (unsigned)(6 - lost);
+            for (int i = 0; i < 6; i++)
+                if (!table[i].down && victim-- == 0) table[i].down = 1;
+        }
+    }
+}
+
+/* ---- hangs ---- */
+
+static void test_watchdog(void **state)
+{
+    watchdog w = {.timeout = 10, .timeout_pfs = 100, .since = 1000};
+    progress none = {0}, first = {.latest = 1}, flush = {.latest = 1, .flushing = 1};
+    double seconds;
+    assert_int_equal(watchdog_look(&w, &none, 1010, &seconds), 0);
+    assert_int_equal(watchdog_look(&w, &none, 1011, &seconds), 1);
+    assert_true(seconds > 10.9 && seconds < 11.1);
+    /* a new dataset, and a flush that begins, are something */
+    assert_int_equal(watchdog_look(&w, &first, 1012, &seconds), 0);
+    assert_int_equal(watchdog_look(&w, &first, 1022, &seconds), 0);
+    assert_int_equal(watchdog_look(&w, &flush, 1023, &seconds), 0);
+    assert_int_equal(watchdog_look(&w, &flush, 1123, &seconds), 0);
+    assert_int_equal(watchdog_look(&w, &flush, 1124, &seconds), 1);
+    assert_int_equal(watchdog_look(&w, &first, 1125, &seconds), 0);
+    assert_int_equal(watchdog_look(&w, &first, 1136, &seconds), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_launches), cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_stories), cmocka_unit_test(test_watchdog)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
