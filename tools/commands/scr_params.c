@@ -5,12 +5,13 @@
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "records/scr_descs.h"
-#include <limits.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct request {
-    const char *dir;
+    const char *dir, *system;
     int set, check, json;
 } request;
 
@@ -107,6 +108,8 @@ int main(int argc, char **argv)
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &r.dir},
+        {'y', "system", "FILE", "read FILE in place of the system file",
+         .text = &r.system},
         {'s', "set", NULL, "only those that somebody has set", .flag = &r.set},
         {'c', "check", NULL, "print nothing but what is wrong", .flag = &r.check},
         {'j', "json", NULL, "print a JSON object for each", .flag = &r.json},
@@ -132,7 +135,9 @@ int main(int argc, char **argv)
         if (!scr_param_find(args.list[i]))
             return tool_misused(&t, "%s is no parameter; did you mean %s?", args.list[i],
                                 scr_param_nearest(args.list[i]));
-    code = tool_prefix_configure(&prefix, r.dir);
+    if (r.system && access(r.system, R_OK) != 0)
+        return tool_complain("%s: %s", r.system, strerror(errno));
+    code = tool_prefix_configure_by(&prefix, r.dir, r.system);
     /* also where files have mistakes: all that is wrong is said at once */
     if (prefix.config.env && check(&prefix.config) != COMMAND_GOOD) code = COMMAND_BAD;
     if (prefix.config.env && !r.check && print(&prefix.config, &args, &r) != COMMAND_GOOD)

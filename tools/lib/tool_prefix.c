@@ -23,13 +23,13 @@ int tool_tell_problems(scr_problems *problems)
     return code;
 }
 
-static int read_config(tool_prefix *prefix)
+static int read_config(tool_prefix *prefix, const char *system)
 {
     scr_problems problems = {0, NULL};
     if (scr_config_init(&prefix->config) != 0 ||
         scr_config_capture_env(&prefix->config) != 0)
         return tool_complain("no memory");
-    scr_config_read_files(&prefix->config, SCR_SYSTEM_FILE, &problems);
+    scr_config_read_files(&prefix->config, system, &problems);
     scr_config_check_places(&prefix->config, &problems);
     return tool_tell_problems(&problems);
 }
@@ -53,15 +53,16 @@ static int open_folder(tool_prefix *prefix, const char *path)
     return rc < 0 ? COMMAND_BAD : COMMAND_GOOD;
 }
 
-static int open_prefix(tool_prefix *prefix, const char *given, int configure)
+/* system is NULL where the configuration need not be known. */
+static int open_prefix(tool_prefix *prefix, const char *given, const char *system)
 {
     memset(prefix, 0, sizeof *prefix);
     prefix->dir = -1;
     if (given && !*given) return tool_complain("a prefix folder without a name");
     /* files of users lie in the prefix folder */
     if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_complain("no memory");
-    if (!given || configure) {
-        int code = read_config(prefix);
+    if (!given || system) {
+        int code = read_config(prefix, system ? system : SCR_SYSTEM_FILE);
         if (code != COMMAND_GOOD) return code;
         const char *known = scr_config_get(&prefix->config, "SCR_PREFIX", NULL);
         if (!given) given = known && *known ? known : ".";
@@ -71,12 +72,17 @@ static int open_prefix(tool_prefix *prefix, const char *given, int configure)
 
 int tool_prefix_open(tool_prefix *prefix, const char *given)
 {
-    return open_prefix(prefix, given, 0);
+    return open_prefix(prefix, given, NULL);
 }
 
 int tool_prefix_configure(tool_prefix *prefix, const char *given)
 {
-    return open_prefix(prefix, given, 1);
+    return open_prefix(prefix, given, SCR_SYSTEM_FILE);
+}
+
+int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system)
+{
+    return open_prefix(prefix, given, system ? system : SCR_SYSTEM_FILE);
 }
 
 void tool_prefix_close(tool_prefix *prefix)

@@ -23,6 +23,9 @@ int tool_prefix_open(tool_prefix *prefix, const char *given);
 /* The same, and reads the configuration in any case. */
 int tool_prefix_configure(tool_prefix *prefix, const char *given);
 
+/* The same with another file in place of the system file (NULL: that one). */
+int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system);
+
 /* Who runs jobs there, in which allocation, and where this is, as the configuration says
  * or else as it is found out. */
 typedef struct tool_owner {

@@ -55,10 +55,33 @@ def test_mistakes():
         assert rows(name, code=1)[name]['value'] == value
 
 
+def test_system_file():
+    """Another one is tried: what only the system file may say, it may."""
+    clean()
+    pathlib.Path('new').write_text('SCR_FLUSH: 3\nSCR_LOCKED: [SCR_FLUSH]\n')
+    flush = rows('--system', 'new', 'SCR_FLUSH')['SCR_FLUSH']
+    assert (flush['value'], flush['source']) == ('3', 'new:1:12'), flush
+    expect(run('-c', '-y', 'new'), 0, '')
+    clean(SCR_FLUSH='4')
+    expect(run('-c', '-y', 'new'), 1, '', ['SCR_FLUSH="4"', 'may only be set in the system file'])
+    pathlib.Path('new').write_text('SCR_FLSH: 3\n')
+    expect(run('-c', '-y', 'new'), 1, '', ['new:1:1', 'did you mean SCR_FLUSH?'])
+    expect(run('-c', '-y', 'no'), 1, '', ['scr_params: no: No such file'])
+
+
+def test_example():
+    """The system file that docs/administration.md proposes."""
+    clean()
+    page = (pathlib.Path(__file__).parents[2] / 'docs/administration.md').read_text()
+    pathlib.Path('new').write_text(page.partition('```yaml\n')[2].partition('```')[0])
+    expect(run('-c', '-y', 'new'), 0, '')
+    assert len(rows('-y', 'new', '--set')) == 6
+
+
 def test_usage():
     clean()
     expect_wrong_usage(['--check', '--json'], ['--check', 'SCR_FLUSH'], ['SCR_FLUSHH'], ['--no'])
-    expect_documented(6, {'--prefix': 'x'})
+    expect_documented(7, {'--prefix': 'x', '--system': 'x'})
     expect_well_formed_page()
 
 
