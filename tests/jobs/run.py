@@ -3,7 +3,9 @@
 """scr_run on simulated nodes with the example heat: nodes are lost or hang while it computes and while it writes
 checkpoints, it goes on on spare nodes or on fewer, and ends with the result of a run that nothing disturbed."""
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
@@ -32,7 +34,7 @@ class Runs:
     """A job under scr_run; last: the run that may come to its end."""
 
     def __init__(self, last=2, **parameters):
-        self.last, self.parameters = last, parameters
+        self.last, self.parameters, self.more = last, parameters, {}
 
     def __enter__(self):
         self.job = Job(**self.parameters)
@@ -49,6 +51,7 @@ class Runs:
     def environment(self):
         env = self.job.environment({})
         env.update(LD_PRELOAD=os.environ["JOB_PRELOAD"], LAST_RUN=str(self.last), TMPDIR=str(self.job.root / "tmp"))
+        env.update({name: str(value) for name, value in self.more.items()})
         return env
 
     def start(self, *options):
@@ -127,6 +130,65 @@ def test_node_hangs():
         runs.said("heat: restarted from ckpt")
         runs.job.layout = [("n1", 2), ("n2", 2)]
         runs.check_result()
+
+
+# In place of a remote shell: "ssh NODE COMMAND...". The nodes are processes and folders here, but have proxies of their own.
+SHELL = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+SCR_NODE_NAME=$1
+[ -d "$NODES/$1" ] || { echo "no route to $1" >&2; exec sleep 1000; }
+SCR_CACHE_BASE=$NODES/$1/cache SCR_CNTL_BASE=$NODES/$1/cntl
+export SCR_NODE_NAME SCR_CACHE_BASE SCR_CNTL_BASE
+shift
+exec setsid -w sh -c "$*"
+"""
+
+
+def end_node(runs, node, number):
+    """Its processes, also the proxy, get the signal, and its memory is gone."""
+    for pid in descendants():
+        try:
+            variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            if f"SCR_NODE_NAME={node}".encode() in variables:
+                os.kill(pid, number)
+        except OSError:
+            pass  # it ended just now
+    shutil.rmtree(runs.nodes / node)
+
+
+def newest(runs):
+    """Id of the newest dataset, or 0."""
+    done = subprocess.run([f"{BUILD}/scr_flush_file", "--latest", runs.prefix], capture_output=True, check=False)
+    return int(done.stdout or 0)
+
+
+def lose_under_hydra(number):
+    with Runs(SCR_NODE_TIMEOUT=5, SCR_NODE_INTERVAL=1, SCR_RUN_PAUSE=0, SCR_NODELIST="n[1-4]", SCR_REMOTE="shell") as runs:
+        runs.nodes, shell = runs.job.root / "machines", runs.job.root / "shell"
+        for node in ("n1", "n2", "n3", "n4"):
+            (runs.nodes / node).mkdir(parents=True)
+        shell.write_text(SHELL)
+        shell.chmod(0o755)
+        runs.more = {"NODES": runs.nodes, "HYDRA_LAUNCHER": "rsh", "HYDRA_LAUNCHER_EXEC": shell}
+        runs.start("--launcher", "hydra", "--nodes", "3", "--per-node", "2", "--runs", "2")
+        wait_until(lambda: newest(runs) >= 2)
+        end_node(runs, "n2", number)
+        runs.finish()
+        assert runs.log("begins") == ["run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1,3-4], 6 ranks"], runs.out
+        assert len(runs.log("node n2 is down: no answer: ")) == 1
+        runs.said("files of 2 of 6 ranks were rebuilt")
+        runs.job.layout = [("n1", 2), ("n2", 2), ("n3", 2)]
+        runs.check_result()
+
+
+def test_hydra():
+    """mpiexec and its proxies on nodes that are reached by a remote shell."""
+    lose_under_hydra(signal.SIGKILL)
+
+
+def test_hydra_without_a_word():
+    """As when the power of a node fails: mpiexec does not notice."""
+    lose_under_hydra(signal.SIGSTOP)
 
 
 def test_too_few_nodes():
