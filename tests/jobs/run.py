@@ -217,4 +217,5 @@ def test_halt():
         assert len(runs.log("begins")) == 1 and runs.log("no further") == ["no further run: the program is done"], runs.out
 
 
-main(globals())
+if __name__ == "__main__":
+    main(globals())

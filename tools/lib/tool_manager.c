@@ -116,7 +116,7 @@ int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down)
     const char *const command[] = {
         "sinfo",
         "--noheader",
-        "--states=down,drained,draining,fail,failing,no_respond",
+        "--states=down,drain,fail,no_respond",
         "--format=%N",
         "--nodes",
         text,

@@ -56,14 +56,12 @@ static int find_excluded(const tool_prefix *prefix, const search *s)
     return COMMAND_GOOD;
 }
 
-static int find_told(const search *s)
+static void find_told(const search *s)
 {
     hostlist list = {0, NULL};
-    int code = tool_manager_down(s->nodes, s->seconds, &list);
-    if (code == COMMAND_GOOD)
+    if (tool_manager_down(s->nodes, s->seconds, &list) == COMMAND_GOOD)
         down_nodes_mark(s->nodes, &list, "the batch system calls it down", s->reasons);
     hostlist_done(&list);
-    return code;
 }
 
 /* ---- what they say ---- */
@@ -116,7 +114,8 @@ int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double sec
     int code = find_excluded(prefix, &s);
     s.asked = calloc((size_t)nodes->count + 1, sizeof *s.asked);
     if (!s.asked) code = tool_complain("no memory");
-    if (code == COMMAND_GOOD) code = find_told(&s);
+    /* a batch system that has no answer tells nothing of the nodes, which are asked */
+    if (code == COMMAND_GOOD) find_told(&s);
     if (code == COMMAND_GOOD) code = ask(prefix, &s);
     free(s.asked);
     return code;
