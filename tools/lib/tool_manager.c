@@ -114,12 +114,8 @@ int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down)
     hostlist all = {0, NULL};
     int code = COMMAND_GOOD;
     const char *const command[] = {
-        "sinfo",
-        "--noheader",
-        "--states=down,drain,fail,no_respond",
-        "--format=%N",
-        "--nodes",
-        text,
+        "sinfo",       "--noheader", "--states=down,drain,fail,no_respond",
+        "--format=%N", "--nodes",    text,
         NULL};
     if (text && strcmp(tool_manager_name(), "slurm") == 0 && nodes->count > 0) {
         if (tool_run(command, seconds, &output, err) != 0)
