@@ -17,7 +17,7 @@ LIMIT = 200  # seconds per job
 
 # Each rank begins with it. Only the last run comes to its end: 3 checkpoints after the newest one.
 WRAPPER = f"""#!/bin/sh
-run=$(grep -c ': begins on ' "$SCR_PREFIX/.scr/runs.log")
+[ "$run" ] || run=$(grep -c ': begins on ' "$SCR_PREFIX/.scr/runs.log")
 steps=100000000
 if [ "$run" -ge "$LAST_RUN" ]; then
     id=$("{BUILD}/scr_flush_file" --latest 2>/dev/null)
