@@ -24,6 +24,7 @@
 #define KEY_FAILED SCR_INDEX_FAILED
 #define KEY_ATTEMPTS "ATTEMPTS"
 #define KEY_DELETING "DELETING"
+#define KEY_REASON SCR_INDEX_REASON
 
 static int check_version(const kvtree *tree, int wanted, const char *name, char *err)
 {
@@ -248,6 +249,7 @@ int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
     kvtree_unset(e, KEY_FAILED);
     kvtree_unset(e, KEY_ATTEMPTS);
     kvtree_unset(e, KEY_DELETING);
+    kvtree_unset(e, KEY_REASON);
     if (!complete) return 0;
     remove_others(index, dataset->name, dataset->id);
     return stamp(e, KEY_FLUSHED);
@@ -302,6 +304,14 @@ int scr_index_unmark_tried(scr_index *index, const scr_dataset *dataset)
     if (!e) return -ENOENT;
     return attempts > 1 ? kvtree_util_set_int(e, KEY_ATTEMPTS, attempts - 1)
                         : kvtree_unset(e, KEY_ATTEMPTS);
+}
+
+int scr_index_mark_incomplete(scr_index *index, const scr_dataset *dataset,
+                              const char *reason)
+{
+    kvtree *e = entry(index, dataset);
+    int rc = e ? kvtree_util_set_int(e, KEY_COMPLETE, 0) : -ENOENT;
+    return rc ? rc : kvtree_util_set_str(e, KEY_REASON, reason);
 }
 
 int scr_index_mark_good(scr_index *index, const scr_dataset *dataset)

@@ -76,6 +76,9 @@ int scr_index_is_current(const scr_index *index, const char *name);
 #define SCR_INDEX_FLUSHED "FLUSHED"
 #define SCR_INDEX_FETCHED "FETCHED"
 #define SCR_INDEX_FAILED "FAILED"
+
+/* The same way: why it is not complete, in words. */
+#define SCR_INDEX_REASON "REASON"
 const char *scr_index_time(const scr_index *index, const scr_dataset *dataset,
                            const char *what);
 
@@ -108,6 +111,10 @@ int scr_index_unmark_tried(scr_index *index, const scr_dataset *dataset);
 
 /* The program has restarted from it: no attempt is open. */
 int scr_index_mark_good(scr_index *index, const scr_dataset *dataset);
+
+/* It is not complete, for that reason, and nobody is about to change that. */
+int scr_index_mark_incomplete(scr_index *index, const scr_dataset *dataset,
+                              const char *reason);
 
 /* It is damaged, or the program cannot use it. */
 int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset);

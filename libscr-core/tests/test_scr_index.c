@@ -312,6 +312,29 @@ static void fetched_and_failed(void **state)
     kvtree_delete(&index);
 }
 
+/* One that could not be saved: why, until it is there. */
+static void incomplete(void **state)
+{
+    scr_index *index = guide_index();
+    scr_dataset d;
+    scr_index_state state_of;
+    assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), 0);
+    assert_int_equal(scr_index_mark_incomplete(index, &d, "rank 3 is lost"), 0);
+    assert_int_equal(scr_index_look(index, &d, &state_of), 0);
+    assert_int_equal(state_of.complete, 0);
+    assert_string_equal(scr_index_time(index, &d, SCR_INDEX_REASON), "rank 3 is lost");
+    assert_int_equal(scr_index_mark_incomplete(index, &d, "so is 4"), 0);
+    assert_string_equal(scr_index_time(index, &d, SCR_INDEX_REASON), "so is 4");
+    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(d.id, 12);
+    add(index, 18, 1);
+    assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), 0);
+    assert_null(scr_index_time(index, &d, SCR_INDEX_REASON));
+    d.id = 99;
+    assert_int_equal(scr_index_mark_incomplete(index, &d, "x"), -ENOENT);
+    kvtree_delete(&index);
+}
+
 /* Every second of 20 checkpoints can be fetched, and they were entered in no order. */
 static void walk_from_new_to_old(void **state)
 {
@@ -455,6 +478,7 @@ int main(void)
         cmocka_unit_test(remove_entries),
         cmocka_unit_test(current),
         cmocka_unit_test(fetched_and_failed),
+        cmocka_unit_test(incomplete),
         cmocka_unit_test(walk_from_new_to_old),
         cmocka_unit_test(hostile_entries),
         cmocka_unit_test(hostile_shape),
