@@ -8,41 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-enum { NAME_SIZE = 512, PATH_SIZE = SCR_DESC_PATH_SIZE + NAME_SIZE };
 
 typedef struct request {
     const char *dir, *user, *jobid;
     int base, json;
     int control, cache;
 } request;
-
-/* ---- names ---- */
-
-static int is_folder(const char *path)
-{
-    struct stat st;
-    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* The folder below base. A second calculation of the job has another one, which has the
- * prefix folder in its name (docs/formats/scr.md); where it is there, it is meant. */
-static void join(char path[PATH_SIZE], const char *base, const tool_owner *owner,
-                 const char *prefix, int control)
-{
-    char other[SCR_JOB_ID_SIZE];
-    const char *slash = strcmp(base, "/") == 0 ? "" : "/";
-    const char *node = control ? getenv("SCR_NODE_NAME") : NULL;
-    int own = node && *node;
-    scr_identity_prefix(prefix, other);
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, PATH_SIZE, "%s%s%s/scr.%s%s%s%s%s", base, slash, owner->user,
-                 owner->job, i ? "" : ".", i ? "" : other, own ? "/" : "",
-                 own ? node : "");
-        if (is_folder(path)) return;
-    }
-}
 
 /* ---- output ---- */
 
@@ -61,9 +32,9 @@ static void add_row(tool_table *table, const request *r, const char *kind,
 static void add_folder(tool_table *table, const request *r, const tool_prefix *prefix,
                        const tool_owner *owner, const char *base, int control)
 {
-    char path[PATH_SIZE];
+    char path[TOOL_PATH_SIZE];
     snprintf(path, sizeof path, "%s", base);
-    if (!r->base) join(path, base, owner, prefix->path, control);
+    if (!r->base) tool_job_folder(prefix, owner, base, control, path);
     add_row(table, r, control ? "control" : "cache", path);
 }
 

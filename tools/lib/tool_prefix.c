@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int tool_tell_problems(scr_problems *problems)
@@ -119,5 +121,45 @@ int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
     if (!node) scr_identity_node(owner->node);
     if (!job && scr_identity_job(prefix->path, owner->job, err) != 0)
         return tool_complain("%s", err);
+    return COMMAND_GOOD;
+}
+
+/* ---- folders of a job ---- */
+
+static int is_folder(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+void tool_job_folder(const tool_prefix *prefix, const tool_owner *owner, const char *base,
+                     int control, char path[TOOL_PATH_SIZE])
+{
+    char other[SCR_JOB_ID_SIZE];
+    const char *slash = strcmp(base, "/") == 0 ? "" : "/";
+    const char *node = control ? getenv("SCR_NODE_NAME") : NULL;
+    int own = node && *node;
+    scr_identity_prefix(prefix->path, other);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, TOOL_PATH_SIZE, "%s%s%s/scr.%s%s%s%s%s", base, slash, owner->user,
+                 owner->job, i ? "" : ".", i ? "" : other, own ? "/" : "",
+                 own ? node : "");
+        if (is_folder(path)) return;
+    }
+}
+
+int tool_control_folder(const tool_prefix *prefix, const char *given,
+                        char path[TOOL_PATH_SIZE])
+{
+    tool_owner owner;
+    if (given) {
+        if (strlen(given) >= TOOL_PATH_SIZE)
+            return tool_complain("a path that is too long");
+        strcpy(path, given);
+        return COMMAND_GOOD;
+    }
+    if (tool_owner_find(prefix, &owner) != COMMAND_GOOD) return COMMAND_BAD;
+    tool_job_folder(prefix, &owner,
+                    scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL), 1, path);
     return COMMAND_GOOD;
 }

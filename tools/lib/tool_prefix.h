@@ -4,6 +4,7 @@
 
 /* The prefix folder that a command is about, and the configuration of runs there. */
 
+#include "records/scr_desc.h"
 #include "records/scr_identity.h"
 #include "records/scr_param.h"
 #include "records/scr_problems.h"
@@ -34,6 +35,18 @@ typedef struct tool_owner {
 
 /* Of a prefix that was configured. */
 int tool_owner_find(const tool_prefix *prefix, tool_owner *owner);
+
+/* The folder of the job below a base: SCR_CNTL_BASE (control 1), or the path of a store.
+ * A second calculation of the job has another one, which has the prefix folder in its
+ * name (docs/formats/scr.md); where it is there, it is meant. */
+#define TOOL_PATH_SIZE (SCR_DESC_PATH_SIZE + 512)
+void tool_job_folder(const tool_prefix *prefix, const tool_owner *owner, const char *base,
+                     int control, char path[TOOL_PATH_SIZE]);
+
+/* The control folder of runs in the prefix folder, which was configured: given, if that
+ * is not NULL. */
+int tool_control_folder(const tool_prefix *prefix, const char *given,
+                        char path[TOOL_PATH_SIZE]);
 
 /* Frees; a prefix of zeros with dir -1 is fine. */
 void tool_prefix_close(tool_prefix *prefix);
