@@ -15,7 +15,7 @@ import shutil
 import zlib
 
 from command import expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage
-from command import image, packed, run, run_tests
+from command import COMMAND, image, packed, run, run_tests
 
 # ---- GF(2^8), polynomial 0x11d ----
 
@@ -527,6 +527,14 @@ def test_output_fails():
     s = Set('XOR', 1, {rank: some_files(rank) for rank in range(4)})
     fill('f', [s])
     expect_output_fails(['f'], ['--verify', 'f'])
+
+
+def test_other_names():
+    for name in ('scr_rebuild_xor', 'scr_rebuild_partner', 'scr_rebuild_rs'):
+        os.symlink(COMMAND, name)
+        alias = pathlib.Path(name).absolute()
+        assert run('--help', command=alias).stdout.startswith(f'usage: {name} ['.encode())
+        expect(run('no', command=alias), 1, '', [f'{name}: no: '])
 
 
 def test_usage():

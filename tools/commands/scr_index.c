@@ -16,7 +16,7 @@
 /* ---- reading ---- */
 
 /* An exit code. */
-static int read_index(const tool_prefix *prefix, scr_index *index)
+int index_read(const tool_prefix *prefix, scr_index *index)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     int rc = index ? scr_index_read(prefix->dir, index, err) : -ENOMEM;
@@ -62,7 +62,7 @@ static int print_one(const scr_index *index, const scr_dataset *d, int json)
 static int list(const tool_prefix *prefix, const index_request *r)
 {
     kvtree *index = kvtree_new();
-    int code = read_index(prefix, index);
+    int code = index_read(prefix, index);
     if (code == COMMAND_GOOD) code = print_all(index, r->json);
     kvtree_delete(&index);
     return code;
@@ -72,7 +72,7 @@ static int inspect(const tool_prefix *prefix, const index_request *r)
 {
     scr_dataset d;
     kvtree *index = kvtree_new();
-    int code = read_index(prefix, index);
+    int code = index_read(prefix, index);
     if (code == COMMAND_GOOD) code = find(prefix, index, r->name, &d);
     if (code == COMMAND_GOOD) code = print_one(index, &d, r->json);
     kvtree_delete(&index);
@@ -134,7 +134,7 @@ static void note_name(const tool_prefix *prefix, const char *name, int entered)
         tool_complain("warning: the list of datasets could not be written: %s", err);
 }
 
-static void say(const char *name, const char *what)
+void index_say(const char *name, const char *what)
 {
     tool_print(name);
     printf(": %s\n", what);
@@ -144,12 +144,12 @@ static int drop(const tool_prefix *prefix, const index_request *r)
 {
     scr_dataset d;
     kvtree *index = kvtree_new();
-    int code = read_index(prefix, index);
+    int code = index_read(prefix, index);
     if (code == COMMAND_GOOD) code = find(prefix, index, r->name, &d);
     if (code == COMMAND_GOOD) code = change(prefix, &d, scr_index_remove);
     if (code == COMMAND_GOOD) {
         note_name(prefix, d.name, 0);
-        say(d.name, "removed from the index; its files stay");
+        index_say(d.name, "removed from the index; its files stay");
     }
     kvtree_delete(&index);
     return code;
@@ -160,7 +160,7 @@ static int choose(const tool_prefix *prefix, const index_request *r)
     scr_dataset d;
     scr_index_state state = {.complete = 0};
     kvtree *index = kvtree_new();
-    int code = read_index(prefix, index);
+    int code = index_read(prefix, index);
     if (code == COMMAND_GOOD) code = find(prefix, index, r->name, &d);
     if (code == COMMAND_GOOD) {
         scr_index_look(index, &d, &state);
@@ -169,7 +169,7 @@ static int choose(const tool_prefix *prefix, const index_request *r)
             code = tool_complain("%s cannot be the current checkpoint: %s", d.name, why);
     }
     if (code == COMMAND_GOOD) code = change(prefix, &d, scr_index_choose);
-    if (code == COMMAND_GOOD) say(d.name, "current: the next run begins with it");
+    if (code == COMMAND_GOOD) index_say(d.name, "current: the next run begins with it");
     kvtree_delete(&index);
     return code;
 }
@@ -216,8 +216,7 @@ static int enter(kvtree *index, void *arg)
 }
 
 /* Into the index; or, where that is lost, into a new one. */
-static int enter_all(const tool_prefix *prefix, const scr_scan *scan, int lost,
-                     int *added)
+int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int lost, int *added)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     struct found f = {scan->found, scan->count, 0};
@@ -236,37 +235,6 @@ static int enter_all(const tool_prefix *prefix, const scr_scan *scan, int lost,
     kvtree_delete(&index);
     *added = f.added;
     return rc ? tool_complain("%s", err) : COMMAND_GOOD;
-}
-
-static int add(const tool_prefix *prefix, const index_request *r)
-{
-    char err[ERRTEXT_SIZE] = "";
-    scr_scan scan;
-    scr_dataset known;
-    int added = 0;
-    kvtree *index = kvtree_new();
-    int code = read_index(prefix, index);
-    int there = code == COMMAND_GOOD && scr_index_get(index, r->name, &known) == 0;
-    kvtree_delete(&index);
-    if (code != COMMAND_GOOD) return code;
-    if (there) {
-        say(r->name, "is in the index already");
-        return COMMAND_GOOD;
-    }
-    if (scr_scan_open(&scan, prefix->path, err) != 0) return tool_complain("%s", err);
-    if (scr_scan_one(&scan, r->name, err) != 0)
-        code = tool_complain("%s", err);
-    else if (scan.count == 0)
-        code = tool_complain("%s", scan.why);
-    else
-        code = enter_all(prefix, &scan, 0, &added);
-    if (code == COMMAND_GOOD && scan.refused) tool_complain("%s", scan.why);
-    if (code == COMMAND_GOOD)
-        say(r->name, scan.found[0].complete
-                         ? "added"
-                         : "added; it is not complete, and no run begins with it");
-    scr_scan_close(&scan);
-    return code;
 }
 
 /* ---- an index that was lost ---- */
@@ -312,7 +280,7 @@ static int rebuild(const tool_prefix *prefix)
         return tool_complain("%s", err);
     int rc = scr_scan_all(&scan, err);
     if (rc) code = tool_complain("%s", err);
-    if (code == COMMAND_GOOD) code = enter_all(prefix, &scan, lost, &added);
+    if (code == COMMAND_GOOD) code = index_enter_all(prefix, &scan, lost, &added);
     if (code == COMMAND_GOOD) print_scan(&scan, added);
     scr_scan_close(&scan);
     return code;
@@ -327,7 +295,7 @@ static int run(const index_request *r)
     if (code == COMMAND_GOOD) {
         switch (r->task) {
         case INDEX_ADD:
-            code = add(&prefix, r);
+            code = index_add(&prefix, r);
             break;
         case INDEX_DROP:
             code = drop(&prefix, r);
@@ -343,6 +311,9 @@ static int run(const index_request *r)
             break;
         case INDEX_REBUILD:
             code = rebuild(&prefix);
+            break;
+        case INDEX_SCAN:
+            code = index_scan(&prefix, r);
             break;
         case INDEX_VERIFY:
             code = index_verify(&prefix, r);
@@ -366,7 +337,8 @@ static int take_request(const tool *t, const struct given *g, const tool_args *a
                         index_request *r)
 {
     static const enum index_task tasks[INDEX_NAMED] = {
-        INDEX_ADD, INDEX_DROP, INDEX_DROP, INDEX_CURRENT, INDEX_INSPECT, INDEX_SUMMARY};
+        INDEX_ADD,     INDEX_DROP,    INDEX_DROP, INDEX_CURRENT,
+        INDEX_INSPECT, INDEX_SUMMARY, INDEX_SCAN};
     int count = g->list + g->rebuild + g->verify;
     if (g->rebuild) r->task = INDEX_REBUILD;
     if (g->verify) r->task = INDEX_VERIFY;
@@ -391,14 +363,16 @@ static int take_request(const tool *t, const struct given *g, const tool_args *a
 
 int main(int argc, char **argv)
 {
-    index_request r = {.task = INDEX_LIST};
+    index_request r = {.task = INDEX_LIST, .width = 4};
     struct given g = {.list = 0};
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &r.dir},
         {'l', "list", NULL, "list all datasets, the newest first (the default)",
          .flag = &g.list},
-        {'a', "add", "NAME", "add the dataset in the folder NAME below FOLDER",
+        {'a', "add", "NAME",
+         "add the dataset in the folder NAME below FOLDER; what was\n"
+         "scavenged of it is completed first",
          .text = &g.name[0]},
         {'r', "remove", "NAME", "remove dataset NAME from the index; its files stay",
          .text = &g.name[1]},
@@ -409,6 +383,12 @@ int main(int argc, char **argv)
          .text = &g.name[4]},
         {'s', "summary", "NAME", "print what dataset NAME says of itself",
          .text = &g.name[5]},
+        {'S', "scan", "NAME",
+         "print what was scavenged of dataset NAME, and what it\n"
+         "lacks",
+         .text = &g.name[6]},
+        {'w', "width", "N", "rebuild so many redundancy sets at a time (default: 4)",
+         .number = &r.width},
         {'b', "rebuild", NULL,
          "make the index again of the datasets that are there, or\n"
          "add those that it does not have",

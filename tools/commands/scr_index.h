@@ -9,6 +9,7 @@
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "records/scr_index.h"
+#include "records/scr_scan.h"
 
 enum index_task {
     INDEX_LIST,
@@ -17,19 +18,40 @@ enum index_task {
     INDEX_CURRENT,
     INDEX_INSPECT,
     INDEX_SUMMARY,
+    INDEX_SCAN,
     INDEX_REBUILD,
     INDEX_VERIFY
 };
 
-enum { INDEX_NAMED = 6 }; /* options that take the name of a dataset */
+enum { INDEX_NAMED = 7 }; /* options that take the name of a dataset */
 
 typedef struct index_request {
     enum index_task task;
     const char *dir, *name;
     int json;
+    int width; /* sets that are rebuilt at a time */
     int names; /* to verify; 0: all */
     char **list;
 } index_request;
+
+/* ---- scr_index.c ---- */
+
+/* Into the empty tree; an exit code, as all functions without another word return it. */
+int index_read(const tool_prefix *prefix, scr_index *index);
+
+/* Puts what was found into the index; or, where that is lost, into a new one. */
+int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int lost,
+                    int *added);
+
+/* Prints "<name>: <what>". */
+void index_say(const char *name, const char *what);
+
+/* ---- scr_index_add.c ---- */
+
+int index_add(const tool_prefix *prefix, const index_request *r);
+
+/* Prints what was scavenged of a dataset. */
+int index_scan(const tool_prefix *prefix, const index_request *r);
 
 /* ---- scr_index_show.c ---- */
 

@@ -8,7 +8,7 @@
 
 /* The first ones are those of a list for people; the others are for programs, and for
  * people who ask about one dataset. */
-enum { SHORT = 5, ALL = 22 };
+enum { SHORT = 5, ALL = 23 };
 
 static const tool_column short_columns[SHORT] = {
     {"dset", "DSET", TOOL_NUMBER},     {"valid", "VALID", TOOL_SWITCH},
@@ -29,6 +29,7 @@ static const tool_column all_columns[ALL] = {
     {"attempts", "restarts without end", TOOL_NUMBER},
     {"fetched", "fetched", TOOL_TEXT},
     {"failed", "failed", TOOL_TEXT},
+    {"reason", "not complete because", TOOL_TEXT},
     {"created", "created", TOOL_TEXT},
     {"ranks", "ranks", TOOL_NUMBER},
     {"files", "files", TOOL_NUMBER},
@@ -92,5 +93,6 @@ void index_row(tool_table *table, int whole, const scr_index *index, const scr_d
     tool_table_number(table, state.attempts);
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FETCHED));
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FAILED));
+    tool_table_text(table, scr_index_time(index, d, SCR_INDEX_REASON));
     add_description(table, d);
 }

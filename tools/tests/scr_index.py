@@ -59,8 +59,8 @@ def test_list():
     assert listed()['run/ckpt.12'] == {
         'dset': 12, 'valid': True, 'flushed': '2026-11-22T18:30:12', 'current': True, 'name': 'run/ckpt.12', 'checkpoint': 12,
         'output': False, 'complete': True, 'deleting': False, 'attempts': 0, 'fetched': '2026-11-22T20:00:00', 'failed': None,
-        'created': '2026-11-21T10:33:10+0000', 'ranks': 2, 'files': 3, 'size': 550, 'bypass': False, 'scattered': False,
-        'user': 'tester', 'job_id': '17', 'job_name': None, 'cluster': None}
+        'reason': None, 'created': '2026-11-21T10:33:10+0000', 'ranks': 2, 'files': 3, 'size': 550, 'bypass': False,
+        'scattered': False, 'user': 'tester', 'job_id': '17', 'job_name': None, 'cluster': None}
     assert listed()['ckpt.18']['failed'] == '2026-11-22T19:30:00' and not listed()['ckpt.20']['complete']
     assert names('.') == sorted(names('.'))
     Prefix().put_index()
@@ -271,7 +271,7 @@ def test_usage():
     expect_output_fails([], ['--json'], ['-i', 'out'], ['--verify'], ['--verify', '--json'], ['--remove', 'ckpt.6'])
     expect_wrong_usage(['out'], ['--list', 'out'], ['--list', '--rebuild'], ['--add', 'a', '--remove', 'a'], ['--add', 'a', '--json'],
                        ['--rebuild', '--json'], ['--verify', '--list'], ['--no'])
-    expect_documented(13, {'--prefix': '.', '--add': 'x', '--remove': 'x', '--drop': 'x', '--current': 'x', '--inspect': 'x',
+    expect_documented(15, {'--scan': 'x', '--width': '2', '--prefix': '.', '--add': 'x', '--remove': 'x', '--drop': 'x', '--current': 'x', '--inspect': 'x',
                            '--summary': 'x'})
     expect_well_formed_page()
 

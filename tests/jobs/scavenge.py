@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Datasets that are saved from the caches of a job whose program has ended: copied, rebuilt, entered into the index by
+commands, and read by the next run, byte for byte."""
+from job import Job, checkpoint, main, restart
+from scavenged import cached, command, copy, entry, is_settled, lose_all, next_run_reads, saved, scavenge
+import tree
+
+
+def test_all_nodes():
+    """Nothing is lost: no redundancy file is needed."""
+    with Job(nodes=2, per_node=2) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        copy(job, 2, "--files")
+        assert not list(saved(job, "b", 2).glob(".scr/*.xor"))
+        assert not (job.prefix / "b/rank_0").exists()
+        done = command(job, "scr_index", "--add", "b")
+        assert done.out == "b: added; the next run begins with it\n", done
+        is_settled(job, "b", 2)
+        before = sorted(job.prefix.rglob("*"))
+        done = command(job, "scr_index", "--add", "b")
+        assert done.out == "b: is in the index already\n" and sorted(job.prefix.rglob("*")) == before
+        assert command(job, "scr_index", "--verify").code == 0
+        assert command(job, "scr_flush_file", "--needflush", 2, code=1)
+        next_run_reads(job, "b")
+
+
+
+# ---- losses ----
+
+def lost_and_saved(scheme, lost, rebuilt):
+    """These nodes are lost; rebuilt: the dataset comes back, or does not."""
+    with cached(scheme) as job:
+        job.lose(*lost)
+        up = len(job.nodes()) - len(lost)
+        done = scavenge(job, 3, code=1 if scheme == "SINGLE" else 0)
+        assert f"the files of {2 * len(lost)} of 8 ranks are missing\n" in done.out, done
+        assert done.out.count("round 1, ") == up and done.out.count("round 2, ") <= up, done
+        assert all(f"node {node}: {node}: Host is down" in done.err for node in lost), done
+        done = command(job, "scr_index", "--add", "b", code=0 if rebuilt else 1)
+        if rebuilt:
+            assert f"set 0: files of {len(lost)} rank" in done.out and "b: added; the next run" in done.out, done
+            is_settled(job, "b", 3)
+            assert command(job, "scr_index", "--verify").code == 0
+            next_run_reads(job, "b", size=5000)
+            return
+        assert "b: in the index as not complete: " in done.err, done
+        e = entry(job, "b", 3)
+        assert tree.only(e["COMPLETE"]) == "0" and "REASON" in e, e
+        assert "not complete because" in command(job, "scr_index", "--inspect", "b").out
+        assert len(list(saved(job, "b", 3).glob(".scr/*.scrfilemap"))) == 2 * up
+        lose_all(job)
+        job.run("init", restart("a"), "finalize")
+
+
+def test_single():
+    lost_and_saved("SINGLE", ["n2"], False)
+
+
+def test_partner():
+    lost_and_saved("PARTNER", ["n2", "n4"], True)
+
+
+def test_partners_lost_with_theirs():
+    lost_and_saved("PARTNER", ["n2", "n3"], False)
+
+
+def test_xor():
+    lost_and_saved("XOR", ["n3"], True)
+
+
+def test_two_lost_with_xor():
+    lost_and_saved("XOR", ["n1", "n3"], False)
+
+
+def test_rs():
+    lost_and_saved("RS", ["n1", "n3"], True)
+
+
+def test_three_lost_with_rs():
+    lost_and_saved("RS", ["n1", "n2", "n3"], False)
+
+
+# ---- where files lie ----
+
+def layout(*operations, name, get, scattered=False, **how):
+    """A dataset whose files lie so; a node is lost, the others are saved, and the next run reads it."""
+    with Job(nodes=4, per_node=1, SCR_SET_SIZE=4, SCR_FLUSH=0, **how) as job:
+        job.run("init", *operations)
+        job.lose("n2")
+        scavenge(job, 1)
+        done = command(job, "scr_index", "--add", name)
+        assert "set 0: files of 1 rank were rebuilt" in done.out, done
+        told = command(job, "scr_index", "--inspect", name).out
+        assert ("files outside of its folder  yes" in told) == scattered, told
+        assert command(job, "scr_index", "--verify").code == 0
+        lose_all(job)
+        job.run("init", f"have => 1 {name}", "start_restart", f"tag:{name}", get, "complete_restart:1", "finalize")
+        return sorted(str(path.relative_to(job.prefix)) for path in job.prefix.rglob("*") if path.is_file())
+
+
+def test_user_folders():
+    """Folders that the application asked for, of its own and shared ones."""
+    there = layout("start:run/c1:c", "put:run/c1/of_%r/deep/f:3000", "put:run/c1/flat_%r:10", "put:run/c1/none_%r:0",
+                   "complete:1", name="run/c1", get=["get:run/c1/of_%r/deep/f:3000", "get:run/c1/flat_%r:10"])
+    assert [name for name in there if "/of_" in name] == [f"run/c1/of_{rank}/deep/f" for rank in range(4)], there
+
+
+def test_scattered():
+    """Files outside of the folder of their dataset."""
+    there = layout("start:c1:c", "put:c1/f_%r:100", "put:elsewhere/g_%r:1000", "complete:1", name="c1", scattered=True,
+                   get=["get:elsewhere/g_%r:1000", "get:c1/f_%r:100"])
+    assert "elsewhere/g_1" in there, there
+
+
+def test_without_a_name():
+    there = layout("start:%N:c", "tag:scr.dataset.1", "put:a/f_%r:100", "complete:1", name="scr.dataset.1",
+                   get=["get:a/f_%r:100"])
+    assert "scr.dataset.1/a/f_1" in there, there
+
+
+def test_ranks_without_files():
+    layout("start:c1:c", "put@0,1:c1/f_%r:100", "complete:1", name="c1", get=["get@0,1:c1/f_%r:100"])
+
+
+def test_without_checksums():
+    layout("start:c1:c", "put:c1/f_%r:100", "complete:1", name="c1", get=["get:c1/f_%r:100"], SCR_CRC_ON_COPY=0)
+
+
+def test_bypass():
+    """What never was in a cache is not saved from there."""
+    with Job(nodes=2, per_node=1, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", checkpoint("c1"))
+        done = scavenge(job, 1, code=3)
+        assert "no node has anything of dataset 1" in done.err, done
+
+
+# ---- what is newer, and older ----
+
+def test_newest_by_itself():
+    """Without an id, the newest in the flush file is meant; an output set may be that."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"))
+        done = command(job, "scr_scavenge", "--up", "n1,n2", SCR_SIMULATE=job.root / "nodes")
+        assert "dataset 2 (c2): the files of all 2 ranks are saved" in done.out, done
+        assert command(job, "scr_scavenge", "--up", "n1,n2", "--quiet", SCR_SIMULATE=job.root / "nodes").out == ""
+
+
+def test_name_is_used_again():
+    """The earlier dataset of that name stays whole until the new one is."""
+    for lost in (["n2"], ["n2", "n3"]):
+        with Job(nodes=4, per_node=1, SCR_SET_SIZE=4, SCR_FLUSH=2) as job:
+            job.run("init", checkpoint("x"), checkpoint("c", size=100), checkpoint("c", size=200))
+            job.lose(*lost)
+            scavenge(job, 3)
+            command(job, "scr_index", "--add", "c", code=len(lost) - 1)
+            assert command(job, "scr_index", "--verify", "c").code == 0
+            lose_all(job)
+            job.run("init", restart("c", size=200 if len(lost) == 1 else 100))
+
+
+def test_older_than_what_is_there():
+    """It does not take the place of a newer one that has its name."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_CACHE_SIZE=3) as job:
+        job.run("init", checkpoint("c", size=100), checkpoint("d"))
+        copy(job, 1)
+        copy(job, 2)
+        job.run("init", restart("d"), checkpoint("c", size=300), "finalize", SCR_FLUSH=1)
+        before = (job.prefix / "c/rank_0").read_bytes()
+        done = command(job, "scr_index", "--add", "c", code=1)
+        assert "dataset 3 (c) is newer, and has its name" in done.err, done
+        assert (job.prefix / "c/rank_0").read_bytes() == before
+        done = command(job, "scr_index", "--add", "d")
+        assert done.out == "d: added\n", done
+        lose_all(job)
+        job.run("init", restart("c", size=300))
+
+
+if __name__ == "__main__":
+    main(globals())

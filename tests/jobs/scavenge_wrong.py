@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What goes wrong while a dataset is saved from the caches: commands that are killed, disks that are full, nodes that
+hang, runs and flushes that go on, and what others put there."""
+import os
+import shutil
+
+from flush import with_scr_transfer
+from job import Job, checkpoint, main, restart, wait_until
+from scavenged import (begin, cached, command, copy, entry, index, is_settled, lose_all, next_run_reads, saved, scavenge)
+import damage
+import tree
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def files_of(job, name="b"):
+    """What the ranks wrote, by the caches."""
+    return {path.name: path.read_bytes() for path in job.root.glob(f"nodes/*/cache/*/*/scr.dataset.*/{name}/*")}
+
+
+# ---- killed ----
+
+def strikes(job, run, how):
+    """Lets a command meet its end, or an error, at its 1st, 2nd, ... change of the prefix folder, always from the same
+    state; yields each number, and ends when none was left to strike at. Later ones are a sample."""
+    job.save()
+    struck = job.root / "struck"
+    for number in range(1, 1000):
+        if number > 8 and number % 7 and "JOB_THOROUGH" not in os.environ:
+            continue
+        struck.unlink(missing_ok=True)
+        done = run(faults={"FAULTS_BELOW": job.prefix, "FAULTS_AT": number, "FAULTS_HOW": how, "FAULTS_MARK": struck})
+        if not struck.exists():
+            assert number > 20 and done.code == 0, (number, str(done))
+            return
+        assert done.code or how != "kill", (number, str(done))
+        yield number
+        job.go_back()
+
+
+def is_good(job, files):
+    is_settled(job, "b", 3)
+    assert contents(job.prefix / "b") == files
+    assert command(job, "scr_index", "--verify").code == 0
+
+
+def test_copy_is_killed():
+    """And called again: nothing but whole files is ever under its name."""
+    with cached("XOR") as job:
+        files = files_of(job)
+        for _ in strikes(job, lambda faults: copy(job, 3, nodes=["n2"], code=None, faults=faults), "kill"):
+            for path in saved(job, "b", 3).glob("b/rank_*"):
+                assert path.read_bytes() == files[path.name]
+            copy(job, 3)
+            command(job, "scr_index", "--add", "b")
+            is_good(job, files)
+
+
+def test_add_is_killed():
+    """While it rebuilds a node, and while files get their names; called again, it ends well."""
+    with cached("XOR") as job:
+        files = files_of(job)
+        job.lose("n2")
+        copy(job, 3, nodes=["n1", "n3", "n4"])
+        add = ["scr_index", "--add", "b", "--width", "1"]
+        for _ in strikes(job, lambda faults: command(job, *add, code=None, faults=faults), "kill"):
+            state = index(job)["DSET"].get("3", {"DIR": {"b": None}})["DIR"]["b"]
+            assert state or not contents(job.prefix / "b"), "files have their names, and the index does not know"
+            assert not state or tree.only(state["COMPLETE"]) == "0" or contents(job.prefix / "b") == files
+            command(job, *add)
+            is_good(job, files)
+            assert not list((job.prefix / "b").rglob(".*.tmp"))
+
+
+def test_add_meets_errors():
+    """Nothing is called complete, and nothing is lost."""
+    for how in ("ENOSPC", "EIO"):
+        with cached("XOR") as job:
+            files = files_of(job)
+            job.lose("n2")
+            copy(job, 3, nodes=["n1", "n3", "n4"])
+            add = ["scr_index", "--add", "b", "--width", "1"]
+            for _ in strikes(job, lambda faults: command(job, *add, code=None, faults=faults), how):
+                command(job, *add)
+                is_good(job, files)
+
+
+def test_full_disk():
+    """What a node could not copy is complained of; when there is room again, it is copied."""
+    with cached("XOR") as job:
+        files = files_of(job)
+        for _ in strikes(job, lambda faults: copy(job, 3, nodes=["n2"], code=None, faults=faults), "ENOSPC"):
+            scavenge(job, 3)
+            command(job, "scr_index", "--add", "b")
+            is_good(job, files)
+
+
+# ---- nodes ----
+
+def test_node_hangs():
+    """It does not die, and does not answer: after a time it counts as lost."""
+    with cached("XOR") as job:
+        files = files_of(job)
+        (job.node("n2") / "hung").touch()
+        done = scavenge(job, 3, "--timeout", 20)
+        assert "node n2: " in done.err and "2 of 8 ranks are missing" in done.out, done
+        command(job, "scr_index", "--add", "b")
+        is_good(job, files)
+
+
+def test_damage_in_a_cache():
+    """A file with another checksum is not taken for what it was, and is rebuilt."""
+    with cached("XOR") as job:
+        files = files_of(job)
+        damage.flip(next(job.cache("n3").glob("scr.dataset.3/b/rank_4")))
+        done = scavenge(job, 3)
+        assert "node n3: " in done.err and "b/rank_4: altered: CRC32" in done.err, done
+        done = command(job, "scr_index", "--add", "b")
+        assert "set 0: files of 1 rank were rebuilt: rank 4" in done.out and "set 1" not in done.out, done
+        is_good(job, files)
+
+
+def test_damaged_filemaps():
+    """Of a node whose filemaps are gone, nothing is known."""
+    with cached("XOR") as job:
+        files = files_of(job)
+        for path in job.control("n1").glob("filemap*"):
+            damage.flip(path)
+        done = copy(job, 3, nodes=["n1"], code=3)
+        assert "filemaps count as lost" in done.err, done
+        scavenge(job, 3)
+        command(job, "scr_index", "--add", "b")
+        is_good(job, files)
+
+
+def test_older_cache():
+    """A node has come back with a cache of another calculation, of the same job and ids."""
+    with cached("XOR") as job:
+        shutil.copytree(job.node("n2"), job.root / "old")
+        shutil.rmtree(job.root / "nodes")
+        shutil.rmtree(job.prefix)
+        job.prefix.mkdir()
+        job.run("init", checkpoint("x"), checkpoint("a"), checkpoint("b", size=5000))
+        files = files_of(job)
+        job.lose("n2")
+        shutil.copytree(job.root / "old", job.node("n2"))
+        # its files have the same names and sizes
+        done = scavenge(job, 3)
+        assert "2 of 8 ranks are missing" in done.out, done
+        copy(job, 3, nodes=["n2"])  # without the time it cannot tell, but it goes elsewhere
+        assert len(list((job.prefix / "b/.scr").glob("scavenge.3.*"))) == 2
+        command(job, "scr_index", "--add", "b")
+        is_good(job, files)
+
+
+def test_other_prefix_folder():
+    """Of a calculation with another prefix folder in the same job nothing is taken."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("c1"))
+        other = job.root / "other"
+        other.mkdir()
+        done = command(job, "scr_copy", "--id", 1, "--prefix", other, node="n1", code=1)
+        assert f"is of the prefix folder {job.prefix}" in done.err, done
+        assert not list(other.rglob("*"))
+
+
+# ---- what goes on meanwhile ----
+
+def test_run_goes_on():
+    """A run may remove what is copied, and write the same files: nothing is taken from it."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
+        gone = job.root / "go"
+        process = job.start(os.environ["JOB_PROBE"], "init", *checkpoint("c1"), f"touch:{job.root}/ready_%r",
+                            f"await:{gone}", "finalize")
+        wait_until(lambda: all((job.root / f"ready_{rank}").exists() for rank in (0, 1)))
+        done = copy(job, 1, "--wait", 0, nodes=["n1"], code=1)
+        assert "a run, process " in done.err and not (job.prefix / "c1").exists(), done
+        assert command(job, "scr_inspect", "--brief", node="n1").out.split()[5] == "1"
+        gone.touch()
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+
+
+def test_transfer_goes_on():
+    """scr_transfer still copies when the program has died; both get what they should have."""
+    with_scr_transfer()
+    slow = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON", "SCR_FLUSH_ASYNC_BW": "30KB"}
+    with Job(nodes=4, per_node=2, SCR_SET_SIZE=4, **slow) as job:
+        job.run("init", checkpoint("b", size=100000), "kill@0", dies=True)
+        files = files_of(job)
+        assert list(job.prefix.rglob(".*-*.tmp")) and tree.only(entry(job, "b", 1)["COMPLETE"]) == "0"
+        scavenge(job, 1)
+        command(job, "scr_index", "--add", "b")
+        assert {name: data for name, data in contents(job.prefix / "b").items() if name[0] != "."} == files
+        assert command(job, "scr_index", "--verify").code == 0
+        job.run("init", restart("b", size=100000), "finalize")
+        assert not list(job.prefix.rglob(".*-*.tmp")), list(job.prefix.rglob(".*-*.tmp"))
+        is_settled(job, "b", 1)
+        assert contents(job.prefix / "b") == files
+
+
+def test_two_at_once():
+    """The same dataset is added twice, and others enter and leave the index meanwhile."""
+    with cached("XOR") as job:
+        files = files_of(job)
+        job.lose("n2")
+        copy(job, 3, nodes=["n1", "n3", "n4"])
+        both = [begin(job, "scr_index", "--add", "b") for _ in range(4)]
+        for _ in range(5):
+            command(job, "scr_index", "--remove", "a")
+            command(job, "scr_index", "--add", "a")
+        for process in both:
+            out, err = process.communicate(timeout=240)
+            assert process.returncode == 0, out + err
+        is_good(job, files)
+        assert tree.only(entry(job, "a", 2)["COMPLETE"]) == "1"
+
+
+# ---- what others put there ----
+
+def test_hostile_names():
+    """A rank filemap with names that lead elsewhere is refused, and nothing elsewhere is touched."""
+    for name in ("../../../../victim", "/etc/passwd", "b/../../victim", "b/.scr/summary.scr", "b//x", "b/\x1b[2J"):
+        with cached("XOR") as job:
+            victim = job.root / "victim"
+            victim.write_text("mine")
+            copy(job, 3)
+            path = saved(job, "b", 3) / ".scr/1.scrfilemap"
+            other = tree.read(path)
+            files = other["RANK"]["1"]["DSET"]["3"]["FILE"]
+            files[name] = files.pop("b/rank_1")
+            tree.write(path, other)
+            done = command(job, "scr_index", "--scan", "b")
+            assert "1.scrfilemap" in done.err and "\x1b" not in done.err, done
+            command(job, "scr_index", "--add", "b")  # the set has it
+            assert victim.read_text() == "mine"
+            is_settled(job, "b", 3)
+
+
+def test_links():
+    """Folders that are links lead nowhere."""
+    with cached("XOR") as job:
+        elsewhere = job.root / "elsewhere"
+        elsewhere.mkdir()
+        (job.prefix / "b").symlink_to(elsewhere)
+        copy(job, 3, code=1)
+        assert not list(elsewhere.rglob("*"))
+        (job.prefix / "b").unlink()
+        copy(job, 3)
+        shutil.move(saved(job, "b", 3) / "b", elsewhere / "b")
+        (saved(job, "b", 3) / "b").symlink_to(elsewhere / "b")
+        command(job, "scr_index", "--add", "b", code=1)
+        assert len(list((elsewhere / "b").iterdir())) == 8
+
+
+if __name__ == "__main__":
+    main(globals())

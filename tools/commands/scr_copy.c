@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_copy: on one node, copies its part of a dataset from the cache to the prefix
+ * folder (SCR Developer Guide 1.2, sections 2.13.1 and 2.33.3). */
+#include "common/number.h"
+#include "lib/hostlist.h"
+#include "lib/tool.h"
+#include "lib/tool_prefix.h"
+#include "lib/tool_table.h"
+#include "scavenge/copy.h"
+#include "scavenge/enter.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTHING_HERE = 3 }; /* exit code */
+
+typedef struct request {
+    const char *dir, *control, *created, *sets;
+    int files, json, wait;
+    scavenge_wish wish;
+} request;
+
+/* ---- output ---- */
+
+static int print(const request *r, const scavenge_copied *c)
+{
+    static const tool_column columns[] = {
+        {"dset", "dataset", TOOL_NUMBER},        {"name", "name", TOOL_TEXT},
+        {"created", "created", TOOL_NUMBER},     {"ranks", "ranks", TOOL_NUMBER},
+        {"files", "files", TOOL_NUMBER},         {"bytes", "bytes", TOOL_NUMBER},
+        {"failed", "failed ranks", TOOL_NUMBER}, {"reason", "reason", TOOL_TEXT},
+    };
+    tool_table *table;
+    if (!r->json) {
+        printf("dataset %d (", c->dataset.id);
+        tool_print(c->dataset.name);
+        printf("): %d files of %d ranks, %" PRIu64 " bytes\n", c->files, c->ranks,
+               c->bytes);
+        return COMMAND_GOOD;
+    }
+    table = tool_table_new(columns, 8);
+    tool_table_number(table, c->dataset.id);
+    tool_table_text(table, c->dataset.name);
+    tool_table_number(table, c->dataset.created);
+    tool_table_number(table, c->ranks);
+    tool_table_number(table, c->files);
+    tool_table_number(table, (int64_t)c->bytes);
+    tool_table_number(table, c->failed);
+    tool_table_text(table, c->failed ? c->why : NULL);
+    return tool_table_print(table, TOOL_JSON);
+}
+
+/* ---- work ---- */
+
+static int copy(const request *r, const tool_prefix *prefix, const scavenge_node *node)
+{
+    char err[ERRTEXT_SIZE] = "";
+    scavenge_copied copied;
+    int rc = scavenge_copy(node, prefix->dir, &r->wish, &copied, err);
+    if (node->refused)
+        tool_complain("%d filemaps count as lost; the first: %s", node->refused,
+                      node->why);
+    if (rc == -ENOENT) {
+        tool_complain("%s", err);
+        return NOTHING_HERE;
+    }
+    if (rc) return tool_complain("%s", err);
+    int code = print(r, &copied);
+    if (copied.failed)
+        code = tool_complain("files of %d rank%s could not be copied; the first: %s",
+                             copied.failed, copied.failed == 1 ? "" : "s", copied.why);
+    return code;
+}
+
+static int work(const request *r, const tool_prefix *prefix)
+{
+    char err[ERRTEXT_SIZE] = "", control[TOOL_PATH_SIZE];
+    scavenge_node node;
+    if (tool_control_folder(prefix, r->control, control) != COMMAND_GOOD)
+        return COMMAND_BAD;
+    int rc = scavenge_node_open(control, prefix->path, &node, err);
+    if (rc == -ENOENT) {
+        tool_complain("%s", err);
+        return NOTHING_HERE;
+    }
+    if (rc) return tool_complain("%s", err);
+    rc = scavenge_node_wait(&node, r->wait, err);
+    int code = rc ? tool_complain("%s: %s", control, err) : copy(r, prefix, &node);
+    scavenge_node_close(&node);
+    return code;
+}
+
+/* ---- arguments ---- */
+
+/* "0,4,12": a list of numbers, which is one of hosts, too. -1 to go on. */
+static int take_sets(const tool *t, const char *text, scavenge_wish *wish)
+{
+    char err[ERRTEXT_SIZE] = "";
+    hostlist list = {0};
+    int64_t id;
+    if (!text || strcmp(text, "all") == 0) return -1;
+    int rc = hostlist_parse(text, &list, err);
+    int *sets = calloc((size_t)list.count + 1, sizeof *sets);
+    for (int i = 0; sets && i < list.count && !rc; i++)
+        if (number_int64(list.names[i], &id) != 0 || id < 0 || id > INT_MAX)
+            rc = err_set(err, -EINVAL, "'%.60s' is no number of a set", list.names[i]);
+        else
+            sets[i] = (int)id;
+    wish->set_count = list.count;
+    hostlist_done(&list);
+    if (rc) free(sets);
+    if (rc) return tool_misused(t, "%s", err);
+    wish->sets = sets;
+    return sets ? -1 : tool_complain("no memory");
+}
+
+static int take_request(const tool *t, request *r)
+{
+    if (r->wish.dset < 1) return tool_misused(t, "--id is missing");
+    if (r->created &&
+        (number_int64(r->created, &r->wish.created) != 0 || r->wish.created < 1))
+        return tool_misused(t, "'%.60s' is no time in microseconds", r->created);
+    if (r->files && r->sets) return tool_misused(t, "--files or --sets, not both");
+    if (r->wish.width < 1) return tool_misused(t, "--width is at least 1");
+    r->wish.files = !r->sets;
+    r->wish.redundancy = !r->files;
+    return take_sets(t, r->sets, &r->wish);
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.wait = 10, .wish = {.width = 4}};
+    const tool_option options[] = {
+        {'i', "id", "ID", "the dataset", .number = &r.wish.dset},
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'c', "cntldir", "FOLDER",
+         "the control folder (default: as scr_list_dir\nprints it)", .text = &r.control},
+        {'t', "created", "TIME",
+         "only the dataset that was made then, in microseconds\nsince 1970",
+         .text = &r.created},
+        {'f', "files", NULL, "no redundancy files", .flag = &r.files},
+        {'s', "sets", "LIST", "only redundancy files, of these sets: 0,[4-7], or all",
+         .text = &r.sets},
+        {'w', "width", "N", "copy so many ranks at a time (default: 4)",
+         .number = &r.wish.width},
+        {'W', "wait", "SECONDS", "wait for the end of a run (default: 10)",
+         .number = &r.wait},
+        {'j', "json", NULL, "print a JSON object", .flag = &r.json},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... --id ID",
+        .about = "Copies what the cache of this node has of a dataset to the prefix "
+                 "folder.\n",
+        .codes =
+            "0 copied, 1 not all of it, or an error, 2 wrong usage, 3 the cache has\n"
+            "nothing of that dataset.\n",
+        .options = options};
+    tool_args args;
+    tool_prefix prefix;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code < 0) code = take_request(&t, &r);
+    if (code >= 0) return code;
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
+    code = tool_prefix_configure(&prefix, r.dir);
+    if (code == COMMAND_GOOD) code = work(&r, &prefix);
+    tool_prefix_close(&prefix);
+    free((int *)(uintptr_t)r.wish.sets);
+    return tool_finish(code);
+}

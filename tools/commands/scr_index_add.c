@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_index --add: a dataset that lies on the prefix folder, or of which scr_scavenge or
+ * scr_copy saved what they could, enters the index (SCR Developer Guide 1.2, sections
+ * 2.13.2 and 2.33.5). */
+#include "commands/scr_index.h"
+
+#include "lib/tool.h"
+#include "scavenge/settle.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+/* ---- what was scavenged ---- */
+
+/* Members of sets that are rebuilt need many descriptors. */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void tell_sets(const char *name, const scavenge_settled *settled)
+{
+    for (int i = 0; i < settled->sets; i++) {
+        const scavenge_rebuilt *r = &settled->rebuilt[i];
+        char what[ERRTEXT_SIZE + 100];
+        snprintf(what, sizeof what, "set %d: files of %d rank%s were rebuilt: %s", r->id,
+                 r->ranks, r->ranks == 1 ? "" : "s", r->why);
+        if (r->failed)
+            tool_complain("%s: set %d: %s", name, r->id, r->why);
+        else
+            index_say(name, what);
+    }
+}
+
+/* A dataset that cannot be completed is in the index, too; that is no success. */
+static int tell(const char *name, const scavenge_settled *settled)
+{
+    tell_sets(name, settled);
+    if (!settled->complete)
+        return tool_complain("%s: in the index as not complete: %s", name, settled->why);
+    index_say(name, settled->current ? "added; the next run begins with it" : "added");
+    return COMMAND_GOOD;
+}
+
+static int settle(const tool_prefix *prefix, const index_request *r,
+                  const scavenge_key *key)
+{
+    char err[ERRTEXT_SIZE] = "";
+    scavenge_settled settled;
+    const scavenge_prefix where = {prefix->path, prefix->dir, r->width};
+    raise_limit();
+    if (scavenge_settle(&where, key, &settled, err) != 0)
+        return tool_complain("%s: %s", r->name, err);
+    int code = tell(r->name, &settled);
+    free(settled.rebuilt);
+    return code;
+}
+
+int index_scan(const tool_prefix *prefix, const index_request *r)
+{
+    char err[ERRTEXT_SIZE] = "no memory";
+    scavenge_saved saved;
+    scavenge_key key;
+    const scavenge_prefix where = {prefix->path, prefix->dir, r->width};
+    int rc = scavenge_find(prefix->dir, r->name, &key, err);
+    rc = rc ? rc : scavenge_open(&where, &key, &saved, err);
+    if (rc) return tool_complain("%s: %s", r->name, err);
+    kvtree *tree = kvtree_new();
+    rc = tree ? scavenge_scan_to_tree(&saved.scan, tree) : -ENOMEM;
+    if (!rc)
+        rc =
+            kvtree_fprint(stdout, tree, r->json ? KVTREE_FORM_JSON : KVTREE_FORM_TREE, 2);
+    if (saved.scan.refused)
+        tool_complain("%d files cannot be used; the first: %s", saved.scan.refused,
+                      saved.scan.why);
+    kvtree_delete(&tree);
+    scavenge_close(&saved);
+    return rc ? tool_complain("the scan could not be printed") : COMMAND_GOOD;
+}
+
+/* ---- what lies there ---- */
+
+static int add_found(const tool_prefix *prefix, const index_request *r)
+{
+    char err[ERRTEXT_SIZE] = "";
+    scr_scan scan;
+    int added = 0, code;
+    if (scr_scan_open(&scan, prefix->path, err) != 0) return tool_complain("%s", err);
+    if (scr_scan_one(&scan, r->name, err) != 0)
+        code = tool_complain("%s", err);
+    else if (scan.count == 0)
+        code = tool_complain("%s", scan.why);
+    else
+        code = index_enter_all(prefix, &scan, 0, &added);
+    if (code == COMMAND_GOOD && scan.refused) tool_complain("%s", scan.why);
+    if (code == COMMAND_GOOD)
+        index_say(r->name, scan.found[0].complete
+                               ? "added"
+                               : "added; it is not complete, and no run begins with it");
+    scr_scan_close(&scan);
+    return code;
+}
+
+int index_add(const tool_prefix *prefix, const index_request *r)
+{
+    char err[ERRTEXT_SIZE] = "";
+    scr_dataset known;
+    scavenge_key key;
+    kvtree *index = kvtree_new();
+    int code = index_read(prefix, index);
+    int there = code == COMMAND_GOOD && scr_index_get(index, r->name, &known) == 0;
+    kvtree_delete(&index);
+    if (code != COMMAND_GOOD) return code;
+    int rc = scavenge_find(prefix->dir, r->name, &key, err);
+    if (rc == 0) return settle(prefix, r, &key);
+    if (rc != -ENOENT) return tool_complain("%s", err);
+    if (!there) return add_found(prefix, r);
+    index_say(r->name, "is in the index already");
+    return COMMAND_GOOD;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_inspect: what the cache of a node has of which datasets (SCR Developer Guide 1.2,
+ * section 2.33.1). */
+#include "common/beneath.h"
+#include "common/io.h"
+#include "lib/tool.h"
+#include "lib/tool_prefix.h"
+#include "lib/tool_table.h"
+#include "lib/tool_time.h"
+#include "scavenge/copy.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { NOTHING_HERE = 3 }; /* exit code */
+
+typedef struct request {
+    const char *dir, *control;
+    int id, brief, json;
+} request;
+
+/* What the node has of a dataset. */
+typedef struct contents {
+    scr_dataset dataset;
+    int ranks, whole, files;
+    uint64_t bytes;
+    char type[8];
+} contents;
+
+/* ---- looking ---- */
+
+/* 1 when all files are there, with their sizes. */
+static int is_whole(const scavenge_part *part)
+{
+    int folder, good = 1;
+    struct stat st;
+    if (scavenge_part_open(part, &folder, NULL) != 0) return 0;
+    for (int i = 0; i < part->rank->count && good; i++) {
+        const scavenge_file *f = &part->rank->files[i];
+        good = beneath_stat(folder, f->name, &st, NULL) == 0 && S_ISREG(st.st_mode) &&
+               (uint64_t)st.st_size == f->size;
+    }
+    io_close(&folder);
+    return good;
+}
+
+static void add_up(const scavenge_part *part, contents *c)
+{
+    for (int i = 0; i < part->rank->count; i++) {
+        if (part->rank->files[i].redundancy) continue;
+        c->files++;
+        c->bytes += part->rank->files[i].size;
+    }
+}
+
+static void look_at_rank(const scavenge_node *node, int rank, contents *c)
+{
+    scavenge_part part;
+    int id = c->dataset.id;
+    if (scavenge_part_find(node, id, rank, &part, NULL) != 0) return;
+    if (part.dataset.created == c->dataset.created) {
+        c->ranks++;
+        c->whole += is_whole(&part);
+        add_up(&part, c);
+        const char *type =
+            kvtree_get_val(scr_filemap_get_reddesc(node->map, id, rank), "TYPE");
+        if (type) snprintf(c->type, sizeof c->type, "%s", type);
+    }
+    scavenge_part_done(&part);
+}
+
+/* ---- output ---- */
+
+static void add_row(tool_table *table, const scavenge_node *node, const contents *c)
+{
+    char created[TOOL_TIME_SIZE];
+    const scr_dataset *d = &c->dataset;
+    tool_time_text(d->created / 1000000, created);
+    tool_table_number(table, d->id);
+    tool_table_number(table, d->ckpt);
+    tool_table_text(table, created);
+    tool_table_text(table, c->type[0] ? c->type : NULL);
+    tool_table_number(table, d->ranks);
+    tool_table_number(table, c->ranks);
+    tool_table_number(table, c->whole);
+    tool_table_mark(table, c->whole == c->ranks ? TOOL_GOOD : TOOL_BAD);
+    tool_table_number(table, c->files);
+    tool_table_number(table, (int64_t)c->bytes);
+    tool_table_text(table, d->name);
+    tool_table_number(table, d->created);
+    tool_table_switch(table, d->output);
+    tool_table_switch(table, node->run != 0);
+}
+
+/* For scripts that read no JSON; names have no control characters. */
+static void print_brief(const scavenge_node *node, const contents *c)
+{
+    printf("%d %" PRId64 " %d %d %d %d ", c->dataset.id, c->dataset.created,
+           c->dataset.ranks, c->ranks, c->whole, node->run != 0);
+    tool_print(c->dataset.name);
+    printf("\n");
+}
+
+static int add_rows(tool_table *table, const request *r, const scavenge_node *node)
+{
+    int count = 0, *ids = NULL;
+    if (scr_filemap_list_datasets(node->map, &count, &ids) != 0)
+        return tool_complain("no memory");
+    for (int i = 0; i < count; i++) {
+        int ranks = 0, *list = NULL;
+        contents c = {.ranks = 0};
+        if (r->id && ids[i] != r->id) continue;
+        if (scavenge_newest(node, ids[i], &c.dataset) != 0 ||
+            scr_filemap_list_ranks_of(node->map, ids[i], &ranks, &list) != 0)
+            continue;
+        for (int k = 0; k < ranks; k++)
+            look_at_rank(node, list[k], &c);
+        free(list);
+        if (r->brief)
+            print_brief(node, &c);
+        else
+            add_row(table, node, &c);
+    }
+    free(ids);
+    return COMMAND_GOOD;
+}
+
+/* ---- work ---- */
+
+static int work(const request *r, const tool_prefix *prefix)
+{
+    static const tool_column columns[] = {
+        {"dset", "DSET", TOOL_NUMBER},     {"checkpoint", "CKPT", TOOL_NUMBER},
+        {"created", "CREATED", TOOL_TEXT}, {"type", "TYPE", TOOL_TEXT},
+        {"ranks", "RANKS", TOOL_NUMBER},   {"here", "HERE", TOOL_NUMBER},
+        {"whole", "WHOLE", TOOL_NUMBER},   {"files", "FILES", TOOL_NUMBER},
+        {"bytes", "BYTES", TOOL_NUMBER},   {"name", "NAME", TOOL_TEXT},
+        {"time", NULL, TOOL_NUMBER},       {"output", NULL, TOOL_SWITCH},
+        {"run", NULL, TOOL_SWITCH},
+    };
+    char err[ERRTEXT_SIZE] = "", control[TOOL_PATH_SIZE];
+    scavenge_node node;
+    if (tool_control_folder(prefix, r->control, control) != COMMAND_GOOD)
+        return COMMAND_BAD;
+    int rc = scavenge_node_open(control, prefix->path, &node, err);
+    if (rc) tool_complain("%s", err);
+    if (rc) return rc == -ENOENT ? NOTHING_HERE : COMMAND_BAD;
+    if (node.run)
+        tool_complain("%s: a run, process %ld, uses the cache", control, (long)node.run);
+    if (node.refused)
+        tool_complain("%d filemaps count as lost; the first: %s", node.refused, node.why);
+    tool_table *table = r->brief ? NULL : tool_table_new(columns, 13);
+    int code = add_rows(table, r, &node), printed = COMMAND_GOOD;
+    if (!r->brief) printed = tool_table_print(table, r->json ? TOOL_JSON : TOOL_COLUMNS);
+    scavenge_node_close(&node);
+    return code == COMMAND_GOOD ? printed : code;
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.dir = NULL};
+    const tool_option options[] = {
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'c', "cntldir", "FOLDER",
+         "the control folder (default: as scr_list_dir\nprints it)", .text = &r.control},
+        {'i', "id", "ID", "only this dataset", .number = &r.id},
+        {'b', "brief", NULL,
+         "print a line of words per dataset: id, creation in\nmicroseconds, ranks, ranks "
+         "here, whole ones, 1 if a run\nuses the cache, name",
+         .flag = &r.brief},
+        {'j', "json", NULL, "print a JSON object per dataset", .flag = &r.json},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]...",
+        .about = "Lists the datasets in the cache of this node, and how much of them is "
+                 "there.\n",
+        .codes = "0 printed, 1 an error, 2 wrong usage, 3 no run was here.\n",
+        .options = options};
+    tool_args args;
+    tool_prefix prefix;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code >= 0) return code;
+    code = tool_prefix_configure(&prefix, r.dir);
+    if (code == COMMAND_GOOD) code = work(&r, &prefix);
+    tool_prefix_close(&prefix);
+    return tool_finish(code);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_scavenge: after a job's last run, copies a dataset from the caches of its nodes to
+ * the prefix folder (SCR Developer Guide 1.2, section 2.33.2). In the first round each
+ * node that answers copies the files of its ranks; if some ranks are missing then, the
+ * second round brings the redundancy files of their sets. */
+#include "common/io.h"
+#include "lib/tool.h"
+#include "lib/tool_manager.h"
+#include "lib/tool_prefix.h"
+#include "lib/tool_remote.h"
+#include "records/scr_flush_file.h"
+#include "scavenge/settle.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NOTHING = 3,        /* exit code: the caches have nothing of it, ... */
+    NOTHING_HERE = 3,   /* ... and that of a command on a node */
+    ANSWER = 60,        /* seconds to tell what is in a cache, at most */
+    OUTPUT = 1 << 16,   /* bytes that a node may print */
+    SETS_TEXT = 1 << 16 /* bytes for a list of sets; a longer one is "all" */
+};
+
+typedef struct request {
+    const char *dir, *up, *down;
+    int id, seconds, width, quiet;
+} request;
+
+typedef enum state { UNKNOWN, ANSWERED, WITHOUT, FAILED, GONE } state;
+
+/* One call. */
+typedef struct scavenge {
+    const request *r;
+    const tool_prefix *prefix;
+    hostlist nodes;
+    state *states; /* of the nodes */
+    tool_remote remote;
+    hostlist asked;   /* in this round */
+    int *asked_nodes; /* their numbers among all */
+    int round, told;
+    scavenge_key key; /* of the newest dataset of that id; created 0: there is none */
+    int trouble;      /* 1: some node failed */
+} scavenge;
+
+/* ---- rounds ---- */
+
+/* Not there, or it did not end in time: nothing is asked of it any more. */
+static int is_gone(int code)
+{
+    return code == -ETIMEDOUT || code == -EHOSTDOWN || code == -EHOSTUNREACH ||
+           code == -EIO;
+}
+
+/* The first line that a node printed, without control characters. */
+static const char *first_line(const tool_end *end, char line[256])
+{
+    size_t n = strcspn(end->output, "\n");
+    snprintf(line, 256, "%.*s", (int)(n < 255 ? n : 255), end->output);
+    return n ? line : end->text ? end->text : "";
+}
+
+static void tell_failure(scavenge *s, int node, const tool_end *end)
+{
+    char line[256];
+    s->trouble = 1;
+    s->states[node] = is_gone(end->code) ? GONE : FAILED;
+    tool_complain("node %s: %s%s%s", s->nodes.names[node], end->text ? end->text : "",
+                  end->size ? ": " : "", end->size ? first_line(end, line) : "");
+}
+
+/* "4 1795257190731827 8 2 2 0 ckpt.4" */
+static void take_answer(int task, const tool_end *end, void *arg)
+{
+    scavenge *s = arg;
+    int node = s->asked_nodes[task], at = 0;
+    int64_t created;
+    const char *line = end->output;
+    if (end->code == NOTHING_HERE) {
+        s->states[node] = WITHOUT;
+        return;
+    }
+    if (end->code != 0) {
+        tell_failure(s, node, end);
+        return;
+    }
+    s->states[node] = WITHOUT;
+    if (sscanf(line, "%*d %" SCNd64 " %*d %*d %*d %*d %n", &created, &at) != 1 || !at)
+        return;
+    s->states[node] = ANSWERED;
+    if (created <= s->key.created) return;
+    s->key.created = created;
+    s->key.id = s->r->id;
+    snprintf(s->key.name, sizeof s->key.name, "%.*s", (int)strcspn(line + at, "\n"),
+             line + at);
+}
+
+static void take_copy(int task, const tool_end *end, void *arg)
+{
+    scavenge *s = arg;
+    int node = s->asked_nodes[task];
+    char line[256];
+    s->told++;
+    if (end->code == NOTHING_HERE) return;
+    if (end->code != 0) {
+        tell_failure(s, node, end);
+        return;
+    }
+    if (s->r->quiet) return;
+    printf("round %d, %d of %d: node %s: ", s->round, s->told, s->asked.count,
+           s->nodes.names[node]);
+    tool_print(first_line(end, line));
+    printf("\n");
+    fflush(stdout);
+}
+
+/* Adds the nodes in one of two states to those that are asked. */
+static int choose(scavenge *s, state a, state b)
+{
+    char err[ERRTEXT_SIZE] = "no memory";
+    hostlist_done(&s->asked);
+    s->told = 0;
+    for (int i = 0; i < s->nodes.count; i++) {
+        if (s->states[i] != a && s->states[i] != b) continue;
+        s->asked_nodes[s->asked.count] = i;
+        if (hostlist_parse(s->nodes.names[i], &s->asked, err) != 0)
+            return tool_complain("%s", err);
+    }
+    return COMMAND_GOOD;
+}
+
+static int ask(scavenge *s, double seconds, const char *const argv[], tool_told told)
+{
+    char err[ERRTEXT_SIZE] = "";
+    if (s->asked.count == 0) return COMMAND_GOOD;
+    s->remote.seconds = seconds;
+    int rc = tool_remote_run(&s->remote, &s->asked, argv, told, s, err);
+    return rc ? tool_complain("%s", err) : COMMAND_GOOD;
+}
+
+/* Which nodes have something of the newest dataset of that id. */
+static int inspect(scavenge *s)
+{
+    char id[16];
+    double seconds = s->r->seconds < ANSWER ? s->r->seconds : ANSWER;
+    char *program = tool_remote_command("scr_inspect");
+    snprintf(id, sizeof id, "%d", s->r->id);
+    const char *const argv[] = {program,    "--brief",       "--id", id,
+                                "--prefix", s->prefix->path, NULL};
+    int code = program ? choose(s, UNKNOWN, UNKNOWN) : tool_complain("no memory");
+    if (code == COMMAND_GOOD) code = ask(s, seconds, argv, take_answer);
+    free(program);
+    return code;
+}
+
+/* A round of scr_copy; sets NULL: files. */
+static int copy(scavenge *s, const char *sets)
+{
+    char id[16], created[32], width[16];
+    char *program = tool_remote_command("scr_copy");
+    snprintf(id, sizeof id, "%d", s->r->id);
+    snprintf(created, sizeof created, "%" PRId64, s->key.created);
+    snprintf(width, sizeof width, "%d", s->r->width);
+    const char *const argv[] = {
+        program,   "--id", id,         "--created",     created,
+        "--width", width,  "--prefix", s->prefix->path, sets ? "--sets" : "--files",
+        sets,      NULL};
+    int code = program ? choose(s, ANSWERED, FAILED) : tool_complain("no memory");
+    s->round++;
+    if (code == COMMAND_GOOD) code = ask(s, s->r->seconds, argv, take_copy);
+    free(program);
+    return code;
+}
+
+/* ---- what is there now ---- */
+
+static char *list_sets(const int *ids, int count)
+{
+    char *text = malloc(SETS_TEXT);
+    size_t used = 0;
+    for (int i = 0; text && i < count; i++) {
+        int n = snprintf(text + used, SETS_TEXT - used, "%s%d", i ? "," : "", ids[i]);
+        used += (size_t)n;
+        if (used < SETS_TEXT) continue;
+        strcpy(text, "all");
+        break;
+    }
+    return text;
+}
+
+/* How many ranks are missing, or -1 when nothing is there; and the list of sets that
+ * could give them back, to be freed. */
+static int look(const scavenge *s, int *ranks, char **sets)
+{
+    char err[ERRTEXT_SIZE] = "";
+    scavenge_saved saved;
+    const scavenge_prefix prefix = {s->prefix->path, s->prefix->dir, 1};
+    int *ids = NULL, count = 0, missing = -1;
+    *sets = NULL;
+    if (scavenge_open(&prefix, &s->key, &saved, err) != 0) {
+        tool_complain("%s", err);
+        return -1;
+    }
+    if (scavenge_scan_wanting(&saved.scan, &ids, &count) == 0) {
+        missing = scavenge_scan_missing(&saved.scan);
+        *ranks = saved.scan.dataset.ranks;
+        if (count) *sets = list_sets(ids, count);
+        free(ids);
+    }
+    if (saved.scan.refused) tool_complain("%s", saved.scan.why);
+    scavenge_close(&saved);
+    return missing;
+}
+
+static void conclude(const scavenge *s, int missing, int ranks)
+{
+    if (s->r->quiet) return;
+    printf("dataset %d (", s->r->id);
+    tool_print(s->key.name);
+    if (missing)
+        printf("): the files of %d of %d ranks are missing\n", missing, ranks);
+    else
+        printf("): the files of all %d ranks are saved\n", ranks);
+}
+
+static int both_rounds(scavenge *s)
+{
+    int ranks = 0;
+    char *sets = NULL;
+    int code = copy(s, NULL);
+    if (code != COMMAND_GOOD) return code;
+    int missing = look(s, &ranks, &sets);
+    if (missing > 0 && sets) {
+        s->trouble = 0; /* what counts now is whether these come */
+        code = copy(s, sets);
+    }
+    int helped = sets && !s->trouble;
+    free(sets);
+    if (missing < 0 || code != COMMAND_GOOD) return COMMAND_BAD;
+    conclude(s, missing, ranks);
+    return !missing || helped ? COMMAND_GOOD : COMMAND_BAD;
+}
+
+/* ---- work ---- */
+
+/* The one that the flush file calls the newest. */
+static int find_id(const tool_prefix *prefix, int *id)
+{
+    char err[ERRTEXT_SIZE] = "no memory";
+    int count = 0, *ids = NULL;
+    kvtree *flush = kvtree_new();
+    int rc = flush ? scr_flush_file_read(prefix->dir, flush, err) : -ENOMEM;
+    rc = rc ? rc : scr_flush_file_list(flush, &count, &ids);
+    for (int i = 0; i < count; i++)
+        if (ids[i] > *id) *id = ids[i];
+    free(ids);
+    kvtree_delete(&flush);
+    if (rc) return tool_complain("%s; --id names a dataset", err);
+    if (*id) return COMMAND_GOOD;
+    tool_complain("no dataset is in a cache");
+    return NOTHING;
+}
+
+static int parse(const char *text, hostlist *list)
+{
+    char err[ERRTEXT_SIZE] = "";
+    return hostlist_parse(text, list, err) ? tool_complain("%s", err) : COMMAND_GOOD;
+}
+
+static int find_nodes(scavenge *s)
+{
+    hostlist all = {0}, down = {0}, up = {0};
+    int code = s->r->up ? parse(s->r->up, &all) : tool_manager_nodes(s->prefix, &all);
+    if (code == COMMAND_GOOD && s->r->down) code = parse(s->r->down, &down);
+    if (code == COMMAND_GOOD && !s->r->up && !s->r->down)
+        code = tool_manager_down(&all, ANSWER, &down);
+    if (code == COMMAND_GOOD &&
+        (hostlist_minus(&all, &down, &up) != 0 || hostlist_once(&up, &s->nodes) != 0))
+        code = tool_complain("no memory");
+    hostlist_done(&all);
+    hostlist_done(&down);
+    hostlist_done(&up);
+    if (code == COMMAND_GOOD && s->nodes.count == 0)
+        code = tool_complain("there is no node to copy from");
+    return code;
+}
+
+static int run(scavenge *s)
+{
+    size_t count = (size_t)s->nodes.count;
+    s->states = calloc(count, sizeof *s->states);
+    s->asked_nodes = calloc(count, sizeof *s->asked_nodes);
+    if (!s->states || !s->asked_nodes) return tool_complain("no memory");
+    s->remote.bytes = OUTPUT;
+    s->remote.joined = 1;
+    int code = tool_remote_choose(&s->remote, s->prefix, &s->nodes);
+    if (code == COMMAND_GOOD) code = inspect(s);
+    if (code != COMMAND_GOOD) return code;
+    if (!s->key.created) {
+        tool_complain("no node has anything of dataset %d", s->r->id);
+        return s->trouble ? COMMAND_BAD : NOTHING;
+    }
+    return both_rounds(s);
+}
+
+static int work(request *r, const tool_prefix *prefix)
+{
+    scavenge *s = calloc(1, sizeof *s);
+    if (!s) return tool_complain("no memory");
+    s->r = r;
+    s->prefix = prefix;
+    int code = r->id ? COMMAND_GOOD : find_id(prefix, &r->id);
+    if (code == COMMAND_GOOD) code = find_nodes(s);
+    if (code == COMMAND_GOOD) code = run(s);
+    tool_remote_done(&s->remote);
+    hostlist_done(&s->asked);
+    hostlist_done(&s->nodes);
+    free(s->asked_nodes);
+    free(s->states);
+    free(s);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    request r = {.seconds = 3600, .width = 4};
+    const tool_option options[] = {
+        {'i', "id", "ID", "the dataset (default: the newest in the flush file)",
+         .number = &r.id},
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &r.dir},
+        {'u', "up", "NODES", "copy from these (default: the nodes of the allocation)",
+         .text = &r.up},
+        {'d', "down", "NODES", "but not from these (default: those that are down)",
+         .text = &r.down},
+        {'t', "timeout", "SECONDS", "that a node has in each round (default: 3600)",
+         .number = &r.seconds},
+        {'w', "width", "N", "ranks that a node copies at a time (default: 4)",
+         .number = &r.width},
+        {'q', "quiet", NULL, "print complaints only", .flag = &r.quiet},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]...",
+        .about = "Copies a dataset from the caches of all nodes to the prefix folder, "
+                 "when the\njob's last run has ended. scr_index --add then makes it one "
+                 "to restart from.\n",
+        .codes = "0 all ranks were saved, or what there is to rebuild the others; 1 not, "
+                 "or an\nerror; 2 wrong usage; 3 no cache has anything of the dataset.\n",
+        .options = options};
+    tool_args args;
+    tool_prefix prefix;
+    int code = tool_start(&t, argc, argv, &args);
+    if (code < 0 && (r.seconds < 1 || r.width < 1))
+        code = tool_misused(&t, "--timeout and --width are at least 1");
+    if (code >= 0) return code;
+    code = tool_prefix_configure(&prefix, r.dir);
+    if (code == COMMAND_GOOD) code = work(&r, &prefix);
+    tool_prefix_close(&prefix);
+    return tool_finish(code);
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_inspect: what the cache of a node has, by filemaps of an independent writer."""
+import fcntl
+import json
+import os
+import pathlib
+
+from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+                     run_tests)
+from prefix import put, put_tree, value, without_scr_variables
+
+CREATED = 1795257190000000
+
+
+def fill():
+    """Two datasets of a run of 4 ranks, of which two were here."""
+    base = pathlib.Path.cwd()
+    without_scr_variables()
+    os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='17', SCR_CNTL_BASE=f'{base}/cntl', SCR_CACHE_BASE=f'{base}/cache',
+                      SCR_PREFIX=f'{base}', TZ='UTC')
+    tree = {'DSET': {}, 'RANK': {}}
+    for number, name in ((4, 'c 4'), (5, 'c5')):
+        tree['DSET'][str(number)] = {'RANK': {'1': {}, '2': {}}}
+        for rank in (1, 2):
+            path = f'{base}/cache/me/scr.17/scr.dataset.{number}/{name}/rank_{rank}'
+            put(path, b'x' * 10 * rank)
+            about = {'ID': number, 'NAME': name, 'CREATED': CREATED + number, 'CKPT': number - 3, 'NAMED': 1, 'RANKS': 4,
+                     'COMPLETE': 1, 'FILES': 4, 'SIZE': 60}
+            entry = {'FILES': value(1), 'DATADESC': {key: value(text) for key, text in about.items()},
+                     'FILE': {path: {'TYPE': value('FULL'), 'SIZE': value(10 * rank)}},
+                     'REDDESC': {'TYPE': value('XOR'), 'BASE': value('/dev/shm'), 'INTERVAL': value(1), 'INDEX': value(0)}}
+            tree['RANK'].setdefault(str(rank), {'DSET': {}})['DSET'][str(number)] = entry
+    put_tree('cntl/me/scr.17/filemap_0.scriinfo', tree)
+    put('cntl/me/scr.17/run.lock', b'')
+    os.chmod('cntl/me/scr.17', 0o700)
+
+
+def test_list():
+    fill()
+    os.unlink('cache/me/scr.17/scr.dataset.5/c5/rank_2')
+    put('cache/me/scr.17/scr.dataset.4/c 4/rank_1', b'short')
+    head = 'DSET  CKPT  CREATED                   TYPE  RANKS  HERE  WHOLE  FILES  BYTES  NAME\n'
+    rows = ['   4     1  2026-11-21T10:33:10+0000  XOR       4     2      1      2     30  c 4\n',
+            '   5     2  2026-11-21T10:33:10+0000  XOR       4     2      1      2     30  c5\n']
+    expect(run(), 0, head + ''.join(rows))
+    expect(run('--id', '5'), 0, head + rows[1])
+    expect(run('--id', '6'), 0, 'DSET  CKPT  CREATED  TYPE  RANKS  HERE  WHOLE  FILES  BYTES  NAME\n')
+    expect(run('--brief'), 0, f'4 {CREATED + 4} 4 2 1 0 c 4\n5 {CREATED + 5} 4 2 1 0 c5\n')
+    expect(run('-b', '-i', '6', '-c', f'{os.getcwd()}/cntl/me/scr.17'), 0)
+    assert json.loads(run('-j', '-i', '4').stdout) == {
+        'dset': 4, 'checkpoint': 1, 'created': '2026-11-21T10:33:10+0000', 'type': 'XOR', 'ranks': 4, 'here': 2, 'whole': 1,
+        'files': 2, 'bytes': 30, 'name': 'c 4', 'time': CREATED + 4, 'output': False, 'run': False}
+
+
+def test_run():
+    """It tells when a run has the lock."""
+    fill()
+    with open('cntl/me/scr.17/run.lock', 'w') as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        done = run('--brief', '--id', '4')
+    assert done.returncode == 0 and done.stdout == f'4 {CREATED + 4} 4 2 2 1 c 4\n'.encode(), done
+    assert f'a run, process {os.getpid()}, uses the cache'.encode() in done.stderr, done
+
+
+def test_nothing():
+    without_scr_variables()
+    expect(run('-c', f'{os.getcwd()}/me/scr.17'), 3, '', ['No such file'])
+    fill()
+    put('cntl/me/scr.17/filemap_0.scriinfo', b'junk')
+    expect(run('-b'), 0, '', ['1 filemaps count as lost'])
+    put_tree('cntl/me/scr.17/prefix.scriinfo', {'PREFIX': value('/elsewhere')})
+    expect(run(), 1, '', ['is of the prefix folder /elsewhere'])
+
+
+def test_usage():
+    expect_wrong_usage(['more'], ['--id', 'x'])
+    expect_documented(7, {'--prefix': '.', '--cntldir': '.', '--id': '4'})
+    expect_well_formed_page()
+    fill()
+    expect_output_fails([], ['--brief'], ['--json'])
+
+
+run_tests(globals())

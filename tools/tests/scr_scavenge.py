@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_scavenge: which nodes it asks, and what it says of them; what it saves is in tests/jobs/scavenge.py."""
+import os
+import pathlib
+
+from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+                     run_tests)
+from prefix import FLUSH, put_program, put_tree, value, without_scr_variables
+
+
+def clean(**variables):
+    without_scr_variables()
+    os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='17', SCR_CNTL_BASE='/dev/null/none', SCR_NODE_NAME='n1', **variables)
+
+
+def test_no_dataset():
+    clean()
+    expect(run('--up', 'n1'), 1, '', ['flush.scr', '--id names a dataset'])
+    put_tree(FLUSH, {})
+    expect(run('--up', 'n1'), 3, '', ['no dataset is in a cache'])
+    put_tree(FLUSH, {'DSET': {'7': {'DIR': value('c7'), 'LOCATION': value('CACHE')}, '9': {'LOCATION': value('CACHE')}}})
+    done = run('--up', 'n1')
+    assert b'no node has anything of dataset 9' in done.stderr, done
+    assert b'no node has anything of dataset 7' in run('--up', 'n1', '--id', '7').stderr
+
+
+def test_nodes():
+    """Those of the allocation, or of the options, but for those that are down; each once, at the same time."""
+    clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach', SCR_NODELIST='n[2-5]')
+    put_program('reach', f'echo "$1" >> {os.getcwd()}/asked; exit 3')
+
+    def asked(*options):
+        pathlib.Path('asked').unlink(missing_ok=True)
+        done = run('--id', '4', *options)
+        assert done.returncode == 3 and b'no node has anything of dataset 4' in done.stderr, done
+        return sorted(pathlib.Path('asked').read_text().split())
+    assert asked() == ['n2', 'n3', 'n4', 'n5']
+    assert asked('--down', 'n[3-4]') == ['n2', 'n5']
+    assert asked('--up', 'n8,n9,n8') == ['n8', 'n9']
+    expect(run('--id', '4', '--up', 'n8', '--down', 'n8'), 1, '', ['there is no node to copy from'])
+    expect(run('--id', '4', '--up', 'n[8'), 1, '', ['n[8'])
+
+
+def test_failures():
+    """A node that cannot be reached, and one that says something else, are told of."""
+    clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
+    put_program('reach', 'case "$1" in n2) exit 255;; n3) printf "bad\\033[2J news\\n" >&2; exit 1;; n4) sleep 100;; esac; exit 3')
+    done = run('--id', '4', '--up', 'n[2-5]', '--timeout', '15')
+    told = done.stderr.decode()
+    assert done.returncode == 1 and '\x1b' not in told, done
+    assert 'node n2: ' in told and 'node n3: ' in told and 'news' in told and 'node n4: ' in told and 'n5' not in told, told
+
+
+def test_usage():
+    expect_wrong_usage(['more'], ['--id', 'x'], ['--timeout', '0'], ['--width', '0'])
+    expect_documented(9, {'--prefix': '.', '--id': '4', '--up': 'n1', '--down': 'n1', '--timeout': '5', '--width': '2'})
+    expect_well_formed_page()
+    expect_output_fails()
+
+
+run_tests(globals())
