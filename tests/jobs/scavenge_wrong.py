@@ -98,6 +98,20 @@ def test_full_disk():
             is_good(job, files)
 
 
+def test_index_is_lost():
+    """What was saved waits for an index."""
+    for spoil in (damage.flip, damage.remove):
+        with cached("XOR") as job:
+            files = files_of(job)
+            spoil(job.prefix / ".scr/index.scr")
+            scavenge(job, 3)
+            done = command(job, "scr_index", "--add", "b", code=1)
+            assert "--rebuild makes" in done.err and not (job.prefix / "b/rank_0").exists(), done
+            command(job, "scr_index", "--rebuild")
+            command(job, "scr_index", "--add", "b")
+            is_good(job, files)
+
+
 # ---- nodes ----
 
 def test_node_hangs():
@@ -108,6 +122,22 @@ def test_node_hangs():
         done = scavenge(job, 3, "--timeout", 20)
         assert "node n2: " in done.err and "2 of 8 ranks are missing" in done.out, done
         command(job, "scr_index", "--add", "b")
+        is_good(job, files)
+
+
+def test_node_comes_back():
+    """What could not be completed can be later, when more of it is saved."""
+    with cached("SINGLE") as job:
+        files = files_of(job)
+        job.node("n2").rename(job.root / "away")
+        scavenge(job, 3, code=1)
+        done = command(job, "scr_index", "--add", "b", code=1)
+        assert "files of 2 of 8 ranks are missing; rank 2: nothing of it was saved" in done.err, done
+        assert "REASON" in entry(job, "b", 3) and tree.only(index(job)["CURRENT"]) == "a"
+        (job.root / "away").rename(job.node("n2"))
+        scavenge(job, 3)
+        done = command(job, "scr_index", "--add", "b")
+        assert done.out == "b: added; the next run begins with it\n", done
         is_good(job, files)
 
 

@@ -155,6 +155,23 @@ def test_many_at_once():
     assert len(state()) == 8
 
 
+def test_thousands():
+    """An index of 2000 datasets: listed, changed, and made again where it was lost."""
+    prefix, one = Prefix(), [{'f': b'x'}]
+    for number in range(1, 2001):
+        prefix.put_dataset(f'run/c{number}', number, one)
+        prefix.enter(f'run/c{number}', number, one)
+    prefix.put_index('run/c2000')
+    assert [entry['dset'] for entry in listed().values()] == list(range(2000, 0, -1))
+    assert run('--remove', 'run/c1000').returncode == 0 and len(listed()) == 1999
+    expect(run('--add', 'run/c1000'), 0, 'run/c1000: added\n')
+    assert run('--current', 'run/c7').returncode == 0 and state()['run/c7'] == (True, True)
+    os.unlink(INDEX)
+    os.unlink('.scr/datasets')
+    expect(run('--rebuild'), 0, '2000 datasets found, 2000 added to the index\n')
+    assert state()['run/c2000'] == (True, True) and len(listed()) == 2000
+
+
 # ---- lost ----
 
 def test_missing():
