@@ -77,6 +77,7 @@ const scr_param scr_param_table[] = {
     {"SCR_NODE_TIMEOUT", SECONDS, "60", 0, "longest time for the check of a node; one that takes longer counts as down"},
     {"SCR_NODE_CAPACITY", BYTES, "0", 0, "least size of the file systems of cache folders; a node with a smaller one counts as down (0: any)"},
     {"SCR_NODE_TESTS", TEXT, NULL, 0, "folder of programs that check a node, each of which exits with 0 on a good one"},
+    {"SCR_SITE_HOOKS", TEXT, NULL, 0, "folder of programs of the site: prerun, node_down, postrun; scr_run calls those that are there"},
     {"SCR_REMOTE", TEXT, NULL, 0, "how commands reach other nodes: local, simulate, srun, flux, pdsh or shell (default: what is there)"},
     {"SCR_REMOTE_SHELL", TEXT, NULL, 0, "the program for SCR_REMOTE=shell, called with a node and a command line (default: HYDRA_LAUNCHER_EXEC, or ssh)"},
     {"SCR_SIMULATE", TEXT, NULL, ENVIRONMENT, "folder of simulated nodes; scr_run --simulate sets it"},

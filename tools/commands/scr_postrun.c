@@ -8,6 +8,7 @@
 #include "nodes/down_nodes.h"
 #include "records/scr_flush_file.h"
 #include "run/execute.h"
+#include "run/hooks.h"
 #include "run/processes.h"
 #include "run/progress.h"
 #include <errno.h>
@@ -161,7 +162,8 @@ static int work(const tool_prefix *prefix, const hostlist *known)
     free(s.up);
     free(s.down);
     free(s.name);
-    return code;
+    int told = hooks_call(prefix, HOOK_POSTRUN, code == COMMAND_GOOD ? "0" : "1", NULL);
+    return code == COMMAND_GOOD ? told : code;
 }
 
 int main(int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "lib/tool_run.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_nodes.h"
+#include "run/hooks.h"
 #include "run/launcher.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -93,5 +94,6 @@ int prepare_prefix(const tool_prefix *prefix)
     int rc = beneath_mkdirs(prefix->dir, ".scr", 0777, err);
     if (!rc) rc = forget_datasets(prefix->dir, err);
     if (!rc) rc = beneath_unlink(prefix->dir, SCR_NODES_NAME, err);
-    return rc ? tool_complain("%s: %s", prefix->path, err) : COMMAND_GOOD;
+    if (rc) return tool_complain("%s: %s", prefix->path, err);
+    return hooks_call(prefix, HOOK_PRERUN, NULL, NULL);
 }

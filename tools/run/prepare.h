@@ -14,7 +14,8 @@ int prepare_test_runtime(const tool_prefix *prefix, const char *name);
 
 /* Makes SCR's folder in the prefix folder, and removes what an earlier allocation noted
  * of its nodes and caches. Flushes that were under way stay noted: the next run removes
- * their temporary files. An exit code, after a complaint. */
+ * their temporary files. Then the site may say no (hooks.h). An exit code, after a
+ * complaint. */
 int prepare_prefix(const tool_prefix *prefix);
 
 #endif

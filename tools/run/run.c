@@ -8,6 +8,7 @@
 #include "lib/tool_tasks.h"
 #include "lib/tool_words.h"
 #include "records/scr_nodes.h"
+#include "run/hooks.h"
 #include "run/prepare.h"
 #include "run/processes.h"
 #include <errno.h>
@@ -47,6 +48,7 @@ static void find_down(run *r)
                                      .node = r->nodes.names[i],
                                      .note = r->reasons[i].text};
         log_event(r, &event);
+        hooks_call(&r->prefix, HOOK_NODE_DOWN, r->nodes.names[i], r->reasons[i].text);
     }
 }
 

@@ -75,7 +75,7 @@ def test_example():
     page = (pathlib.Path(__file__).parents[2] / 'docs/administration.md').read_text()
     pathlib.Path('new').write_text(page.partition('```yaml\n')[2].partition('```')[0])
     expect(run('-c', '-y', 'new'), 0, '')
-    assert len(rows('-y', 'new', '--set')) == 6
+    assert len(rows('-y', 'new', '--set')) == 7
 
 
 def test_usage():

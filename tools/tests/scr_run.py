@@ -160,6 +160,47 @@ def test_fewer_nodes():
     expect_clean()
 
 
+# ---- programs of the site ----
+
+def hook(name, script):
+    put_program(name, f'echo "{name} $SCR_PREFIX $*" >>{os.getcwd()}/hooked; {script}')
+
+
+def called():
+    path = pathlib.Path('hooked')
+    text = path.read_text().replace(os.getcwd(), 'HERE').splitlines() if path.exists() else []
+    path.unlink(missing_ok=True)
+    return text
+
+
+def test_site_hooks():
+    """Before, when a node is lost, and at the end; only the first one can say no."""
+    prepare()
+    launcher('rm -r $SCR_SIMULATE/node$N; exit 9')
+    os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin')
+    assert simulate(nodes='2x1').returncode == 9  # there are none
+    hook('prerun', 'echo welcome')
+    hook('node_down', 'exit 3')
+    hook('postrun', '')
+    for path in pathlib.Path().glob('call.*'):
+        path.unlink()
+    done = simulate('--runs', '2', '--nodes', '2', nodes='3x1')
+    assert done.returncode == 9 and done.stdout.startswith(b'welcome\n'), done
+    assert b'bin/node_down: ' in done.stderr, done
+    reason = 'no answer: node{0}: Host is down'
+    assert called() == ['prerun HERE ', f'node_down HERE node1 {reason.format(1)}',
+                        f'node_down HERE node2 {reason.format(2)}', 'postrun HERE 0']
+    hook('prerun', 'echo not today >&2; exit 1')
+    done = simulate(nodes='2x1')
+    assert done.returncode == 1 and b'not today\n' in done.stderr and b'bin/prerun: ' in done.stderr, done
+    assert called() == ['prerun HERE ']
+    os.environ['SCR_SITE_HOOKS'] = os.path.abspath('none')
+    done = simulate(nodes='2x1')
+    assert done.returncode == 1 and b'SCR_SITE_HOOKS=' in done.stderr, done
+    del os.environ['SCR_SITE_HOOKS']
+    expect_clean()
+
+
 # ---- halt ----
 
 def test_halt():
