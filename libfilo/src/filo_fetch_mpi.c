@@ -78,15 +78,30 @@ typedef struct fetch {
     filo_file *files; /* as the caller gave them; what is learnt of them stays here */
 } fetch;
 
+/* Where the bytes of a file lie in the folder: a file in containers has no path there. */
+static void name_place(const filo_job *job, const filo_file *file,
+                       char place[ERRTEXT_SIZE])
+{
+    const char *in = file->segments > 0 ? file->segment[0].container : file->name;
+    if (!file->packed || file->segments < 1)
+        snprintf(place, ERRTEXT_SIZE, "%s/%s", job->folder, file->name);
+    else if (file->segments == 1)
+        snprintf(place, ERRTEXT_SIZE, "%s/%s, which has %s,", job->folder, in,
+                 file->name);
+    else
+        snprintf(place, ERRTEXT_SIZE, "%s/%s, or another of the %d containers of %s,",
+                 job->folder, in, file->segments, file->name);
+}
+
 static int compare(filo_job *job, const filo_file *known, const filo_file *moved)
 {
+    char place[ERRTEXT_SIZE];
     if (moved->size != known->size) return damaged_size(job, known, moved->size);
-    if (job->options.checksum && known->has_crc && moved->crc != known->crc)
-        return err_set(job->text, FILO_DAMAGED,
-                       "%s/%s was altered: CRC32 0x%08" PRIx32
-                       ", but its map says 0x%08" PRIx32,
-                       job->folder, known->name, moved->crc, known->crc);
-    return 0;
+    if (!job->options.checksum || !known->has_crc || moved->crc == known->crc) return 0;
+    name_place(job, known, place);
+    return err_set(job->text, FILO_DAMAGED,
+                   "%s was altered: CRC32 0x%08" PRIx32 ", but its map says 0x%08" PRIx32,
+                   place, moved->crc, known->crc);
 }
 
 /* One part of a file, from where it lies in the folder. */

@@ -93,11 +93,21 @@ static int join_parts(const filo_move *move, size_t *next, filo_file *moved)
     return 0;
 }
 
+/* Of several that are damaged the first is named, and the others are counted. */
+static int tell_damaged(filo_move *move, const char *first, int damaged)
+{
+    if (damaged == 0) return 0;
+    if (damaged == 1) return err_set(move->job->text, FILO_DAMAGED, "%s", first);
+    return err_set(move->job->text, FILO_DAMAGED,
+                   "%d files of this rank are damaged, the first: %s", damaged, first);
+}
+
 /* Everything was moved: was it what it should be? */
 static int look(filo_move *move)
 {
+    char first[ERRTEXT_SIZE] = "";
     size_t next = 0;
-    int rc = 0;
+    int rc = 0, damaged = 0;
     for (int i = 0; i < move->count && !rc; i++) {
         filo_file moved = move->files[i];
         moved.size = 0;
@@ -107,8 +117,11 @@ static int look(filo_move *move)
             rc = join_parts(move, &next, &moved);
         if (!rc) rc = move->check(move->job, &move->files[i], &moved);
         if (!rc) move->files[i] = moved;
+        if (rc != FILO_DAMAGED) continue;
+        if (damaged++ == 0) snprintf(first, sizeof first, "%s", move->job->text);
+        rc = 0;
     }
-    return rc;
+    return rc ? rc : tell_damaged(move, first, damaged);
 }
 
 /* ---- moving ---- */

@@ -7,7 +7,7 @@
 
 static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
 
-enum { PER_RANK = 3 };
+enum { PER_RANK = 4 };
 
 static void begin(list *l, const char *name)
 {
@@ -316,12 +316,34 @@ static void fetch_harmed(void (*harm)(const char *path), int last, const char *t
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Every byte of this container and of those that follow. */
+static void alter_all(const char *path)
+{
+    static unsigned char bytes[100000];
+    char name[200];
+    ssize_t size;
+    const char *number = strstr(path, "ctr.") + strlen("ctr.");
+    for (int i = atoi(number), fd = 0; fd >= 0; i++) {
+        snprintf(name, sizeof name, "%.*s%d.scr", (int)(number - path), path, i);
+        fd = open(name, O_RDWR);
+        if (fd < 0) break;
+        CHECK((size = pread(fd, bytes, sizeof bytes, 0)) >= 0);
+        for (ssize_t at = 0; at < size; at++)
+            bytes[at] ^= 1;
+        CHECK(pwrite(fd, bytes, (size_t)size, 0) == size);
+        close(fd);
+    }
+}
+
 static void test_damage(void)
 {
     fetch_harmed(cut, 0, "/.scr/ctr.0.scr has 99999 bytes, but ");
     fetch_harmed(cut, 1, " bytes, but ");
     fetch_harmed(alter, 0, "was altered: CRC32 0x");
     fetch_harmed(alter, 1, "was altered: CRC32 0x");
+    fetch_harmed(alter, 0, "/.scr/ctr.0.scr, ");
+    fetch_harmed(alter_all, 0, " files of this rank are damaged, the first: ");
+    fetch_harmed(alter_all, 0, "/.scr/ctr.");
     fetch_harmed(take_away, 0, "ctr.0.scr: No such file");
     fetch_harmed(put_link, 1, "not a regular file");
     fetch_harmed(put_folder, 0, "not a regular file");

@@ -101,7 +101,7 @@ def test_damaged_container():
         container.write_bytes(content)
         lose_all(job)
         run = job.run("init", restart("c1"))
-        run.said("c2 could not be fetched .*was altered: CRC32")
+        run.said(r"c2 could not be fetched .*c2/\.scr/ctr\.0\.scr, which has rank_1, was altered: CRC32")
 
 
 # ---- in the background ----

@@ -234,7 +234,7 @@ def what_is_told(story, name, way):
     file = re.escape(name.rsplit("/", 1)[1])
     if name.startswith("prefix/c2/"):
         believed = way == "remove" or way in OLD and name.endswith("summary.scr")
-        in_it = "|c2/rank_[0-3] " if "ctr." in name or way in OLD else ""  # an earlier map is of other bytes
+        in_it = r"|c2/rank_[0-3] |/ctr\.[0-9]\.scr, " if "ctr." in name or way in OLD else ""  # an earlier map is of other bytes
         believed |= "ctr." in name and way in ("extend", "double")  # what is behind a container's end is nobody's
         return file + in_it if not story.nodes and not believed else None
     if re.search("/cache/2/", name):
