@@ -71,7 +71,7 @@ static void expect_flushed(list *l)
 static void test_goes_on(const char *method, int width, uint64_t container)
 {
     list l;
-    int count = 0, rc, looks = 0;
+    int count = 0, rc;
     filo_options options = options_of(method);
     options.width = width;
     options.container = container;
@@ -86,10 +86,8 @@ static void test_goes_on(const char *method, int width, uint64_t container)
     while ((rc = filo_flush_test(t, err)) == FILO_RUNNING) {
         CHECK(!list_exists(prefix, FILO_MAP));
         rest();
-        looks++;
     }
     CHECK_INT(rc, 0);
-    CHECK(looks > 0 || width == 0 || width >= check_ranks);
     CHECK_INT(filo_flush_test(t, err), 0); /* it stays what it is */
     CHECK_INT(filo_flush_wait(t, err), 0);
     CHECK_INT(filo_flush_stop(t, err), 0);
