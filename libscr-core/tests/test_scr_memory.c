@@ -139,7 +139,7 @@ static int do_flush_file(void *arg)
 #define LINES                                                                            \
     "SCR_COPY_TYPE=XOR\nSCR_CACHE_SIZE=3\nSTORE=/a COUNT=2\n"                            \
     "CKPT=0 INTERVAL=1 GROUP=NODE STORE=/a TYPE=XOR SET_SIZE=8\n"                        \
-    "GROUPS=n1 POWER=psu1\nSCR_LOG_ENABLE=$LANG.x\n"
+    "GROUPS=n1 POWER=psu1\nSCR_LOG_ENABLE=$ONE_VARIABLE.x\n"
 #define YAML                                                                             \
     "SCR_COPY_TYPE: RS\nSTORE:\n  /b: {COUNT: 2}\n"                                      \
     "GROUPS:\n  n1: {POWER: psu1}\n"
@@ -198,5 +198,6 @@ static void each_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {scratch_test(each_allocation_may_fail)};
+    setenv("ONE_VARIABLE", "one", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

