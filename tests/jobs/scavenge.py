@@ -81,6 +81,18 @@ def test_three_lost_with_rs():
     lost_and_saved("RS", ["n1", "n2", "n3"], False)
 
 
+def test_after_the_last_run():
+    """scr_postrun does all of it, with the nodes that it finds to be down."""
+    with cached("XOR") as job:
+        job.lose("n3")
+        done = command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")
+        assert "b: added; the next run begins with it" in done.out, done
+        is_settled(job, "b", 3)
+        done = command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")
+        assert "dataset 3 is on the parallel file system" in done.out, done
+        next_run_reads(job, "b", size=5000)
+
+
 # ---- where files lie ----
 
 def layout(*operations, name, get, scattered=False, **how):
@@ -117,6 +129,15 @@ def test_without_a_name():
     there = layout("start:%N:c", "tag:scr.dataset.1", "put:a/f_%r:100", "complete:1", name="scr.dataset.1",
                    get=["get:a/f_%r:100"])
     assert "scr.dataset.1/a/f_1" in there, there
+
+
+def test_containers():
+    """Files are packed as a flush would have done it."""
+    for folder, scattered in (("c1", False), ("elsewhere", True)):
+        there = layout("start:c1:c", f"put:{folder}/f_%r:3000", "put:c1/none_%r:0", "complete:1", name="c1",
+                       scattered=scattered, get=[f"get:{folder}/f_%r:3000"], SCR_USE_CONTAINERS=1, SCR_CONTAINER_SIZE="5KB")
+        assert [name for name in there if "ctr." in name] == [f"c1/.scr/ctr.{i}.scr" for i in range(3)], there
+        assert not [name for name in there if "f_" in name], there
 
 
 def test_ranks_without_files():

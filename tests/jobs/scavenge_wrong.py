@@ -75,6 +75,22 @@ def test_add_is_killed():
             assert not list((job.prefix / "b").rglob(".*.tmp"))
 
 
+def test_packing_is_killed():
+    """The same where files are packed; in the second call the configuration is another one."""
+    with cached("XOR") as job:
+        copy(job, 3)
+        pack = {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": "12KB"}
+        for _ in strikes(job, lambda faults: command(job, "scr_index", "--add", "b", code=None, faults=faults, **pack), "kill"):
+            begun = (saved(job, "b", 3) / ".scr/whole").exists()
+            moved = list((job.prefix / "b/.scr").glob("ctr.*"))
+            command(job, "scr_index", "--add", "b", SCR_USE_CONTAINERS=0)
+            assert command(job, "scr_index", "--verify").code == 0 and not saved(job, "b", 3).exists()
+            packed = not (job.prefix / "b/rank_0").exists()
+            assert packed or not (begun or moved), "what was begun with containers goes on with them"
+        lose_all(job)
+        job.run("init", restart("b", size=5000))
+
+
 def test_add_meets_errors():
     """Nothing is called complete, and nothing is lost."""
     for how in ("ENOSPC", "EIO"):

@@ -291,7 +291,9 @@ static int rebuild(const tool_prefix *prefix)
 static int run(const index_request *r)
 {
     tool_prefix prefix;
-    int code = tool_prefix_open(&prefix, r->dir);
+    /* what was scavenged is packed as the configuration says */
+    int code = (r->task == INDEX_ADD ? tool_prefix_configure : tool_prefix_open)(&prefix,
+                                                                                 r->dir);
     if (code == COMMAND_GOOD) {
         switch (r->task) {
         case INDEX_ADD:

@@ -46,12 +46,28 @@ static int tell(const char *name, const scavenge_settled *settled)
     return COMMAND_GOOD;
 }
 
+/* Bytes of the containers that a flush would make; 0: none. */
+static int find_container(const tool_prefix *prefix, uint64_t *bytes)
+{
+    scr_problems problems = {0, NULL};
+    int containers = 0;
+    uint64_t size = 0;
+    scr_config_switch(&prefix->config, "SCR_USE_CONTAINERS", &containers, &problems);
+    scr_config_bytes(&prefix->config, "SCR_CONTAINER_SIZE", &size, &problems);
+    int code = tool_tell_problems(&problems);
+    if (code == COMMAND_GOOD && containers && (size == 0 || size > INT64_MAX))
+        code = tool_complain("SCR_CONTAINER_SIZE is no size of a container");
+    *bytes = containers ? size : 0;
+    return code;
+}
+
 static int settle(const tool_prefix *prefix, const index_request *r,
                   const scavenge_key *key)
 {
     char err[ERRTEXT_SIZE] = "";
     scavenge_settled settled;
-    const scavenge_prefix where = {prefix->path, prefix->dir, r->width};
+    scavenge_prefix where = {prefix->path, prefix->dir, r->width, 0};
+    if (find_container(prefix, &where.container) != COMMAND_GOOD) return COMMAND_BAD;
     raise_limit();
     if (scavenge_settle(&where, key, &settled, err) != 0)
         return tool_complain("%s: %s", r->name, err);
@@ -65,7 +81,7 @@ int index_scan(const tool_prefix *prefix, const index_request *r)
     char err[ERRTEXT_SIZE] = "no memory";
     scavenge_saved saved;
     scavenge_key key;
-    const scavenge_prefix where = {prefix->path, prefix->dir, r->width};
+    const scavenge_prefix where = {prefix->path, prefix->dir, r->width, 0};
     int rc = scavenge_find(prefix->dir, r->name, &key, err);
     rc = rc ? rc : scavenge_open(&where, &key, &saved, err);
     if (rc) return tool_complain("%s: %s", r->name, err);

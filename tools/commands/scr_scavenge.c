@@ -196,7 +196,7 @@ static int look(const scavenge *s, int *ranks, char **sets)
 {
     char err[ERRTEXT_SIZE] = "";
     scavenge_saved saved;
-    const scavenge_prefix prefix = {s->prefix->path, s->prefix->dir, 1};
+    const scavenge_prefix prefix = {s->prefix->path, s->prefix->dir, 1, 0};
     int *ids = NULL, count = 0, missing = -1;
     *sets = NULL;
     if (scavenge_open(&prefix, &s->key, &saved, err) != 0) {

@@ -6,6 +6,7 @@
 #include "common/io.h"
 #include "records/scr_index.h"
 #include "records/scr_path.h"
+#include "scavenge/pack.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <filo/filo.h>
@@ -46,7 +47,7 @@ static int open_parent(mover *m, const char *name, const char **last, char *err)
 }
 
 /* 0 also for one that was moved before. */
-static int move_file(mover *m, const char *name, char *err)
+static int move_file(mover *m, const char *name, const char *target, char *err)
 {
     const char *last, *source;
     int folder;
@@ -59,7 +60,7 @@ static int move_file(mover *m, const char *name, char *err)
         io_close(&folder);
         return rc;
     }
-    rc = open_parent(m, name, &last, err);
+    rc = open_parent(m, target, &last, err);
     if (!rc && renameat(folder, source, m->parent, last) != 0)
         rc = err_sys(err, -errno, "give %s its name", name);
     io_close(&folder);
@@ -71,57 +72,104 @@ static int move_files(mover *m, const scavenge_scan *scan, char *err)
     int rc = 0;
     for (int i = 0; i < scan->count && !rc; i++)
         for (int k = 0; k < scan->ranks[i]->count && !rc; k++)
-            if (!scan->ranks[i]->files[k].redundancy)
-                rc = move_file(m, scan->ranks[i]->files[k].name, err);
-    if (rc) {
-        sync_parent(m, NULL);
-        return rc;
+            if (!scan->ranks[i]->files[k].redundancy) {
+                const char *name = scan->ranks[i]->files[k].name;
+                rc = move_file(m, name, name, err);
+            }
+    return rc;
+}
+
+/* Below the prefix folder. */
+static int move_containers(mover *m, const scavenge_scan *scan, uint64_t container,
+                           char *err)
+{
+    uint64_t count = scavenge_containers(scan->bytes, container);
+    int rc = 0;
+    for (uint64_t i = 0; i < count && !rc; i++) {
+        char name[SCAVENGE_CONTAINER_SIZE], source[SCAVENGE_CONTAINER_SIZE + 8];
+        char target[SCR_NAME_SIZE + sizeof source];
+        scavenge_container_name(i, name);
+        snprintf(source, sizeof source, SCAVENGE_HIDDEN "/%s", name);
+        snprintf(target, sizeof target, "%s/%s", scan->dataset.name, source);
+        rc = move_file(m, source, target, err);
     }
-    return sync_parent(m, err);
+    return rc;
 }
 
 /* ---- the map ---- */
 
 typedef struct giver {
-    const scavenge_scan *scan;
-    size_t skip; /* bytes of a name that its place stands for */
+    const scavenge_saved *saved;
+    size_t skip;                /* bytes of a name that its place stands for */
+    uint64_t container;         /* bytes of one; 0: files are not packed */
+    char in[SCR_NAME_SIZE + 8]; /* the folder of containers, in the map */
+    uint64_t offset;            /* of the next file in them */
+    int count;
     filo_file *files;
 } giver;
+
+static void drop_files(giver *g)
+{
+    for (int i = 0; i < g->count; i++) {
+        for (int k = 0; k < g->files[i].segments; k++)
+            free(g->files[i].segment[k].container);
+        free(g->files[i].segment);
+    }
+    free(g->files);
+    g->files = NULL;
+    g->count = 0;
+}
+
+static int pack_file(giver *g, filo_file *file, const char *name, char *err)
+{
+    struct stat st;
+    int rc = beneath_stat(g->saved->folder.dir, name, &st, err);
+    if (rc) return rc;
+    file->mode = st.st_mode & 0777;
+    rc = scavenge_segments(g->in, g->offset, g->container, file);
+    g->offset += file->size;
+    return rc ? err_set(err, rc, "no memory") : 0;
+}
 
 static int give(void *arg, int rank, int *count, const filo_file **files, char *err)
 {
     giver *g = arg;
-    const scavenge_rank *r = g->scan->ranks[rank]; /* all are there, in order */
-    int n = 0;
-    free(g->files);
+    const scavenge_rank *r = g->saved->scan.ranks[rank]; /* all are there, in order */
+    int rc = 0;
+    drop_files(g);
     g->files = calloc((size_t)r->count + 1, sizeof *g->files);
     if (!g->files) return err_set(err, -ENOMEM, "no memory");
-    for (int i = 0; i < r->count; i++) {
+    for (int i = 0; i < r->count && !rc; i++) {
         const scavenge_file *f = &r->files[i];
         if (f->redundancy) continue;
-        g->files[n++] = (filo_file){.name = (char *)(uintptr_t)f->name + g->skip,
-                                    .size = f->size,
-                                    .crc = f->crc,
-                                    .has_crc = f->has_crc};
+        filo_file *file = &g->files[g->count++];
+        *file = (filo_file){.name = (char *)(uintptr_t)f->name + g->skip,
+                            .size = f->size,
+                            .crc = f->crc,
+                            .has_crc = f->has_crc};
+        if (g->container) rc = pack_file(g, file, f->name, err);
     }
-    *count = n;
+    *count = g->count;
     *files = g->files;
-    return 0;
+    return rc;
 }
 
-static int write_map(const scavenge_prefix *prefix, const scavenge_scan *scan, char *err)
+static int write_map(const scavenge_prefix *prefix, const scavenge_saved *saved,
+                     uint64_t container, char *err)
 {
-    const scr_dataset *d = &scan->dataset;
+    const scr_dataset *d = &saved->scan.dataset;
     char map[SCR_NAME_SIZE + 32];
-    giver g = {.scan = scan, .skip = d->named && !d->scattered ? strlen(d->name) + 1 : 0};
-    snprintf(map, sizeof map, "%s%s" FILO_MAP, d->scattered ? d->name : "",
-             d->scattered ? "/" : "");
+    const char *before = d->scattered ? d->name : "", *slash = d->scattered ? "/" : "";
+    giver g = {.saved = saved, .container = container};
+    if (d->named && !d->scattered) g.skip = strlen(d->name) + 1;
+    snprintf(map, sizeof map, "%s%s" FILO_MAP, before, slash);
+    snprintf(g.in, sizeof g.in, "%s%s" SCAVENGE_HIDDEN, before, slash);
     char *folder =
         d->scattered ? strdup(prefix->path) : scr_path_join(prefix->path, d->name);
     const filo_place to = {.folder = folder, .map = map};
     int rc = folder ? filo_map_write(&to, d->ranks, give, &g, err)
                     : err_set(err, -ENOMEM, "no memory");
-    free(g.files);
+    drop_files(&g);
     free(folder);
     return rc;
 }
@@ -166,14 +214,29 @@ static int open_target(int prefix, const scr_dataset *d, int *folder, char *err)
     return beneath_open_parent(prefix, inside, 0, folder, &last, err);
 }
 
-int scavenge_place(const scavenge_prefix *prefix, const scavenge_saved *saved, char *err)
+/* All to their places, for good. */
+static int move_all(const scavenge_prefix *prefix, const scavenge_saved *saved,
+                    uint64_t container, char *err)
+{
+    const scavenge_scan *scan = &saved->scan;
+    mover m = {.from = saved->folder.dir, .to = prefix->dir, .parent = -1};
+    int target = -1;
+    int rc = container ? 0 : open_target(prefix->dir, &scan->dataset, &target, err);
+    if (rc) return rc;
+    if (!container) m.to = target;
+    rc =
+        container ? move_containers(&m, scan, container, err) : move_files(&m, scan, err);
+    int synced = sync_parent(&m, rc ? NULL : err);
+    io_close(&target);
+    return rc ? rc : synced;
+}
+
+int scavenge_place(const scavenge_prefix *prefix, const scavenge_saved *saved,
+                   uint64_t container, char *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
-    mover m = {.from = saved->folder.dir, .to = -1, .parent = -1};
     int rc = remove_map(prefix->dir, d->name, err);
-    rc = rc ? rc : open_target(prefix->dir, d, &m.to, err);
-    rc = rc ? rc : move_files(&m, &saved->scan, err);
-    io_close(&m.to);
-    rc = rc ? rc : write_map(prefix, &saved->scan, err);
+    rc = rc ? rc : move_all(prefix, saved, container, err);
+    rc = rc ? rc : write_map(prefix, saved, container, err);
     return rc ? rc : write_summary(prefix->dir, d, err);
 }

@@ -7,11 +7,13 @@
 #include "common/replace.h"
 #include "records/scr_path.h"
 #include "scavenge/enter.h"
+#include "scavenge/pack.h"
 #include "scavenge/place.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,14 +237,51 @@ static void explain(const scavenge_saved *saved, scavenge_settled *settled)
     }
 }
 
+/* How files are packed, which a second call must do as the first one did. */
+static int read_packing(const scavenge_saved *saved, uint64_t *container, char *err)
+{
+    unsigned long bytes;
+    kvtree *tree = kvtree_new();
+    int rc = tree ? kvtree_file_read(saved->folder.dir, WHOLE_NAME, tree, err)
+                  : err_set(err, -ENOMEM, "no memory");
+    if (!rc &&
+        (kvtree_util_get_bytecount(tree, "CONTAINER", &bytes) != 0 || bytes > INT64_MAX))
+        rc = err_set(err, -EBADMSG, WHOLE_NAME " does not tell how files are packed");
+    if (!rc) *container = bytes;
+    kvtree_delete(&tree);
+    return rc;
+}
+
+static int write_packing(const scavenge_saved *saved, uint64_t container, char *err)
+{
+    kvtree *tree = kvtree_new();
+    int rc = kvtree_util_set_bytecount(tree, "CONTAINER", container);
+    rc = rc ? err_set(err, rc, "no memory")
+            : kvtree_file_write(saved->folder.dir, WHOLE_NAME, tree, err);
+    kvtree_delete(&tree);
+    return rc;
+}
+
+/* Files are packed, if they shall be, and it is noted that all is there. */
+static int prepare(const scavenge_prefix *prefix, const scavenge_saved *saved,
+                   uint64_t *container, char *err)
+{
+    int rc = read_packing(saved, container, err);
+    if (rc != -ENOENT) return rc;
+    *container = prefix->container;
+    rc = *container ? scavenge_pack(&saved->folder, &saved->scan, *container, err) : 0;
+    return rc ? rc : write_packing(saved, *container, err);
+}
+
 /* From here on it is whole, whatever happens. */
 static int move(const scavenge_prefix *prefix, scavenge_saved *saved,
                 scavenge_settled *settled, char *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
+    uint64_t container = 0;
     int rc = scavenge_enter(prefix->dir, d, SCAVENGE_BEGIN, NULL, &settled->current, err);
-    rc = rc ? rc : replace_bytes(saved->folder.dir, WHOLE_NAME, 0666, "", 0, err);
-    rc = rc ? rc : scavenge_place(prefix, saved, err);
+    rc = rc ? rc : prepare(prefix, saved, &container, err);
+    rc = rc ? rc : scavenge_place(prefix, saved, container, err);
     rc = rc ? rc
             : scavenge_enter(prefix->dir, d, SCAVENGE_END, NULL, &settled->current, err);
     settled->complete = !rc;

@@ -15,9 +15,11 @@
 
 /* The prefix folder. */
 typedef struct scavenge_prefix {
-    const char *path; /* without links */
-    int dir;          /* the same, open */
-    int most;         /* sets that are rebuilt side by side */
+    const char *path;   /* without links */
+    int dir;            /* the same, open */
+    int most;           /* sets that are rebuilt side by side */
+    uint64_t container; /* bytes of a container that files are packed into; 0: they stay
+                           files */
 } scavenge_prefix;
 
 /* Which dataset: the name, the id and the time of creation in its description. */
