@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <time.h>
 #include <zlib.h>
 
 typedef struct fixture {
@@ -259,19 +258,12 @@ static void test_buffer_of_zero_is_the_default(void **state)
     free(bytes);
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-/* With a search through the list this takes minutes. */
+/* With a search through the list this takes minutes, and the time limit of the test
+ * program ends it. */
 static void test_many_files(void **state)
 {
     char destination[64];
     axl_file file;
-    double start = seconds();
     axl_transfer *t = create(0);
     for (int i = 0; i < 200000; i++) {
         snprintf(destination, sizeof destination, "/folder/of/many/files/%d", i);
@@ -285,7 +277,6 @@ static void test_many_files(void **state)
     assert_int_equal(axl_get(t, 123456, &file), 0);
     assert_string_equal(file.destination, "/folder/of/many/files/123456");
     axl_free(t);
-    assert_true(seconds() - start < 10);
 }
 
 int main(void)
