@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scr_run on simulated nodes with the example heat: nodes are lost or hang while it computes and while it writes
 checkpoints, it goes on on spare nodes or on fewer, and ends with the result of a run that nothing disturbed."""
+import json
 import os
 import pathlib
 import re
@@ -207,6 +208,18 @@ def test_interrupted():
         runs.process.send_signal(signal.SIGINT)
         runs.finish(fails=None)
         assert len(runs.log("begins")) == 1 and runs.log("scr_run was told to end"), runs.out
+
+
+def test_system():
+    """scr_test_system, with a real mpiexec."""
+    with Runs() as runs:
+        runs.process = subprocess.Popen([f"{BUILD}/scr_test_system", "--simulate", "4x2", "--json", runs.wrapper],
+                                        env=runs.environment(), cwd=runs.prefix, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        runs.finish()
+        rows = [json.loads(line) for line in runs.out.splitlines() if line.startswith("{")]
+        assert len(rows) == 7 and all(row["result"] == "good" for row in rows), runs.out
+        runs.check_result()
 
 
 def test_halt():

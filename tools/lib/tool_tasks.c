@@ -43,7 +43,7 @@ typedef struct crowd {
     const tool_limits *limits;
     slot *slots;
     struct pollfd *polled; /* one per slot, and that of signals */
-    sigset_t caught, before;
+    sigset_t caught, before, none;
     int signals, signal; /* signal: the one that came */
     tool_told told;
     void *arg;
@@ -97,7 +97,7 @@ static int begin(crowd *c, slot *s, int task)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return -errno;
     const tool_start_of how = {.argv = c->tasks[task].argv,
-                               .mask = &c->before,
+                               .mask = &c->none, /* whatever the caller blocks */
                                .out = ends[1],
                                .joined = c->tasks[task].joined};
     int rc = tool_tasks_start(&how, &s->pid);
@@ -293,6 +293,7 @@ static int catch_signals(crowd *c)
     static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct sigaction action;
     sigemptyset(&c->caught);
+    sigemptyset(&c->none);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (sigaction(all[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(&c->caught, all[i]);

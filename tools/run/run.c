@@ -52,7 +52,7 @@ static void find_down(run *r)
     }
 }
 
-static void take_chosen(run *r)
+void run_take_chosen(run *r)
 {
     r->chosen.count = 0;
     for (int i = 0; i < r->nodes.count; i++) {
@@ -123,8 +123,7 @@ static void take_result(run *r, const execute_result *result)
     r->facts.last_nodes = nodes;
 }
 
-/* The launch on the chosen nodes. */
-static void describe(run *r, const char *name)
+void run_describe(run *r, const char *name)
 {
     r->launch = (launch){.nodes = &r->chosen,
                          .ranks = r->request->raw ? NULL : r->ranks,
@@ -142,11 +141,11 @@ static void launch_once(run *r)
     char name[64];
     tool_words words = {0};
     execute_result result = {.code = NOT_STARTED};
-    take_chosen(r);
+    run_take_chosen(r);
     r->facts.attempts++;
     if (r->facts.runs_left > 0) r->facts.runs_left--;
     snprintf(name, sizeof name, "scr_run.%ld.%d", (long)getpid(), r->facts.attempts);
-    describe(r, name);
+    run_describe(r, name);
     r->launcher->build(&r->launch, &words);
     /* the number of ranks is what a checkpoint needs; it stays */
     r->facts.ranks = launcher_ranks(&r->launch);
@@ -238,8 +237,8 @@ static int run_plainly(run *r)
     tool_words words = {0};
     r->facts.halt = NULL;
     if (run_plan(&r->facts).why != RUN_LAUNCH) return tool_complain("no nodes");
-    take_chosen(r);
-    describe(r, "scr_run");
+    run_take_chosen(r);
+    run_describe(r, "scr_run");
     r->launcher->build(&r->launch, &words);
     const execute_job job = {
         .argv = tool_words_list(&words), .interval = 1, .patience = PATIENCE};

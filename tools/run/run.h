@@ -78,6 +78,10 @@ int run_job(const run_request *request);
 int run_open(run *r, const run_request *request);
 void run_close(run *r);
 
+/* run.c: the nodes that the plan chose, and the launch on them, of that name. */
+void run_take_chosen(run *r);
+void run_describe(run *r, const char *name);
+
 /* run_look.c: while a program runs; see execute.h. */
 void run_look_begin(run *r);
 int run_look(void *arg, char why[EXECUTE_WHY_SIZE]);

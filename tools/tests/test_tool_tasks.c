@@ -132,6 +132,23 @@ static void test_time_is_over(void **state)
     time_out("sleep 1000 & echo $!");
 }
 
+/* A program can be told to end although its caller has blocked the signal. */
+static void test_blocked(void **state)
+{
+    char err[ERRTEXT_SIZE] = "", mask[64];
+    const tool_limits limits = {300, 1000, 1};
+    const tool_task tasks[] = {{SCRIPT("grep ^SigBlk /proc/self/status"), 0}};
+    sigset_t set, before;
+    told t = {0};
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    assert_int_equal(sigprocmask(SIG_BLOCK, &set, &before), 0);
+    assert_int_equal(tool_tasks_run(tasks, 1, &limits, take, &t, err), 0);
+    assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+    assert_int_equal(sscanf(t.output[0], "SigBlk: %60s", mask), 1);
+    assert_int_equal(strspn(mask, "0"), strlen(mask));
+}
+
 static void test_too_much(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
@@ -206,7 +223,8 @@ int main(void)
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),         cmocka_unit_test(test_side_by_side),
-        cmocka_unit_test(test_time_is_over), cmocka_unit_test(test_too_much),
-        cmocka_unit_test(test_interrupted),  cmocka_unit_test(test_words)};
+        cmocka_unit_test(test_time_is_over), cmocka_unit_test(test_blocked),
+        cmocka_unit_test(test_too_much),     cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

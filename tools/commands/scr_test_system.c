@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr_test_system: whether jobs on this system can go on after failures (SCR Developer
+ * Guide 1.2, section 2.34). */
+#include "lib/tool.h"
+#include "lib/tool_remote.h"
+#include "lib/tool_table.h"
+#include "lib/tool_tasks.h"
+#include "lib/tool_words.h"
+#include "run/prepare.h"
+#include "run/processes.h"
+#include "run/run.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OUTPUT = 1 << 20, TEXT = 400, WARMUP = 2 /* seconds until a launch is ended */ };
+
+typedef struct test {
+    run run;
+    run_request request;
+    int seconds; /* for each step */
+    const char *const *program;
+    char text[TEXT]; /* what a step found */
+    /* of the launch that was made last */
+    int code;
+    char *output;
+} test;
+
+/* ---- launches ---- */
+
+static void take(int task, const tool_end *end, void *arg)
+{
+    test *t = arg;
+    t->code = end->code;
+    free(t->output);
+    t->output = strdup(end->output);
+    if (end->code < 0) snprintf(t->text, TEXT, "%s", end->text);
+}
+
+/* Runs a line of shell on the nodes that are not down, one rank each; t->code and output
+ * are what became of it. -errno when it could not be tried. */
+static int launch_line(test *t, const char *line, double seconds)
+{
+    const char *const words[] = {"sh", "-c", line, NULL};
+    char err[ERRTEXT_SIZE] = "", name[64];
+    tool_words argv = {0};
+    run *r = &t->run;
+    r->facts.wanted = 0;
+    r->facts.least = 1;
+    r->facts.ranks = 0;
+    r->facts.per_node = 1;
+    r->facts.attempts = 0;
+    r->facts.runs_left = -1;
+    /* it may be that only the others are tried */
+    for (int i = 0; i < r->nodes.count; i++)
+        r->facts.wanted += !r->table[i].down;
+    if (run_plan(&r->facts).why != RUN_LAUNCH) return -ENODEV;
+    run_take_chosen(r);
+    snprintf(name, sizeof name, "scr_test_system.%ld", (long)getpid());
+    run_describe(r, name);
+    r->launch.words = words;
+    r->launcher->build(&r->launch, &argv);
+    const tool_task task = {tool_words_list(&argv), 1};
+    const tool_limits limits = {seconds, OUTPUT, 1};
+    int rc = argv.failed ? -ENOMEM : tool_tasks_run(&task, 1, &limits, take, t, err);
+    if (rc) snprintf(t->text, TEXT, "%s", err);
+    if (!rc && t->code < 0 && r->launcher->end && r->launcher->end(&r->launch, err) != 0)
+        snprintf(t->text, TEXT, "%s", err);
+    r->launch.name = NULL;
+    tool_words_done(&argv);
+    return rc;
+}
+
+/* Whether the output has a line with the name of the node, which may be a longer one
+ * there: n3.site.org. */
+static int names_node(const char *output, const char *node)
+{
+    static const char mark[] = "scr-node ";
+    size_t n = strlen(node);
+    for (const char *at = output; (at = strstr(at, mark)) != NULL; at += sizeof mark - 1)
+        if (strncmp(at + sizeof mark - 1, node, n) == 0 &&
+            strchr(".\n", at[sizeof mark - 1 + n]))
+            return 1;
+    return 0;
+}
+
+static const char say_node[] = "echo scr-node ${SCR_NODE_NAME:-$(hostname)}";
+
+/* 1 when exactly those nodes spoke that are not down. */
+static int spoke(test *t)
+{
+    const run *r = &t->run;
+    if (launch_line(t, say_node, t->seconds) != 0) return 0;
+    if (t->code > 0) snprintf(t->text, TEXT, "exit code %d", t->code);
+    for (int i = 0; i < r->nodes.count && !t->code; i++) {
+        const char *node = r->nodes.names[i];
+        int spoken = names_node(t->output, node);
+        if (spoken == !r->table[i].down) continue;
+        snprintf(t->text, TEXT, spoken ? "a rank ran on %s" : "no rank ran on %s", node);
+        return 0;
+    }
+    return t->code == 0;
+}
+
+/* ---- steps: 1 good, 0 bad, -1 not made; with a text ---- */
+
+static int test_programs(test *t)
+{
+    snprintf(t->text, TEXT, "launcher %s (%s)", t->run.launcher->name, t->run.program);
+    return prepare_test_runtime(&t->run.prefix, t->run.launcher->name) == COMMAND_GOOD;
+}
+
+static int test_nodes(test *t)
+{
+    run *r = &t->run;
+    int bad = 0;
+    down_nodes_find(&r->prefix, &r->nodes, r->node_time, r->reasons);
+    for (int i = 0; i < r->nodes.count; i++) {
+        r->table[i].down = *r->reasons[i].text != 0;
+        if (r->table[i].down && !bad++)
+            snprintf(t->text, TEXT, "%s: %s", r->nodes.names[i], r->reasons[i].text);
+    }
+    if (!bad) snprintf(t->text, TEXT, "%d nodes", r->nodes.count);
+    return bad == 0;
+}
+
+static int test_launch(test *t)
+{
+    return spoke(t);
+}
+
+/* A program that never ends is ended, and nothing of it stays here. */
+static int test_end(test *t)
+{
+    static const processes_filter all = {{NULL}, NULL};
+    if (launch_line(t, "exec sleep 100000", WARMUP) != 0) return 0;
+    if (t->code != -ETIMEDOUT) {
+        snprintf(t->text, TEXT, "the launcher ended early, with code %d", t->code);
+        return 0;
+    }
+    /* those whose launcher is gone need a moment to notice */
+    double until = tool_tasks_now() + t->seconds;
+    int left = processes_signal(&all, 0);
+    while (left > 0 && tool_tasks_now() < until) {
+        execute_wait(&t->run.signals, 0.1, 0);
+        left = processes_signal(&all, 0);
+    }
+    snprintf(t->text, TEXT, "%d processes were left", left);
+    processes_end(&all, t->seconds);
+    if (left == 0) *t->text = 0;
+    return left == 0;
+}
+
+/* One rank is killed: the launcher comes back, and says so. */
+static int test_crash(test *t)
+{
+    char line[128];
+    snprintf(line, sizeof line,
+             "case ${PMI_RANK:-$SLURM_PROCID} in 0) kill -9 $$;; "
+             "esac; exec sleep 100000");
+    if (launch_line(t, line, t->seconds) != 0 || t->code == -ETIMEDOUT) return 0;
+    snprintf(t->text, TEXT, "exit code %d", t->code);
+    return t->code != 0;
+}
+
+/* The next launch goes round a node, here the last. */
+static int test_steer(test *t)
+{
+    run *r = &t->run;
+    int last = r->nodes.count - 1;
+    while (last >= 0 && (r->table[last].down || r->table[last].home))
+        last--;
+    if (last < 1) {
+        snprintf(t->text, TEXT, "there is no node to leave out");
+        return -1;
+    }
+    r->table[last].down = 1;
+    r->down.names[r->down.count++] = r->nodes.names[last];
+    int good = spoke(t);
+    r->down.count--;
+    r->table[last].down = 0;
+    if (good) snprintf(t->text, TEXT, "without %s", r->nodes.names[last]);
+    return good;
+}
+
+/* The full cycle, by scr_run. */
+static int test_cycle(test *t)
+{
+    static const char failure[] = "node=1,after=2checkpoints";
+    char *command = tool_remote_command("scr_run"), nodes[16];
+    const run_request *q = &t->request;
+    tool_words argv = {0};
+    execute_result result = {.code = -1};
+    if (!t->program[0] || t->run.nodes.count < 2) {
+        free(command);
+        snprintf(t->text, TEXT,
+                 "no program that uses SCR was named, or there is only one node");
+        return -1;
+    }
+    snprintf(nodes, sizeof nodes, "%d", t->run.nodes.count - 1);
+    tool_words_add(&argv, "%s", command ? command : "scr_run");
+    tool_words_add(&argv, "--prefix=%s", t->run.prefix.path);
+    tool_words_add(&argv, "--nodes=%s", nodes);
+    tool_words_add(&argv, "--runs=2");
+    if (q->launcher) tool_words_add(&argv, "--launcher=%s", q->launcher);
+    if (q->simulate) tool_words_add(&argv, "--simulate=%s", q->simulate);
+    if (q->simulate) tool_words_add(&argv, "--fail=%s", failure);
+    tool_words_add_all(&argv, t->program);
+    const execute_job job = {
+        .argv = tool_words_list(&argv), .interval = 1, .patience = t->seconds};
+    if (!q->simulate)
+        fprintf(stderr,
+                "%s: now let one of the nodes fail, when the program has written "
+                "checkpoints\n",
+                command_self());
+    if (!argv.failed) execute(&job, &t->run.signals, &result);
+    snprintf(t->text, TEXT, "exit code %d; see " RUN_LOG_NAME, result.code);
+    tool_words_done(&argv);
+    free(command);
+    return result.code == 0;
+}
+
+static const struct {
+    const char *name, *what;
+    int (*make)(test *t);
+} steps[] = {
+    {"programs", "what is needed is installed", test_programs},
+    {"nodes", "all nodes can be reached and are good", test_nodes},
+    {"launch", "a launch reaches every node, and comes back", test_launch},
+    {"end", "a program that never ends can be ended", test_end},
+    {"crash", "the launcher comes back when a rank is killed", test_crash},
+    {"steer", "a launch leaves out a node", test_steer},
+    {"cycle", "a program goes on after the loss of a node", test_cycle},
+};
+
+/* ---- all ---- */
+
+static int make_all(test *t, int json)
+{
+    static const tool_column columns[] = {{"step", "STEP", TOOL_TEXT},
+                                          {"result", "RESULT", TOOL_TEXT},
+                                          {"what", "WHAT", TOOL_TEXT},
+                                          {"found", "FOUND", TOOL_TEXT}};
+    tool_table *table = tool_table_new(columns, 4);
+    int bad = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !t->run.signals.stop; i++) {
+        fprintf(stderr, "%s: %s ...\n", command_self(), steps[i].what);
+        *t->text = 0;
+        int result = steps[i].make(t);
+        bad += result == 0;
+        tool_table_text(table, steps[i].name);
+        tool_table_text(table, result > 0 ? "good" : result ? "not made" : "BAD");
+        tool_table_mark(table, result > 0 ? TOOL_GOOD : result ? TOOL_WARN : TOOL_BAD);
+        tool_table_text(table, steps[i].what);
+        tool_table_text(table, *t->text ? t->text : NULL);
+        execute_wait(&t->run.signals, 0, 0);
+        processes_reap();
+    }
+    int printed = tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS);
+    return bad || t->run.signals.stop ? COMMAND_BAD : printed;
+}
+
+int main(int argc, char **argv)
+{
+    test t = {.seconds = 60};
+    int json = 0;
+    const tool_option options[] = {
+        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
+         .text = &t.request.dir},
+        {'l', "launcher", "NAME", "slurm, flux or hydra (default: what is there)",
+         .text = &t.request.launcher},
+        {'s', "simulate", "NODESxRANKS", "on simulated nodes on this machine, as 4x2",
+         .text = &t.request.simulate},
+        {'t', "seconds", "N", "seconds that a launch may take (default: 60)",
+         .number = &t.seconds},
+        {'j', "json", NULL, "print a JSON object per step", .flag = &json},
+        {0}};
+    const tool described = {
+        .arguments = "[OPTION]... [PROGRAM [ARGUMENT]...]",
+        .about =
+            "Tests in an allocation whether jobs on this system can go on after "
+            "failures, step by\nstep, and prints a report. PROGRAM uses SCR; it is "
+            "started for the last step, in\nwhich a node is lost: simulated ones are, "
+            "others somebody has to switch off.\n",
+        .codes = "0 no step was bad, 1 one was, or an error, 2 wrong usage.\n",
+        .options = options,
+        .most = -1,
+        .program = 1};
+    tool_args args;
+    int code = tool_start(&described, argc, argv, &args);
+    if (code < 0 && t.request.simulate && t.request.launcher)
+        code = tool_misused(&described, "--simulate needs no launcher");
+    if (code >= 0) return code;
+    t.program = (const char *const *)args.list;
+    code = run_open(&t.run, &t.request);
+    if (code == COMMAND_GOOD) code = make_all(&t, json);
+    run_close(&t.run);
+    free(t.output);
+    return tool_finish(code);
+}

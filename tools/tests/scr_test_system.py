@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scr_test_system: every step is good on a good system, and bad when the system is. mpiexec is a script here, whose faults are
+chosen; tests/jobs/run.py has a real one."""
+import json
+import os
+import pathlib
+
+from command import (expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
+from prefix import put_program, without_scr_variables
+
+without_scr_variables()
+
+# "-launcher fork -n 1 -env A a ... PROGRAM... : ...": every section is a process; it ends when they have, with the worst
+# code, and ends them when one was killed.
+MPIEXEC = r'''import os, signal, subprocess, sys
+fault = os.environ.get("FAULT", "")
+sections, words = [], sys.argv[3:]
+while words:
+    end = words.index(":") if ":" in words else len(words)
+    sections.append(words[:end])
+    words = words[end + 1:]
+ranks = []
+for section in sections:
+    env = dict(os.environ, PMI_RANK=str(len(ranks)))
+    section = section[2:]
+    while section[0] == "-env":
+        env[section[1]] = section[2]
+        section = section[3:]
+    if fault == "one node" and ranks:
+        env["SCR_NODE_NAME"] = "node1"
+    ranks.append(subprocess.Popen(section, env=env, start_new_session=True))
+def end(*_):
+    for rank in ranks:
+        if fault != "leaves":
+            try:
+                os.killpg(rank.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+    os._exit(9)
+signal.signal(signal.SIGTERM, end)
+for rank in ranks:
+    if rank.wait() < 0 and fault != "waits":
+        end()
+sys.exit(0 if fault == "success" else max(rank.returncode for rank in ranks))
+'''
+
+
+def prepare():
+    pathlib.Path('mpiexec.py').write_text(MPIEXEC)
+    put_program('mpiexec.mpich', f'exec python3 "{os.getcwd()}/mpiexec.py" "$@"')
+
+
+def steps(*arguments, code, fault='', nodes='3x1'):
+    os.environ['FAULT'] = fault
+    done = run('--simulate', nodes, '--json', *arguments)
+    assert done.returncode == code, done
+    rows = list(map(json.loads, filter(lambda line: line.startswith(b'{'), done.stdout.splitlines())))
+    return {row['step']: row['result'] for row in rows}, {row['step']: row['found'] for row in rows}
+
+
+GOOD = {'programs': 'good', 'nodes': 'good', 'launch': 'good', 'end': 'good', 'crash': 'good', 'steer': 'good',
+        'cycle': 'not made'}
+
+
+def test_good():
+    prepare()
+    results, found = steps('true', code=0)
+    assert results == {**GOOD, 'cycle': 'good'} and found['steer'] == 'without node3' and found['nodes'] == '3 nodes', (results, found)
+
+
+def test_bad():
+    prepare()
+    results, found = steps(code=1, fault='one node')
+    assert results == {**GOOD, 'launch': 'BAD', 'steer': 'BAD'} and found['launch'] == 'no rank ran on node2', (results, found)
+    results, found = steps('--seconds', '3', code=1, fault='leaves')
+    assert results['end'] == 'BAD' and found['end'].endswith('processes were left'), (results, found)
+    results, found = steps('--seconds', '3', code=1, fault='waits')
+    assert results == {**GOOD, 'crash': 'BAD'} and 'did not end within 3 seconds' in found['crash'], (results, found)
+
+
+def test_node_is_bad():
+    """It is told, and left out of the other steps."""
+    prepare()
+    os.environ['SCR_EXCLUDE_NODES'] = 'node2'
+    results, found = steps(code=1, nodes='2x1')
+    assert results == {**GOOD, 'nodes': 'BAD', 'steer': 'not made'}, (results, found)
+    assert found['nodes'] == 'node2: excluded by SCR_EXCLUDE_NODES', found
+    del os.environ['SCR_EXCLUDE_NODES']
+
+
+def test_cycle():
+    prepare()
+    results, found = steps('false', code=1)
+    assert results == {**GOOD, 'cycle': 'BAD'} and found['cycle'].startswith('exit code 1; '), (results, found)
+
+
+def test_usage():
+    prepare()
+    expect_wrong_usage(['--seconds', 'x'], ['--simulate', '2', '--launcher', 'hydra'])
+    done = run('--simulate', 'x')
+    assert done.returncode == 1 and b'is not NODESxRANKS' in done.stderr, done
+    expect_documented(7, {'--prefix': '.', '--launcher': 'hydra', '--simulate': '2', '--seconds': '1'})
+    expect_well_formed_page()
+
+
+run_tests(globals())
