@@ -192,12 +192,30 @@ def test_hydra_without_a_word():
     lose_under_hydra(signal.SIGSTOP)
 
 
-def test_too_few_nodes():
-    with Runs() as runs:
+def test_saved_for_the_next_job():
+    """Too few nodes are left; the newest checkpoint is saved from their caches, and the next job begins with it."""
+    with Runs(SCR_FLUSH=0) as runs:
         runs.run("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3", fails=True)
         assert len(runs.log("begins")) == 1
         assert runs.log("no further") == ["no further run: 3 of 4 nodes are left, 4 are needed"]
         runs.said(r"dataset \d+ \(ckpt\.\d+\) is only in the cache: it is copied from node.1,3-4.")
+        assert not runs.log("scr_postrun"), runs.out
+        runs.run("--simulate", "4x2")
+        runs.said(r"dataset \d+ \(ckpt\.\d+\) is fetched from ")
+        runs.said("heat: restarted from ckpt")
+        runs.check_result()
+
+
+def test_interrupted_and_saved():
+    """Ctrl-C while the program runs; what is in the caches is saved all the same."""
+    with Runs(SCR_FLUSH=0) as runs:
+        runs.start("--simulate", "4x2", "--runs", "-1")
+        wait_until(lambda: newest(runs) >= 1)
+        runs.process.send_signal(signal.SIGINT)
+        runs.finish(fails=None)
+        assert runs.log("scr_run was told to end") and not runs.log("scr_postrun"), runs.out
+        runs.run("--simulate", "4x2")
+        runs.said("heat: restarted from ckpt")
 
 
 def test_interrupted():

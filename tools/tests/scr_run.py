@@ -332,11 +332,12 @@ def test_program_hangs():
 
 
 def test_nothing_is_left():
-    """A launcher that leaves processes behind, also in another session."""
+    """A launcher that leaves processes behind, also in another session: they are gone when the next run begins."""
     prepare()
-    launcher('setsid sh -c "trap : TERM; echo >a; while :; do sleep 1; done" & sleep 1000 & \n'
-             'while [ ! -e a ]; do sleep 0.01; done; exit 7')
-    assert simulate().returncode == 7
+    launcher('[ $N = 2 ] && { kill -0 $(cat a) && exit 8; exit 7; }\n'
+             'setsid sh -c "trap : TERM; echo \\$\\$ >b; mv b a; while :; do sleep 1; done" & sleep 1000 & \n'
+             'while [ ! -e a ]; do sleep 0.01; done; exit 6')
+    assert simulate('--runs', '2').returncode == 7
     expect_clean()
 
 
