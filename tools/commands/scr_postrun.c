@@ -10,7 +10,6 @@
 #include "run/execute.h"
 #include "run/hooks.h"
 #include "run/processes.h"
-#include "run/progress.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,37 +20,47 @@ enum { PATIENCE = 10 /* seconds that a command has to end after a signal */ };
 typedef struct save {
     const tool_prefix *prefix;
     execute_signals signals;
-    int id;
-    char *name;      /* of the dataset */
-    char *up, *down; /* nodes */
+    kvtree *flush; /* the flush file */
+    int count, *ids;
+    int safe;         /* the newest, or a newer one than those that are left, is saved */
+    int id;           /* of a dataset, ... */
+    const char *name; /* ... and its name */
+    char *up, *down;  /* nodes */
 } save;
 
 /* ---- what is to be saved ---- */
 
-/* *id 0: nothing. */
-static int find_unsaved(const tool_prefix *prefix, int *id, char **name)
+/* Newest first. */
+static int compare(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x < y) - (x > y);
+}
+
+static int is_in(const save *s, int id, const char *location)
+{
+    return scr_flush_file_has(s->flush, id, location);
+}
+
+/* What the flush file lists; ids[0] is the newest dataset. */
+static int list_datasets(save *s)
 {
     char err[ERRTEXT_SIZE] = "no memory";
-    progress p;
-    kvtree *flush = kvtree_new();
-    int rc = flush ? progress_read(prefix->dir, &p, err) : -ENOMEM;
-    *id = 0;
-    *name = NULL;
-    if (!rc && p.latest == 0) {
-        printf("no dataset is in the cache\n");
-    } else if (!rc && p.unsaved == 0) {
-        printf("dataset %d is on the parallel file system\n", p.latest);
-    } else if (!rc) {
-        *id = p.unsaved;
-        rc = scr_flush_file_read(prefix->dir, flush, err);
-        const char *found = rc ? NULL : scr_flush_file_name(flush, p.unsaved);
-        *name = found ? strdup(found) : NULL;
-        if (!rc && !*name)
-            rc = err_set(err, -EBADMSG, "dataset %d has no name in the flush file",
-                         p.unsaved);
-    }
-    kvtree_delete(&flush);
-    return rc ? tool_complain("%s", err) : COMMAND_GOOD;
+    s->flush = kvtree_new();
+    int rc = s->flush ? scr_flush_file_read(s->prefix->dir, s->flush, err) : -ENOMEM;
+    if (rc == -ENOENT) return COMMAND_GOOD;
+    if (!rc) rc = scr_flush_file_list(s->flush, &s->count, &s->ids);
+    if (rc) return tool_complain("%s", err);
+    qsort(s->ids, (size_t)s->count, sizeof *s->ids, compare);
+    return COMMAND_GOOD;
+}
+
+/* Whether somebody would miss the dataset: nothing newer is safe, or it was on its way to
+ * the parallel file system. */
+static int is_wanted(const save *s, int id)
+{
+    return is_in(s, id, SCR_LOCATION_CACHE) && !is_in(s, id, SCR_LOCATION_PFS) &&
+           (!s->safe || is_in(s, id, SCR_LOCATION_FLUSHING));
 }
 
 /* ---- nodes ---- */
@@ -126,21 +135,63 @@ static int copy(save *s)
     return run_command(s, "scr_scavenge", *s->down ? all : known);
 }
 
-/* Copies, completes and enters it; the next run begins with it. */
+/* Copies, completes and enters it; the next run begins with it, if it is a checkpoint and
+ * the newest. */
 static int save_dataset(save *s)
 {
     const char *const add[] = {"--add", s->name, NULL};
-    const char *const current[] = {"--current", s->name, NULL};
-    int code;
     printf("dataset %d (%s) is only in the cache: it is copied from %s\n", s->id, s->name,
            s->up);
     fflush(stdout);
-    code = copy(s);
+    int code = copy(s);
     /* what was copied may do although a node failed: the index knows */
     if (code < 0 || s->signals.stop) return COMMAND_BAD;
-    code = run_command(s, "scr_index", add);
-    if (code != 0 || s->signals.stop) return COMMAND_BAD;
-    return run_command(s, "scr_index", current) == 0 ? COMMAND_GOOD : COMMAND_BAD;
+    return run_command(s, "scr_index", add) == 0 ? COMMAND_GOOD : COMMAND_BAD;
+}
+
+/* The newest, and where that cannot be saved the one before it; a failure stays one. */
+static int save_all(save *s)
+{
+    int result = COMMAND_GOOD;
+    for (int i = 0; i < s->count && !s->signals.stop; i++) {
+        s->id = s->ids[i];
+        s->name = scr_flush_file_name(s->flush, s->id);
+        if (is_in(s, s->id, SCR_LOCATION_PFS)) s->safe = 1;
+        if (!is_wanted(s, s->id)) continue;
+        int code = s->name
+                       ? save_dataset(s)
+                       : tool_complain("dataset %d has no name in the flush file", s->id);
+        if (code == COMMAND_GOOD)
+            s->safe = 1;
+        else
+            result = COMMAND_BAD;
+    }
+    return s->signals.stop ? COMMAND_BAD : result;
+}
+
+static int has_wanted(save *s)
+{
+    int wanted = 0;
+    s->safe = s->count && is_in(s, s->ids[0], SCR_LOCATION_PFS);
+    for (int i = 0; i < s->count; i++)
+        wanted |= is_wanted(s, s->ids[i]);
+    if (!s->count)
+        printf("no dataset is in the cache\n");
+    else if (!wanted && s->safe)
+        printf("dataset %d is on the parallel file system\n", s->ids[0]);
+    return wanted;
+}
+
+static int save_what_is_left(save *s, const hostlist *known)
+{
+    int code = list_datasets(s);
+    if (code != COMMAND_GOOD || !has_wanted(s)) return code;
+    if (processes_adopt() != 0 || execute_catch(&s->signals) != 0)
+        code = tool_complain("no signals");
+    if (code == COMMAND_GOOD) code = find_nodes(s, known);
+    if (code == COMMAND_GOOD) code = save_all(s);
+    execute_release(&s->signals);
+    return code;
 }
 
 static int work(const tool_prefix *prefix, const hostlist *known)
@@ -151,17 +202,11 @@ static int work(const tool_prefix *prefix, const hostlist *known)
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;
-    code = find_unsaved(prefix, &s.id, &s.name);
-    if (code == COMMAND_GOOD && s.id) {
-        if (processes_adopt() != 0 || execute_catch(&s.signals) != 0)
-            code = tool_complain("no signals");
-        if (code == COMMAND_GOOD) code = find_nodes(&s, known);
-        if (code == COMMAND_GOOD) code = save_dataset(&s);
-        execute_release(&s.signals);
-    }
+    code = save_what_is_left(&s, known);
+    kvtree_delete(&s.flush);
+    free(s.ids);
     free(s.up);
     free(s.down);
-    free(s.name);
     int told = hooks_call(prefix, HOOK_POSTRUN, code == COMMAND_GOOD ? "0" : "1", NULL);
     return code == COMMAND_GOOD ? told : code;
 }
@@ -180,8 +225,8 @@ int main(int argc, char **argv)
         .arguments = "[OPTION]...",
         .about = "After the last run of an allocation: when the newest dataset is only "
                  "in the caches\nof the nodes, copies it to the prefix folder, rebuilds "
-                 "what is missing, and enters\nit into the index. scr_run does so "
-                 "itself.\n",
+                 "what is missing, and enters\nit into the index; and so what was being "
+                 "flushed. scr_run does so itself.\n",
         .codes = "0 saved, or there was nothing to save, 1 it could not be saved, or an\n"
                  "error, 2 wrong usage.\n",
         .options = options};

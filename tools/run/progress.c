@@ -10,12 +10,7 @@
 static void take(const kvtree *flush, int id, progress *p)
 {
     if (scr_flush_file_has(flush, id, SCR_LOCATION_FLUSHING)) p->flushing = 1;
-    if (id <= p->latest) return;
-    p->latest = id;
-    p->unsaved = scr_flush_file_has(flush, id, SCR_LOCATION_CACHE) &&
-                         !scr_flush_file_has(flush, id, SCR_LOCATION_PFS)
-                     ? id
-                     : 0;
+    if (id > p->latest) p->latest = id;
 }
 
 int progress_read(int prefix, progress *p, char *err)

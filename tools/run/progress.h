@@ -8,7 +8,6 @@
 typedef struct progress {
     int latest;   /* id of the newest dataset; 0: there is none */
     int flushing; /* 1: a flush is under way */
-    int unsaved;  /* id of the newest dataset, if it is in the cache only; 0 */
 } progress;
 
 /* Reads the flush file below the open prefix folder; without one there is nothing. 0 or

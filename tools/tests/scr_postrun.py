@@ -64,11 +64,35 @@ def test_saves():
     put_commands()
     said = 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3-4]\n'
     expect(postrun(), 0, said)
-    assert called() == ['scavenge --id 3 --up n[1,3-4] --down n2', 'index --add ckpt.3', 'index --current ckpt.3'], called()
+    assert called() == ['scavenge --id 3 --up n[1,3-4] --down n2', 'index --add ckpt.3'], called()
     os.remove('called')
     # one that was down once is not asked
     expect(postrun('--down', 'n4'), 0, said.replace('n[1,3-4]', 'n[1,3]'))
     assert called()[0] == 'scavenge --id 3 --up n[1,3] --down n[2,4]'
+
+
+def put_datasets(**locations):
+    """By name: ckpt_3 is number 3."""
+    put_tree(FLUSH, {'DSET': {name[5:]: {'DIR': value(name), 'LOCATION': {word: {} for word in words.split()}}
+                              for name, words in locations.items()}})
+
+
+def test_which():
+    """The newest; where that cannot be completed, the next; and what was on its way to the prefix folder."""
+    nodes(3)
+    for failing, locations, added, code in (
+            ('none', {'ckpt_3': 'CACHE', 'ckpt_4': 'CACHE'}, ['ckpt_4'], 0),
+            ('ckpt_4', {'ckpt_3': 'CACHE', 'ckpt_4': 'CACHE', 'ckpt_2': 'CACHE'}, ['ckpt_4', 'ckpt_3'], 1),
+            ('ckpt_10', {'ckpt_9': 'CACHE', 'ckpt_10': 'CACHE'}, ['ckpt_10', 'ckpt_9'], 1),
+            ('ckpt_4', {'ckpt_3': 'CACHE PFS', 'ckpt_4': 'CACHE', 'ckpt_2': 'CACHE'}, ['ckpt_4'], 1),
+            ('none', {'ckpt_3': 'CACHE FLUSHING', 'ckpt_4': 'CACHE'}, ['ckpt_4', 'ckpt_3'], 0),
+            ('none', {'ckpt_3': 'CACHE FLUSHING', 'ckpt_4': 'CACHE PFS'}, ['ckpt_3'], 0),
+            ('none', {'ckpt_3': 'CACHE', 'ckpt_4': 'CACHE PFS'}, [], 0)):
+        put_datasets(**locations)
+        put_commands(index=f'[ $3 != {failing} ]')
+        assert postrun().returncode == code, locations
+        assert [line.split()[-1] for line in called() if 'index' in line] == added, (locations, called())
+        pathlib.Path('called').unlink(missing_ok=True)
 
 
 def test_fails():
@@ -76,9 +100,9 @@ def test_fails():
     put_dataset(['CACHE', 'FLUSHING'])
     put_commands(scavenge='exit 1')
     # the index knows whether what was copied will do
-    assert postrun().returncode == 0 and called()[1:] == ['index --add ckpt.3', 'index --current ckpt.3']
+    assert postrun().returncode == 0 and called()[1:] == ['index --add ckpt.3']
     os.remove('called')
-    put_commands(index='[ $2 != --add ]')
+    put_commands(index='exit 1')
     assert postrun().returncode == 1 and len(called()) == 2
     expect(postrun('--down', 'n[1-2]'), 1, '', ['no node is left to copy from'])
     os.remove('called')
