@@ -23,7 +23,9 @@ steps=100000000
 if [ "$run" -ge "$LAST_RUN" ]; then
     id=$("{BUILD}/scr_flush_file" --latest 2>/dev/null)
     name=$("{BUILD}/scr_flush_file" --subdir "${{id:-0}}" 2>/dev/null)
-    [ "$name" ] || name=ckpt.0
+    # nothing is cached when another job begins
+    [ "$name" ] || name=ckpt.$(ls "$SCR_PREFIX" | sed -n 's/^ckpt[.]//p' | sort -n | tail -n 1)
+    [ "$name" != ckpt. ] || name=ckpt.0
     steps=$((${{name#ckpt.}} + {3 * EVERY}))
     echo $steps >"$SCR_PREFIX/steps"
 fi

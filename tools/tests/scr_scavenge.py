@@ -49,7 +49,7 @@ def test_failures():
     done = run('--id', '4', '--up', 'n[2-5]', '--timeout', '15')
     told = done.stderr.decode()
     assert done.returncode == 1 and '\x1b' not in told, done
-    assert 'node n2: ' in told and 'node n3: ' in told and 'news' in told and 'node n4: ' in told and 'n5' not in told, told
+    assert 'node n2: ' in told and 'node n3: ' in told and 'news' in told and 'node n4: ' in told and 'node n5' not in told, told
 
 
 def test_usage():
