@@ -7,6 +7,7 @@
 #include "lib/tool_words.h"
 #include "nodes/down_nodes.h"
 #include "records/scr_flush_file.h"
+#include "records/scr_index.h"
 #include "run/execute.h"
 #include "run/hooks.h"
 #include "run/processes.h"
@@ -22,7 +23,7 @@ typedef struct save {
     execute_signals signals;
     kvtree *flush; /* the flush file */
     int count, *ids;
-    int safe;         /* the newest, or a newer one than those that are left, is saved */
+    int safe;         /* a newer checkpoint than those that are left is saved */
     int id;           /* of a dataset, ... */
     const char *name; /* ... and its name */
     char *up, *down;  /* nodes */
@@ -55,8 +56,21 @@ static int list_datasets(save *s)
     return COMMAND_GOOD;
 }
 
-/* Whether somebody would miss the dataset: nothing newer is safe, or it was on its way to
- * the parallel file system. */
+/* Whether a restart could begin with what is saved: an output that is no checkpoint makes
+ * no older one dispensable. */
+static int is_saved_checkpoint(const save *s, int id)
+{
+    scr_dataset d = {.id = 0};
+    const char *name = scr_flush_file_name(s->flush, id);
+    kvtree *index = kvtree_new();
+    int is = index && name && scr_index_read(s->prefix->dir, index, NULL) == 0 &&
+             scr_index_get(index, name, &d) == 0 && d.id == id && d.ckpt > 0;
+    kvtree_delete(&index);
+    return is;
+}
+
+/* Whether somebody would miss the dataset: no newer checkpoint is safe, or it was on its
+ * way to the parallel file system. */
 static int is_wanted(const save *s, int id)
 {
     return is_in(s, id, SCR_LOCATION_CACHE) && !is_in(s, id, SCR_LOCATION_PFS) &&
@@ -156,13 +170,13 @@ static int save_all(save *s)
     for (int i = 0; i < s->count && !s->signals.stop; i++) {
         s->id = s->ids[i];
         s->name = scr_flush_file_name(s->flush, s->id);
-        if (is_in(s, s->id, SCR_LOCATION_PFS)) s->safe = 1;
+        if (is_in(s, s->id, SCR_LOCATION_PFS)) s->safe |= is_saved_checkpoint(s, s->id);
         if (!is_wanted(s, s->id)) continue;
         int code = s->name
                        ? save_dataset(s)
                        : tool_complain("dataset %d has no name in the flush file", s->id);
         if (code == COMMAND_GOOD)
-            s->safe = 1;
+            s->safe |= is_saved_checkpoint(s, s->id);
         else
             result = COMMAND_BAD;
     }
@@ -172,12 +186,15 @@ static int save_all(save *s)
 static int has_wanted(save *s)
 {
     int wanted = 0;
-    s->safe = s->count && is_in(s, s->ids[0], SCR_LOCATION_PFS);
-    for (int i = 0; i < s->count; i++)
+    for (int i = 0; i < s->count; i++) {
+        if (is_in(s, s->ids[i], SCR_LOCATION_PFS))
+            s->safe |= is_saved_checkpoint(s, s->ids[i]);
         wanted |= is_wanted(s, s->ids[i]);
+    }
+    s->safe = 0;
     if (!s->count)
         printf("no dataset is in the cache\n");
-    else if (!wanted && s->safe)
+    else if (!wanted)
         printf("dataset %d is on the parallel file system\n", s->ids[0]);
     return wanted;
 }

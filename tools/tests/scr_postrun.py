@@ -8,7 +8,7 @@ import shutil
 
 from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_tests)
-from prefix import FLUSH, put, put_program, put_tree, value, without_scr_variables
+from prefix import FLUSH, INDEX, put, put_program, put_tree, value, without_scr_variables
 
 without_scr_variables()
 
@@ -71,6 +71,14 @@ def test_saves():
     assert called()[0] == 'scavenge --id 3 --up n[1,3] --down n[2,4]'
 
 
+def put_index(checkpoints, outputs=()):
+    entries = {name[5:]: {'DIR': {name: {'COMPLETE': value(1), 'DSET': {
+        'ID': value(name[5:]), 'NAME': value(name), 'RANKS': value(1), 'COMPLETE': value(1),
+        **({'CKPT': value(name[5:])} if name in checkpoints else {'OUTPUT': value(1)})}}}} for name in (*checkpoints, *outputs)}
+    put_tree(INDEX, {'VERSION': value(1), 'DSET': entries,
+                     'DIR': {name: {'DSET': value(name[5:])} for name in (*checkpoints, *outputs)}})
+
+
 def put_datasets(**locations):
     """By name: ckpt_3 is number 3."""
     put_tree(FLUSH, {'DSET': {name[5:]: {'DIR': value(name), 'LOCATION': {word: {} for word in words.split()}}
@@ -89,10 +97,23 @@ def test_which():
             ('none', {'ckpt_3': 'CACHE FLUSHING', 'ckpt_4': 'CACHE PFS'}, ['ckpt_3'], 0),
             ('none', {'ckpt_3': 'CACHE', 'ckpt_4': 'CACHE PFS'}, [], 0)):
         put_datasets(**locations)
+        put_index(locations)
         put_commands(index=f'[ $3 != {failing} ]')
         assert postrun().returncode == code, locations
         assert [line.split()[-1] for line in called() if 'index' in line] == added, (locations, called())
         pathlib.Path('called').unlink(missing_ok=True)
+    # an output that is no checkpoint does not stand for one
+    for words, added in (('CACHE PFS', ['ckpt_3']), ('CACHE', ['ckpt_4', 'ckpt_3'])):
+        put_datasets(ckpt_2='CACHE', ckpt_3='CACHE', ckpt_4=words)
+        put_index(['ckpt_2', 'ckpt_3'], ['ckpt_4'])
+        assert postrun().returncode == 0
+        assert [line.split()[-1] for line in called() if 'index' in line] == added, called()
+        pathlib.Path('called').unlink()
+    # nobody tells what is saved: rather too much
+    os.remove(INDEX)
+    put_datasets(ckpt_3='CACHE', ckpt_4='CACHE PFS')
+    assert postrun().returncode == 0 and called()[-1] == 'index --add ckpt_3'
+    os.remove('called')
 
 
 def test_fails():
