@@ -25,6 +25,7 @@ enum fault_call {
     FAULT_WRITE,
     FAULT_SYNC,
     FAULT_RENAME,
+    FAULT_CUT,
     FAULT_CALLS
 };
 
@@ -96,6 +97,12 @@ int fsync(int fd)
 {
     if (fault_now(FAULT_SYNC)) return -1;
     return (int)syscall(SYS_fsync, fd);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    if (fault_now(FAULT_CUT)) return -1;
+    return (int)syscall(SYS_ftruncate, fd, size);
 }
 
 int renameat(int from_dir, const char *from, int to_dir, const char *to)

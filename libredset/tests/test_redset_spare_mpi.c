@@ -122,12 +122,18 @@ static void test_not_ours_alone(const fixture *f)
 /* The spare one is gone, and nothing has its place. */
 static void test_failure(const fixture *f)
 {
-    write_spare(f, f->size, 0600);
-    fault_arm(FAULT_WRITE, 2, ENOSPC);
-    CHECK_INT(encode(f), -ENOSPC);
-    fault_disarm();
-    CHECK_INT(access(f->path, F_OK), -1);
-    CHECK(!job_has(f->j, f->name));
+    static const struct {
+        enum fault_call call;
+        int number, error;
+    } faults[] = {{FAULT_WRITE, 2, ENOSPC}, {FAULT_CUT, 1, EIO}};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        write_spare(f, f->size + 100000, 0600);
+        fault_arm(faults[i].call, faults[i].number, faults[i].error);
+        CHECK_INT(encode(f), -faults[i].error);
+        fault_disarm();
+        CHECK_INT(access(f->path, F_OK), -1);
+        CHECK(!job_has(f->j, f->name));
+    }
     CHECK_INT(encode(f), 0);
     check_encoded(f);
 }
