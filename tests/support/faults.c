@@ -8,6 +8,7 @@
  *   FAULTS_AT=n            from 1 on; 0: only counts
  *   FAULTS_HOW=kill        SIGKILL before the call
  *              torn        a write does half its bytes before it is killed
+ *              stop        SIGSTOP before the call: there it stays
  *              short       a write, copy or read does half its bytes, and says so
  *              EIO ...     the call fails so: EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, EINTR;
  *                          only calls count that can (a full disk removes files well)
@@ -17,13 +18,15 @@
  *                          they have what was synced. ext4 or xfs, and root, are needed
  *              journal     the same, but names and sizes were still written to the disk,
  *                          as a journal does now and then: data that was not synced was
- * not FAULTS_DISKS=/m:/n     where these are mounted FAULTS_STAYS=1         that goes on:
- * a disk that is full stays full FAULTS_ONCE=file       only in the first process that
- * comes to it; it makes file FAULTS_READING=1       calls that only read count, too
+ *                          not
+ *   FAULTS_DISKS=/m:/n     where these are mounted
+ *   FAULTS_STAYS=1         that goes on: a disk that is full stays full
+ *   FAULTS_ONCE=file       only in the first process that comes to it; it makes file
+ *   FAULTS_READING=1       calls that only read count, too
  *   FAULTS_MARK=file       is made when it strikes
  *   FAULTS_LOG=file        gets a line "n time call path" for each call that counts, in
- *                          file.<PMI_RANK>; times are nanoseconds of the same clock
- * everywhere
+ *                          file.<PMI_RANK>; times are of one clock everywhere, in
+ *                          nanoseconds
  *
  * A close that fails closes nevertheless, as on Linux. */
 #include <dirent.h>
@@ -188,7 +191,7 @@ static int decide(const char *call, const char *path, int half)
     errno = error_of(how);
     if (errno) return FAIL;
     if (cuts_power()) cut_power();
-    raise(SIGKILL);
+    raise(strcmp(how, "stop") == 0 ? SIGSTOP : SIGKILL);
     return GO;
 }
 

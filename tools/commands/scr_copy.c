@@ -4,6 +4,7 @@
 #include "common/number.h"
 #include "lib/hostlist.h"
 #include "lib/tool.h"
+#include "lib/tool_alive.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "scavenge/copy.h"
@@ -20,7 +21,7 @@ enum { NOTHING_HERE = 3 }; /* exit code */
 
 typedef struct request {
     const char *dir, *control, *created, *sets;
-    int files, json, wait;
+    int files, json, wait, alive;
     scavenge_wish wish;
 } request;
 
@@ -88,8 +89,10 @@ static int work(const request *r, const tool_prefix *prefix)
         return NOTHING_HERE;
     }
     if (rc) return tool_complain("%s", err);
+    tool_alive *alive = tool_alive_begin(r->alive);
     rc = scavenge_node_wait(&node, r->wait, err);
     int code = rc ? tool_complain("%s: %s", control, err) : copy(r, prefix, &node);
+    tool_alive_end(&alive);
     scavenge_node_close(&node);
     return code;
 }
@@ -150,6 +153,9 @@ int main(int argc, char **argv)
          .number = &r.wish.width},
         {'W', "wait", "SECONDS", "wait for the end of a run (default: 10)",
          .number = &r.wait},
+        {'a', "alive", "SECONDS",
+         "print an empty line so often, to show that this node\nis there",
+         .number = &r.alive},
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},
         {0}};
     const tool t = {

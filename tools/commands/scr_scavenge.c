@@ -8,20 +8,23 @@
 #include "lib/tool_manager.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_remote.h"
+#include "nodes/down_nodes.h"
 #include "records/scr_flush_file.h"
 #include "scavenge/settle.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    NOTHING = 3,        /* exit code: the caches have nothing of it, ... */
-    NOTHING_HERE = 3,   /* ... and that of a command on a node */
-    ANSWER = 60,        /* seconds to tell what is in a cache, at most */
-    OUTPUT = 1 << 16,   /* bytes that a node may print */
-    SETS_TEXT = 1 << 16 /* bytes for a list of sets; a longer one is "all" */
+    NOTHING = 3,         /* exit code: the caches have nothing of it, ... */
+    NOTHING_HERE = 3,    /* ... and that of a command on a node */
+    ANSWER = 60,         /* seconds to tell what is in a cache, at most */
+    OUTPUT = 1 << 16,    /* bytes that a node may print */
+    SETS_TEXT = 1 << 16, /* bytes for a list of sets; a longer one is "all" */
+    SIGNS = 4 /* of life that a node gives in the time that counts as silence */
 };
 
 typedef struct request {
@@ -41,6 +44,7 @@ typedef struct scavenge {
     hostlist asked;   /* in this round */
     int *asked_nodes; /* their numbers among all */
     int round, told;
+    int silence;      /* seconds after which a node without a sign of life is gone */
     scavenge_key key; /* of the newest dataset of that id; created 0: there is none */
     int trouble;      /* 1: some node failed */
 } scavenge;
@@ -54,11 +58,12 @@ static int is_gone(int code)
            code == -EIO;
 }
 
-/* The first line that a node printed, without control characters. */
+/* The first line that a node printed, signs of life apart; without control characters. */
 static const char *first_line(const tool_end *end, char line[256])
 {
-    size_t n = strcspn(end->output, "\n");
-    snprintf(line, 256, "%.*s", (int)(n < 255 ? n : 255), end->output);
+    const char *begin = end->output + strspn(end->output, "\n");
+    size_t n = strcspn(begin, "\n");
+    snprintf(line, 256, "%.*s", (int)(n < 255 ? n : 255), begin);
     return n ? line : end->text ? end->text : "";
 }
 
@@ -158,17 +163,29 @@ static int inspect(scavenge *s)
 /* A round of scr_copy; sets NULL: files. */
 static int copy(scavenge *s, const char *sets)
 {
-    char id[16], created[32], width[16];
+    char id[16], created[32], width[16], alive[16];
     char *program = tool_remote_command("scr_copy");
     snprintf(id, sizeof id, "%d", s->r->id);
     snprintf(created, sizeof created, "%" PRId64, s->key.created);
     snprintf(width, sizeof width, "%d", s->r->width);
-    const char *const argv[] = {
-        program,   "--id", id,         "--created",     created,
-        "--width", width,  "--prefix", s->prefix->path, sets ? "--sets" : "--files",
-        sets,      NULL};
+    snprintf(alive, sizeof alive, "%d", s->silence > SIGNS ? s->silence / SIGNS : 1);
+    const char *const argv[] = {program,
+                                "--id",
+                                id,
+                                "--created",
+                                created,
+                                "--width",
+                                width,
+                                "--alive",
+                                alive,
+                                "--prefix",
+                                s->prefix->path,
+                                sets ? "--sets" : "--files",
+                                sets,
+                                NULL};
     int code = program ? choose(s, ANSWERED, FAILED) : tool_complain("no memory");
     s->round++;
+    s->remote.silence = s->silence;
     if (code == COMMAND_GOOD) code = ask(s, s->r->seconds, argv, take_copy);
     free(program);
     return code;
@@ -287,6 +304,15 @@ static int find_nodes(scavenge *s)
     return code;
 }
 
+/* SCR_NODE_TIMEOUT, and not so short that signs of life could come late. */
+static int find_silence(scavenge *s)
+{
+    double seconds;
+    int code = down_nodes_patience(s->prefix, &seconds);
+    s->silence = seconds < SIGNS ? SIGNS : seconds > INT_MAX ? INT_MAX : (int)seconds;
+    return code;
+}
+
 static int run(scavenge *s)
 {
     size_t count = (size_t)s->nodes.count;
@@ -295,6 +321,7 @@ static int run(scavenge *s)
     if (!s->states || !s->asked_nodes) return tool_complain("no memory");
     s->remote.bytes = OUTPUT;
     s->remote.joined = 1;
+    if (find_silence(s) != COMMAND_GOOD) return COMMAND_BAD;
     int code = tool_remote_choose(&s->remote, s->prefix, &s->nodes);
     if (code == COMMAND_GOOD) code = inspect(s);
     if (code != COMMAND_GOOD) return code;

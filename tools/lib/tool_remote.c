@@ -251,7 +251,7 @@ int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
                     const char *const argv[], tool_told told, void *arg, char *err)
 {
     const tool_limits limits = {remote->seconds, remote->bytes,
-                                remote->most > 0 ? remote->most : MOST};
+                                remote->most > 0 ? remote->most : MOST, remote->silence};
     size_t n = (size_t)nodes->count;
     tool_words *words = calloc(n + 1, sizeof *words);
     tool_task *tasks = calloc(n + 1, sizeof *tasks);

@@ -25,6 +25,7 @@
 
 typedef struct tool_remote {
     double seconds; /* that a node has; afterwards its command is ended */
+    double silence; /* likewise, that it may print nothing; 0: any time */
     size_t bytes;   /* that the command on one node may print */
     int most;       /* nodes asked side by side; 0: 64 */
     int joined;     /* 1: what it says on standard error goes to its output, too */

@@ -29,7 +29,7 @@ static void take(int task, const tool_end *end, void *arg)
 int tool_run(const char *const argv[], double seconds, char **output, char *err)
 {
     const tool_task task = {argv, 0};
-    const tool_limits limits = {seconds, TOOL_RUN_OUTPUT, 1};
+    const tool_limits limits = {.seconds = seconds, .bytes = TOOL_RUN_OUTPUT, .most = 1};
     answer a = {0, NULL, err};
     int rc = tool_tasks_run(&task, 1, &limits, take, &a, err);
     if (!rc) rc = a.rc;

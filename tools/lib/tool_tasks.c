@@ -32,7 +32,9 @@ typedef struct slot {
     int task, out; /* out -1: it has said all */
     pid_t pid;
     double deadline; /* of the state */
+    double heard;    /* when it printed something, or began */
     int code;        /* why it was told to end; 0: it was not */
+    int silent;      /* 1: that is because it printed nothing */
     char *text;
     size_t size, room;
 } slot;
@@ -114,8 +116,9 @@ static int begin(crowd *c, slot *s, int task)
     s->state = RUNNING;
     s->task = task;
     s->out = ends[0];
-    s->deadline = tool_tasks_now() + c->limits->seconds;
-    s->code = 0;
+    s->heard = tool_tasks_now();
+    s->deadline = s->heard + c->limits->seconds;
+    s->code = s->silent = 0;
     s->size = 0;
     if (s->text) *s->text = 0;
     c->running++;
@@ -129,7 +132,10 @@ static void tell(const crowd *c, int task, int code, const char *why, const slot
     const char *name = c->tasks[task].argv[0];
     char text[ERRTEXT_SIZE] = "";
     tool_end end = {code, text, s && s->text ? s->text : "", s && s->text ? s->size : 0};
-    if (code == -ETIMEDOUT)
+    if (code == -ETIMEDOUT && s->silent)
+        snprintf(text, sizeof text, "%.200s: there was no sign of it for %g seconds",
+                 name, c->limits->silence);
+    else if (code == -ETIMEDOUT)
         snprintf(text, sizeof text, "%.200s: it did not end within %g seconds", name,
                  c->limits->seconds);
     else if (code < 0 && !why)
@@ -206,20 +212,31 @@ static void read_slot(const crowd *c, slot *s, char *piece)
     ssize_t n = read(s->out, piece, PIECE);
     int rc = 0;
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (n > 0) s->heard = tool_tasks_now();
     if (n > 0) rc = keep(c, s, piece, (size_t)n);
     if (n < 0) rc = -errno;
     if (n <= 0) io_close(&s->out);
     if (rc) end_early(s, rc);
 }
 
+/* When something has to be done about it, if it does not end or print anything. */
+static double limit_of(const crowd *c, const slot *s)
+{
+    double limit = s->heard + c->limits->silence;
+    int counts = c->limits->silence > 0 && s->state == RUNNING;
+    return counts && limit < s->deadline ? limit : s->deadline;
+}
+
 static void look_at(crowd *c, slot *s)
 {
     int ended = has_ended(s);
+    double now = tool_tasks_now();
     if (ended && (s->out < 0 || s->state == KILLED)) {
         close_slot(c, s, 0);
-    } else if (tool_tasks_now() <= s->deadline) {
+    } else if (now <= limit_of(c, s)) {
         return;
     } else if (s->state == RUNNING) {
+        s->silent = now <= s->deadline;
         end_early(s, -ETIMEDOUT);
     } else if (s->state == TOLD_TO_END) {
         kill(-s->pid, SIGKILL);
@@ -238,7 +255,8 @@ static int patience(const crowd *c)
         const slot *s = &c->slots[i];
         if (s->state == FREE) continue;
         if (s->out < 0 || s->state != RUNNING) return MOMENT;
-        if (s->deadline < first) first = s->deadline;
+        double limit = limit_of(c, s);
+        if (limit < first) first = limit;
     }
     if (first < t) return 0;
     return first - t > 1e6 ? 1000000 : (int)((first - t) * 1000) + 1;

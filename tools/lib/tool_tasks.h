@@ -19,12 +19,14 @@ typedef struct tool_limits {
     double seconds; /* that one program may take */
     size_t bytes;   /* that one may print */
     int most;       /* side by side; at least 1 */
+    double silence; /* seconds that one may print nothing; 0: as long as it runs */
 } tool_limits;
 
 /* What became of one. */
 typedef struct tool_end {
     /* Its exit code; -ENOENT: there is no such program; -ETIMEDOUT, -EFBIG: it was ended,
-     * as it took too long or said too much; -EIO: a signal ended it; or -errno */
+     * as it took too long, or said nothing for too long, or too much; -EIO: a signal
+     * ended it; or -errno */
     int code;
     const char *text;   /* why, where code is not 0; for people */
     const char *output; /* what it said until then, with a NUL behind it; never NULL */

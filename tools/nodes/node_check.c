@@ -137,7 +137,7 @@ static int run_one(const char *folder, const char *name, double seconds, char *e
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || !(st.st_mode & 0111)) return 0;
     const char *const argv[] = {path, NULL};
     const tool_task task = {argv, 1};
-    const tool_limits limits = {seconds, SAMPLE, 1};
+    const tool_limits limits = {.seconds = seconds, .bytes = SAMPLE, .most = 1};
     verdict v = {0, name, err};
     int rc = tool_tasks_run(&task, 1, &limits, judge, &v, err);
     return rc ? rc : v.rc;

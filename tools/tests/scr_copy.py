@@ -168,8 +168,8 @@ def test_newer_one():
 def test_usage():
     expect_wrong_usage([], ['--id', '0'], ['--id', 'x'], ['-i', '4', 'more'], ['-i', '4', '-f', '-s', '1'],
                        ['-i', '4', '-s', 'a'], ['-i', '4', '-s', '['], ['-i', '4', '-t', 'now'], ['-i', '4', '-w', '0'])
-    expect_documented(11, {'--id': '4', '--prefix': '.', '--cntldir': '.', '--created': '5', '--sets': '1', '--width': '2',
-                           '--wait': '1'})
+    expect_documented(12, {'--id': '4', '--prefix': '.', '--cntldir': '.', '--created': '5', '--sets': '1', '--width': '2',
+                           '--wait': '1', '--alive': '1'})
     expect_well_formed_page()
     fill()
     expect_output_fails(['-i', '4'], ['-i', '4', '--json'])

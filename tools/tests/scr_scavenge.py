@@ -52,6 +52,18 @@ def test_failures():
     assert 'node n2: ' in told and 'node n3: ' in told and 'news' in told and 'node n4: ' in told and 'node n5' not in told, told
 
 
+def test_silence():
+    """A node that answers, and then gives no sign while it copies, is given up; one that gives signs is not."""
+    clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach', SCR_NODE_TIMEOUT='1')
+    put_program('reach', 'case "$*" in *scr_inspect*) echo "4 1795257190731827 8 2 2 0 ckpt.4"; exit;; '
+                '*"--alive 1 "*) ;; *) exit 2;; esac; '
+                '[ "$1" = n3 ] || exec sleep 1000; for i in 1 2 3 4 5 6; do echo; sleep 1; done; echo good')
+    done = run('--id', '4', '--up', 'n[2-3]')
+    told = done.stderr.decode()
+    assert 'node n2: ' in told and ': there was no sign of it for 4 seconds' in told and 'node n3' not in told, done
+    assert b'round 1, 2 of 2: node n3: good\n' in done.stdout and done.returncode == 1, done
+
+
 def test_usage():
     expect_wrong_usage(['more'], ['--id', 'x'], ['--timeout', '0'], ['--width', '0'])
     expect_documented(9, {'--prefix': '.', '--id': '4', '--up': 'n1', '--down': 'n1', '--timeout': '5', '--width': '2'})

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/tool_alive.h"
 #include "lib/tool_tasks.h"
 #include "lib/tool_words.h"
 
@@ -58,7 +59,7 @@ static double now(void)
 static void test_ends(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {300, 1000, 3};
+    const tool_limits limits = {300, 1000, 3, 0};
     const char *const missing[] = {"scr-no-such-program", NULL};
     const tool_task tasks[] = {
         {SCRIPT("echo one"), 0},        {SCRIPT("printf two; exit 7"), 0},
@@ -87,7 +88,7 @@ static void test_ends(void **state)
 static void test_side_by_side(void **state)
 {
     char folder[] = "/tmp/scr-tasks-XXXXXX", err[ERRTEXT_SIZE] = "";
-    const tool_limits two = {300, 100, 2}, one = {0.3, 100, 1};
+    const tool_limits two = {300, 100, 2, 0}, one = {0.3, 100, 1, 0};
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
     const tool_task tasks[] = {{SCRIPT("mkfifo a 2>/dev/null; echo x >a"), 0},
@@ -110,7 +111,7 @@ static void test_side_by_side(void **state)
 static void time_out(const char *script)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {3, 1000, 4};
+    const tool_limits limits = {3, 1000, 4, 0};
     const tool_task tasks[] = {{SCRIPT(script), 0}};
     told t = {0};
     double begin = now();
@@ -136,7 +137,7 @@ static void test_time_is_over(void **state)
 static void test_blocked(void **state)
 {
     char err[ERRTEXT_SIZE] = "", mask[64];
-    const tool_limits limits = {300, 1000, 1};
+    const tool_limits limits = {300, 1000, 1, 0};
     const tool_task tasks[] = {{SCRIPT("grep ^SigBlk /proc/self/status"), 0}};
     sigset_t set, before;
     told t = {0};
@@ -152,7 +153,7 @@ static void test_blocked(void **state)
 static void test_too_much(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {300, 10, 2};
+    const tool_limits limits = {300, 10, 2, 0};
     const tool_task tasks[] = {{SCRIPT("printf 0123456789"), 0}, {SCRIPT("yes"), 0}};
     told t = {0};
     assert_int_equal(tool_tasks_run(tasks, 2, &limits, take, &t, err), 0);
@@ -173,7 +174,7 @@ static void count_interrupt(int signal)
 static void interrupted(void)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {300, 100, 1};
+    const tool_limits limits = {300, 100, 1, 0};
     /* the program itself says when; the second one never begins */
     char script[100];
     snprintf(script, sizeof script, "kill -INT %d; echo $$ >pid; sleep 1000", getpid());
@@ -201,6 +202,54 @@ static void test_interrupted(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* A program that is silent is ended before its time is over; one that gives signs is not.
+ */
+static void test_silence(void **state)
+{
+    char err[ERRTEXT_SIZE] = "";
+    const tool_limits limits = {300, 1000, 2, 3};
+    const tool_task tasks[] = {
+        {SCRIPT("echo begun; exec sleep 1000"), 0},
+        {SCRIPT("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; exit 7"), 0}};
+    told t = {0};
+    assert_int_equal(tool_tasks_run(tasks, 2, &limits, take, &t, err), 0);
+    assert_int_equal(t.code[0], -ETIMEDOUT);
+    assert_string_equal(t.text[0], "sh: there was no sign of it for 3 seconds");
+    assert_string_equal(t.output[0], "begun\n");
+    assert_int_equal(t.code[1], 7);
+}
+
+static void read_sign(int fd)
+{
+    char sign = 0;
+    assert_int_equal(read(fd, &sign, 1), 1);
+    assert_int_equal(sign, '\n');
+}
+
+static void test_signs_of_life(void **state)
+{
+    int ends[2], out = dup(1);
+    tool_alive *none = tool_alive_begin(0);
+    assert_null(none);
+    tool_alive_end(&none);
+    assert_int_equal(pipe(ends), 0);
+    fflush(stdout);
+    assert_int_equal(dup2(ends[1], 1), 1);
+    tool_alive *alive = tool_alive_begin(1);
+    assert_non_null(alive);
+    read_sign(ends[0]);
+    read_sign(ends[0]);
+    tool_alive_end(&alive);
+    assert_null(alive);
+    assert_int_equal(dup2(out, 1), 1);
+    close(ends[1]);
+    char rest[100];
+    while (read(ends[0], rest, sizeof rest) > 0) /* it ends: nothing prints there */
+        ;
+    close(ends[0]);
+    close(out);
+}
+
 static void test_words(void **state)
 {
     tool_words words = {0};
@@ -225,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_ends),         cmocka_unit_test(test_side_by_side),
         cmocka_unit_test(test_time_is_over), cmocka_unit_test(test_blocked),
         cmocka_unit_test(test_too_much),     cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_silence),      cmocka_unit_test(test_signs_of_life),
         cmocka_unit_test(test_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
