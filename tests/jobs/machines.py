@@ -61,7 +61,8 @@ def begin():
     command("hostname", HEAD)
     command("ip", "link", "set", "lo", "up")
     try:
-        command("ip", "link", "add", "br0", "type", "bridge")
+        # with an address of its own: else it changes with the nodes, and others send to the old one for a while
+        command("ip", "link", "add", "br0", "address", "02:00:00:00:00:fe", "type", "bridge")
         command("ip", "addr", "add", f"{NETWORK}.254/24", "dev", "br0")
         command("ip", "link", "set", "br0", "up")
     except OSError as error:
