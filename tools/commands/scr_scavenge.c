@@ -58,48 +58,52 @@ static int is_gone(int code)
            code == -EIO;
 }
 
-/* The first line that a node printed, signs of life apart; without control characters. */
-static const char *first_line(const tool_end *end, char line[256])
-{
-    const char *begin = end->output + strspn(end->output, "\n");
-    size_t n = strcspn(begin, "\n");
-    snprintf(line, 256, "%.*s", (int)(n < 255 ? n : 255), begin);
-    return n ? line : end->text ? end->text : "";
-}
-
-static void tell_failure(scavenge *s, int node, const tool_end *end)
+static void tell_failure(scavenge *s, int node, const char *command, const tool_end *end)
 {
     char line[256];
     s->trouble = 1;
     s->states[node] = is_gone(end->code) ? GONE : FAILED;
+    tool_remote_reason(end, command, line, sizeof line);
     tool_complain("node %s: %s%s%s", s->nodes.names[node], end->text ? end->text : "",
-                  end->size ? ": " : "", end->size ? first_line(end, line) : "");
+                  *line ? ": " : "", line);
+}
+
+/* The line that has the answer: what reaches the node may print others. NULL: none. */
+static const char *find_answer(const char *output, int64_t *created, const char **name)
+{
+    for (const char *line = output; line; line = strchr(line, '\n')) {
+        int at = 0;
+        line += *line == '\n';
+        if (sscanf(line, "%*d %" SCNd64 " %*d %*d %*d %*d %n", created, &at) != 1 || !at)
+            continue;
+        *name = line + at;
+        return line;
+    }
+    return NULL;
 }
 
 /* "4 1795257190731827 8 2 2 0 ckpt.4" */
 static void take_answer(int task, const tool_end *end, void *arg)
 {
     scavenge *s = arg;
-    int node = s->asked_nodes[task], at = 0;
+    int node = s->asked_nodes[task];
     int64_t created;
-    const char *line = end->output;
+    const char *name;
     if (end->code == NOTHING_HERE) {
         s->states[node] = WITHOUT;
         return;
     }
     if (end->code != 0) {
-        tell_failure(s, node, end);
+        tell_failure(s, node, "scr_inspect", end);
         return;
     }
     s->states[node] = WITHOUT;
-    if (sscanf(line, "%*d %" SCNd64 " %*d %*d %*d %*d %n", &created, &at) != 1 || !at)
-        return;
+    if (!find_answer(end->output, &created, &name)) return;
     s->states[node] = ANSWERED;
     if (created <= s->key.created) return;
     s->key.created = created;
     s->key.id = s->r->id;
-    snprintf(s->key.name, sizeof s->key.name, "%.*s", (int)strcspn(line + at, "\n"),
-             line + at);
+    snprintf(s->key.name, sizeof s->key.name, "%.*s", (int)strcspn(name, "\n"), name);
 }
 
 static void take_copy(int task, const tool_end *end, void *arg)
@@ -110,13 +114,17 @@ static void take_copy(int task, const tool_end *end, void *arg)
     s->told++;
     if (end->code == NOTHING_HERE) return;
     if (end->code != 0) {
-        tell_failure(s, node, end);
+        tell_failure(s, node, "scr_copy", end);
         return;
     }
     if (s->r->quiet) return;
     printf("round %d, %d of %d: node %s: ", s->round, s->told, s->asked.count,
            s->nodes.names[node]);
-    tool_print(first_line(end, line));
+    const char *said = strstr(end->output, "dataset ");
+    /* signs of life are empty lines */
+    if (!said) said = end->output + strspn(end->output, "\n");
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
+    tool_print(line);
     printf("\n");
     fflush(stdout);
 }

@@ -53,6 +53,11 @@ int tool_remote_words(const tool_remote *remote, const char *node,
 int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
                     const char *const argv[], tool_told told, void *arg, char *err);
 
+/* Why a command of ours did not do it: of what it printed there, the first line that has
+ * its name in front, without that; or else the first line, as launchers and remote shells
+ * add lines of their own. "" where nothing was printed. */
+void tool_remote_reason(const tool_end *end, const char *name, char *line, size_t size);
+
 /* The path of another command of ours, which lies beside this one; only its name where
  * it does not. To be freed; NULL without memory. */
 char *tool_remote_command(const char *name);

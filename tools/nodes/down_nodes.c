@@ -66,17 +66,14 @@ static void find_told(const search *s)
 
 /* ---- what they say ---- */
 
-/* The first line of what the command said, without its name; or why it said nothing. */
+/* What the command said, or why it said nothing. */
 static void judge(int task, const tool_end *end, void *arg)
 {
     const search *s = arg;
     down_reason *reason = &s->reasons[s->asked[task]];
     char line[DOWN_REASON_SIZE];
-    static const char self[] = "scr_check_node: ";
     if (end->code == 0) return;
-    const char *said = end->output;
-    if (strncmp(said, self, sizeof self - 1) == 0) said += sizeof self - 1;
-    snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
+    tool_remote_reason(end, "scr_check_node", line, sizeof line);
     if (end->code < 0)
         give(reason, "no answer: %s", end->text);
     else

@@ -64,6 +64,18 @@ def test_silence():
     assert b'round 1, 2 of 2: node n3: good\n' in done.stdout and done.returncode == 1, done
 
 
+def test_noise():
+    """What reaches a node may add lines of its own, before and after those of the commands there."""
+    clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach', SCR_PREFIX=os.getcwd())
+    put_program('reach', 'echo "Warning: Permanently added $1 to the list of known hosts." >&2\n'
+                'case "$2" in *scr_inspect*) echo "4 1795257190731827 2 1 1 0 ckpt.4"; echo bye >&2;;\n'
+                '*) if [ $1 = n3 ]; then echo "connected" >&2; echo "scr_copy: no room" >&2; exit 1; fi\n'
+                'echo "dataset 4 (ckpt.4): 1 files of 1 ranks, 10 bytes";; esac')
+    done = run('--id', '4', '--up', 'n[2-3]')
+    assert b'node n3: ' in done.stderr and b': no room\n' in done.stderr, done
+    assert b' of 2: node n2: dataset 4 (ckpt.4): 1 files of 1 ranks, 10 bytes\n' in done.stdout, done
+
+
 def test_usage():
     expect_wrong_usage(['more'], ['--id', 'x'], ['--timeout', '0'], ['--width', '0'])
     expect_documented(9, {'--prefix': '.', '--id': '4', '--up': 'n1', '--down': 'n1', '--timeout': '5', '--width': '2'})

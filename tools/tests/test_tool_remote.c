@@ -278,6 +278,26 @@ static void test_remote_shell(void **state)
     assert_string_equal(t.output[2], ":here:a 'job' $HOME\n");
 }
 
+static void expect_reason(const char *output, const char *reason)
+{
+    const tool_end end = {1, "sh: exit code 1", output, strlen(output)};
+    char line[16];
+    tool_remote_reason(&end, "scr_copy", line, sizeof line);
+    assert_string_equal(line, reason);
+}
+
+/* What launchers and remote shells say around it does not matter. */
+static void test_reason(void **state)
+{
+    expect_reason("", "");
+    expect_reason("\n\n", "");
+    expect_reason("no route\nsorry\n", "no route");
+    expect_reason("scr_copy: full\nsrun: exit code 1\n", "full");
+    expect_reason("srun: exit code 1\n\nscr_copy: full\nscr_copy: more\n", "full");
+    expect_reason("srun: scr_copy: no\nscr_copying: no\n", "srun: scr_copy:");
+    expect_reason("srun\nscr_copy: ", "");
+}
+
 static void test_our_commands(void **state)
 {
     char *other = tool_remote_command("test_tool_remote");
@@ -298,6 +318,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_simulated_nodes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_remote_shell, setup, teardown),
+        cmocka_unit_test(test_reason),
         cmocka_unit_test(test_our_commands)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
