@@ -238,7 +238,10 @@ def test_system():
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         runs.finish()
         rows = [json.loads(line) for line in runs.out.splitlines() if line.startswith("{")]
-        assert len(rows) == 7 and all(row["result"] == "good" for row in rows), runs.out
+        assert len(rows) == 10 and all(row["result"] == "good" for row in rows), runs.out
+        found = {row["step"]: row["found"] for row in rows}
+        assert found["detect"] == "node1: no answer: node1: Host is down" and found["again"] == "on node[2-4]", runs.out
+        assert re.fullmatch(r"from ckpt\.\d+; see .scr/runs.log", found["cycle"]), runs.out
         runs.check_result()
 
 

@@ -6,6 +6,7 @@
 #include "lib/tool_table.h"
 #include "lib/tool_tasks.h"
 #include "lib/tool_words.h"
+#include "run/cycle.h"
 #include "run/prepare.h"
 #include "run/processes.h"
 #include "run/run.h"
@@ -21,8 +22,12 @@ typedef struct test {
     run run;
     run_request request;
     int seconds; /* for each step */
+    const char *switch_off;
     const char *const *program;
     char text[TEXT]; /* what a step found */
+    cycle cycle;     /* the last one, and ... */
+    int made;        /* ... whether it was: 1, 0 after an error, -1 not, and ... */
+    char why[TEXT];  /* ... why not */
     /* of the launch that was made last */
     int code;
     char *output;
@@ -39,6 +44,19 @@ static void take(int task, const tool_end *end, void *arg)
     if (end->code < 0) snprintf(t->text, TEXT, "%s", end->text);
 }
 
+/* For a first launch on so many nodes. */
+static void set_facts(run_facts *f, int nodes)
+{
+    f->wanted = nodes;
+    f->least = 1;
+    f->ranks = 0;
+    f->per_node = 1;
+    f->attempts = 0;
+    f->runs_left = -1;
+    for (int i = 0; i < f->count; i++)
+        f->nodes[i].used = 0;
+}
+
 /* Runs a line of shell on the nodes that are not down, one rank each; t->code and output
  * are what became of it. -errno when it could not be tried. */
 static int launch_line(test *t, const char *line, double seconds)
@@ -47,15 +65,11 @@ static int launch_line(test *t, const char *line, double seconds)
     char err[ERRTEXT_SIZE] = "", name[64];
     tool_words argv = {0};
     run *r = &t->run;
-    r->facts.wanted = 0;
-    r->facts.least = 1;
-    r->facts.ranks = 0;
-    r->facts.per_node = 1;
-    r->facts.attempts = 0;
-    r->facts.runs_left = -1;
+    int good = 0;
     /* it may be that only the others are tried */
     for (int i = 0; i < r->nodes.count; i++)
-        r->facts.wanted += !r->table[i].down;
+        good += !r->table[i].down;
+    set_facts(&r->facts, good);
     if (run_plan(&r->facts).why != RUN_LAUNCH) return -ENODEV;
     run_take_chosen(r);
     snprintf(name, sizeof name, "scr_test_system.%ld", (long)getpid());
@@ -185,41 +199,138 @@ static int test_steer(test *t)
     return good;
 }
 
-/* The full cycle, by scr_run. */
-static int test_cycle(test *t)
+/* ---- the full cycle, and what it shows ---- */
+
+/* Nodes that scr_run will begin with: all but one of those that are good. The first of
+ * them that may be lost; NULL when there is none. */
+static const char *choose_victim(test *t, int *nodes)
 {
-    static const char failure[] = "node=1,after=2checkpoints";
-    char *command = tool_remote_command("scr_run"), nodes[16];
+    run *r = &t->run;
+    int good = 0;
+    for (int i = 0; i < r->nodes.count; i++)
+        good += !r->table[i].down;
+    *nodes = good - 1;
+    set_facts(&r->facts, good - 1);
+    if (good < 2 || run_plan(&r->facts).why != RUN_LAUNCH) return NULL;
+    for (int i = 0; i < r->nodes.count; i++)
+        if (r->table[i].chosen && !r->table[i].home) return r->nodes.names[i];
+    return NULL;
+}
+
+/* Simulated nodes are called node1, node2, ... */
+static void add_arguments(const test *t, int nodes, tool_words *argv)
+{
     const run_request *q = &t->request;
-    tool_words argv = {0};
-    execute_result result = {.code = -1};
-    if (!t->program[0] || t->run.nodes.count < 2) {
-        free(command);
-        snprintf(t->text, TEXT,
-                 "no program that uses SCR was named, or there is only one node");
-        return -1;
+    tool_words_add(argv, "--prefix=%s", t->run.prefix.path);
+    tool_words_add(argv, "--nodes=%d", nodes);
+    tool_words_add(argv, "--runs=2");
+    if (q->launcher) tool_words_add(argv, "--launcher=%s", q->launcher);
+    if (q->simulate) {
+        tool_words_add(argv, "--simulate=%s", q->simulate);
+        tool_words_add(argv, "--fail=node=%s,after=2checkpoints",
+                       t->cycle.node + strlen("node"));
     }
-    snprintf(nodes, sizeof nodes, "%d", t->run.nodes.count - 1);
+    tool_words_add_all(argv, t->program);
+}
+
+/* Makes the cycle, as scr_run is to be called. 0, or -errno with a text. */
+static int make_cycle(test *t, int nodes)
+{
+    char *command = tool_remote_command("scr_run"), err[ERRTEXT_SIZE] = "no memory";
+    tool_words argv = {0};
+    int rc = -ENOMEM;
     tool_words_add(&argv, "%s", command ? command : "scr_run");
-    tool_words_add(&argv, "--prefix=%s", t->run.prefix.path);
-    tool_words_add(&argv, "--nodes=%s", nodes);
-    tool_words_add(&argv, "--runs=2");
-    if (q->launcher) tool_words_add(&argv, "--launcher=%s", q->launcher);
-    if (q->simulate) tool_words_add(&argv, "--simulate=%s", q->simulate);
-    if (q->simulate) tool_words_add(&argv, "--fail=%s", failure);
-    tool_words_add_all(&argv, t->program);
-    const execute_job job = {
-        .argv = tool_words_list(&argv), .interval = 1, .patience = t->seconds};
-    if (!q->simulate)
-        fprintf(stderr,
-                "%s: now let one of the nodes fail, when the program has written "
-                "checkpoints\n",
-                command_self());
-    if (!argv.failed) execute(&job, &t->run.signals, &result);
-    snprintf(t->text, TEXT, "exit code %d; see " RUN_LOG_NAME, result.code);
+    add_arguments(t, nodes, &argv);
+    t->cycle.prefix = t->run.prefix.dir;
+    t->cycle.argv = tool_words_list(&argv);
+    t->cycle.switch_off = t->request.simulate ? "" : t->switch_off;
+    t->cycle.seconds = t->seconds;
+    if (!argv.failed) rc = cycle_run(&t->cycle, &t->run.signals, err);
+    if (rc) snprintf(t->why, TEXT, "%s", err);
     tool_words_done(&argv);
     free(command);
-    return result.code == 0;
+    return rc;
+}
+
+/* Of all steps that look at the cycle; the first of them makes it. 1 when it was made,
+ * else the result of the step. */
+static int see_cycle(test *t, int first)
+{
+    int nodes;
+    if (first && !t->program[0]) {
+        snprintf(t->why, TEXT, "no program that uses SCR was named");
+    } else if (first && !(t->cycle.node = choose_victim(t, &nodes))) {
+        snprintf(t->why, TEXT, "there are too few nodes to lose one");
+    } else if (first) {
+        t->made = make_cycle(t, nodes) == 0 ? 1 : 0;
+    }
+    if (t->made < 1) snprintf(t->text, TEXT, "%s", t->why);
+    return t->made;
+}
+
+/* The launcher comes back, though one of its nodes is gone. */
+static int test_return(test *t)
+{
+    const cycle_log *log = &t->cycle.log;
+    int made = see_cycle(t, 1);
+    if (made < 1) return made;
+    snprintf(t->text, TEXT, "%s", t->cycle.trouble);
+    if (*t->text) return -1;
+    snprintf(t->text, TEXT, "exit code %d: %s", log->code, log->why);
+    if (!log->ended) snprintf(t->text, TEXT, "no launch has ended");
+    if (!log->ended || log->code || log->lost) return log->ended;
+    snprintf(t->text, TEXT, "the program ended by itself");
+    return -1;
+}
+
+static int test_detect(test *t)
+{
+    int made = see_cycle(t, 0);
+    const cycle_log *log = &t->cycle.log;
+    if (made < 1) return made;
+    snprintf(t->text, TEXT, "%s: %s", t->cycle.node,
+             *t->cycle.trouble ? t->cycle.trouble
+             : log->lost       ? log->found
+                               : "it was not found to be down");
+    return log->lost;
+}
+
+/* Whether the list has the node; one that cannot be read has it. */
+static int has_node(const char *list, const char *node)
+{
+    hostlist nodes = {0};
+    int has = hostlist_parse(list, &nodes, NULL) != 0;
+    for (int i = 0; i < nodes.count; i++)
+        has |= strcmp(nodes.names[i], node) == 0;
+    hostlist_done(&nodes);
+    return has;
+}
+
+static int test_again(test *t)
+{
+    int made = see_cycle(t, 0);
+    const cycle_log *log = &t->cycle.log;
+    if (made < 1) return made;
+    snprintf(t->text, TEXT, "on %s",
+             log->launches > 1 ? log->second : "no node: there was no second launch");
+    return log->launches > 1 && !has_node(log->second, t->cycle.node);
+}
+
+static int test_cycle(test *t)
+{
+    int made = see_cycle(t, 0);
+    const cycle_log *log = &t->cycle.log;
+    if (made < 1) return made;
+    int good = log->lost && log->launches > 1 && *log->dataset && t->cycle.code == 0;
+    snprintf(t->text, TEXT, "%s%s; see " RUN_LOG_NAME,
+             !log->lost          ? "no node was lost"
+             : log->launches < 2 ? "it was not started again"
+             : *log->dataset     ? "from "
+                                 : "it began without a checkpoint",
+             log->lost && log->launches > 1 ? log->dataset : "");
+    if (t->cycle.code)
+        snprintf(t->text, TEXT, "exit code %d; see " RUN_LOG_NAME, t->cycle.code);
+    return good;
 }
 
 static const struct {
@@ -232,7 +343,10 @@ static const struct {
     {"end", "a program that never ends can be ended", test_end},
     {"crash", "the launcher comes back when a rank is killed", test_crash},
     {"steer", "a launch leaves out a node", test_steer},
-    {"cycle", "a program goes on after the loss of a node", test_cycle},
+    {"return", "the launcher comes back when a node is lost", test_return},
+    {"detect", "that node is found to be down", test_detect},
+    {"again", "the next launch goes round it", test_again},
+    {"cycle", "the program goes on from a checkpoint, and ends well", test_cycle},
 };
 
 /* ---- all ---- */
@@ -264,7 +378,7 @@ static int make_all(test *t, int json)
 
 int main(int argc, char **argv)
 {
-    test t = {.seconds = 60};
+    test t = {.seconds = 60, .made = -1};
     int json = 0;
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
@@ -275,6 +389,8 @@ int main(int argc, char **argv)
          .text = &t.request.simulate},
         {'t', "seconds", "N", "seconds that a launch may take (default: 60)",
          .number = &t.seconds},
+        {'o', "switch-off", "COMMAND",
+         "COMMAND NODE switches a node off (default: you do)", .text = &t.switch_off},
         {'j', "json", NULL, "print a JSON object per step", .flag = &json},
         {0}};
     const tool described = {
@@ -282,8 +398,8 @@ int main(int argc, char **argv)
         .about =
             "Tests in an allocation whether jobs on this system can go on after "
             "failures, step by\nstep, and prints a report. PROGRAM uses SCR; it is "
-            "started for the last step, in\nwhich a node is lost: simulated ones are, "
-            "others somebody has to switch off.\n",
+            "started for the last steps, in\nwhich a node is lost: simulated ones are, "
+            "others --switch-off or you switch off\nwhen the command says so.\n",
         .codes = "0 no step was bad, 1 one was, or an error, 2 wrong usage.\n",
         .options = options,
         .most = -1,
@@ -292,6 +408,10 @@ int main(int argc, char **argv)
     int code = tool_start(&described, argc, argv, &args);
     if (code < 0 && t.request.simulate && t.request.launcher)
         code = tool_misused(&described, "--simulate needs no launcher");
+    if (code < 0 && t.request.simulate && t.switch_off)
+        code = tool_misused(&described, "--simulate needs no --switch-off");
+    if (code < 0 && t.switch_off && !*t.switch_off)
+        code = tool_misused(&described, "--switch-off needs a command");
     if (code >= 0) return code;
     t.program = (const char *const *)args.list;
     code = run_open(&t.run, &t.request);

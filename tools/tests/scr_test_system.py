@@ -60,13 +60,13 @@ def steps(*arguments, code, fault='', nodes='3x1'):
 
 
 GOOD = {'programs': 'good', 'nodes': 'good', 'launch': 'good', 'end': 'good', 'crash': 'good', 'steer': 'good',
-        'cycle': 'not made'}
+        'return': 'not made', 'detect': 'not made', 'again': 'not made', 'cycle': 'not made'}
 
 
 def test_good():
     prepare()
-    results, found = steps('true', code=0)
-    assert results == {**GOOD, 'cycle': 'good'} and found['steer'] == 'without node3' and found['nodes'] == '3 nodes', (results, found)
+    results, found = steps(code=0)
+    assert results == GOOD and found['steer'] == 'without node3' and found['nodes'] == '3 nodes', (results, found)
 
 
 def test_bad():
@@ -90,17 +90,27 @@ def test_node_is_bad():
 
 
 def test_cycle():
+    """Programs that end before a node is lost, or do not go on from a checkpoint; a good one is in tests/jobs/run.py."""
     prepare()
+    results, found = steps('true', code=1)
+    assert results == {**GOOD, 'detect': 'BAD', 'again': 'BAD', 'cycle': 'BAD'}, (results, found)
+    assert found['return'] == 'the program ended by itself' and found['detect'] == 'node1: it was not found to be down', found
+    assert found['cycle'] == 'no node was lost; see .scr/runs.log', found
     results, found = steps('false', code=1)
-    assert results == {**GOOD, 'cycle': 'BAD'} and found['cycle'].startswith('exit code 1; '), (results, found)
+    assert results == {**GOOD, 'return': 'good', 'detect': 'BAD', 'again': 'BAD', 'cycle': 'BAD'}, (results, found)
+    assert found['return'] == 'exit code 1: it failed' and found['again'] == 'on node[1-2]', found
+    assert found['cycle'].startswith('exit code 1; '), found
+    results, found = steps('true', code=0, nodes='1x2')
+    assert results == {**GOOD, 'steer': 'not made'} and found['cycle'] == 'there are too few nodes to lose one', (results, found)
 
 
 def test_usage():
     prepare()
-    expect_wrong_usage(['--seconds', 'x'], ['--simulate', '2', '--launcher', 'hydra'])
+    expect_wrong_usage(['--seconds', 'x'], ['--simulate', '2', '--launcher', 'hydra'],
+                       ['--simulate', '2', '--switch-off', 'true'], ['--switch-off', ''])
     done = run('--simulate', 'x')
     assert done.returncode == 1 and b'is not NODESxRANKS' in done.stderr, done
-    expect_documented(7, {'--prefix': '.', '--launcher': 'hydra', '--simulate': '2', '--seconds': '1'})
+    expect_documented(8, {'--switch-off': 'true', '--prefix': '.', '--launcher': 'hydra', '--simulate': '2', '--seconds': '1'})
     expect_well_formed_page()
 
 
