@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_postrun: saves what is only in the caches, after the last run of an allocation (SCR
  * Developer Guide 1.2, section 2.33.1). */
+#include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
@@ -10,7 +11,6 @@
 #include "records/scr_index.h"
 #include "run/execute.h"
 #include "run/hooks.h"
-#include "run/processes.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_test_system: whether jobs on this system can go on after failures (SCR Developer
  * Guide 1.2, section 2.34). */
+#include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_remote.h"
 #include "lib/tool_table.h"
@@ -8,7 +9,6 @@
 #include "lib/tool_words.h"
 #include "run/cycle.h"
 #include "run/prepare.h"
-#include "run/processes.h"
 #include "run/run.h"
 #include <errno.h>
 #include <stdio.h>

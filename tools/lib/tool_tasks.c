@@ -2,11 +2,14 @@
 /* Other programs side by side; see tool_tasks.h.
  *
  * One loop waits for output, for ends and for signals. A program is known by its process
- * group, and is reaped last, so that its number means nobody else while it is used. */
+ * group, and is reaped last, so that its number means nobody else while it is used. What
+ * it started in other groups (pdsh does so) is looked for when it is ended, while the
+ * parents still tell whose it is. */
 #include "lib/tool_tasks.h"
 
 #include "common/errtext.h"
 #include "common/io.h"
+#include "lib/processes.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PIECE = 65536, MOMENT = 10 /* ms */ };
+enum { PIECE = 65536, MOMENT = 10 /* ms */, STRAYS = 64 };
 
 static const double grace = 1; /* seconds between SIGTERM, SIGKILL, and giving up */
 
@@ -37,6 +40,7 @@ typedef struct slot {
     int silent;      /* 1: that is because it printed nothing */
     char *text;
     size_t size, room;
+    int strays[STRAYS], stray_count; /* what is below it, when it is ended; open */
 } slot;
 
 typedef struct crowd {
@@ -145,12 +149,29 @@ static void tell(const crowd *c, int task, int code, const char *why, const slot
     c->told(task, &end, c->arg);
 }
 
+/* Signals it and all that is below it. */
+static void signal_all(slot *s, int number)
+{
+    s->stray_count +=
+        processes_open_below(s->pid, s->strays + s->stray_count, STRAYS - s->stray_count);
+    kill(-s->pid, number);
+    processes_signal_open(s->strays, s->stray_count, number);
+}
+
+/* The same for the last time. */
+static void kill_all(slot *s)
+{
+    signal_all(s, SIGKILL);
+    while (s->stray_count > 0)
+        io_close(&s->strays[--s->stray_count]);
+}
+
 /* Nothing more comes of it: reaps it and tells. */
 static void close_slot(crowd *c, slot *s, int reaped_late)
 {
     int status = 0;
     char why[64];
-    if (s->code) kill(-s->pid, SIGKILL);
+    if (s->code) kill_all(s);
     io_close(&s->out);
     /* a process that not even SIGKILL ends waits for a device, and who knows how long */
     pid_t done = waitpid(s->pid, &status, reaped_late ? WNOHANG : 0);
@@ -177,7 +198,7 @@ static void end_early(slot *s, int code)
     s->code = code;
     s->state = TOLD_TO_END;
     s->deadline = tool_tasks_now() + grace;
-    kill(-s->pid, SIGTERM);
+    signal_all(s, SIGTERM);
 }
 
 /* ---- meanwhile ---- */
@@ -239,7 +260,7 @@ static void look_at(crowd *c, slot *s)
         s->silent = now <= s->deadline;
         end_early(s, -ETIMEDOUT);
     } else if (s->state == TOLD_TO_END) {
-        kill(-s->pid, SIGKILL);
+        signal_all(s, SIGKILL);
         s->state = KILLED;
         s->deadline = tool_tasks_now() + grace;
     } else {
@@ -335,7 +356,7 @@ static void end_all(crowd *c)
     for (int i = 0; i < c->limits->most; i++) {
         slot *s = &c->slots[i];
         if (s->state != FREE) {
-            kill(-s->pid, SIGKILL);
+            kill_all(s);
             io_close(&s->out);
             waitpid(s->pid, NULL, 0);
         }

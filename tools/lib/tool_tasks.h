@@ -37,7 +37,7 @@ typedef struct tool_end {
 typedef void (*tool_told)(int task, const tool_end *end, void *arg);
 
 /* Runs them with empty standard input. A program whose time is over gets SIGTERM, and
- * SIGKILL a second later; so do processes of its process group.
+ * SIGKILL a second later; so do processes of its process group, and those below it.
  *
  * 0 when all were told of. -EINTR when SIGINT, SIGTERM, SIGHUP or SIGQUIT came, of which
  * the caller's own handling is left for afterwards: what runs is ended first, and not

@@ -2,6 +2,7 @@
 /* A job that goes on after failures; see run.h. This is the loop of section 2.25.1. */
 #include "run/run.h"
 
+#include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_log.h"
 #include "lib/tool_remote.h"
@@ -10,7 +11,6 @@
 #include "records/scr_nodes.h"
 #include "run/hooks.h"
 #include "run/prepare.h"
-#include "run/processes.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 /* What scr_run needs before the first run; see run.h. */
 #include "run/run.h"
 
+#include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
-#include "run/processes.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

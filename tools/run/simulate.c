@@ -6,7 +6,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "common/number.h"
-#include "run/processes.h"
+#include "lib/processes.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>

@@ -131,6 +131,9 @@ static void test_time_is_over(void **state)
     /* which does not want to, and one that left a process with its output */
     time_out("trap '' TERM; sleep 1000 & echo $!; wait");
     time_out("sleep 1000 & echo $!");
+    /* in a session of its own, as pdsh does with remote shells */
+    time_out("setsid sh -c 'trap : TERM; echo $$; exec >&- 2>&-; "
+             "while :; do sleep 1000; done' & wait");
 }
 
 /* A program can be told to end although its caller has blocked the signal. */

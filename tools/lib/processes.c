@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes below this one; see processes.h. */
-#include "run/processes.h"
+#include "lib/processes.h"
 
 #include "common/io.h"
 #include <dirent.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,9 +76,9 @@ static int add(processes *all, pid_t pid)
     return 0;
 }
 
-static void mark_ours(processes *all)
+/* Those below that one. */
+static void mark_ours(processes *all, pid_t self)
 {
-    pid_t self = getpid();
     for (int changed = 1; changed;) {
         changed = 0;
         for (int i = 0; i < all->count; i++) {
@@ -91,8 +92,8 @@ static void mark_ours(processes *all)
     }
 }
 
-/* All processes that one can see. */
-static int list_all(processes *all)
+/* All processes that one can see; marked are those below that one. */
+static int list_all(processes *all, pid_t above)
 {
     DIR *proc = opendir("/proc");
     const struct dirent *entry;
@@ -102,7 +103,7 @@ static int list_all(processes *all)
         if (pid > 1) rc = add(all, (pid_t)pid);
     }
     if (proc) closedir(proc);
-    mark_ours(all);
+    mark_ours(all, above);
     return rc;
 }
 
@@ -131,13 +132,32 @@ int processes_signal(const processes_filter *filter, int signal)
 {
     processes all = {0, 0, NULL};
     char *buffer = malloc(ENVIRONMENT);
-    int rc = buffer ? list_all(&all) : -ENOMEM, count = 0;
+    int rc = buffer ? list_all(&all, getpid()) : -ENOMEM, count = 0;
     for (int i = 0; i < all.count && !rc; i++)
         if (is_meant(&all.list[i], filter, buffer))
             count += kill(all.list[i].pid, signal) == 0;
     free(all.list);
     free(buffer);
     return rc ? rc : count;
+}
+
+int processes_open_below(pid_t pid, int *fds, int most)
+{
+    processes all = {0, 0, NULL};
+    int count = 0, rc = list_all(&all, pid);
+    for (int i = 0; i < all.count && count < most && !rc; i++) {
+        if (!all.list[i].ours || all.list[i].dead) continue;
+        long fd = syscall(SYS_pidfd_open, all.list[i].pid, 0);
+        if (fd >= 0) fds[count++] = (int)fd;
+    }
+    free(all.list);
+    return count;
+}
+
+void processes_signal_open(const int *fds, int count, int signal)
+{
+    for (int i = 0; i < count; i++)
+        syscall(SYS_pidfd_send_signal, fds[i], signal, NULL, 0);
 }
 
 void processes_reap(void)
