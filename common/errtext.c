@@ -6,6 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Parts of the text may come out of a file: a terminal obeys nothing in it. */
+static void put(char *err, const char *format, va_list args)
+{
+    vsnprintf(err, ERRTEXT_SIZE, format, args);
+    for (char *c = err; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+}
+
 static void append(char *err, const char *text)
 {
     size_t used = strlen(err);
@@ -19,7 +27,7 @@ int err_set(char *err, int code, const char *format, ...)
     if (!err) return code;
     va_list args;
     va_start(args, format);
-    vsnprintf(err, ERRTEXT_SIZE, format, args);
+    put(err, format, args);
     va_end(args);
     return code;
 }
@@ -30,7 +38,7 @@ int err_sys(char *err, int code, const char *format, ...)
     char reason[128];
     va_list args;
     va_start(args, format);
-    vsnprintf(err, ERRTEXT_SIZE, format, args);
+    put(err, format, args);
     va_end(args);
     append(err, strerror_r(code < 0 ? -code : code, reason, sizeof reason));
     return code;
@@ -43,7 +51,7 @@ int err_wrap(char *err, int code, const char *format, ...)
     snprintf(cause, sizeof cause, "%s", err);
     va_list args;
     va_start(args, format);
-    vsnprintf(err, ERRTEXT_SIZE, format, args);
+    put(err, format, args);
     va_end(args);
     append(err, cause);
     return code;

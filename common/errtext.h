@@ -22,7 +22,8 @@
 #define err_sys COMMON(err_sys)
 #define err_wrap COMMON(err_wrap)
 
-/* Stores the formatted text in err (cut to fit) and returns code. */
+/* Stores the formatted text in err, cut to fit and with '?' for control characters, and
+ * returns code. */
 int err_set(char *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
