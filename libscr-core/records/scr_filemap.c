@@ -5,6 +5,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "records/scr_path.h"
+#include <dirent.h>
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #define KEY_FILES "FILES"
 #define KEY_REDDESC "REDDESC"
 #define KEY_DATADESC "DATADESC"
+#define KEY_MASTER "Filemap"
 
 static kvtree *entry(const scr_filemap *map, int dset, int rank)
 {
@@ -189,7 +191,8 @@ static int check_rank(const scr_filemap *map, int rank, const char *owner,
         return err_set(err, -EBADMSG, "rank %d has a dataset id that is not a number",
                        rank);
     for (int i = 0; !rc && i < count; i++) {
-        if (ids[i] < 1 || ids[i] > SCR_ID_MAX || !entry(map, ids[i], rank))
+        if (ids[i] < 1 || ids[i] > SCR_ID_MAX || !entry(map, ids[i], rank) ||
+            (i > 0 && ids[i] == ids[i - 1]))
             rc = err_set(err, -EBADMSG, "rank %d has an impossible dataset id %d", rank,
                          ids[i]);
         else
@@ -214,8 +217,10 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
     if (listed && !rc)
         rc = err_set(err, -EBADMSG, "%s: a rank that is not a number", name);
     for (int i = 0; !rc && i < count; i++) {
-        /* "+1" and "01" are numbers, too, but no ranks that SCR writes */
-        if (ranks[i] < 0 || !kvtree_get_kv_int(raw, KEY_RANK, ranks[i]))
+        /* "+1" and "01" are numbers, too, but no ranks that SCR writes, also beside "1"
+         */
+        if (ranks[i] < 0 || !kvtree_get_kv_int(raw, KEY_RANK, ranks[i]) ||
+            (i > 0 && ranks[i] == ranks[i - 1]))
             rc = err_set(err, -EBADMSG, "impossible rank %d", ranks[i]);
         else
             rc = check_rank(raw, ranks[i], owner, good, err);
@@ -232,4 +237,42 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
 int scr_filemap_write(int dir, const char *name, const scr_filemap *map, char *err)
 {
     return kvtree_file_write(dir, name, map, err);
+}
+
+/* ---- which filemaps there are ---- */
+
+static int names_of_master(int dir, kvtree *names, char *err)
+{
+    kvtree *master = kvtree_new();
+    int rc = master ? kvtree_file_read(dir, SCR_FILEMAP_MASTER, master, err)
+                    : err_set(err, -ENOMEM, "no memory");
+    const kvtree_elem *e = rc ? NULL : kvtree_elem_first(kvtree_get(master, KEY_MASTER));
+    for (; e && !rc; e = kvtree_elem_next(e)) {
+        const char *name = scr_path_basename_str(kvtree_elem_key(e));
+        if (!kvtree_get(names, name) && !kvtree_set(names, name, NULL))
+            rc = err_set(err, -ENOMEM, "no memory");
+    }
+    kvtree_delete(&master);
+    return rc;
+}
+
+static int names_in_folder(int dir, kvtree *names, char *err)
+{
+    DIR *stream = beneath_list(dir);
+    const struct dirent *item;
+    int rc = stream ? 0 : -errno;
+    while (!rc && (errno = 0, item = readdir(stream)) != NULL)
+        if (strncmp(item->d_name, "filemap_", 8) == 0 &&
+            !kvtree_set(names, item->d_name, NULL))
+            rc = -ENOMEM;
+    if (!rc) rc = -errno;
+    if (stream) closedir(stream);
+    return rc ? err_sys(err, rc, "list the control folder") : 0;
+}
+
+int scr_filemap_names(int dir, int all, kvtree *names, char *err)
+{
+    int rc = all ? names_in_folder(dir, names, err) : names_of_master(dir, names, err);
+    if (rc) kvtree_unset_all(names);
+    return rc;
 }

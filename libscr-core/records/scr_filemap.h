@@ -68,6 +68,14 @@ int scr_filemap_write(int dir, const char *name, const scr_filemap *map, char *e
 int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *map,
                      char *err);
 
+/* The filemaps of the control folder dir, by their names, as keys of the empty tree
+ * names. Those that the master filemap tells: of a path only the last component counts,
+ * whatever is before it. Or, with all 1, each one that lies there. 0 or -errno with a
+ * text, and nothing in names: -ENOENT without a master filemap, -EBADMSG if it is
+ * damaged. */
+#define SCR_FILEMAP_MASTER "filemap.scriinfo"
+int scr_filemap_names(int dir, int all, kvtree *names, char *err);
+
 /* Name of a path below its dataset's folder, inside path; NULL if it is not of the form
  * above. */
 const char *scr_filemap_name_of(const char *path, const char *owner, int dset);

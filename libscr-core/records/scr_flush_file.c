@@ -2,7 +2,7 @@
 /* The flush file; see scr_flush_file.h. */
 #include "records/scr_flush_file.h"
 
-#include "common/beneath.h"
+#include "common/errtext.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_util.h>
@@ -23,9 +23,24 @@
 
 enum { HEX = 16 }; /* digits */
 
+/* An id is written in one way only: what stands under another would not be found. */
+static int check_ids(const kvtree *flush, char *err)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(flush, KEY_DSET));
+    for (; e; e = kvtree_elem_next(e)) {
+        int id = kvtree_elem_key_int(e);
+        if (id < 1 || id > SCR_ID_MAX ||
+            kvtree_get_kv_int(flush, KEY_DSET, id) != kvtree_elem_hash(e))
+            return err_set(err, -EBADMSG, "%s has an impossible dataset id \"%.20s\"",
+                           SCR_FLUSH_FILE_NAME, kvtree_elem_key(e));
+    }
+    return 0;
+}
+
 int scr_flush_file_read(int prefix, kvtree *flush, char *err)
 {
     int rc = kvtree_file_read(prefix, SCR_FLUSH_FILE_NAME, flush, err);
+    rc = rc ? rc : check_ids(flush, err);
     if (rc) kvtree_unset_all(flush);
     return rc;
 }
@@ -64,7 +79,8 @@ int scr_flush_file_list(const kvtree *flush, int *count, int **ids)
 
 const char *scr_flush_file_name(const kvtree *flush, int dset)
 {
-    return kvtree_get_val(kvtree_get_kv_int(flush, KEY_DSET, dset), KEY_DIR);
+    const char *name = kvtree_get_val(kvtree_get_kv_int(flush, KEY_DSET, dset), KEY_DIR);
+    return name && scr_dataset_check_name(name, NULL) == 0 ? name : NULL;
 }
 
 int scr_flush_file_keep(kvtree *flush, const int *ids, int count)
@@ -127,8 +143,8 @@ static int read_record(const kvtree_elem *e, scr_flush_record *r)
     const char *name = kvtree_get_val(entry, KEY_DIR);
     const char *owner = kvtree_get_val(entry, KEY_OWNER);
     unsigned long container;
-    if (!name || beneath_check_name(name, NULL) != 0 || strlen(name) >= sizeof r->name ||
-        !owner || strlen(owner) >= sizeof r->owner ||
+    if (!name || scr_dataset_check_name(name, NULL) != 0 ||
+        strlen(name) >= sizeof r->name || !owner || strlen(owner) >= sizeof r->owner ||
         kvtree_util_get_int(entry, KEY_DATASET, &r->dset) != 0 || r->dset < 1 ||
         r->dset > SCR_ID_MAX || from_hex(kvtree_elem_key(e), &r->id) != 0 || !r->id ||
         from_hex(kvtree_get_val(entry, KEY_LAYOUT), &r->layout) != 0 ||

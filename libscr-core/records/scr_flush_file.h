@@ -19,8 +19,9 @@
 #define SCR_LOCATION_PFS "PFS"
 #define SCR_LOCATION_FLUSHING "FLUSHING"
 
-/* Reads into the empty tree flush. On failure (-ENOENT, -EBADMSG, another -errno) the
- * tree is left empty, which a caller may take for the file, as SCR makes it again. */
+/* Reads into the empty tree flush. On failure (-ENOENT, -EBADMSG, which an id that is
+ * none is, too, or another -errno) the tree is left empty, which a caller may take for
+ * the file, as SCR makes it again. */
 int scr_flush_file_read(int prefix, kvtree *flush, char *err);
 int scr_flush_file_write(int prefix, const kvtree *flush, char *err);
 
@@ -31,7 +32,8 @@ int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *lo
 int scr_flush_file_has(const kvtree *flush, int dset, const char *location);
 void scr_flush_file_remove(kvtree *flush, int dset);
 
-/* Ids of all datasets, to be freed; the name of one, or NULL. */
+/* Ids of all datasets, to be freed; the name of one, or NULL for none that a dataset can
+ * have. */
 int scr_flush_file_list(const kvtree *flush, int *count, int **ids);
 const char *scr_flush_file_name(const kvtree *flush, int dset);
 

@@ -126,14 +126,14 @@ static scr_index_state state_of(const kvtree *e)
     return state;
 }
 
-/* 1 and the description in the entry if it is one of that very dataset. */
-static int describes(const walk *w, scr_dataset *dataset)
+/* 1 and the description in the entry if it is one of that very dataset, and stands where
+ * it is looked for: under the id as it is written, not as "+1" or "01". */
+static int describes(const scr_index *index, const walk *w, scr_dataset *dataset)
 {
     scr_dataset d;
-    const kvtree *description = kvtree_get(kvtree_elem_hash(w->dir), KEY_DSET);
-    if (scr_dataset_from_tree(description, &d, NULL) != 0 ||
-        d.id != kvtree_elem_key_int(w->id) ||
-        strcmp(d.name, kvtree_elem_key(w->dir)) != 0)
+    const kvtree *e = kvtree_elem_hash(w->dir);
+    if (scr_dataset_from_tree(kvtree_get(e, KEY_DSET), &d, NULL) != 0 ||
+        strcmp(d.name, kvtree_elem_key(w->dir)) != 0 || entry(index, &d) != e)
         return 0;
     *dataset = d;
     return 1;
@@ -153,7 +153,8 @@ int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset
     scr_dataset d;
     int best = -1, found = 0;
     for (walk w = {NULL, NULL}; next_entry(index, &w);) {
-        if (strcmp(kvtree_elem_key(w.dir), name) != 0 || !describes(&w, &d)) continue;
+        if (strcmp(kvtree_elem_key(w.dir), name) != 0 || !describes(index, &w, &d))
+            continue;
         int complete = state_of(kvtree_elem_hash(w.dir)).complete == 1;
         if (complete < best || (complete == best && d.id < found)) continue;
         best = complete;
@@ -381,8 +382,9 @@ int scr_index_next_fetch(const scr_index *index, int below, const kvtree *tried,
         if (was_tried_too_often(entry(index, &d))) below = d.id + 1;
     }
     for (walk w = {NULL, NULL}; next_entry(index, &w);)
-        if (is_usable(kvtree_elem_hash(w.dir)) && describes(&w, &d) && d.ckpt > 0 &&
-            d.id < below && !kvtree_get(tried, d.name) && is_newer(&d, &best))
+        if (is_usable(kvtree_elem_hash(w.dir)) && describes(index, &w, &d) &&
+            d.ckpt > 0 && d.id < below && !kvtree_get(tried, d.name) &&
+            is_newer(&d, &best))
             best = d;
     if (!best.id) return -ENOENT;
     *dataset = best;
@@ -393,7 +395,7 @@ int scr_index_passed_over(const scr_index *index, int above, scr_dataset *datase
 {
     scr_dataset d, best = {.id = above};
     for (walk w = {NULL, NULL}; next_entry(index, &w);)
-        if (was_tried_too_often(kvtree_elem_hash(w.dir)) && describes(&w, &d) &&
+        if (was_tried_too_often(kvtree_elem_hash(w.dir)) && describes(index, &w, &d) &&
             d.ckpt > 0 && d.id > best.id)
             best = d;
     if (best.id == above) return -ENOENT;
@@ -415,7 +417,7 @@ int scr_index_list(const scr_index *index, scr_dataset **list, int *count)
     scr_dataset *all = calloc((size_t)size + 1, sizeof *all);
     if (!all) return -ENOMEM;
     for (walk w = {NULL, NULL}; next_entry(index, &w);)
-        if (describes(&w, &all[n])) n++;
+        if (describes(index, &w, &all[n])) n++;
     qsort(all, (size_t)n, sizeof *all, oldest_first);
     *list = all;
     *count = n;
@@ -466,7 +468,7 @@ int scr_index_found(const scr_index *index, kvtree *names)
 {
     scr_dataset d;
     for (walk w = {NULL, NULL}; next_entry(index, &w);)
-        if (describes(&w, &d) && !kvtree_set(names, d.name, NULL)) return -ENOMEM;
+        if (describes(index, &w, &d) && !kvtree_set(names, d.name, NULL)) return -ENOMEM;
     return 0;
 }
 

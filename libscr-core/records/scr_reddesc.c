@@ -2,6 +2,7 @@
 /* Redundancy descriptors; see scr_reddesc.h. */
 #include "records/scr_reddesc.h"
 
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "records/scr_path.h"
 #include <errno.h>
@@ -287,11 +288,10 @@ static int get_numbers(const kvtree *tree, void *object, const struct field *fie
 static int get_path(const kvtree *tree, const char *key, char path[SCR_DESC_PATH_SIZE],
                     char *err)
 {
-    char *text = NULL, *reduced = NULL;
-    if (kvtree_util_get_str(tree, key, &text) == 0)
-        reduced = scr_desc_key(SCR_DESC_STORE, text);
-    int good = reduced && strcmp(reduced, text) == 0;
-    free(reduced);
+    char *text = NULL;
+    int good = kvtree_util_get_str(tree, key, &text) == 0 && text[0] == '/' &&
+               strlen(text) < SCR_DESC_PATH_SIZE &&
+               (!text[1] || beneath_check_name(text + 1, NULL) == 0);
     if (!good)
         return err_set(err, -EBADMSG, "a redundancy descriptor with an impossible %s",
                        key);

@@ -20,7 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MASTER "filemap.scriinfo"
 #define COMBINED "filemap_all.scriinfo"
 
 /* The master file names filemaps by full path; they must lie in the control folder. */
@@ -36,31 +35,9 @@ static int write_master(struct scr *scr, int combined, char *err)
             rc = err_set(err, -ENOMEM, "no memory");
         free(path);
     }
-    rc = rc ? rc : kvtree_file_write(scr->control_fd, MASTER, master, err);
+    rc = rc ? rc : kvtree_file_write(scr->control_fd, SCR_FILEMAP_MASTER, master, err);
     kvtree_delete(&master);
     return rc;
-}
-
-/* Calls visit for each name in the control folder, until it fails. */
-static int each_control_file(struct scr *scr,
-                             int (*visit)(struct scr *, const char *, kvtree *),
-                             kvtree *tree, char *err)
-{
-    DIR *stream = beneath_list(scr->control_fd);
-    int rc = stream ? 0 : -errno;
-    const struct dirent *item;
-    while (!rc && (errno = 0, item = readdir(stream)) != NULL)
-        rc = visit(scr, item->d_name, tree);
-    if (!rc) rc = -errno;
-    if (stream) closedir(stream);
-    return rc ? err_sys(err, rc, "list the folder") : 0;
-}
-
-static int list_if_map(struct scr *scr, const char *name, kvtree *names)
-{
-    (void)scr;
-    if (strncmp(name, "filemap_", 8) != 0) return 0;
-    return kvtree_set_kv(names, "Filemap", name) ? 0 : -ENOMEM;
 }
 
 /* A damaged file counts as lost, which is no failure: what it named is found again. One
@@ -76,18 +53,18 @@ static int judge(const struct scr *scr, int rc, const char *err)
 /* Without a usable master file all filemaps in the folder are read. */
 static int read_maps(struct scr *scr, scr_filemap *all, char *err)
 {
-    kvtree *master = kvtree_new();
-    int found = master ? kvtree_file_read(scr->control_fd, MASTER, master, err)
-                       : err_set(err, -ENOMEM, "no memory");
+    kvtree *names = kvtree_new();
+    int found = names ? scr_filemap_names(scr->control_fd, 0, names, err)
+                      : err_set(err, -ENOMEM, "no memory");
     int rc = judge(scr, found, err);
-    if (!rc && found) rc = each_control_file(scr, list_if_map, master, err);
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(master, "Filemap"));
+    if (!rc && found) rc = scr_filemap_names(scr->control_fd, 1, names, err);
+    const kvtree_elem *e = kvtree_elem_first(names);
     for (; e && !rc; e = kvtree_elem_next(e)) {
-        const char *name = scr_path_basename_str(kvtree_elem_key(e));
+        const char *name = kvtree_elem_key(e);
         rc = judge(scr, scr_filemap_read(scr->control_fd, name, scr->owner, all, err),
                    err);
     }
-    kvtree_delete(&master);
+    kvtree_delete(&names);
     return rc;
 }
 
@@ -177,16 +154,23 @@ static int gather_ranks(struct scr *scr, kvtree *send)
 
 /* Removes filemaps of more processes than there are now, the combined one, and unfinished
  * files. */
-static int remove_if_old(struct scr *scr, const char *name, kvtree *unused)
+static void remove_if_old(const struct scr *scr, const char *name)
 {
-    (void)unused;
     int i;
     size_t n = strlen(name);
     int old = sscanf(name, "filemap_%d.scriinfo", &i) == 1 && i >= scr->node_ranks;
     int temporary = name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0;
     if (old || temporary || strcmp(name, COMBINED) == 0)
         unlinkat(scr->control_fd, name, 0);
-    return 0;
+}
+
+static void remove_old(const struct scr *scr)
+{
+    DIR *stream = beneath_list(scr->control_fd);
+    const struct dirent *item;
+    while (stream && (item = readdir(stream)) != NULL)
+        remove_if_old(scr, item->d_name);
+    if (stream) closedir(stream);
 }
 
 static int collect(struct scr *scr, kvtree *send, char *err)
@@ -225,7 +209,7 @@ int scr_scatter_maps(struct scr *scr)
     }
     if (!rc) {
         if (scr->node_rank == 0) rc = write_master(scr, 0, err);
-        if (!rc && scr->node_rank == 0) each_control_file(scr, remove_if_old, NULL, NULL);
+        if (!rc && scr->node_rank == 0) remove_old(scr);
         rc = agree(scr->world, rc, err);
     }
     kvtree_delete(&send);

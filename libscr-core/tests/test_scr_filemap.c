@@ -348,6 +348,9 @@ static void hostile_files(void **state)
         {ONE("3", "2147483647", IN("scr.dataset.2147483647/f")), "impossible dataset id"},
         {ONE("3", "../5", IN("scr.dataset.5/f")), "rank 3 has a dataset id that is not"},
         {ONE("3", "2147483648", IN("scr.dataset.5/f")), "rank 3 has a dataset id"},
+        {"RANK\n  3\n    DSET\n      5\n  +3\n    DSET\n      5\n", "impossible rank 3"},
+        {"RANK\n  3\n    DSET\n      5\n      05\n", "impossible dataset id 5"},
+        {ONE("3", "5", IN("scr.dataset.5/\x1b[2J")), "scr.dataset.5/?[2J\""},
     };
     struct scratch *s = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -363,6 +366,28 @@ static void hostile_files(void **state)
         kvtree_delete(&map);
         kvtree_delete(&lie);
     }
+}
+
+static void filemaps_of_a_folder(void **state)
+{
+    struct scratch *s = *state;
+    kvtree *names = kvtree_new(), *master = text_tree("Filemap\n  /c/u/scr.7/filemap_1\n"
+                                                      "  /../filemap_1\n  filemap_2\n");
+    assert_int_equal(scr_filemap_names(s->dir, 0, names, s->err), -ENOENT);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_FILEMAP_MASTER, master, NULL), 0);
+    assert_int_equal(scr_filemap_names(s->dir, 0, names, s->err), 0);
+    assert_tree(names, "filemap_1\nfilemap_2\n");
+    kvtree_unset_all(names);
+    scratch_put(s, "filemap_7.scriinfo", "", 0);
+    assert_int_equal(scr_filemap_names(s->dir, 1, names, s->err), 0);
+    assert_tree(names, "filemap_7.scriinfo\n"); /* but not the master filemap */
+    kvtree_unset_all(names);
+    scratch_flip(s, SCR_FILEMAP_MASTER, 30);
+    assert_int_equal(scr_filemap_names(s->dir, 0, names, s->err), -EBADMSG);
+    assert_says(s->err, SCR_FILEMAP_MASTER);
+    assert_int_equal(kvtree_size(names), 0);
+    kvtree_delete(&names);
+    kvtree_delete(&master);
 }
 
 /* Any byte changed: noticed, and nothing of the file is used. */
@@ -416,6 +441,7 @@ int main(void)
         scratch_test(index_is_rebuilt),
         scratch_test(unknown_keys),
         scratch_test(hostile_files),
+        scratch_test(filemaps_of_a_folder),
         scratch_test(damaged_file),
         cmocka_unit_test(expected_is_a_number),
     };

@@ -143,6 +143,38 @@ static void file(void **state)
     kvtree_delete(&read);
 }
 
+/* "+1" is a number, too, but nothing that stands there would be found. */
+static void impossible_ids(void **state)
+{
+    static const char *const ids[] = {"x", "0", "-1", "+1", "01", "1000000001", ""};
+    struct scratch *s = *state;
+    kvtree *read = kvtree_new();
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        kvtree *flush = guide_file();
+        assert_non_null(kvtree_set_kv(flush, "DSET", ids[i]));
+        assert_int_equal(scr_flush_file_write(s->dir, flush, s->err), 0);
+        if (scr_flush_file_read(s->dir, read, s->err) != -EBADMSG)
+            fail_msg("id \"%s\" was taken", ids[i]);
+        assert_says(s->err, "impossible dataset id");
+        assert_int_equal(kvtree_size(read), 0);
+        kvtree_delete(&flush);
+    }
+    kvtree_delete(&read);
+}
+
+static void impossible_names(void **state)
+{
+    static const char *const names[] = {"../a", "/a", ".scr", ".scr/a", "a\x1b[2J", ""};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        kvtree *flush = kvtree_new();
+        assert_int_equal(scr_flush_file_set(flush, 1, names[i], SCR_LOCATION_PFS, 1), 0);
+        if (scr_flush_file_name(flush, 1)) fail_msg("\"%s\" was taken", names[i]);
+        assert_int_equal(scr_flush_file_set(flush, 1, "a", SCR_LOCATION_PFS, 1), 0);
+        assert_string_equal(scr_flush_file_name(flush, 1), "a");
+        kvtree_delete(&flush);
+    }
+}
+
 /* ---- flushes that have begun ---- */
 
 static scr_flush_record record_of(uint64_t id, int dset, const char *owner)
@@ -216,6 +248,7 @@ static void what_is_no_record(void **state)
         RECORD(ID, "1000000001", "x", "0", ID),
         RECORD(ID, "1", "../x", "0", ID),
         RECORD(ID, "1", "/x", "0", ID),
+        RECORD(ID, "1", ".scr", "0", ID),
         RECORD(ID, "1", "x", "-1", ID),
         RECORD(ID, "1", "x", "9223372036854775808", ID),
         RECORD(ID, "1", "x", "0", "1"),
@@ -245,6 +278,8 @@ int main(void)
         cmocka_unit_test(keep_what_the_cache_has),
         cmocka_unit_test(keep_nothing_that_is_not_ours),
         scratch_test(file),
+        scratch_test(impossible_ids),
+        cmocka_unit_test(impossible_names),
         cmocka_unit_test(record_is_written),
         cmocka_unit_test(newest_record_first),
         cmocka_unit_test(what_is_no_record),

@@ -381,6 +381,29 @@ static void hostile_entries(void **state)
     }
 }
 
+/* What is not written as the id is, would be offered again and again: nobody finds it to
+ * say that it failed. */
+static void hostile_ids(void **state)
+{
+    static const char *const ids[] = {"+19", "019"};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        scr_dataset d, *list;
+        int count;
+        scr_index *index = guide_index();
+        add(index, 19, 1);
+        kvtree *entry = kvtree_extract(kvtree_get(index, "DSET"), "19");
+        assert_non_null(kvtree_set(kvtree_get(index, "DSET"), ids[i], entry));
+        assert_int_equal(scr_index_list(index, &list, &count), 0);
+        assert_int_equal(count, 2);
+        free(list);
+        assert_int_equal(scr_index_get(index, "scr.dataset.19", &d), -ENOENT);
+        kvtree_unset(index, "CURRENT");
+        assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+        assert_int_equal(d.id, 18);
+        kvtree_delete(&index);
+    }
+}
+
 static void hostile_shape(void **state)
 {
     static const char *const texts[] = {
@@ -481,6 +504,7 @@ int main(void)
         cmocka_unit_test(incomplete),
         cmocka_unit_test(walk_from_new_to_old),
         cmocka_unit_test(hostile_entries),
+        cmocka_unit_test(hostile_ids),
         cmocka_unit_test(hostile_shape),
         scratch_test(summary_round_trip),
         scratch_test(summary_refused),

@@ -26,7 +26,12 @@ static int fill_filemap(scr_filemap *map)
     static const char *const paths[] = {"/c/" OWNER "/scr.dataset.3/a/rank_5",
                                         "/c/" OWNER "/scr.dataset.3/1_of_4_in_0.xor"};
     scr_dataset d = checkpoint(3);
-    scr_reddesc desc = {.type = "XOR", .group = "NODE", .store = "/c"};
+    scr_reddesc desc = {.type = "XOR",
+                        .group = "NODE",
+                        .store = "/c",
+                        .interval = 1,
+                        .set_size = 4,
+                        .set_failures = 1};
     scr_reddesc_place place = {.directory = "/c/" OWNER, .groups = 1, .group_size = 4};
     kvtree *tree = kvtree_new();
     int rc = tree ? scr_dataset_to_tree(&d, tree) : -ENOMEM;
@@ -43,6 +48,24 @@ static int fill_filemap(scr_filemap *map)
     return rc;
 }
 
+static int read_reddesc(const kvtree *tree)
+{
+    scr_reddesc desc;
+    scr_reddesc_place place;
+    return scr_reddesc_from_tree(tree, &desc, &place, nth_text);
+}
+
+/* Of the master filemap, which is not there, and of the folder. */
+static int do_names(void)
+{
+    kvtree *names = kvtree_new();
+    int rc = names ? scr_filemap_names(here->dir, 0, names, nth_text) : -ENOMEM;
+    if (rc == -ENOENT) rc = scr_filemap_names(here->dir, 1, names, nth_text);
+    if (!rc) assert_int_equal(kvtree_size(names), 1);
+    kvtree_delete(&names);
+    return rc;
+}
+
 static int do_filemap(void *arg)
 {
     scr_filemap *map = kvtree_new(), *back = kvtree_new();
@@ -50,9 +73,11 @@ static int do_filemap(void *arg)
     int rc = map && back ? fill_filemap(map) : -ENOMEM;
     if (!rc) rc = scr_filemap_write(here->dir, FILEMAP, map, nth_text);
     if (!rc) rc = scr_filemap_read(here->dir, FILEMAP, OWNER, back, nth_text);
+    if (!rc) rc = do_names();
     if (!rc) rc = scr_filemap_list_ranks_of(back, 3, &count, &list);
     if (!rc) assert_int_equal(count, 1);
     if (!rc) assert_int_equal(kvtree_size(scr_filemap_files(back, 3, 5)), 2);
+    if (!rc) rc = read_reddesc(scr_filemap_get_reddesc(back, 3, 5));
     free(list);
     list = NULL;
     if (!rc) rc = scr_filemap_move_rank(map, 5, back);

@@ -5,7 +5,6 @@
 #include "common/beneath.h"
 #include "common/io.h"
 #include "records/scr_path.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
@@ -16,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MASTER "filemap.scriinfo"
 #define RECORD "prefix.scriinfo"
 #define LOCK "run.lock"
 
@@ -111,19 +109,6 @@ int scavenge_node_wait(scavenge_node *node, int seconds, char *err)
 
 /* ---- filemaps ---- */
 
-static int list_maps(int dir, kvtree *names, char *err)
-{
-    DIR *stream = beneath_list(dir);
-    const struct dirent *item;
-    int rc = stream ? 0 : err_sys(err, -errno, "list the control folder");
-    while (stream && !rc && (item = readdir(stream)) != NULL)
-        if (strncmp(item->d_name, "filemap_", 8) == 0 &&
-            !kvtree_set_kv(names, "Filemap", item->d_name))
-            rc = err_set(err, -ENOMEM, "no memory");
-    if (stream) closedir(stream);
-    return rc;
-}
-
 /* A damaged filemap counts as lost: redundancy may have what it named. */
 static int read_map(scavenge_node *node, const char *name, char *err)
 {
@@ -138,17 +123,15 @@ static int read_map(scavenge_node *node, const char *name, char *err)
 /* Without a usable master file all filemaps in the folder are read. */
 static int read_maps(scavenge_node *node, char *err)
 {
-    kvtree *master = kvtree_new();
+    kvtree *names = kvtree_new();
     node->map = kvtree_new();
-    int rc = master && node->map ? 0 : err_set(err, -ENOMEM, "no memory");
-    if (!rc && kvtree_file_read(node->dir, MASTER, master, NULL) != 0) {
-        kvtree_unset_all(master);
-        rc = list_maps(node->dir, master, err);
-    }
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(master, "Filemap"));
+    int rc = names && node->map ? 0 : err_set(err, -ENOMEM, "no memory");
+    if (!rc && scr_filemap_names(node->dir, 0, names, NULL) != 0)
+        rc = scr_filemap_names(node->dir, 1, names, err);
+    const kvtree_elem *e = kvtree_elem_first(names);
     for (; e && !rc; e = kvtree_elem_next(e))
-        rc = read_map(node, scr_path_basename_str(kvtree_elem_key(e)), err);
-    kvtree_delete(&master);
+        rc = read_map(node, kvtree_elem_key(e), err);
+    kvtree_delete(&names);
     return rc;
 }
 
