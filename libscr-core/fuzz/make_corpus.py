@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the inputs from which the fuzz target of libscr-core starts.
+"""Writes the inputs from which the fuzz targets of libscr-core start.
 
     libscr-core/fuzz/make_corpus.py
 
-Configuration files in both forms, and settings and questions of SCR_Config. Inputs named found-* were
+Configuration files in both forms, and settings and questions of SCR_Config; records, those that
+docs/formats/scr.md shows, and lies. Inputs named found-* were
 found by fuzzing (tests/fuzz.py --merge) and stay.
 """
 import pathlib
@@ -51,5 +52,189 @@ INPUTS = {
     "set-wrong": "CKPT=0 TYPE=XOR NONE",
 }
 
+OWNER = "u/scr.1"
+LAST = 2**31 - 1
+
+
+def description(number=5, name="d", **more):
+    return {"ID": number, "NAME": name, "CREATED": 1795257190731827, "USER": "u", "JOBNAME": "heat", "JOBID": "1",
+            "CLUSTER": "atlas", "CKPT": number, "NAMED": 1, "RANKS": 2, "FILES": 3, "SIZE": 12, "COMPLETE": 1} | more
+
+
+def without(tree, *keys):
+    return {key: value for key, value in tree.items() if key not in keys}
+
+
+def path(name, number=5, store="/c"):
+    return f"{store}/{OWNER}/scr.dataset.{number}/{name}"
+
+
+META = {"FILE": "f", "TYPE": "FULL", "RANKS": 2, "COMPLETE": 1, "SIZE": 4, "CRC": "0x00000001", "ORIG": "f",
+        "ORIGPATH": "/p/d", "ORIGNAME": "f"}
+REDDESC = {"INDEX": 0, "BASE": "/c", "TYPE": "XOR", "GROUP": "NODE", "HOP_DISTANCE": 1, "ENABLED": 1, "INTERVAL": 1,
+           "OUTPUT": 0, "BYPASS": 0, "SET_SIZE": 8, "SET_FAILURES": 2, "DIRECTORY": "/c/" + OWNER, "GROUPS": 2,
+           "GROUP_ID": 1, "GROUP_SIZE": 4, "GROUP_RANK": 1}
+
+
+def filemap(files=None, rank=3, number=5):
+    files = {path("f"): META, path("2_of_4_in_1.xor"): {"TYPE": "XOR"}} if files is None else files
+    return {"DSET": {number: {"RANK": {rank: {}}}},
+            "RANK": {rank: {"DSET": {number: {"FILE": files, "FILES": len(files), "REDDESC": REDDESC,
+                                              "DATADESC": description()}}}}}
+
+
+def index(*entries, **more):
+    """entries: (id, name, the rest of the entry)."""
+    dirs, dsets = {}, {}
+    for number, name, rest in entries:
+        dirs[name] = {"DSET": number}
+        dsets.setdefault(number, {"DIR": {}})["DIR"][name] = {"DSET": description(number, name), "COMPLETE": 1} | rest
+    return {"VERSION": 1, "DIR": dirs, "DSET": dsets} | more
+
+
+NOW = "2026-11-21T10:33:10"
+USUAL = index((1, "a", {"FLUSHED": NOW, "FAILED": NOW}), (2, "b", {"ATTEMPTS": 2}), (3, "c/d", {"FETCHED": NOW}),
+              (4, "e", {"COMPLETE": 0, "REASON": "files of 1 rank are lost"}), CURRENT="c/d")
+
+
+def record(number=5, name="d", **more):
+    return {"DSET": number, "DIR": name, "OWNER": OWNER, "CONTAINER": 0, "LAYOUT": "00000000000000ff"} | more
+
+
+FLUSH = {"DSET": {1: {"DIR": "a", "LOCATION": {"CACHE": {}, "PFS": {}}}, 2: {"DIR": "b", "LOCATION": {"FLUSHING": {}}}},
+         "FLUSH": {"0123456789abcdef": record(), "0123456789abcdee": record(4, "e", CONTAINER=300000),
+                   "ffffffffffffffff": record(OWNER="v/scr.2")}}
+SUMMARY = {"VERSION": 6, "COMPLETE": 1, "DSET": description()}
+
+
+def packed(*segments, size=None):
+    return {"SIZE": sum(length for _, length in segments) if size is None else size, "MODE": "0644",
+            "SEG": {i: {"FILE": ".scr/ctr.0.scr", "OFFSET": offset, "LENGTH": length}
+                    for i, (offset, length) in enumerate(segments)}}
+
+
+def root(files, level=1, ranks=2):
+    return {"LEVEL": level, "RANKS": ranks, "RANK": {rank: {"OFFSET": 0, "FILE": name} for rank, name in files.items()}}
+
+
+def leaf(ranks):
+    return {"RANK2FILE": {"LEVEL": 0, "RANKS": len(ranks), "RANK": {rank: {"FILE": files} for rank, files in ranks.items()}}}
+
+
+LEAF = leaf({0: {"f": {"SIZE": 5, "CRC": "0x00000007"}, "g": {"SIZE": 0}}, 1: {"h": packed((0, 3), (9, 4))}})
+MAP = {"rank2file.scr": root({0: ".scr/rank2file.0.0.scr"}), "rank2file.0.0.scr": LEAF}
+NAMES = {"+d": {}, "+b/c": {}, "-d": {}, "+d ": {}}
+
+
+def filled(files):
+    """A map of two ranks with these files on the first."""
+    return MAP | {"rank2file.0.0.scr": leaf({0: files, 1: {}})}
+
+
+RECORDS = {
+    "dataset": {"dataset": description()},
+    "dataset-least": {"dataset": {"ID": 1, "NAME": "a"}},
+    "dataset-output": {"dataset": description(OUTPUT=1, BYPASS=1, SCATTERED=1, CKPT=0, SIZE=2**64 - 1)},
+    "reddesc": {"reddesc": REDDESC},
+    "reddesc-least": {"reddesc": {key: REDDESC[key] for key in ("INDEX", "BASE", "TYPE", "DIRECTORY", "GROUPS",
+                                                               "GROUP_ID", "GROUP_SIZE", "GROUP_RANK")}},
+    "filemap": {"filemap": filemap()},
+    "filemap-two": {"filemap": {"RANK": {0: {"DSET": {1: {"FILE": {path("a/b", 1): META}}, 2: {}}}, 7: {"DSET": {1: {}}}}}},
+    "filemap-nested": {"filemap": filemap({path("x" + path("f")): META})},
+    "filemap-empty": {"filemap": {}},
+    "master": {"master": {"Filemap": {f"/c/{OWNER}/filemap_0.scriinfo": {}, "filemap_1.scriinfo": {}}}},
+    "master-and-filemap": {"master": {"Filemap": {"/x/filemap_0.scriinfo": {}, "filemap_0.scriinfo": {}}},
+                           "filemap": filemap()},
+    "flush": {"flush": FLUSH},
+    "halt": {"halt": {"CheckpointsLeft": 7, "ExitAfter": 4102444800, "ExitBefore": 4102448400, "HaltSeconds": 1200,
+                      "ExitReason": "SCR_FINALIZE_CALLED"}},
+    "halt-left": {"halt": {"CheckpointsLeft": -1}},
+    "halt-before": {"halt": {"ExitBefore": 1700000100, "HaltSeconds": 100}},
+    "halt-after": {"halt": {"ExitAfter": 1700000000}},
+    "halt-end": {"halt": {"HaltSeconds": 600}},
+    "halt-signal": {"halt": {"ExitReason": "SCR_SIGNAL: SIGTERM came to rank 3"}},
+    "halt-far": {"halt": {"ExitBefore": 2**63 - 1, "ExitAfter": -2**63, "HaltSeconds": 2**63 - 1}},
+    "nodes": {"nodes": {"NODES": 4}},
+    "index": {"index": USUAL},
+    "index-empty": {"index": {"VERSION": 1}},
+    "index-same-name": {"index": index((1, "a", {}), (2, "a", {"COMPLETE": 0}))},
+    "index-same-id": {"index": index((1, "a", {}), (1, "b", {"DELETING": 1}), CURRENT="b")},
+    "summary": {"summary": SUMMARY},
+    "map": {"map": MAP},
+    "map-levels": {"map": MAP | {"rank2file.scr": root({0: ".scr/rank2file.1.0.scr"}, 2),
+                                 "rank2file.1.0.scr": root({0: ".scr/rank2file.0.0.scr"})}},
+    "names": {"datasets": NAMES},
+    "names-cut": {"datasets": {"+a": {}, "+b": {}, "+c 0123": {"cut": {}}}},
+    "scan": {"summary": SUMMARY, "map": MAP, "datasets": {"+d": {}, "+gone": {}}},
+    "scan-no-list": {"summary": SUMMARY, "map": MAP},
+    "scan-scattered": {"summary": {"VERSION": 6, "DSET": description(SCATTERED=1)}, "map": MAP},
+    "scan-other-map": {"summary": {"VERSION": 6, "DSET": description(SIZE=13)}, "map": MAP, "datasets": {"+d": {}}},
+    "all": {"index": USUAL, "summary": SUMMARY, "map": MAP, "datasets": {"+d": {}}, "flush": FLUSH, "nodes": {"NODES": 1}},
+}
+
+LIES = {
+    "dataset-id": {"dataset": description(0)},
+    "dataset-id-large": {"dataset": description(1000000001)},
+    "dataset-no-name": {"dataset": without(description(), "NAME")},
+    "dataset-name-up": {"dataset": description(name="../d")},
+    "dataset-name-ours": {"dataset": description(name=".scr/d")},
+    "dataset-name-bell": {"dataset": description(name="a\7b")},
+    "dataset-two-values": {"dataset": description(SIZE={1: {}, 2: {}})},
+    "dataset-no-value": {"dataset": description(CREATED={})},
+    "dataset-text-long": {"dataset": description(USER="x" * 128)},
+    "dataset-name-long": {"dataset": description(name="x" * 1024)},
+    "reddesc-path": {"reddesc": REDDESC | {"BASE": "/c/../d"}},
+    "reddesc-place": {"reddesc": REDDESC | {"GROUP_RANK": 4}},
+    "filemap-path-up": {"filemap": filemap({path("../f"): META})},
+    "filemap-path-other": {"filemap": filemap({path("f", 6): META})},
+    "filemap-path-relative": {"filemap": filemap({path("f")[1:]: META})},
+    "filemap-path-bell": {"filemap": filemap({path("a\7"): META})},
+    "filemap-rank": {"filemap": filemap(rank="x")},
+    "filemap-rank-zeros": {"filemap": filemap(rank="03")},
+    "filemap-rank-twice": {"filemap": {"RANK": {"3": {"DSET": {"5": {}}}, "+3": {"DSET": {"5": {}}}}}},
+    "filemap-id-twice": {"filemap": {"RANK": {"3": {"DSET": {"5": {}, "05": {}}}}}},
+    "filemap-id-zero": {"filemap": filemap({}, number=0)},
+    "master-names": {"master": {"Filemap": {"": {}, "/": {}, "..": {}, "/x/..": {}, "prefix.scriinfo": {}, "a\7": {}}}},
+    "flush-id": {"flush": {"DSET": {"x": {"DIR": "a"}}}},
+    "flush-id-zeros": {"flush": {"DSET": {"01": {"DIR": "a", "LOCATION": {"PFS": {}}}}}},
+    "flush-id-negative": {"flush": {"DSET": {"-1": {"DIR": "a", "LOCATION": {"PFS": {}}}}}},
+    "flush-name": {"flush": {"DSET": {"1": {"DIR": "../a"}}}},
+    "flush-record-name": {"flush": {"FLUSH": {"0123456789abcdef": record(name="../x")}}},
+    "flush-record-ours": {"flush": {"FLUSH": {"0123456789abcdef": record(name=".scr")}}},
+    "flush-record-id": {"flush": {"FLUSH": {"0000000000000000": record(), "0123456789abcde": record()}}},
+    "flush-record-container": {"flush": {"FLUSH": {"0123456789abcdef": record(CONTAINER=2**63)}}},
+    "halt-words": {"halt": {"CheckpointsLeft": "x", "ExitAfter": "", "ExitBefore": {}, "ExitReason": {"a\7": {}, "b": {}}}},
+    "nodes-none": {"nodes": {"NODES": 0}},
+    "nodes-two": {"nodes": {"NODES": {1: {}, 2: {}}}},
+    "index-version": {"index": index(VERSION=2)},
+    "index-id-zeros": {"index": {"VERSION": 1, "DSET": {"01": {"DIR": {"a": {"DSET": description(1, "a"), "COMPLETE": 1}}}}}},
+    "index-id-word": {"index": {"VERSION": 1, "DSET": {"x": {"DIR": {"a": {"DSET": description(1, "a")}}}}}},
+    "index-id-both": {"index": {"VERSION": 1, "DSET": {key: {"DIR": {"a": {"DSET": description(1, "a"), "COMPLETE": 1}}}
+                                                      for key in ("1", "+1", "x")}}},
+    "index-name": {"index": index((1, "../a", {}))},
+    "index-attempts": {"index": index((1, "a", {"ATTEMPTS": -5}), (2, "b", {"ATTEMPTS": LAST}), CURRENT="gone")},
+    "summary-version": {"summary": SUMMARY | {"VERSION": 5}},
+    "summary-name": {"summary": SUMMARY | {"DSET": description(name="..")}},
+    "map-name": {"map": filled({"../f": {"SIZE": 1}})},
+    "map-container": {"map": filled({"f": {"SIZE": 1, "SEG": {0: {"FILE": "../c", "OFFSET": 0, "LENGTH": 1}}}})},
+    "map-sum": {"map": filled({"f": packed((0, 3), size=4)})},
+    "map-far": {"map": filled({"f": packed((2**63 - 1, 1))})},
+    "map-mode": {"map": filled({"f": packed((0, 1)) | {"MODE": "7777"}})},
+    "map-its-own": {"map": filled({"m.scr": {"SIZE": 1}, "m.x": {"SIZE": 1}})},
+    "map-round": {"map": {"rank2file.scr": root({0: ".scr/rank2file.scr"}, 1)}},
+    "map-up": {"map": {"rank2file.scr": root({0: "../x"})}},
+    "map-twice": {"map": MAP | {"rank2file.scr": root({0: ".scr/rank2file.0.0.scr", 1: ".scr/rank2file.0.0.scr"}, 1, 4)}},
+    "map-ranks": {"map": MAP | {"rank2file.scr": root({0: ".scr/rank2file.0.0.scr"}, 1, LAST)}},
+    "names-lines": {"datasets": {"": {"x": {}}, "+": {}, "+../a": {}, "-a 00000000": {"x": {}}, "+b 00000000": {"x": {}},
+                                 "+a\7": {}, "+a B1B2B3B4": {"x": {}}}},
+    "names-none": {"datasets": {}},
+    # as much memory as can be asked for with so few bytes
+    "index-entries": {"index": {"VERSION": 1, "DSET": {1: {"DIR": {i: {} for i in range(100)}}}}},
+}
+
 if __name__ == "__main__":
-    corpus.write(__file__, {"fuzz_scr_config": {name: text.encode() for name, text in INPUTS.items()}})
+    corpus.write(__file__, {
+        "fuzz_scr_config": {name: text.encode() for name, text in INPUTS.items()},
+        "fuzz_scr_records": {name: corpus.lines(tree) for name, tree in
+                             (RECORDS | {f"lie-{name}": tree for name, tree in LIES.items()}).items()}
+        | {"no-bytes": b""}})

@@ -4,8 +4,8 @@
  * sanitizer. */
 #include "fuzz.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +35,19 @@ uint32_t fuzz_hash(const void *bytes, size_t size)
 
 static char folder[256];
 
+static int remove_one(const char *path, const struct stat *st, int kind,
+                      struct FTW *where)
+{
+    (void)st;
+    (void)kind;
+    (void)where;
+    remove(path);
+    return 0;
+}
+
 static void remove_folder(void)
 {
-    DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && (entry = readdir(dir));)
-        unlinkat(dirfd(dir), entry->d_name, 0); /* . and .. stay */
-    if (dir) closedir(dir);
-    rmdir(folder);
+    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 const char *fuzz_folder(void)

@@ -36,7 +36,7 @@ char *fuzz_copy(const void *bytes, size_t size);
 uint32_t fuzz_hash(const void *bytes, size_t size);
 
 /* A folder for files, the same in each call. It lies in TMPDIR, and goes at the end of
- * the program with the files in it. */
+ * the program with all that is in it. */
 const char *fuzz_folder(void);
 
 /* ---- memory: malloc, calloc, realloc and aligned_alloc of all that is linked
