@@ -25,7 +25,7 @@ int scr_nodes_read(int prefix, int *nodes, char *err)
 int scr_nodes_write(int prefix, int nodes, char *err)
 {
     kvtree *tree = kvtree_new();
-    int rc = kvtree_util_set_int(tree, KEY_NODES, nodes);
+    int rc = tree ? kvtree_util_set_int(tree, KEY_NODES, nodes) : -ENOMEM;
     rc = rc ? err_set(err, rc, "no memory")
             : kvtree_file_write(prefix, SCR_NODES_NAME, tree, err);
     kvtree_delete(&tree);

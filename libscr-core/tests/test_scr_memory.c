@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SCR's records without memory: each allocation fails once on the way of a filemap, an
- * index with its summary, halt and flush file and a configuration from what is known into
- * a file and back. What was written before can still be read. */
+ * index with its summary, halt, flush and nodes file and a configuration from what is
+ * known into a file and back. What was written before can still be read. */
 #include "records.h"
 
 #include "configs.h"
@@ -11,6 +11,7 @@
 #include "records/scr_filemap.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_halt.h"
+#include "records/scr_nodes.h"
 #include "records/scr_reddesc.h"
 #include <errno.h>
 
@@ -205,6 +206,14 @@ static int do_config(void *arg)
     return rc;
 }
 
+static int do_nodes(void *arg)
+{
+    int nodes = 4, rc = scr_nodes_write(here->dir, nodes, nth_text);
+    if (!rc) rc = scr_nodes_read(here->dir, &nodes, nth_text);
+    assert_int_equal(nodes, 4);
+    return rc;
+}
+
 static void each_allocation_may_fail(void **state)
 {
     char lines[] = "L" LINES, yaml[] = "Y" YAML;
@@ -216,6 +225,7 @@ static void each_allocation_may_fail(void **state)
     nth_each("index, read", do_index_read, NULL, 5);
     nth_each("halt", do_halt, NULL, 5);
     nth_each("flush file", do_flush_file, NULL, 5);
+    nth_each("nodes file", do_nodes, NULL, 5);
     nth_each("lines", do_config, lines, 10);
     nth_each("YAML", do_config, yaml, 10);
 }

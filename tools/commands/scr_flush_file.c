@@ -72,8 +72,7 @@ static int answer(const request *r, const kvtree *flush)
             printf("%s\n", has[i]);
         return count ? COMMAND_GOOD : COMMAND_BAD;
     }
-    if (!name)
-        return tool_complain("dataset %d has no name that can be used", r->id);
+    if (!name) return tool_complain("dataset %d has no name that can be used", r->id);
     tool_print(name);
     printf("\n");
     return COMMAND_GOOD;

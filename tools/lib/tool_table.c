@@ -239,15 +239,17 @@ static void print_row(const tool_table *table, int row, const int *widths, int c
     printf("\n");
 }
 
-static void print_columns(const tool_table *table, int rows)
+static int print_columns(const tool_table *table, int rows)
 {
     int *widths = calloc((size_t)table->width, sizeof *widths);
     int coloured = is_coloured();
-    for (int i = 0; widths && i < table->width; i++)
+    if (!widths) return tool_complain("no memory");
+    for (int i = 0; i < table->width; i++)
         if (table->columns[i].title) widths[i] = column_width(table, rows, i);
-    for (int row = -1; widths && row < rows; row++)
+    for (int row = -1; row < rows; row++)
         print_row(table, row, widths, coloured);
     free(widths);
+    return COMMAND_GOOD;
 }
 
 static void print_lines(const tool_table *table, int rows)
@@ -288,13 +290,13 @@ int tool_table_print(tool_table *table, tool_form form)
         if (table) free_table(table);
         return tool_complain("no memory");
     }
-    int rows = table->cells / table->width;
+    int rows = table->cells / table->width, code = COMMAND_GOOD;
     if (form == TOOL_JSON)
         print_json(table, rows);
     else if (form == TOOL_LINES)
         print_lines(table, rows);
     else
-        print_columns(table, rows);
+        code = print_columns(table, rows);
     free_table(table);
-    return COMMAND_GOOD;
+    return code;
 }

@@ -41,8 +41,10 @@ static int find_owner(const char *path, char owner[400], char *err)
         scr_path *two = scr_path_sub(p, i - 2, 2), *one = scr_path_sub(p, i - 1, 1);
         last = scr_path_strdup(one);
         text = scr_path_strdup(two);
-        int fits = last && text && strncmp(last, "scr.", 4) == 0 && strlen(text) < 400;
-        if (fits && beneath_check_name(text, NULL) == 0) {
+        if (!one || !two || !last || !text) {
+            rc = -ENOMEM;
+        } else if (strncmp(last, "scr.", 4) == 0 && strlen(text) < 400 &&
+                   beneath_check_name(text, NULL) == 0) {
             strcpy(owner, text);
             rc = 0;
         }
@@ -50,9 +52,10 @@ static int find_owner(const char *path, char owner[400], char *err)
         free(text);
         scr_path_delete(&one);
         scr_path_delete(&two);
-        if (!rc) break;
+        if (rc != -EINVAL) break;
     }
     scr_path_delete(&p);
+    if (rc == -ENOMEM) return err_set(err, rc, "no memory");
     return rc ? err_set(err, rc, "%s is not of the form .../USER/scr.JOB", path) : 0;
 }
 

@@ -23,7 +23,7 @@ static int put_file(kvtree *rank, const scavenge_file *f)
 static int put_rank(kvtree *map, const scavenge_rank *r)
 {
     kvtree *rank = kvtree_set_kv_int(map, "RANK", r->rank);
-    int rc = kvtree_util_set_int(rank, "FILES", r->count);
+    int rc = rank ? kvtree_util_set_int(rank, "FILES", r->count) : -ENOMEM;
     for (int i = 0; i < r->count && !rc; i++)
         rc = put_file(rank, &r->files[i]);
     return rc;
@@ -32,7 +32,7 @@ static int put_rank(kvtree *map, const scavenge_rank *r)
 static int put_ranks(kvtree *tree, const scavenge_scan *scan)
 {
     kvtree *map = kvtree_set(tree, "RANK2FILE", NULL);
-    int rc = kvtree_util_set_int(map, "RANKS", scan->dataset.ranks);
+    int rc = map ? kvtree_util_set_int(map, "RANKS", scan->dataset.ranks) : -ENOMEM;
     for (int i = 0; i < scan->count && !rc; i++)
         rc = put_rank(map, scan->ranks[i]);
     return rc;
@@ -42,7 +42,7 @@ static int put_set(kvtree *tree, const scavenge_set *set)
 {
     const char *scheme = redset_scheme_name((redset_scheme)set->scheme);
     kvtree *of_set = kvtree_set_kv_int(tree, scheme, set->id);
-    int rc = kvtree_util_set_int(of_set, "MEMBERS", set->members);
+    int rc = of_set ? kvtree_util_set_int(of_set, "MEMBERS", set->members) : -ENOMEM;
     for (int i = 0; i < set->count && !rc; i++) {
         char name[REDSET_NAME_SIZE];
         const redset_place place = {.scheme = (redset_scheme)set->scheme,
@@ -52,7 +52,7 @@ static int put_set(kvtree *tree, const scavenge_set *set)
                                     .member = set->list[i].member,
                                     .failures = set->scheme != REDSET_SINGLE};
         kvtree *member = kvtree_set_kv_int(of_set, "MEMBER", place.member + 1);
-        rc = redset_file_name(&place, name);
+        rc = member ? redset_file_name(&place, name) : -ENOMEM;
         rc = rc ? rc : kvtree_util_set_str(member, "FILE", name);
         rc = rc ? rc : kvtree_util_set_int(member, "RANK", set->list[i].rank);
     }

@@ -255,7 +255,7 @@ static int read_packing(const scavenge_saved *saved, uint64_t *container, char *
 static int write_packing(const scavenge_saved *saved, uint64_t container, char *err)
 {
     kvtree *tree = kvtree_new();
-    int rc = kvtree_util_set_bytecount(tree, "CONTAINER", container);
+    int rc = tree ? kvtree_util_set_bytecount(tree, "CONTAINER", container) : -ENOMEM;
     rc = rc ? err_set(err, rc, "no memory")
             : kvtree_file_write(saved->folder.dir, WHOLE_NAME, tree, err);
     kvtree_delete(&tree);
