@@ -58,6 +58,13 @@ void *calloc(size_t count, size_t size)
 }
 #endif
 
+/* valgrind puts its own malloc before ours, and tells so. */
+static inline int can_fail_malloc(void)
+{
+    const char *loaded = getenv("LD_PRELOAD");
+    return CAN_FAIL_MALLOC && !(loaded && strstr(loaded, "vgpreload"));
+}
+
 static inline void fail_sizes(size_t from, size_t to)
 {
     fail_from = from;

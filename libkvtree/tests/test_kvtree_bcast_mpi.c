@@ -92,7 +92,7 @@ static void between_groups(void)
 /* Whoever has no memory: every rank gets the same answer, and the next one works. */
 static void without_memory(void)
 {
-    if (!CAN_FAIL_MALLOC) return;
+    if (!can_fail_malloc()) return;
     for (int who = 1; who < check_ranks; who++) { /* root needs none */
         kvtree *wide = wide_tree(20000), *got = check_rank ? kvtree_new() : wide;
         size_t size = kvtree_pack_size(wide);
@@ -111,7 +111,7 @@ static void without_memory(void)
  * next call tries again. */
 static void without_a_channel(void)
 {
-    if (!CAN_FAIL_MALLOC) return;
+    if (!can_fail_malloc()) return;
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     kvtree *tree = check_rank ? kvtree_new() : sample_tree();

@@ -173,7 +173,7 @@ static void refused_keys(void)
 
 static void without_memory(void)
 {
-    if (!CAN_FAIL_MALLOC) return;
+    if (!can_fail_malloc()) return;
     for (int who = 0; who < check_ranks; who++) {
         char to[16];
         snprintf(to, sizeof to, "%d", (check_rank + 1) % check_ranks);

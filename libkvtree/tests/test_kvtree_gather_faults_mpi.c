@@ -352,7 +352,7 @@ static void without_memory(const char *folder, size_t limit)
     key[LONG_KEY] = 0;
     kvtree_set(tree, key, NULL);
     int step = check_ranks > 1 ? check_ranks - 1 : 1; /* the first and the last rank */
-    for (int who = 0; who < check_ranks && CAN_FAIL_MALLOC; who += step) {
+    for (int who = 0; who < check_ranks && can_fail_malloc(); who += step) {
         for (int task = WRITE; task <= MERGE; task++) {
             int failures = starve(&to, who, tree, (enum task)task);
             CHECK(failures >= 1 && failures < 100);
@@ -393,7 +393,7 @@ static void without_memory_for_a_tree(const char *folder, size_t limit)
     kvtree_gather to;
     begin(&to, folder, limit);
     int step = check_ranks > 1 ? check_ranks - 1 : 1; /* the first and the last rank */
-    for (int who = 0; who < check_ranks && CAN_FAIL_MALLOC; who += step) {
+    for (int who = 0; who < check_ranks && can_fail_malloc(); who += step) {
         CHECK(lose_a_tree(&to, who, WRITE) >= 4);
         CHECK(lose_a_tree(&to, who, READ) >= 4);
     }

@@ -125,7 +125,7 @@ static void empty_trees_and_merging(void)
 /* Ranks without memory get an error, and the next message is as if nothing had been. */
 static void without_memory(void)
 {
-    if (!CAN_FAIL_MALLOC) return;
+    if (!can_fail_malloc()) return;
     kvtree *wide = wide_tree(20000), *small = tree_from(check_rank), *got = kvtree_new();
     size_t size = kvtree_pack_size(wide);
     int fails = check_rank == 0, sender_fails = previous == 0;
