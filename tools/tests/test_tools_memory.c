@@ -234,7 +234,7 @@ static int do_tasks(void *arg)
 {
     static const char *const other[] = {"true", NULL};
     const tool_task tasks[] = {{program, 1}, {other, 1}};
-    const tool_limits limits = {100, 1000, 2};
+    const tool_limits limits = {.seconds = 100, .bytes = 1000, .most = 2};
     int done = 0, rc = tool_tasks_run(tasks, 2, &limits, count_good, &done, nth_text);
     /* what there was no memory for in time ends with an error of its own */
     if (!rc && done != 2) rc = -ENOMEM;
