@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/errtext.h"
+#include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_log.h"
 #include "lib/tool_manager.h"
@@ -21,7 +22,6 @@
 #include "records/scr_index.h"
 #include "run/hooks.h"
 #include "run/launcher.h"
-#include "run/processes.h"
 #include "run/progress.h"
 #include "run/simulate.h"
 #include <fcntl.h>
