@@ -5,6 +5,7 @@ memory, descriptors and communicators of a process, files and bytes in cache, co
 short unless --all is given; times are told, not judged."""
 import argparse
 import os
+import subprocess
 import sys
 import time
 
@@ -149,6 +150,34 @@ def test_prefix():
             start, fetch = laps(run)
             tell(f"{what} lost: {start} ms to start, {fetch} ms to fetch and read, {max(values(run, 'allocated')[0])} bytes")
             assert len(on_prefix(job)) == last
+        commands(job, last)
+
+
+def command(job, *words):
+    """What scr_index prints; its time and memory are told."""
+    start, index = time.monotonic(), f"{os.environ['JOB_BUILD']}/scr_index"
+    with subprocess.Popen([index, "--prefix", job.prefix, *words], stdout=subprocess.PIPE, text=True) as process:
+        lines = process.stdout.read().splitlines()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, f"scr_index {' '.join(words)}: exit code {process.returncode}"
+    tell(f"scr_index {' '.join(words)}: {(time.monotonic() - start) * 1000:.0f} ms, at most {usage.ru_maxrss} kB")
+    return lines
+
+
+def commands(job, last):
+    """What people do with so many datasets."""
+    if not os.path.exists(f"{os.environ['JOB_BUILD']}/scr_index"):
+        return  # without tools
+    assert len(command(job, "--list", "--json")) == last
+    assert sum(" good " in line for line in command(job, "--verify")) == last
+    command(job, "--current", "c1")
+    command(job, "--drop", f"c{last // 2}")
+    assert len(on_prefix(job)) == last - 1
+    command(job, "--add", f"c{last // 2}")
+    (job.prefix / ".scr/index.scr").unlink()
+    command(job, "--rebuild")
+    assert len(on_prefix(job)) == last
 
 
 # ---- a day ----
