@@ -121,6 +121,12 @@ const scr_log_type scr_log_types[SCR_LOG_KINDS] = {
         "`scr_run` starts the program; the note has the nodes, ranks is 0 where the launcher decides it"},
     [SCR_LOG_LAUNCH_END] = {"LAUNCH_END", EVERY | F(SECS) | F(CODE) | F(NOTE),
         "it has ended, with that exit code; the note says why"},
+    [SCR_LOG_SCAVENGE_START] = {"SCAVENGE_START", DATASET | F(TO) | F(NODES),
+        "`scr_scavenge` begins to copy from the caches of so many nodes"},
+    [SCR_LOG_SCAVENGE_COMPLETE] = {"SCAVENGE_COMPLETE", DATASET | F(TO) | F(SECS) | F(NOTE),
+        "all files are saved, or what is needed to rebuild those that are missing"},
+    [SCR_LOG_SCAVENGE_FAILED] = {"SCAVENGE_FAILED", DATASET | F(TO) | F(SECS) | F(NOTE),
+        "some files are missing, and maybe cannot be rebuilt"},
     [SCR_LOG_ERROR] = {"ERROR", EVERY | F(CODE) | F(NOTE),
         "another error, or a failure that only one process saw; at most 100 in a run, 10 of each process but the first"},
 };

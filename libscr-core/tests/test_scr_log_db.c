@@ -158,7 +158,7 @@ static void every_event_has_its_columns(void **state)
                      1);
     assert_int_equal(server_number(&server, "SELECT COUNT(*) FROM scr_outputs"), 1);
     assert_int_equal(server_number(&server, "SELECT COUNT(*) FROM scr_transfers"), 4);
-    assert_int_equal(server_number(&server, "SELECT COUNT(*) FROM scr_failures"), 7);
+    assert_int_equal(server_number(&server, "SELECT COUNT(*) FROM scr_failures"), 8);
 }
 
 static void statements_are_shown(void **state)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Datasets that are saved from the caches of a job whose program has ended: copied, rebuilt, entered into the index by
 commands, and read by the next run, byte for byte."""
+import json
+
 from job import Job, checkpoint, main, restart
 from scavenged import cached, command, copy, entry, is_settled, lose_all, next_run_reads, saved, scavenge
 import tree
@@ -75,6 +77,21 @@ def test_two_lost_with_xor():
 
 def test_rs():
     lost_and_saved("RS", ["n1", "n3"], True)
+
+
+def test_log():
+    """What began and how it ended, also where it failed."""
+    for scheme, lost, event in (("XOR", ["n2"], "SCAVENGE_COMPLETE"), ("SINGLE", ["n2", "n3"], "SCAVENGE_FAILED")):
+        with cached(scheme) as job:
+            job.lose(*lost)
+            scavenge(job, 3, code=None, SCR_LOG_ENABLE=1, SCR_LOG_JSON_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0)
+            lines = [json.loads(line) for line in (job.prefix / ".scr/log.jsonl").read_text().splitlines()]
+            begun, ended = [line for line in lines if line["event"].startswith("SCAVENGE_")]
+            assert begun["event"] == "SCAVENGE_START" and begun["nodes"] == 4, begun
+            assert ended["event"] == event and ended["note"] == f"the files of {2 * len(lost)} of 8 ranks are missing", ended
+            for line in (begun, ended):
+                assert (line["dset"], line["name"], line["to"]) == (3, "b", str(job.prefix)), line
+            assert ended["secs"] > 0 and "secs" not in begun
 
 
 def test_three_lost_with_rs():

@@ -5,6 +5,7 @@
  * second round brings the redundancy files of their sets. */
 #include "common/io.h"
 #include "lib/tool.h"
+#include "lib/tool_log.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_remote.h"
@@ -239,18 +240,19 @@ static int look(const scavenge *s, int *ranks, char **sets)
     return missing;
 }
 
-static void conclude(const scavenge *s, int missing, int ranks)
+static void conclude(const scavenge *s, int missing, int ranks, char note[64])
 {
+    if (missing)
+        snprintf(note, 64, "the files of %d of %d ranks are missing", missing, ranks);
+    else
+        snprintf(note, 64, "the files of all %d ranks are saved", ranks);
     if (s->r->quiet) return;
     printf("dataset %d (", s->r->id);
     tool_print(s->key.name);
-    if (missing)
-        printf("): the files of %d of %d ranks are missing\n", missing, ranks);
-    else
-        printf("): the files of all %d ranks are saved\n", ranks);
+    printf("): %s\n", note);
 }
 
-static int both_rounds(scavenge *s)
+static int both_rounds(scavenge *s, char note[64])
 {
     int ranks = 0;
     char *sets = NULL;
@@ -264,8 +266,33 @@ static int both_rounds(scavenge *s)
     int helped = sets && !s->trouble;
     free(sets);
     if (missing < 0 || code != COMMAND_GOOD) return COMMAND_BAD;
-    conclude(s, missing, ranks);
+    conclude(s, missing, ranks, note);
     return !missing || helped ? COMMAND_GOOD : COMMAND_BAD;
+}
+
+/* No log stands in the way of what it tells about. */
+static void tell_log(const scavenge *s, scr_log_kind kind, double secs, const char *note)
+{
+    const scr_log_event event = {.kind = kind,
+                                 .dset = s->r->id,
+                                 .name = s->key.name,
+                                 .to = s->prefix->path,
+                                 .nodes = s->nodes.count,
+                                 .secs = secs,
+                                 .note = note};
+    tool_log_write(s->prefix, &event, NULL);
+}
+
+static int both_rounds_logged(scavenge *s)
+{
+    char note[64] = "";
+    double start = tool_tasks_now();
+    tell_log(s, SCR_LOG_SCAVENGE_START, 0, NULL);
+    int code = both_rounds(s, note);
+    tell_log(s,
+             code == COMMAND_GOOD ? SCR_LOG_SCAVENGE_COMPLETE : SCR_LOG_SCAVENGE_FAILED,
+             tool_tasks_now() - start, *note ? note : NULL);
+    return code;
 }
 
 /* ---- work ---- */
@@ -337,7 +364,7 @@ static int run(scavenge *s)
         tool_complain("no node has anything of dataset %d", s->r->id);
         return s->trouble ? COMMAND_BAD : NOTHING;
     }
-    return both_rounds(s);
+    return both_rounds_logged(s);
 }
 
 static int work(request *r, const tool_prefix *prefix)
