@@ -21,7 +21,7 @@ bool axl_is_limit(double limit)
 
 static int check_options(const axl_options *o, char *err)
 {
-    if (o->flags & ~(AXL_CHECKSUM | AXL_KEEP_MODE | AXL_KEEP_TIMES))
+    if (o->flags & ~(AXL_CHECKSUM | AXL_KEEP_MODE | AXL_KEEP_TIMES | AXL_COMPARE))
         return err_set(err, -EINVAL, "unknown transfer flags 0x%x", o->flags);
     if (o->workers < 0 || o->workers > AXL_WORKERS_MAX)
         return err_set(err, -EINVAL, "%d workers, not 0 to %d", o->workers,

@@ -51,6 +51,7 @@ static void take_over(axl_transfer *t, const axl_transfer *old)
         axl_item item = old->items[i];
         item.file.source = t->items[i].file.source;
         item.file.destination = t->items[i].file.destination;
+        if (t->flags & AXL_COMPARE) item.file.done = 0; /* not yet */
         t->items[i] = item;
     }
     t->id = old->id;
@@ -80,7 +81,8 @@ static int look_back(const axl_transfer *t, axl_transfer **old, char *err)
     char text[AXL_ERROR_SIZE] = "";
     const char *path = t->state_path;
     int rc = 0;
-    if (!t->method->remote && axl_owner_is_there(path)) rc = axl_daemon_halt(path, text);
+    bool stop = !t->method->remote || t->flags & AXL_COMPARE;
+    if (stop && axl_owner_is_there(path)) rc = axl_daemon_halt(path, text);
     if (!rc) rc = axl_resume(path, "daemon", old, text);
     if (rc == -ENOENT) return 0;
     if (rc == -EBADMSG || rc == -ENODATA) return drop_file(path, err);

@@ -39,7 +39,7 @@ static int read_all(axl_piece *piece, char *err)
 int axl_checksum(const char *path, uint64_t *size, uint32_t *crc, char *err)
 {
     struct stat st;
-    axl_piece piece = {.in = -1, .out = -1, .checksum = true};
+    axl_piece piece = {.in = -1, .out = -1, .there = -1, .checksum = true};
     int rc = axl_open_source(path, &piece.in, &st, err);
     if (rc) return rc;
     const axl_item item = {.file.source = path,

@@ -147,6 +147,7 @@ static bool goes_on(axl_transfer *t)
     axl_news news;
     axl_command command;
     bool attended = axl_owner_is_there(t->state_path); /* before; see daemon_test */
+    if (t->flags & AXL_COMPARE) return false;          /* somebody has to do that */
     if (!t->continues || read_own(t, &state, &news, &command, NULL) != 0) return false;
     kvtree_delete(&state);
     return news.done || (attended && command == AXL_COMMAND_RUN && !news.result);

@@ -2,8 +2,8 @@
 /* One piece of a file, from one descriptor to another. With a checksum, or to a file in
  * memory, the bytes pass through a small buffer; else the kernel copies. Holes of the
  * source are skipped: the destination has its final size already. Only in the destination
- * of a part there may be other bytes where the source has a hole. Places are those of the
- * source. */
+ * of a part, or of what an earlier process copied, there may be other bytes where the
+ * source has a hole. Places are those of the source. */
 #include "src/axl_private.h"
 
 #include "common/crc32.h"
@@ -33,6 +33,15 @@ static off_t target(const axl_piece *p, uint64_t at)
 
 /* ---- bytes ---- */
 
+/* Whether the destination has the bytes that are in the buffer, which fill half of it. */
+static bool is_there(const axl_piece *p, uint64_t at, size_t size)
+{
+    char *found = p->buffer + p->buffer_size / 2;
+    return p->there >= 0 &&
+           io_pread(p->there, found, size, target(p, at)) == (ssize_t)size &&
+           memcmp(p->buffer, found, size) == 0;
+}
+
 static int write_out(axl_piece *p, uint64_t at, size_t size, char *err)
 {
     if (p->out < 0) return 0;
@@ -42,14 +51,15 @@ static int write_out(axl_piece *p, uint64_t at, size_t size, char *err)
 
 static int move_by_buffer(axl_piece *p, uint64_t at, uint64_t end, char *err)
 {
+    size_t step = p->there < 0 ? p->buffer_size : p->buffer_size / 2;
     int rc = 0;
     while (at < end && !rc) {
-        size_t want = end - at < p->buffer_size ? (size_t)(end - at) : p->buffer_size;
+        size_t want = end - at < step ? (size_t)(end - at) : step;
         ssize_t n = io_pread(p->in, p->buffer, want, (off_t)at);
         if (n < 0) return err_sys(err, (int)n, "read %s", p->item->file.source);
         if ((size_t)n < want) return ended_early(p, err);
         if (p->checksum) p->crc = crc32_add(p->crc, p->buffer, want);
-        rc = write_out(p, at, want, err);
+        rc = is_there(p, at, want) ? 0 : write_out(p, at, want, err);
         if (rc) return rc;
         rc = pay(p, want);
         at += want;
@@ -123,7 +133,8 @@ static int write_zeros(axl_piece *p, uint64_t at, uint64_t end, char *err)
  * or now will not, zeros are written. */
 static int clear(axl_piece *p, uint64_t at, uint64_t end, char *err)
 {
-    if (!p->item->part || p->out < 0 || at == end) return 0;
+    bool blank = !p->item->part && p->there < 0;
+    if (blank || p->out < 0 || at == end) return 0;
     if (fallocate(p->out, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, target(p, at),
                   (off_t)(end - at)) == 0)
         return 0;
@@ -137,7 +148,7 @@ static int clear(axl_piece *p, uint64_t at, uint64_t end, char *err)
 static bool kernel_is_better(const axl_piece *p)
 {
     struct statfs fs;
-    if (p->checksum || p->out < 0) return false;
+    if (p->checksum || p->out < 0 || p->there >= 0) return false;
     return fstatfs(p->out, &fs) != 0 ||
            (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC);
 }

@@ -192,6 +192,20 @@ int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, i
     return *fd < 0 ? err_sys(err, *fd, "open the temporary file of %s", path) : 0;
 }
 
+int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *folder,
+                         int *fd)
+{
+    char name[64];
+    const char *last, *path = transfer->items[i].file.destination;
+    struct stat st;
+    if (transfer->items[i].part) return open_regular(path, O_RDONLY, fd, &st, NULL);
+    int rc = enter(folder, path, &last, NULL);
+    if (rc) return rc;
+    temporary_name(transfer, i, name);
+    *fd = io_open(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    return *fd < 0 ? *fd : 0;
+}
+
 int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
 {
     const axl_item *item = &transfer->items[i];

@@ -52,6 +52,7 @@ typedef struct axl_item {
     bool dense;          /* it has no holes */
     uint64_t begin;      /* bytes that an earlier process copied: pieces begin there */
     uint32_t begin_crc;  /* their checksum */
+    uint64_t claimed;    /* bytes that it says to have copied: compared first */
     uint64_t synced;     /* bytes that are on disk for sure, from the start on ... */
     uint32_t synced_crc; /* ... and their checksum */
     bool made;           /* what is written to is there */
@@ -271,6 +272,8 @@ int axl_serve(axl_service *service, char *err);
 typedef struct axl_piece {
     const axl_item *item;
     int in, out;             /* out -1: only the checksum is wanted */
+    int there;               /* what out has is read here, and written only where it
+                              * differs from in; -1: it is written */
     uint64_t offset, length; /* within the item */
     bool checksum;
     uint32_t crc; /* of the piece, with checksum */
@@ -312,6 +315,10 @@ void axl_folder_done(axl_folder *folder);
  * destination itself. Its length reaches the end of the item. */
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
                    char *err);
+
+/* Opens the same, which is there, to read what it has. */
+int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *folder,
+                         int *fd);
 
 /* Syncs what was written for item number i up to now, if it has no name yet. */
 int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err);

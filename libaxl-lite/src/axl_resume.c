@@ -51,8 +51,17 @@ int axl_resume(const char *state, const char *method, axl_transfer **transfer, c
 /* Nothing that was copied is of use. */
 static void begin_anew(axl_item *item)
 {
-    item->begin = item->synced = 0;
+    item->begin = item->synced = item->claimed = 0;
     item->begin_crc = item->synced_crc = 0;
+}
+
+/* What was copied counts only when it was compared. The state file goes on telling of it:
+ * whoever reads that compares it, too. */
+static void begin_comparing(axl_item *item)
+{
+    item->claimed = item->begin;
+    item->begin = 0;
+    item->begin_crc = 0;
 }
 
 /* Reads both files to their ends; *equal: they have the same bytes, of that checksum. */
@@ -78,7 +87,8 @@ static int read_both(const axl_item *item, int there, bool *equal, uint32_t *crc
 }
 
 /* A file that got its name just before the end, when nobody could write that down any
- * more, has no temporary file, and the bytes of its source. */
+ * more, has no temporary file, and the bytes of its source. So has one of which somebody
+ * wrote that down, if that is still true. */
 static void find_destination(axl_item *item)
 {
     struct stat st;
@@ -86,6 +96,7 @@ static void find_destination(axl_item *item)
     uint32_t crc;
     int fd = -1;
     if (axl_open_source(item->file.destination, &fd, &st, NULL) != 0) return;
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* what is on disk is what counts */
     if ((uint64_t)st.st_size == item->size && read_both(item, fd, &equal, &crc) == 0 &&
         equal && io_fsync(fd) == 0 &&
         axl_place_sync_folder(item->file.destination, NULL) == 0) {
@@ -106,13 +117,15 @@ int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *e
 {
     bool same, fits;
     axl_item *item = &transfer->items[i];
-    if (item->file.done && !lost(transfer, i)) return 0;
+    bool compare = (transfer->flags & AXL_COMPARE) != 0;
+    if (item->file.done && !compare && !lost(transfer, i)) return 0;
     item->file.done = 0;
     int rc = axl_look_at_source(item, &same, err);
     if (rc) return rc;
     int left = axl_place_find(transfer, i, folder, &fits, err);
     if (left < 0) return left;
     item->made = fits && same && item->begin > 0;
+    if (item->made && compare) begin_comparing(item);
     if (item->made) return 0;
     begin_anew(item);
     if (left) axl_place_drop(transfer, i, folder);

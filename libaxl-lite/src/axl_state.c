@@ -124,7 +124,8 @@ static const struct {
     const char *name;
 } flag_names[] = {{AXL_CHECKSUM, "CHECKSUM"},
                   {AXL_KEEP_MODE, "KEEP_MODE"},
-                  {AXL_KEEP_TIMES, "KEEP_TIMES"}};
+                  {AXL_KEEP_TIMES, "KEEP_TIMES"},
+                  {AXL_COMPARE, "COMPARE"}};
 
 enum { FLAGS = sizeof flag_names / sizeof flag_names[0] };
 

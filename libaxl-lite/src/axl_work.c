@@ -7,6 +7,7 @@
 #include "common/crc32.h"
 #include "common/io.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +148,21 @@ static int open_destination(axl_worker *worker, const task *now, int *out, char 
     return 0;
 }
 
+/* What an earlier process copied is read from the disk, or the server, and not from what
+ * this node remembers of it. Where it cannot be read it is copied again. */
+static void open_claimed(axl_worker *worker, const task *now, axl_piece *piece)
+{
+    const uint64_t margin = 65536; /* of whole pages, whatever their size */
+    const axl_item *item = piece->item;
+    if (piece->offset >= item->claimed ||
+        axl_place_open_again(worker->work->transfer, now->item, &worker->folder,
+                             &piece->there) != 0)
+        return;
+    uint64_t at = item->to + piece->offset;
+    posix_fadvise(piece->there, (off_t)(at - at % margin),
+                  (off_t)(piece->length + 2 * margin), POSIX_FADV_DONTNEED);
+}
+
 static int move_piece(axl_worker *worker, const task *now, axl_piece *piece, char *err)
 {
     const axl_transfer *t = worker->work->transfer;
@@ -162,8 +178,10 @@ static int move_piece(axl_worker *worker, const task *now, axl_piece *piece, cha
     int rc = axl_open_source(piece->item->file.source, &piece->in, &st, err);
     if (!rc) rc = axl_check_source(piece->item, piece->in, err);
     if (!rc) rc = open_destination(worker, now, &piece->out, err);
+    if (!rc) open_claimed(worker, now, piece);
     if (!rc) rc = axl_piece_move(piece, err);
     if (!rc) rc = axl_check_source(piece->item, piece->in, err);
+    io_close(&piece->there);
     io_close(&piece->in);
     return rc;
 }
@@ -222,7 +240,8 @@ static void do_task(axl_worker *worker, const task *now)
 {
     axl_work *w = worker->work;
     char err[AXL_ERROR_SIZE] = "";
-    axl_piece piece = {.item = &w->transfer->items[now->item], .in = -1, .out = -1};
+    axl_piece piece = {
+        .item = &w->transfer->items[now->item], .in = -1, .out = -1, .there = -1};
     int rc = move_piece(worker, now, &piece, err);
     if (axl_worker_make_room(worker, rc)) rc = move_piece(worker, now, &piece, err);
     if (!rc && finish_piece(w, now, piece.crc))

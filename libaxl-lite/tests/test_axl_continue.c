@@ -21,6 +21,8 @@ typedef struct want {
     double bandwidth;
 } want;
 
+static const char *const methods[] = {"sync", "pthread", "daemon"};
+
 static const want plain = {.method = "sync", .parts = PARTS, .flags = AXL_CHECKSUM};
 
 static void name_file(char path[160], const char *kind, int i)
@@ -77,11 +79,13 @@ static axl_transfer *make(const want *w)
     return t;
 }
 
-/* A process that ends without a word when its transfer has; what it wants is arg, or
- * plain. */
+/* A process that ends without a word when its transfer has; what it wants is arg, or what
+ * is set, or plain. */
+static const want *want_of_child;
+
 static int dies_afterwards(void *arg)
 {
-    axl_transfer *t = make(arg ? arg : &plain);
+    axl_transfer *t = make(arg ? arg : want_of_child ? want_of_child : &plain);
     int rc = axl_dispatch(t, told->err);
     _exit(rc ? 1 : 0);
 }
@@ -182,7 +186,6 @@ static void killed_at_any_call(void **state)
 
 static void finished_is_not_copied_again(void **state)
 {
-    static const char *const methods[] = {"sync", "pthread", "daemon"};
     for (size_t m = 0; m < 3; m++) {
         want next = plain;
         next.method = methods[m];
@@ -280,6 +283,141 @@ static void refused(void **state)
     axl_free(t);
 }
 
+/* ---- compared ---- */
+
+/* What may have become of container 0 between two runs; of part 0 only, or of all. */
+static void alter(void)
+{
+    char path[160];
+    name_file(path, "out", 0);
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pwrite(fd, "\xAB", 1, SIZE / 2), 1);
+    close(fd);
+}
+
+static void alter_last_byte(void)
+{
+    char path[160];
+    name_file(path, "out", 0);
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pwrite(fd, "\xAB", 1, ROOM - 1), 1);
+    close(fd);
+}
+
+/* As after a power cut that took its data, and not its size. */
+static void blank(void)
+{
+    char path[160];
+    name_file(path, "out", 0);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(truncate(path, ROOM), 0);
+}
+
+static void unreadable(void)
+{
+    char path[160];
+    name_file(path, "out", 0);
+    blank();
+    assert_int_equal(chmod(path, 0200), 0);
+}
+
+static void cut(void)
+{
+    char path[160];
+    name_file(path, "out", 0);
+    assert_int_equal(truncate(path, SIZE), 0);
+}
+
+/* Gone, and made again by who knows how long it has to be. */
+static void replaced(void)
+{
+    char path[160];
+    name_file(path, "out", 0);
+    assert_int_equal(unlink(path), 0);
+    scratch_write(path, "", 0);
+    assert_int_equal(truncate(path, ROOM), 0);
+}
+
+/* An old time on both containers, which goes when somebody writes there. */
+static void make_old(void)
+{
+    char path[160];
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345}};
+    for (int i = 0; i < OUTS; i++) {
+        name_file(path, "out", i);
+        assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    }
+}
+
+static bool is_old(int i)
+{
+    char path[160];
+    struct stat st;
+    name_file(path, "out", i);
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_mtim.tv_sec == 12345;
+}
+
+static void what_differs_is_copied_again(void **state)
+{
+    static const struct {
+        void (*hurt)(void);
+        int verdict;
+    } harms[] = {{alter, AXL_CONTINUES},      {alter_last_byte, AXL_CONTINUES},
+                 {blank, AXL_CONTINUES},      {replaced, AXL_CONTINUES},
+                 {unreadable, AXL_CONTINUES}, {cut, 0}};
+    for (size_t k = 0; k < 6 * sizeof harms / sizeof *harms; k++) {
+        want next = plain;
+        next.flags = AXL_COMPARE | (k / 3 % 2 ? AXL_CHECKSUM : 0);
+        prepare();
+        run_and_die(&next);
+        next.method = methods[k % 3];
+        assert_int_equal(wrong_bytes(), 0);
+        harms[k / 6].hurt();
+        make_old();
+        assert_int_equal(go_on(&next), harms[k / 6].verdict);
+        assert_int_equal(wrong_bytes(), 0);
+        assert_false(is_old(0));
+        assert_int_equal(is_old(1), harms[k / 6].verdict == AXL_CONTINUES);
+    }
+}
+
+/* What is as it should be is read, and nothing is written. */
+static void what_is_right_is_not_copied_again(void **state)
+{
+    for (size_t m = 0; m < 3; m++) {
+        want next = plain;
+        next.flags |= AXL_COMPARE;
+        prepare();
+        run_and_die(&next);
+        next.method = methods[m];
+        make_old();
+        assert_int_equal(go_on(&next), AXL_CONTINUES);
+        assert_true(is_old(0) && is_old(1));
+        assert_int_equal(wrong_bytes(), 0);
+    }
+}
+
+/* Nobody changes what a process copied before it was killed, and half a part, too. */
+static void killed_and_altered(void **state)
+{
+    const want next = {.method = "sync", .parts = PARTS, .flags = AXL_COMPARE};
+    nth_fault fault = {1, NTH_KILL};
+    int continued = 0;
+    want_of_child = &next;
+    for (; fault.at <= NTH_CALLS; fault.at += 3 * STEP) {
+        prepare();
+        run_with_fault(dies_afterwards, fault);
+        if (result.count < fault.at) break;
+        alter();
+        alter_last_byte();
+        continued += go_on(&next) == AXL_CONTINUES;
+        assert_int_equal(wrong_bytes(), 0);
+    }
+    want_of_child = NULL;
+    assert_true(continued > 20 / (3 * STEP));
+}
+
 /* ---- by scr_transfer, which still runs ---- */
 
 static const want slow = {
@@ -300,6 +438,20 @@ static void wait_for_some(void)
     }
     assert_true(news.running && !news.done);
     kvtree_delete(&state);
+}
+
+/* Waits until the state file says that part i is in place. */
+static void wait_for_part(size_t i)
+{
+    axl_file file = {.done = 0};
+    for (int k = 0; k < 3000 && !file.done; k++) {
+        axl_transfer *t = NULL;
+        usleep(10000);
+        if (axl_resume(state_path, "daemon", &t, NULL) != 0) continue;
+        assert_int_equal(axl_get(t, i, &file), 0);
+        axl_free(t);
+    }
+    assert_int_equal(file.done, 1);
 }
 
 static void it_is_looked_after(void **state)
@@ -336,6 +488,24 @@ static void it_is_stopped_for_another_method(void **state)
     assert_int_equal(wrong_bytes(), 0);
 }
 
+/* What it copied is compared, also while it would go on. */
+static void it_is_stopped_to_compare(void **state)
+{
+    want next = slow;
+    next.flags |= AXL_COMPARE;
+    next.bandwidth = 3e4; /* the last part takes a second */
+    for (size_t m = 0; m < 3; m++) {
+        prepare();
+        run_and_die(&next);
+        wait_for_part(0);
+        blank();
+        next.method = methods[m];
+        assert_int_equal(go_on(&next), AXL_CONTINUES);
+        assert_int_equal(wrong_bytes(), 0);
+        next.method = "daemon";
+    }
+}
+
 static void it_is_stopped_for_another_list(void **state)
 {
     want next = slow;
@@ -350,19 +520,19 @@ static void it_is_stopped_for_another_list(void **state)
 /* Before anybody went on with it. */
 static void cancelled(void **state)
 {
-    static const char *const methods[] = {"daemon", "sync"};
     axl_transfer *t;
     char err[AXL_ERROR_SIZE] = "";
-    for (size_t m = 0; m < 2; m++) {
+    for (int m = 0; m < 2; m++) {
+        const char *method = m ? "sync" : "daemon";
         prepare();
         run_and_die(&slow);
         wait_for_some();
-        assert_int_equal(axl_resume(state_path, methods[m], &t, err), 0);
+        assert_int_equal(axl_resume(state_path, method, &t, err), 0);
         if (m == 1) { /* which cannot stop another process */
             assert_int_equal(axl_cancel(t, err), -EBUSY);
             axl_free(t);
             assert_int_equal(axl_daemon_halt(state_path, NULL), 0);
-            assert_int_equal(axl_resume(state_path, methods[m], &t, err), 0);
+            assert_int_equal(axl_resume(state_path, method, &t, err), 0);
         }
         assert_int_equal(axl_cancel(t, err), 0);
         assert_int_equal(axl_test(t, err), -ECANCELED);
@@ -404,8 +574,12 @@ int main(void)
         cmocka_unit_test(source_that_changed),
         cmocka_unit_test(destination_that_is_another),
         cmocka_unit_test(refused),
+        cmocka_unit_test(what_differs_is_copied_again),
+        cmocka_unit_test(what_is_right_is_not_copied_again),
+        cmocka_unit_test(killed_and_altered),
         cmocka_unit_test(it_is_looked_after),
         cmocka_unit_test(it_is_stopped_for_another_method),
+        cmocka_unit_test(it_is_stopped_to_compare),
         cmocka_unit_test(it_is_stopped_for_another_list),
         cmocka_unit_test(cancelled),
     };

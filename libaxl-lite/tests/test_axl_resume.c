@@ -4,6 +4,7 @@
  * without copying again what is in place. */
 #include "resumed.h"
 
+#include <limits.h>
 #include <zlib.h>
 
 enum { FILES = 4 };
@@ -11,6 +12,7 @@ enum { FILES = 4 };
 static const size_t sizes[FILES] = {1000, 4 * PIECE + 777, 0, PIECE};
 
 static scratch *s;
+static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
 
 static void name_files(int i, char source[160], char destination[160])
 {
@@ -166,12 +168,12 @@ static void any_call_fails(void **state)
 }
 
 /* A transfer that takes seconds, with small pieces. */
-static axl_transfer *start_slow(const char *method)
+static axl_transfer *start_slow(const char *method, unsigned flags)
 {
     char source[160], destination[160];
     axl_transfer *t = NULL;
     const axl_options options = {
-        .flags = AXL_CHECKSUM, .workers = 1, .bandwidth = 2e5, .state = state_path};
+        .flags = flags, .workers = 1, .bandwidth = 2e5, .state = state_path};
     prepare();
     assert_int_equal(axl_create(method, &options, &t, NULL), 0);
     tune(t);
@@ -198,7 +200,7 @@ static void expect_all_in_place(void)
 static void only_one_works_on_it(void **state)
 {
     static const char *const methods[] = {"sync", "pthread", "daemon"};
-    axl_transfer *t = start_slow("pthread"), *other;
+    axl_transfer *t = start_slow("pthread", AXL_CHECKSUM), *other;
     for (size_t m = 0; m < 3; m++) {
         char err[AXL_ERROR_SIZE] = "";
         assert_int_equal(axl_resume(state_path, methods[m], &other, err), 0);
@@ -218,7 +220,7 @@ static void only_one_works_on_it(void **state)
 static void freed_and_resumed(void **state)
 {
     axl_progress p;
-    axl_transfer *t = start_slow("pthread");
+    axl_transfer *t = start_slow("pthread", AXL_CHECKSUM);
     do
         axl_progress_get(t, &p);
     while (p.bytes_done < sizes[0] + 2 * PIECE);
@@ -248,7 +250,7 @@ static void source_that_changed_meanwhile(void **state)
 {
     char source[160], destination[160];
     axl_progress p;
-    axl_transfer *t = start_slow("pthread");
+    axl_transfer *t = start_slow("pthread", AXL_CHECKSUM);
     do
         axl_progress_get(t, &p);
     while (p.bytes_done < sizes[0] + 2 * PIECE);
@@ -309,12 +311,75 @@ static void a_name_is_synced(void **state)
     assert_int_equal(access(state_path, F_OK), -1);
 }
 
+/* ---- compared ---- */
+
+static void change(const char *path, const char *how, size_t size)
+{
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    if (strcmp(how, "altered") == 0)
+        assert_int_equal(pwrite(fd, "\xAB\xCD", 2, (off_t)size / 2), 2);
+    if (strcmp(how, "cut") == 0) assert_int_equal(ftruncate(fd, (off_t)size / 2), 0);
+    if (strcmp(how, "removed") == 0) assert_int_equal(unlink(path), 0);
+    close(fd);
+}
+
+static void find_temporary(char path[480])
+{
+    char folder[160];
+    snprintf(folder, sizeof folder, "%s/out/0", s->folder);
+    DIR *dir = opendir(folder);
+    struct dirent *e;
+    while ((e = readdir(dir)) && !strstr(e->d_name, ".tmp")) {
+    }
+    assert_non_null(e);
+    snprintf(path, 480, "%s/%s", folder, e->d_name);
+    closedir(dir);
+}
+
+/* File 0 is in place, and file 1 half copied, when the process ends: both change since.
+ */
+static void what_differs_is_copied_again(void **state)
+{
+    static const char *const hows[] = {"altered", "cut", "removed", "kept"};
+    static const char *const methods[] = {"sync", "pthread", "daemon"};
+    for (size_t k = 0; k < 12; k++) {
+        const char *how = hows[k / 3];
+        char source[160], destination[160], temporary[480];
+        ino_t before[FILES], after[FILES];
+        axl_progress p;
+        axl_transfer *t = start_slow("pthread", AXL_COMPARE);
+        do
+            axl_progress_get(t, &p);
+        while (p.bytes_done < sizes[0] + 3 * PIECE);
+        axl_free(t);
+        assert_int_equal(look(before), 0);
+        assert_true(before[0] != 0 && before[1] == 0);
+        name_files(0, source, destination);
+        change(destination, how, sizes[0]);
+        find_temporary(temporary);
+        change(temporary, how, PIECE);
+        assert_int_equal(axl_resume(state_path, methods[k % 3], &t, NULL), 0);
+        t->bandwidth = 0;
+        t->daemon_path = strdup(program);
+        assert_int_equal(axl_dispatch(t, NULL), 0);
+        assert_int_equal(axl_wait(t, NULL), 0);
+        axl_free(t);
+        expect_all_in_place();
+        look(after);
+        assert_int_equal(before[0] == after[0], strcmp(how, "kept") == 0);
+    }
+}
+
 static int begin(void **state)
 {
     void *made;
     told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                 -1, 0);
-    if (told == MAP_FAILED || scratch_make(&made) != 0) return -1;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
+    if (length < 0 || told == MAP_FAILED || scratch_make(&made) != 0) return -1;
+    program[length] = 0;
+    strcpy(strrchr(program, '/'), "/scr_transfer");
     s = made;
     snprintf(state_path, sizeof state_path, "%s/state.scrinfo", s->folder);
     return 0;
@@ -334,6 +399,7 @@ int main(void)
                                        cmocka_unit_test(only_one_works_on_it),
                                        cmocka_unit_test(freed_and_resumed),
                                        cmocka_unit_test(a_name_is_synced),
+                                       cmocka_unit_test(what_differs_is_copied_again),
                                        cmocka_unit_test(source_that_changed_meanwhile)};
     return cmocka_run_group_tests(tests, begin, end);
 }

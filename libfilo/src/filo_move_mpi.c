@@ -17,11 +17,19 @@ enum { DEFAULT_WIDTH = 256 };
 
 /* ---- the list ---- */
 
+/* Whether it may go on with what an earlier process did. */
+static bool can_continue(const filo_options *o)
+{
+    return o->id && o->state;
+}
+
 int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[],
                     bool checksum)
 {
     const filo_options *o = &job->options;
-    const axl_options options = {.flags = checksum ? AXL_CHECKSUM : 0,
+    const unsigned flags =
+        (checksum ? AXL_CHECKSUM : 0) | (can_continue(o) ? AXL_COMPARE : 0);
+    const axl_options options = {.flags = flags,
                                  .workers = o->workers,
                                  .buffer = o->buffer,
                                  .bandwidth = o->bandwidth,
@@ -71,7 +79,7 @@ int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
 int filo_move_continue(filo_move *move)
 {
     const filo_options *o = &move->job->options;
-    if (!o->id || !o->state || !move->parts) return 0;
+    if (!can_continue(o) || !move->parts) return 0;
     int rc = axl_continue(move->transfer, move->job->text);
     return rc == AXL_CONTINUES ? 0 : rc;
 }

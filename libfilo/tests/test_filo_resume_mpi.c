@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <time.h>
 
-enum { FILES = 3, DEAD = 64 };
+enum { FILES = 3, DEAD = 64, OLD = 12345 };
 
 #define ID 0x0123456789abcdefu
 
@@ -84,7 +84,7 @@ static int is_culprit(void)
 /* ---- what is there ---- */
 
 static int left; /* temporary files */
-static int painted;
+static int marked;
 
 static int visit(const char *path, const struct stat *st, int type, struct FTW *position)
 {
@@ -104,25 +104,61 @@ static int count_left(void)
     return left;
 }
 
-/* A byte in the middle of each file or container: it stays only where nobody copies. */
-static int paint_one(const char *path, const struct stat *st, int type,
+/* Somebody changes what is in the middle of a file or container. */
+static int alter_one(const char *path, const struct stat *st, int type,
                      struct FTW *position)
 {
     uint64_t id;
     if (type != FTW_F || filo_temporary_id(path, &id) != 0 || st->st_size < 10) return 0;
     int fd = open(path, O_WRONLY);
     CHECK(pwrite(fd, "\xAB\xCD\xEF", 3, st->st_size / 2) == 3);
-    painted += close(fd) == 0;
+    marked += close(fd) == 0;
     return 0;
 }
 
-static void paint(void)
+/* An old time of each: it stays only where nobody copies. */
+static int mark_one(const char *path, const struct stat *st, int type,
+                    struct FTW *position)
+{
+    uint64_t id;
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = OLD}};
+    if (type != FTW_F || filo_temporary_id(path, &id) != 0) return 0;
+    marked += utimensat(AT_FDCWD, path, times, 0) == 0;
+    return 0;
+}
+
+static void each(int (*change)(const char *, const struct stat *, int, struct FTW *))
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    painted = 0;
-    if (check_rank == 0) nftw(prefix, paint_one, 16, FTW_PHYS);
-    CHECK(painted > 0 || check_rank > 0);
+    marked = 0;
+    if (check_rank == 0) nftw(prefix, change, 16, FTW_PHYS);
+    CHECK(marked > 0 || check_rank > 0);
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int is_old(const struct stat *st)
+{
+    return st->st_size > 0 && st->st_mtim.tv_sec == OLD;
+}
+
+/* Files of this rank that nobody copied again. */
+static int count_kept(void)
+{
+    char path[200];
+    struct stat st;
+    int kept = 0;
+    for (int f = 0; f < l.count; f++) {
+        snprintf(path, sizeof path, "%s/%s", prefix, l.files[f].name);
+        kept += stat(path, &st) == 0 && is_old(&st);
+    }
+    return kept;
+}
+
+static int look_at_one(const char *path, const struct stat *st, int type,
+                       struct FTW *position)
+{
+    marked += type == FTW_F && is_old(st);
+    return 0;
 }
 
 /* Files of this rank whose bytes are not those of its list. */
@@ -157,31 +193,43 @@ static void resume(const filo_options *options)
     expect_no_traces();
 }
 
-/* Files of at least ten bytes in the list of a rank: those that were painted. */
-static int large_files(int rank)
+/* Files with bytes in the list of a rank. */
+static int full_files(int rank)
 {
-    int large = 0;
+    int full = 0;
     for (int f = 0; f < FILES; f++)
-        large += list_size(rank, f) >= 10;
-    return large;
+        full += list_size(rank, f) > 0;
+    return full;
 }
 
 /* ---- tests ---- */
 
-/* All was copied: the bytes that were painted are in the dataset. */
+/* All was copied, and nobody does it again. */
 static void test_finished(const char *method, uint64_t container)
 {
     filo_options options = begin("daemon", container);
     copy_and_die(&options);
     CHECK(!list_exists(prefix, FILO_MAP));
     CHECK(access(state, F_OK) == 0);
-    paint();
+    each(mark_one);
     options.method = method;
     resume(&options);
-    int wrong = count_wrong(), all = 0;
-    if (!container) CHECK_INT(wrong, large_files(check_rank));
-    MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    CHECK(all > 0);
+    if (!container) CHECK_INT(count_kept(), full_files(check_rank));
+    each(look_at_one);
+    CHECK_INT(count_wrong(), 0);
+}
+
+/* It was, but is not there any more as it was. */
+static void test_altered(const char *method, uint64_t container)
+{
+    filo_options options = begin("daemon", container);
+    copy_and_die(&options);
+    each(alter_one);
+    each(mark_one);
+    options.method = method;
+    resume(&options);
+    if (!container) CHECK(count_kept() < full_files(check_rank));
+    CHECK_INT(count_wrong(), 0);
 }
 
 /* The last rank cannot go on: it copies its part, and only that. harm: what happened. */
@@ -189,15 +237,12 @@ static void test_one_anew(uint64_t container, void (*harm)(void))
 {
     filo_options options = begin("daemon", container);
     copy_and_die(&options);
-    paint();
+    each(mark_one);
     if (is_culprit()) harm();
     MPI_Barrier(MPI_COMM_WORLD);
     resume(&options);
-    int wrong = count_wrong();
-    if (is_culprit())
-        CHECK_INT(wrong, 0);
-    else if (!container)
-        CHECK_INT(wrong, large_files(check_rank));
+    if (!container) CHECK_INT(count_kept(), is_culprit() ? 0 : full_files(check_rank));
+    CHECK_INT(count_wrong(), 0);
 }
 
 static void lose_state(void)
@@ -304,12 +349,13 @@ static void test_other_list(void)
     int fd;
     filo_options options = begin("daemon", 0);
     copy_and_die(&options);
-    paint();
+    each(mark_one);
     l.count--;
     filo_transfer *t = start(MPI_COMM_WORLD, &options);
     CHECK_INT(filo_flush_wait(t, err), 0);
     filo_flush_free(t);
     CHECK(access(state, F_OK) != 0);
+    CHECK_INT(count_kept(), 0);
     CHECK_INT(count_wrong(), 0);
     CHECK_INT(count_left(), check_ranks);
     if (check_rank == 0) {
@@ -329,7 +375,6 @@ static void test_fewer_ranks(void)
     MPI_Comm_split(MPI_COMM_WORLD, is_culprit() ? MPI_UNDEFINED : 0, check_rank, &fewer);
     filo_options options = begin("daemon", 0);
     copy_and_die(&options);
-    paint();
     if (fewer != MPI_COMM_NULL) {
         filo_transfer *t = start(fewer, &options);
         CHECK_INT(filo_flush_wait(t, err), 0);
@@ -389,6 +434,8 @@ int main(int argc, char **argv)
     for (uint64_t container = 0; container <= 123456; container += 123456) {
         test_finished("sync", container);
         test_finished("daemon", container);
+        test_altered("pthread", container);
+        test_altered("daemon", container);
         for (int h = 0; h < 3; h++)
             test_one_anew(container, harms[h]);
         test_file_gone(container);

@@ -3,6 +3,7 @@
 """Flushes that outlive their run: scr_transfer goes on copying when the application has died. The next run
 finishes what it can, copies nothing twice, and removes the rest."""
 import concurrent.futures
+import os
 import shutil
 
 from flush import LARGE, SLOW, lose_all, places, with_scr_transfer
@@ -12,7 +13,7 @@ import tree
 
 DAEMON = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}
 PAIR = {"nodes": 2, "per_node": 1, **DAEMON}
-PAINT = b"painted"
+OLD = 12345
 GOES_ON = r"the flush of dataset {} .*which an earlier run began, goes on"
 COMPLETE = r"the flush of dataset {} .*that an earlier run began is complete"
 GIVEN_UP = r"a flush of dataset {} .*is not resumed; its temporary files are removed"
@@ -39,18 +40,16 @@ def let_finish(job, count):
     wait_until(lambda: len(states(job)) == count and all(is_done(path) for path in states(job)))
 
 
-def paint(job):
-    """Bytes within the temporary files that stay only where nobody copies again."""
+def make_old(job):
+    """A time of the temporary files that stays only where nobody copies again."""
     for path in temporaries(job):
-        with open(path, "r+b") as file:
-            file.seek(path.stat().st_size // 2)
-            file.write(PAINT)
+        os.utime(path, (OLD, OLD))
 
 
-def painted(job, name):
-    """Ranks whose files have these bytes."""
+def kept(job, name):
+    """Ranks whose files have that time."""
     return sorted(int(path.name.removeprefix("rank_")) for path in (job.prefix / name).glob("rank_*")
-                  if PAINT in path.read_bytes())
+                  if path.stat().st_mtime == OLD)
 
 
 def expect_clean(job):
@@ -135,14 +134,14 @@ def test_goes_on():
 
 
 def test_done_when_the_run_begins():
-    """All was copied: nothing is copied again, and SCR_Init ends the flush. Also without SCR_FLUSH_ASYNC."""
+    """All was copied: it is read, and nothing is copied again. Also without SCR_FLUSH_ASYNC."""
     with Job(**PAIR) as job:
         die(job)
         let_finish(job, 2)
-        paint(job)
-        run = job.run("init", "kill@0", dies=True, SCR_FLUSH_ASYNC=0, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH=0)
+        make_old(job)
+        run = job.run("init", "finalize", SCR_FLUSH_ASYNC=0, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH=0, SCR_CACHE_KEEP=1)
         run.said(COMPLETE.format(1), times=1)
-        assert painted(job, "c1") == [0, 1], painted(job, "c1")
+        assert kept(job, "c1") == [0, 1], kept(job, "c1")
         assert "PFS" in places(job, 1)
         expect_clean(job)
 
@@ -192,10 +191,10 @@ def test_waves():
     with Job(nodes=2, per_node=2, SCR_FLUSH_WIDTH=1, **DAEMON) as job:
         die(job)
         let_finish(job, 1)
-        paint(job)
+        make_old(job)
         run = job.run("init", restart("c1", LARGE), "finalize")
         run.said(COMPLETE.format(1), times=1)
-        assert painted(job, "c1") == [0], painted(job, "c1")
+        assert kept(job, "c1") == [0], kept(job, "c1")
         expect_clean(job)
 
 
@@ -213,6 +212,59 @@ def test_containers():
         job.run("init", restart("c1", LARGE))
 
 
+# ---- compared ----
+
+def blank(path):
+    """The data is gone, and the size is there: a power cut."""
+    size = path.stat().st_size
+    os.truncate(path, 0)
+    os.truncate(path, size)
+
+
+def test_altered_in_between():
+    """What transfer files call copied is not there any more: a file server lost it, or somebody changed it. It is read
+    before it counts, and copied again where it differs, and only there."""
+    for hurt in (damage.flip_first, damage.flip_last, damage.cut, damage.remove, blank):
+        with Job(**PAIR, SCR_CRC_ON_FLUSH=int(hurt != blank)) as job:
+            die(job)
+            let_finish(job, 2)
+            make_old(job)
+            hurt(temporaries(job)[0])
+            run = job.run("init", "finalize")
+            run.said(COMPLETE.format(1), times=1)
+            assert kept(job, "c1") == [1], f"{hurt.__name__}: {kept(job, 'c1')}"
+            expect_clean(job)
+            lose_all(job)
+            job.run("init", restart("c1", LARGE))
+
+
+def test_altered_container():
+    packed = {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": 150_000}
+    with Job(nodes=2, per_node=2, **DAEMON) as job:
+        die(job, **packed)
+        let_finish(job, 4)
+        for path in temporaries(job):
+            blank(path)
+        run = job.run("init", "finalize")
+        run.said(COMPLETE.format(1), times=1)
+        expect_clean(job)
+        lose_all(job)
+        job.run("init", restart("c1", LARGE))
+
+
+def test_altered_under_threads():
+    """Nothing relies on what threads of a program did that died."""
+    with Job(**{**PAIR, "SCR_FLUSH_TYPE": "PTHREAD"}) as job:
+        die(job, **SLOW)
+        for path in temporaries(job):
+            blank(path)
+        job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
+        assert "PFS" in places(job, 1)
+        expect_clean(job)
+        lose_all(job)
+        job.run("init", restart("c1", LARGE))
+
+
 # ---- nodes ----
 
 def test_node_lost_in_between():
@@ -220,13 +272,13 @@ def test_node_lost_in_between():
     with Job(nodes=3, per_node=2, **DAEMON) as job:
         die(job)
         let_finish(job, 6)
-        paint(job)
+        make_old(job)
         job.lose("n2")
         job.replace("n2", "n4")
         run = job.run("init", restart("c1", LARGE), "finalize")
         run.said("files of 2 of 6 ranks were rebuilt", times=1)
         run.said(COMPLETE.format(1), times=1)
-        assert painted(job, "c1") == [0, 1, 4, 5], painted(job, "c1")
+        assert kept(job, "c1") == [0, 1, 4, 5], kept(job, "c1")
         expect_clean(job)
 
 
@@ -235,12 +287,12 @@ def test_ranks_go_elsewhere():
     with Job(nodes=2, per_node=2, **DAEMON) as job:
         die(job)
         let_finish(job, 4)
-        paint(job)
+        make_old(job)
         job.layout = [("n1", 1), ("n2", 1), ("n3", 2)]
         run = job.run("init", restart("c1", LARGE), "finalize")
         run.said(COMPLETE.format(1), times=1)
         run.said("3 transfers of files .* are given up", times=1)  # of ranks 1, 2 and 3
-        assert painted(job, "c1") == [0], painted(job, "c1")
+        assert kept(job, "c1") == [0], kept(job, "c1")
         expect_clean(job)
 
 

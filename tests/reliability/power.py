@@ -165,13 +165,6 @@ def check_folders(calls):
     assert not named, f"nobody synced these folders: {named}"
 
 
-def can_show(place, method):
-    """Not where scr_transfer goes on while the prefix folder's disk is shut down: ext4 lets some of the syncs succeed
-    that are under way then, though their data is gone, and state files on the nodes rely on that. A disk without power
-    does not answer."""
-    return place != "prefix" or method != "daemon"
-
-
 def main():
     given = options(__doc__, sample=10)
     try:
@@ -183,14 +176,14 @@ def main():
     for method, parameters in METHODS.items():
         check_folders(sweep.ask(calls_of, STORY, PROBE, **parameters))
         calls = sweep.ask(calls_of, STORY, PROBE, how="power", **parameters)
-        for place in (place for place in PLACES if can_show(place, method)):
+        for place in PLACES:
             for how in FLAGS if place.startswith("caches") else ["power"]:
                 # one more: the power is cut when all is done
                 points = [(PROBE, rank, at, method, how, place) for rank in ([1] if place == "a node" else range(RANKS))
                           for at in range(1, len(calls[rank]) + 2)]
                 sweep.add(f"{how}, {place}, {method}", cut, points)
     calls = max(map(len, sweep.ask(calls_of, STORY, DAEMON, how="power", **METHODS["daemon"])))
-    for place in (place for place in PLACES if can_show(place, "daemon")):
+    for place in PLACES:
         points = [(DAEMON, rank, at, "daemon", "power", place) for rank in ([1] if place == "a node" else range(RANKS))
                   for at in range(1, calls + 1)]
         sweep.add(f"power, {place}, {DAEMON}", cut, points)

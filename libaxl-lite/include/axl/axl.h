@@ -39,10 +39,11 @@ extern "C" {
 /* Verdict of axl_continue: there is something to go on with. */
 #define AXL_CONTINUES 2
 
-/* Flags of axl_options and axl_copy. */
+/* Flags of axl_options and, but for the last one, of axl_copy. */
 #define AXL_CHECKSUM 1u   /* compute the CRC32 (zlib's polynomial) of each file */
 #define AXL_KEEP_MODE 2u  /* give the mode of the source, else 0666 less the umask */
 #define AXL_KEEP_TIMES 4u /* give the times of the source */
+#define AXL_COMPARE 8u    /* what an earlier process copied is compared with the source */
 
 /* How files shall move. Zeros are the defaults. A limit is at least 1e-6. */
 typedef struct axl_options {
@@ -141,7 +142,14 @@ int axl_cancel(axl_transfer *transfer, char *err);
  * the rest, unless its source was changed since. Destinations of parts must be the same
  * files still; one that became too short gets its part again. It is -EBUSY while another
  * process works on the state file. -ENODATA when that process ended before it had moved
- * anything: there is no list, then. -EBADMSG for a damaged file. */
+ * anything: there is no list, then. -EBADMSG for a damaged file.
+ *
+ * What the state file calls copied was synced. With AXL_COMPARE not even that is relied
+ * on: a file server that lost its power, or somebody else, may have taken it away since.
+ * Each byte is read where it is and compared with the source, and what differs, or cannot
+ * be read, is copied again. That is done as the files move, by the same workers and
+ * within the same limits; files that have their names already are compared by
+ * axl_dispatch. What one process copies itself is never read back. */
 int axl_resume(const char *state, const char *method, axl_transfer **transfer, char *err);
 
 /* The same for who makes the list anew, after all of it was added and before
@@ -150,7 +158,8 @@ int axl_resume(const char *state, const char *method, axl_transfer **transfer, c
  * the flags are the same, no source was changed since, and each destination of a part
  * still reaches its end. Then the verdict is AXL_CONTINUES, and axl_dispatch goes on
  * where that process was; by the method "daemon" one that still works is just looked
- * after, with the limits that it has. By another method it is stopped first.
+ * after, with the limits that it has. By another method, or with AXL_COMPARE, it is
+ * stopped first.
  *
  * Otherwise 0: whoever works on the state file was stopped for good, the file is gone,
  * durably, and the transfer begins from nothing. */

@@ -82,13 +82,14 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
 /* A flush is resumed by starting it again, with the same id, folder, map, container and
  * node, the same ranks, the same files on each and the same state files. What a rank
  * copied is not copied again as long as its state file tells of it, its local files were
- * not changed, and its temporary files are there; a process that the method "daemon"
- * started, and that still copies, just goes on. A rank of which that is not true, or
- * without a state file, copies all of its own once more, and so do all if the list is
- * another one. Whoever chooses an id draws it at random, as temporary files of that id
- * that are found are taken for those of an earlier start, and writes it down before he
- * starts. What became of an id is settled when a flush with it returned 0, failed or was
- * stopped; otherwise filo_remove_temporaries (filo.h) removes what is left. */
+ * not changed, and its temporary files are there; it is read and compared with the local
+ * files, though, and where it differs it is copied again (AXL_COMPARE). A rank of which
+ * that is not true, or without a state file, copies all of its own once more, and so do
+ * all if the list is another one. Whoever chooses an id draws it at random, as temporary
+ * files of that id that are found are taken for those of an earlier start, and writes it
+ * down before he starts. What became of an id is settled when a flush with it returned 0,
+ * failed or was stopped; otherwise filo_remove_temporaries (filo.h) removes what is left.
+ */
 
 /* Not collective. Gives up what a rank of a flush did that is not resumed on this node:
  * whoever works on its state file is stopped, the file is removed, and so are the
