@@ -4,10 +4,12 @@
 hang, runs and flushes that go on, and what others put there."""
 import os
 import shutil
+import signal
+import subprocess
 
 from flush import with_scr_transfer
-from job import Job, checkpoint, main, restart, wait_until
-from scavenged import (begin, cached, command, copy, entry, index, is_settled, lose_all, next_run_reads, saved, scavenge)
+from job import Job, checkpoint, descendants, main, restart, wait_until
+from scavenged import (BUILD, begin, cached, command, copy, entry, index, is_settled, lose_all, next_run_reads, saved, scavenge)
 import damage
 import tree
 
@@ -246,6 +248,28 @@ def test_transfer_goes_on():
         assert not list(job.prefix.rglob(".*-*.tmp")), list(job.prefix.rglob(".*-*.tmp"))
         is_settled(job, "b", 1)
         assert contents(job.prefix / "b") == files
+
+
+def test_postrun_is_interrupted():
+    """Ctrl-C while a node copies: all ends, nothing looks whole that is not, and the next call saves it."""
+    for number, at in ((signal.SIGINT, 3), (signal.SIGTERM, 9)):
+        with cached("XOR") as job:
+            files, struck = files_of(job), job.root / "struck"
+            env = {**job.environment({"SCR_SIMULATE": job.root / "nodes", "SCR_NODELIST": "n[1-4]"}),
+                   "LD_PRELOAD": os.environ["JOB_FAULTS"], "FAULTS_PROGRAM": "scr_copy", "FAULTS_BELOW": str(job.prefix),
+                   "FAULTS_AT": str(at), "FAULTS_HOW": "stop", "FAULTS_ONCE": str(job.root / "once"), "FAULTS_MARK": str(struck)}
+            process = subprocess.Popen([BUILD / "scr_postrun"], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            wait_until(struck.exists)
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=120)
+            assert process.returncode == -number, (process.returncode, out)
+            assert f"told to end by signal {int(number)}: dataset 3 (b) may still be only in the cache" in out, out
+            assert not descendants(), out
+            assert "b" not in index(job)["DSET"].get("3", {}).get("DIR", {}), out
+            command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")
+            is_good(job, files)
+            next_run_reads(job, "b", size=5000)
 
 
 def test_two_at_once():

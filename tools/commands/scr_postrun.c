@@ -12,6 +12,7 @@
 #include "run/execute.h"
 #include "run/hooks.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,8 +160,13 @@ static int save_dataset(save *s)
     fflush(stdout);
     int code = copy(s);
     /* what was copied may do although a node failed: the index knows */
-    if (code < 0 || s->signals.stop) return COMMAND_BAD;
-    return run_command(s, "scr_index", add) == 0 ? COMMAND_GOOD : COMMAND_BAD;
+    if (code >= 0 && !s->signals.stop) code = run_command(s, "scr_index", add);
+    if (s->signals.stop)
+        tool_complain(
+            "told to end by signal %d: dataset %d (%s) may still be only in the "
+            "cache; call scr_postrun again to save it",
+            s->signals.stop, s->id, s->name);
+    return code == 0 ? COMMAND_GOOD : COMMAND_BAD;
 }
 
 /* The newest, and where that cannot be saved the one before it; a failure stays one. */
@@ -211,7 +217,8 @@ static int save_what_is_left(save *s, const hostlist *known)
     return code;
 }
 
-static int work(const tool_prefix *prefix, const hostlist *known)
+/* *signal: the one that told it to end, or 0. */
+static int work(const tool_prefix *prefix, const hostlist *known, int *signal)
 {
     scr_problems problems = {0, NULL};
     int enabled = 1;
@@ -220,6 +227,7 @@ static int work(const tool_prefix *prefix, const hostlist *known)
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;
     code = save_what_is_left(&s, known);
+    *signal = s.signals.stop;
     kvtree_delete(&s.flush);
     free(s.ids);
     free(s.up);
@@ -232,6 +240,7 @@ int main(int argc, char **argv)
 {
     char err[ERRTEXT_SIZE] = "";
     const char *dir = NULL, *down = NULL;
+    int signal = 0;
     hostlist known = {0, NULL};
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
@@ -254,8 +263,10 @@ int main(int argc, char **argv)
     if (down && hostlist_parse(down, &known, err) != 0)
         return tool_misused(&t, "%s", err);
     code = tool_prefix_configure(&prefix, dir);
-    if (code == COMMAND_GOOD) code = work(&prefix, &known);
+    if (code == COMMAND_GOOD) code = work(&prefix, &known, &signal);
     tool_prefix_close(&prefix);
     hostlist_done(&known);
-    return tool_finish(code);
+    code = tool_finish(code);
+    if (signal) raise(signal); /* so that a script knows */
+    return code;
 }

@@ -65,8 +65,8 @@ static void tell_failure(scavenge *s, int node, const char *command, const tool_
     s->trouble = 1;
     s->states[node] = is_gone(end->code) ? GONE : FAILED;
     tool_remote_reason(end, command, line, sizeof line);
-    tool_complain("node %s: %s%s%s", s->nodes.names[node], end->text ? end->text : "",
-                  *line ? ": " : "", line);
+    const char *text = end->code ? end->text : "this is no answer";
+    tool_complain("node %s: %s%s%s", s->nodes.names[node], text, *line ? ": " : "", line);
 }
 
 /* The line that has the answer: what reaches the node may print others. NULL: none. */
@@ -90,16 +90,15 @@ static void take_answer(int task, const tool_end *end, void *arg)
     int node = s->asked_nodes[task];
     int64_t created;
     const char *name;
-    if (end->code == NOTHING_HERE) {
+    int silent = end->code == 0 && end->size == strspn(end->output, "\n");
+    if (end->code == NOTHING_HERE || silent) {
         s->states[node] = WITHOUT;
         return;
     }
-    if (end->code != 0) {
+    if (end->code != 0 || !find_answer(end->output, &created, &name)) {
         tell_failure(s, node, "scr_inspect", end);
         return;
     }
-    s->states[node] = WITHOUT;
-    if (!find_answer(end->output, &created, &name)) return;
     s->states[node] = ANSWERED;
     if (created <= s->key.created) return;
     s->key.created = created;

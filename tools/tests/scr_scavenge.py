@@ -45,10 +45,11 @@ def test_nodes():
 def test_failures():
     """A node that cannot be reached, and one that says something else, are told of."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
-    put_program('reach', 'case "$1" in n2) exit 255;; n3) printf "bad\\033[2J news\\n" >&2; exit 1;; n4) sleep 100;; esac; exit 3')
-    done = run('--id', '4', '--up', 'n[2-5]', '--timeout', '15')
+    put_program('reach', 'case "$1" in n2) exit 255;; n3) printf "bad\\033[2J news\\n" >&2; exit 1;; n4) sleep 100;; n6) echo welcome; exit 0;; esac; exit 3')
+    done = run('--id', '4', '--up', 'n[2-6]', '--timeout', '15')
     told = done.stderr.decode()
     assert done.returncode == 1 and '\x1b' not in told, done
+    assert 'node n6: this is no answer: welcome' in told, told
     assert 'node n2: ' in told and 'node n3: ' in told and 'news' in told and 'node n4: ' in told and 'node n5' not in told, told
 
 
