@@ -77,7 +77,9 @@ static int launch_line(test *t, const char *line, double seconds)
     r->launch.words = words;
     r->launcher->build(&r->launch, &argv);
     const tool_task task = {tool_words_list(&argv), 1};
-    const tool_limits limits = {.seconds = seconds, .bytes = OUTPUT, .most = 1};
+    /* what a launcher leaves behind is for the test to see */
+    const tool_limits limits = {
+        .seconds = seconds, .bytes = OUTPUT, .most = 1, .group_only = 1};
     int rc = argv.failed ? -ENOMEM : tool_tasks_run(&task, 1, &limits, take, t, err);
     if (rc) snprintf(t->text, TEXT, "%s", err);
     if (!rc && t->code < 0 && r->launcher->end && r->launcher->end(&r->launch, err) != 0)

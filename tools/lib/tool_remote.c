@@ -250,8 +250,10 @@ static void take(int task, const tool_end *end, void *arg)
 int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
                     const char *const argv[], tool_told told, void *arg, char *err)
 {
-    const tool_limits limits = {remote->seconds, remote->bytes,
-                                remote->most > 0 ? remote->most : MOST, remote->silence};
+    const tool_limits limits = {.seconds = remote->seconds,
+                                .bytes = remote->bytes,
+                                .most = remote->most > 0 ? remote->most : MOST,
+                                .silence = remote->silence};
     size_t n = (size_t)nodes->count;
     tool_words *words = calloc(n + 1, sizeof *words);
     tool_task *tasks = calloc(n + 1, sizeof *tasks);

@@ -150,18 +150,19 @@ static void tell(const crowd *c, int task, int code, const char *why, const slot
 }
 
 /* Signals it and all that is below it. */
-static void signal_all(slot *s, int number)
+static void signal_all(const crowd *c, slot *s, int number)
 {
-    s->stray_count +=
-        processes_open_below(s->pid, s->strays + s->stray_count, STRAYS - s->stray_count);
+    if (!c->limits->group_only)
+        s->stray_count += processes_open_below(s->pid, s->strays + s->stray_count,
+                                               STRAYS - s->stray_count);
     kill(-s->pid, number);
     processes_signal_open(s->strays, s->stray_count, number);
 }
 
 /* The same for the last time. */
-static void kill_all(slot *s)
+static void kill_all(const crowd *c, slot *s)
 {
-    signal_all(s, SIGKILL);
+    signal_all(c, s, SIGKILL);
     while (s->stray_count > 0)
         io_close(&s->strays[--s->stray_count]);
 }
@@ -171,7 +172,7 @@ static void close_slot(crowd *c, slot *s, int reaped_late)
 {
     int status = 0;
     char why[64];
-    if (s->code) kill_all(s);
+    if (s->code) kill_all(c, s);
     io_close(&s->out);
     /* a process that not even SIGKILL ends waits for a device, and who knows how long */
     pid_t done = waitpid(s->pid, &status, reaped_late ? WNOHANG : 0);
@@ -192,13 +193,13 @@ static void close_slot(crowd *c, slot *s, int reaped_late)
 }
 
 /* For that reason, unless there was an earlier one. */
-static void end_early(slot *s, int code)
+static void end_early(const crowd *c, slot *s, int code)
 {
     if (s->state != RUNNING) return;
     s->code = code;
     s->state = TOLD_TO_END;
     s->deadline = tool_tasks_now() + grace;
-    signal_all(s, SIGTERM);
+    signal_all(c, s, SIGTERM);
 }
 
 /* ---- meanwhile ---- */
@@ -237,7 +238,7 @@ static void read_slot(const crowd *c, slot *s, char *piece)
     if (n > 0) rc = keep(c, s, piece, (size_t)n);
     if (n < 0) rc = -errno;
     if (n <= 0) io_close(&s->out);
-    if (rc) end_early(s, rc);
+    if (rc) end_early(c, s, rc);
 }
 
 /* When something has to be done about it, if it does not end or print anything. */
@@ -258,9 +259,9 @@ static void look_at(crowd *c, slot *s)
         return;
     } else if (s->state == RUNNING) {
         s->silent = now <= s->deadline;
-        end_early(s, -ETIMEDOUT);
+        end_early(c, s, -ETIMEDOUT);
     } else if (s->state == TOLD_TO_END) {
-        signal_all(s, SIGKILL);
+        signal_all(c, s, SIGKILL);
         s->state = KILLED;
         s->deadline = tool_tasks_now() + grace;
     } else {
@@ -289,7 +290,7 @@ static void take_signal(crowd *c)
     if (read(c->signals, &info, sizeof info) != (ssize_t)sizeof info || c->signal) return;
     c->signal = (int)info.ssi_signo;
     for (int i = 0; i < c->limits->most; i++)
-        if (c->slots[i].state != FREE) end_early(&c->slots[i], -EINTR);
+        if (c->slots[i].state != FREE) end_early(c, &c->slots[i], -EINTR);
 }
 
 /* Fills free slots; programs that do not begin are told of at once. */
@@ -356,7 +357,7 @@ static void end_all(crowd *c)
     for (int i = 0; i < c->limits->most; i++) {
         slot *s = &c->slots[i];
         if (s->state != FREE) {
-            kill_all(s);
+            kill_all(c, s);
             io_close(&s->out);
             waitpid(s->pid, NULL, 0);
         }

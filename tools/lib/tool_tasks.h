@@ -20,6 +20,7 @@ typedef struct tool_limits {
     size_t bytes;   /* that one may print */
     int most;       /* side by side; at least 1 */
     double silence; /* seconds that one may print nothing; 0: as long as it runs */
+    int group_only; /* 1: what it started in other process groups is not ended with it */
 } tool_limits;
 
 /* What became of one. */

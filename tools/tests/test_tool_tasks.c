@@ -59,7 +59,7 @@ static double now(void)
 static void test_ends(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {300, 1000, 3, 0};
+    const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 3};
     const char *const missing[] = {"scr-no-such-program", NULL};
     const tool_task tasks[] = {
         {SCRIPT("echo one"), 0},        {SCRIPT("printf two; exit 7"), 0},
@@ -88,7 +88,8 @@ static void test_ends(void **state)
 static void test_side_by_side(void **state)
 {
     char folder[] = "/tmp/scr-tasks-XXXXXX", err[ERRTEXT_SIZE] = "";
-    const tool_limits two = {300, 100, 2, 0}, one = {0.3, 100, 1, 0};
+    const tool_limits two = {.seconds = 300, .bytes = 100, .most = 2},
+                      one = {.seconds = 0.3, .bytes = 100, .most = 1};
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
     const tool_task tasks[] = {{SCRIPT("mkfifo a 2>/dev/null; echo x >a"), 0},
@@ -111,7 +112,7 @@ static void test_side_by_side(void **state)
 static void time_out(const char *script)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {3, 1000, 4, 0};
+    const tool_limits limits = {.seconds = 3, .bytes = 1000, .most = 4};
     const tool_task tasks[] = {{SCRIPT(script), 0}};
     told t = {0};
     double begin = now();
@@ -140,7 +141,7 @@ static void test_time_is_over(void **state)
 static void test_blocked(void **state)
 {
     char err[ERRTEXT_SIZE] = "", mask[64];
-    const tool_limits limits = {300, 1000, 1, 0};
+    const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 1};
     const tool_task tasks[] = {{SCRIPT("grep ^SigBlk /proc/self/status"), 0}};
     sigset_t set, before;
     told t = {0};
@@ -156,7 +157,7 @@ static void test_blocked(void **state)
 static void test_too_much(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {300, 10, 2, 0};
+    const tool_limits limits = {.seconds = 300, .bytes = 10, .most = 2};
     const tool_task tasks[] = {{SCRIPT("printf 0123456789"), 0}, {SCRIPT("yes"), 0}};
     told t = {0};
     assert_int_equal(tool_tasks_run(tasks, 2, &limits, take, &t, err), 0);
@@ -177,7 +178,7 @@ static void count_interrupt(int signal)
 static void interrupted(void)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {300, 100, 1, 0};
+    const tool_limits limits = {.seconds = 300, .bytes = 100, .most = 1};
     /* the program itself says when; the second one never begins */
     char script[100];
     snprintf(script, sizeof script, "kill -INT %d; echo $$ >pid; sleep 1000", getpid());
@@ -210,7 +211,7 @@ static void test_interrupted(void **state)
 static void test_silence(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {300, 1000, 2, 3};
+    const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 2, .silence = 3};
     const tool_task tasks[] = {
         {SCRIPT("echo begun; exec sleep 1000"), 0},
         {SCRIPT("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; exit 7"), 0}};
