@@ -117,6 +117,52 @@ static void removed_of_any_flush(void **state)
     assert_int_equal(unlinkat(dir, plain, 0), 0);
 }
 
+static int is_odd(void *arg, uint64_t id)
+{
+    ++*(int *)arg;
+    return id % 2;
+}
+
+/* Of other folders those files go only whose flush is asked for. */
+static void removed_among_others(void **state)
+{
+    char err[FILO_ERROR_SIZE] = "";
+    int asked = 0;
+    create("b/.0123456789abcdef.tmp"); /* might be somebody's */
+    create(OURS);
+    create(OTHER);
+    create("b/c/" OURS);
+    assert_int_equal(filo_remove_temporaries_below(dir, is_odd, &asked, 0, err), 0);
+    assert_true(exists(OURS) && exists("b/c/" OURS) && exists("b/.0123456789abcdef.tmp"));
+    assert_false(exists(OTHER) || exists("b/" OTHER) || exists("b/c/" OTHER));
+    assert_true(exists("file") && exists("b/file"));
+    assert_int_equal(asked, 5);
+    create("b/c/" OTHER);
+    asked = 0;
+    assert_int_equal(filo_remove_temporaries_below(dir, is_odd, &asked, 2, err), -E2BIG);
+    assert_true(asked <= 2);
+    assert_int_equal(filo_remove_temporaries_below(dir, is_odd, &asked, 100, err), 0);
+    assert_false(exists("b/c/" OTHER));
+    assert_int_equal(unlinkat(dir, "b/.0123456789abcdef.tmp", 0), 0);
+}
+
+/* No more folders are open at a time than there may be. */
+static void deep_folders(void **state)
+{
+    char err[FILO_ERROR_SIZE] = "", name[3 * 70 + 40] = "x";
+    int asked = 0, depth;
+    for (depth = 1; depth < 70; depth++) {
+        assert_int_equal(mkdirat(dir, name, 0700), 0);
+        strcat(name, "/x");
+    }
+    assert_int_equal(filo_remove_temporaries_below(dir, is_odd, &asked, 0, err), -E2BIG);
+    assert_int_equal(filo_remove_temporaries(dir, ID, 1, err), -E2BIG);
+    while (--depth > 0) {
+        *strrchr(name, '/') = 0;
+        assert_int_equal(unlinkat(dir, name, AT_REMOVEDIR), 0);
+    }
+}
+
 /* Files that are replaced are no flush's: the locked one is in work. */
 static void of_the_map(void **state)
 {
@@ -178,6 +224,8 @@ int main(void)
         cmocka_unit_test(told_by_name),
         cmocka_unit_test(removed),
         cmocka_unit_test(removed_of_any_flush),
+        cmocka_unit_test(removed_among_others),
+        cmocka_unit_test(deep_folders),
         cmocka_unit_test(of_the_map),
         cmocka_unit_test(goes_on_after_a_failure),
     };

@@ -88,6 +88,34 @@ static inline int check_list(const scr_index *index, scr_dataset **list)
     return count;
 }
 
+/* What flushes left is what stands with each dataset, and is forgotten one by one. */
+static inline void check_traces(scr_index *index, const scr_dataset *list, int count)
+{
+    scr_dataset d;
+    scr_trace t, told;
+    int good = 0;
+    for (int i = 0; i < count; i++) {
+        const kvtree *at = kvtree_get_kv(kvtree_get_kv_int(index, "DSET", list[i].id),
+                                         "DIR", list[i].name);
+        kvtree_elem *e = kvtree_elem_first(kvtree_get(at, "FLUSH"));
+        for (; e; e = kvtree_elem_next(e))
+            good += told_trace(e, list[i].name, &told);
+    }
+    for (int i = 0; i < good; i++) {
+        REQUIRE(scr_index_get_trace(index, i, &d, &t) == 0 && t.id);
+        REQUIRE(told_dataset_name(d.name));
+    }
+    REQUIRE(scr_index_get_trace(index, good, &d, &t) == -ENOENT);
+    for (; scr_index_get_trace(index, 0, &d, &t) == 0; good--) {
+        REQUIRE(good > 0);
+        scr_index_unset_trace(index, t.id);
+    }
+    if (count == 0) return;
+    REQUIRE(scr_index_set_trace(index, list, &(scr_trace){.id = 1}) == 0);
+    REQUIRE(scr_index_get_trace(index, 0, &d, &t) == 0 && same_dataset(&d, list));
+    REQUIRE(same_trace(&t, &(scr_trace){.id = 1}));
+}
+
 /* What is told to happen to a dataset is what the index then says of it. */
 static inline void change_index(scr_index *index, const scr_dataset *d)
 {
@@ -127,6 +155,7 @@ static inline void check_index(const kvtree *tree, uint32_t hash)
     kvtree *index = kvtree_new(), *back = kvtree_new();
     REQUIRE(scr_index_read(dir, index, NULL) == 0 && fuzz_tree_same(index, tree));
     int count = check_list(index, &list);
+    check_traces(index, list, count);
     if (count > 0) change_index(index, &list[hash % (uint32_t)count]);
     free(list);
     count = check_list(index, &list);

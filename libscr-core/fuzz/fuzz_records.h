@@ -165,6 +165,29 @@ static inline bool told_flush(const kvtree *flush)
     return true;
 }
 
+/* The folder is that of the dataset, or one that this lies in. */
+static inline bool told_trace(const kvtree_elem *e, const char *dataset, scr_trace *trace)
+{
+    const char *below = fuzz_value(kvtree_elem_hash(e), "BELOW");
+    char folder[SCR_NAME_SIZE + 1];
+    memset(trace, 0, sizeof *trace);
+    if (!told_hex(kvtree_elem_key(e), &trace->id) || !trace->id) return false;
+    if (below && strcmp(below, ".") == 0) return true;
+    snprintf(folder, sizeof folder, "%s", dataset);
+    while (below && strcmp(folder, below) != 0) {
+        char *slash = strrchr(folder, '/');
+        if (!slash) return false;
+        *slash = 0;
+    }
+    strcpy(trace->below, folder);
+    return true;
+}
+
+static inline bool same_trace(const scr_trace *a, const scr_trace *b)
+{
+    return a->id == b->id && strcmp(a->below, b->below) == 0;
+}
+
 static inline bool told_record(const kvtree_elem *e, scr_flush_record *r)
 {
     const kvtree *entry = kvtree_elem_hash(e);
@@ -172,7 +195,7 @@ static inline bool told_record(const kvtree_elem *e, scr_flush_record *r)
     memset(r, 0, sizeof *r);
     if (!name || !told_dataset_name(name) || !owner || strlen(owner) >= sizeof r->owner ||
         !fuzz_integer(entry, "DSET", 1, 1000000000, &r->dset) ||
-        !told_hex(kvtree_elem_key(e), &r->id) || !r->id ||
+        !told_trace(e, name, &r->trace) ||
         !told_hex(fuzz_value(entry, "LAYOUT"), &r->layout) ||
         !fuzz_number(entry, "CONTAINER", FUZZ_DIGITS, INT64_MAX, &r->container))
         return false;

@@ -241,9 +241,11 @@ static void check_records(const kvtree *tree, kvtree *flush)
         char id[20];
         REQUIRE(scr_flush_file_get(flush, NULL, i, &r) == 0 && r.dset <= last);
         last = r.dset;
-        snprintf(id, sizeof id, "%016llx", (unsigned long long)r.id);
+        snprintf(id, sizeof id, "%016llx", (unsigned long long)r.trace.id);
         e = kvtree_elem_get(kvtree_get(tree, "FLUSH"), id);
-        REQUIRE(e && told_record(e, &same) && same.dset == r.dset && same.id == r.id);
+        REQUIRE(e && told_record(e, &same) && same.dset == r.dset);
+        REQUIRE(same_trace(&same.trace, &r.trace));
+        REQUIRE(scr_flush_file_knows(flush, r.trace.id));
         REQUIRE(strcmp(same.name, r.name) == 0 && strcmp(same.owner, r.owner) == 0);
         REQUIRE(same.container == r.container && same.layout == r.layout);
         REQUIRE(scr_flush_file_get(flush, r.owner, 0, &same) == 0);
@@ -252,7 +254,7 @@ static void check_records(const kvtree *tree, kvtree *flush)
     REQUIRE(scr_flush_file_get(flush, NULL, good, &r) == -ENOENT);
     for (; good > 0; good--) {
         REQUIRE(scr_flush_file_get(flush, NULL, 0, &r) == 0);
-        scr_flush_file_end(flush, r.id);
+        scr_flush_file_end(flush, r.trace.id);
     }
     REQUIRE(scr_flush_file_get(flush, NULL, 0, &r) == -ENOENT);
 }

@@ -94,7 +94,9 @@ def index(*entries, **more):
 
 NOW = "2026-11-21T10:33:10"
 USUAL = index((1, "a", {"FLUSHED": NOW, "FAILED": NOW}), (2, "b", {"ATTEMPTS": 2}), (3, "c/d", {"FETCHED": NOW}),
-              (4, "e", {"COMPLETE": 0, "REASON": "files of 1 rank are lost"}), CURRENT="c/d")
+              (4, "e", {"COMPLETE": 0, "REASON": "files of 1 rank are lost"}),
+              (5, "f/g", {"COMPLETE": 0, "FLUSH": {"0123456789abcdef": {"BELOW": "f"}, "1123456789abcdef": {"BELOW": "."}}}),
+              CURRENT="c/d")
 
 
 def record(number=5, name="d", **more):
@@ -102,7 +104,7 @@ def record(number=5, name="d", **more):
 
 
 FLUSH = {"DSET": {1: {"DIR": "a", "LOCATION": {"CACHE": {}, "PFS": {}}}, 2: {"DIR": "b", "LOCATION": {"FLUSHING": {}}}},
-         "FLUSH": {"0123456789abcdef": record(), "0123456789abcdee": record(4, "e", CONTAINER=300000),
+         "FLUSH": {"0123456789abcdef": record(), "0123456789abcdee": record(4, "e/f", CONTAINER=300000, BELOW="e"),
                    "ffffffffffffffff": record(OWNER="v/scr.2")}}
 SUMMARY = {"VERSION": 6, "COMPLETE": 1, "DSET": description()}
 
@@ -199,8 +201,10 @@ LIES = {
     "flush-id-zeros": {"flush": {"DSET": {"01": {"DIR": "a", "LOCATION": {"PFS": {}}}}}},
     "flush-id-negative": {"flush": {"DSET": {"-1": {"DIR": "a", "LOCATION": {"PFS": {}}}}}},
     "flush-name": {"flush": {"DSET": {"1": {"DIR": "../a"}}}},
-    "flush-record-name": {"flush": {"FLUSH": {"0123456789abcdef": record(name="../x")}}},
-    "flush-record-ours": {"flush": {"FLUSH": {"0123456789abcdef": record(name=".scr")}}},
+    "flush-record-name": {"flush": {"FLUSH": {"0123456789abcdef": record(name="../x"),
+                                              "0123456789abcdee": record(name=".scr")}}},
+    "traces": {"flush": {"FLUSH": {"0123456789abcdef": record(BELOW="d/e")}},
+               "index": index((1, "a/b", {"COMPLETE": 0, "FLUSH": {"0123456789abcdef": {"BELOW": "b"}, "0": {"BELOW": "a"}}}))},
     "flush-record-id": {"flush": {"FLUSH": {"0000000000000000": record(), "0123456789abcde": record()}}},
     "flush-record-container": {"flush": {"FLUSH": {"0123456789abcdef": record(CONTAINER=2**63)}}},
     "halt-words": {"halt": {"CheckpointsLeft": "x", "ExitAfter": "", "ExitBefore": {}, "ExitReason": {"a\7": {}, "b": {}}}},

@@ -4,7 +4,6 @@
 
 #include "common/errtext.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stddef.h>
@@ -15,13 +14,10 @@
 #define KEY_DSET "DSET"
 #define KEY_LOCATION "LOCATION"
 #define KEY_DIR "DIR"
-#define KEY_FLUSH "FLUSH"
 #define KEY_DATASET "DSET"
 #define KEY_OWNER "OWNER"
 #define KEY_CONTAINER "CONTAINER"
 #define KEY_LAYOUT "LAYOUT"
-
-enum { HEX = 16 }; /* digits */
 
 /* An id is written in one way only: what stands under another would not be found. */
 static int check_ids(const kvtree *flush, char *err)
@@ -102,25 +98,11 @@ int scr_flush_file_keep(kvtree *flush, const int *ids, int count)
 
 /* ---- flushes that have begun ---- */
 
-static void to_hex(uint64_t number, char text[HEX + 1])
-{
-    snprintf(text, HEX + 1, "%016" PRIx64, number);
-}
-
-static int from_hex(const char *text, uint64_t *number)
-{
-    if (!text || strspn(text, "0123456789abcdef") != HEX || text[HEX]) return -EBADMSG;
-    *number = strtoull(text, NULL, 16);
-    return 0;
-}
-
 int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record)
 {
-    char id[HEX + 1], layout[HEX + 1];
-    to_hex(record->id, id);
-    to_hex(record->layout, layout);
-    scr_flush_file_end(flush, record->id);
-    kvtree *entry = kvtree_set_kv(flush, KEY_FLUSH, id);
+    char layout[SCR_TRACE_DIGITS + 1];
+    scr_trace_print(record->layout, layout);
+    kvtree *entry = scr_trace_enter(flush, &record->trace);
     int rc = kvtree_util_set_int(entry, KEY_DATASET, record->dset);
     rc = rc ? rc : kvtree_util_set_str(entry, KEY_DIR, record->name);
     rc = rc ? rc : kvtree_util_set_str(entry, KEY_OWNER, record->owner);
@@ -131,9 +113,7 @@ int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record)
 
 void scr_flush_file_end(kvtree *flush, uint64_t id)
 {
-    char text[HEX + 1];
-    to_hex(id, text);
-    kvtree_unset_kv(flush, KEY_FLUSH, text);
+    scr_trace_remove(flush, id);
 }
 
 /* Nothing in it is believed. */
@@ -146,8 +126,8 @@ static int read_record(const kvtree_elem *e, scr_flush_record *r)
     if (!name || scr_dataset_check_name(name, NULL) != 0 ||
         strlen(name) >= sizeof r->name || !owner || strlen(owner) >= sizeof r->owner ||
         kvtree_util_get_int(entry, KEY_DATASET, &r->dset) != 0 || r->dset < 1 ||
-        r->dset > SCR_ID_MAX || from_hex(kvtree_elem_key(e), &r->id) != 0 || !r->id ||
-        from_hex(kvtree_get_val(entry, KEY_LAYOUT), &r->layout) != 0 ||
+        r->dset > SCR_ID_MAX || scr_trace_read(e, name, &r->trace) != 0 ||
+        scr_trace_parse(kvtree_get_val(entry, KEY_LAYOUT), &r->layout) != 0 ||
         kvtree_util_get_bytecount(entry, KEY_CONTAINER, &container) != 0 ||
         container > INT64_MAX)
         return -EBADMSG;
@@ -160,16 +140,16 @@ static int read_record(const kvtree_elem *e, scr_flush_record *r)
 /* 1 when a comes before b. */
 static int is_before(const scr_flush_record *a, const scr_flush_record *b)
 {
-    return a->dset > b->dset || (a->dset == b->dset && a->id > b->id);
+    return a->dset > b->dset || (a->dset == b->dset && a->trace.id > b->trace.id);
 }
 
 int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
                        scr_flush_record *record)
 {
-    scr_flush_record last = {.dset = INT_MAX}, next, r = {.id = 0};
+    scr_flush_record last = {.dset = INT_MAX}, next, r = {.dset = 0};
     for (; i >= 0; i--, last = next) {
         next = (scr_flush_record){.dset = 0};
-        const kvtree_elem *e = kvtree_elem_first(kvtree_get(flush, KEY_FLUSH));
+        const kvtree_elem *e = scr_trace_first(flush);
         for (; e; e = kvtree_elem_next(e))
             if (read_record(e, &r) == 0 && (!owner || strcmp(r.owner, owner) == 0) &&
                 is_before(&last, &r) && is_before(&r, &next))
@@ -177,5 +157,14 @@ int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
         if (!next.dset) return -ENOENT;
     }
     *record = last;
+    return 0;
+}
+
+int scr_flush_file_knows(const kvtree *flush, uint64_t id)
+{
+    scr_flush_record r;
+    const kvtree_elem *e = scr_trace_first(flush);
+    for (; e; e = kvtree_elem_next(e))
+        if (read_record(e, &r) == 0 && r.trace.id == id) return 1;
     return 0;
 }

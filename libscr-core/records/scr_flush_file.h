@@ -11,6 +11,7 @@
  * each from before its first file until it has ended. */
 
 #include "records/scr_dataset.h"
+#include "records/scr_trace.h"
 #include <kvtree/kvtree.h>
 #include <stdint.h>
 
@@ -43,7 +44,7 @@ int scr_flush_file_keep(kvtree *flush, const int *ids, int count);
 
 /* A flush that has begun. */
 typedef struct scr_flush_record {
-    uint64_t id; /* of its temporary files; not 0 */
+    scr_trace trace;
     int dset;
     char name[SCR_NAME_SIZE]; /* of the dataset */
     char owner[400];          /* whose control folders have its state files */
@@ -59,5 +60,8 @@ void scr_flush_file_end(kvtree *flush, uint64_t id);
  * dataset's ids, newest first. What is no record counts as none. -ENOENT. */
 int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
                        scr_flush_record *record);
+
+/* 1 when there is a record of that flush. */
+int scr_flush_file_knows(const kvtree *flush, uint64_t id);
 
 #endif

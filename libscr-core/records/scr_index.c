@@ -252,6 +252,7 @@ int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
     kvtree_unset(e, KEY_DELETING);
     kvtree_unset(e, KEY_REASON);
     if (!complete) return 0;
+    scr_trace_clear(e);
     remove_others(index, dataset->name, dataset->id);
     return stamp(e, KEY_FLUSHED);
 }
@@ -341,6 +342,38 @@ int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset)
     }
     if (scr_index_is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
     return rc;
+}
+
+/* ---- what flushes left ---- */
+
+int scr_index_set_trace(scr_index *index, const scr_dataset *dataset,
+                        const scr_trace *trace)
+{
+    kvtree *e = entry(index, dataset);
+    if (!e) return -ENOENT;
+    return scr_trace_enter(e, trace) ? 0 : -ENOMEM;
+}
+
+int scr_index_get_trace(const scr_index *index, int i, scr_dataset *dataset,
+                        scr_trace *trace)
+{
+    scr_dataset d;
+    for (walk w = {NULL, NULL}; next_entry(index, &w);) {
+        const kvtree_elem *e = scr_trace_first(kvtree_elem_hash(w.dir));
+        if (!e || !describes(index, &w, &d)) continue;
+        for (; e; e = kvtree_elem_next(e)) {
+            if (scr_trace_read(e, d.name, trace) != 0 || i-- > 0) continue;
+            *dataset = d;
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+void scr_index_unset_trace(scr_index *index, uint64_t id)
+{
+    for (walk w = {NULL, NULL}; next_entry(index, &w);)
+        scr_trace_remove(kvtree_elem_hash(w.dir), id);
 }
 
 /* ---- decisions ---- */

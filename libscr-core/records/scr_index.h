@@ -11,6 +11,7 @@
 
 #include "records/scr_change.h"
 #include "records/scr_dataset.h"
+#include "records/scr_trace.h"
 #include <kvtree/kvtree.h>
 
 #define SCR_INDEX_NAME ".scr/index.scr"
@@ -119,8 +120,23 @@ int scr_index_mark_incomplete(scr_index *index, const scr_dataset *dataset,
 /* It is damaged, or the program cannot use it. */
 int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset);
 
+/* A flush of it begins, and leaves that if it dies (scr_trace.h), until it is complete.
+ * Or -ENOMEM. */
+int scr_index_set_trace(scr_index *index, const scr_dataset *dataset,
+                        const scr_trace *trace);
+
 /* Its files go now: nobody may restart from what is there under its name. */
 int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset);
+
+/* ---- what flushes left ---- */
+
+/* The i-th trace, from 0 on, of a flush that did not end well, and its dataset. What is
+ * none counts as none. -ENOENT. */
+int scr_index_get_trace(const scr_index *index, int i, scr_dataset *dataset,
+                        scr_trace *trace);
+
+/* Nothing is left of that flush. */
+void scr_index_unset_trace(scr_index *index, uint64_t id);
 
 /* ---- decisions: pure functions ---- */
 

@@ -12,6 +12,7 @@
 #include "common/io.h"
 #include "records/scr_index.h"
 #include "records/scr_path.h"
+#include "records/scr_trace.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <filo/filo_mpi.h>
@@ -86,7 +87,7 @@ int scr_bypass_start(struct scr *scr, char *err)
 {
     scr_flush_wait_for(scr, scr->open.name);
     int rc = scr->rank == 0 ? give_up_earlier(scr, err) : 0;
-    rc = rc ? rc : scr_index_flush_begins(scr, &scr->open, err);
+    rc = rc ? rc : scr_index_flush_begins(scr, &scr->open, NULL, err);
     return agree(scr->world, rc, err);
 }
 
@@ -101,13 +102,10 @@ struct written {
 static int is_scattered(const struct scr *scr)
 {
     const scr_dataset *d = &scr->open;
-    size_t n = strlen(d->name);
     int outside = 0;
     const kvtree_elem *e = kvtree_elem_first(scr->routed);
-    for (; d->named && e; e = kvtree_elem_next(e)) {
-        const char *name = kvtree_elem_key(e);
-        outside = outside || strncmp(name, d->name, n) != 0 || name[n] != '/';
-    }
+    for (; d->named && e; e = kvtree_elem_next(e))
+        outside = outside || d->name[scr_trace_below(d->name, kvtree_elem_key(e))];
     MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, scr->world);
     return outside;
 }

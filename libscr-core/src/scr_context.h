@@ -489,6 +489,27 @@ uint64_t scr_flush_layout(const struct scr *scr);
 struct scr_flush_record;
 void scr_flush_resume(struct scr *scr, const struct scr_flush_record *earlier);
 
+/* ---- scr_flush_files.c: the files that a flush is of ---- */
+
+/* Where a flushed dataset lies: its folder (absolute, to be freed), the map in it, and
+ * the prefix that the names of its files have in the cache ("" or "<name>/"). Local; 0 or
+ * -ENOMEM. */
+typedef struct scr_place {
+    char *folder;
+    char map[SCR_NAME_SIZE + 32];
+    char cache_prefix[SCR_NAME_SIZE + 2];
+} scr_place;
+int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place);
+
+/* Whether a cached dataset has files outside of its folder, into d->scattered, and the
+ * folder that all are below (scr_trace.h), into below, if not NULL. Collective. */
+void scr_flush_spread(struct scr *scr, scr_dataset *d, char below[SCR_NAME_SIZE]);
+
+/* This rank's files of the dataset, as filo sees them. Local; 0 or -ENOMEM. */
+struct filo_file;
+int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,
+                   int *count, struct filo_file **files, char *err);
+
 /* Removes what a flush with this id (0: any) left of a dataset that is in the cache.
  * Collective; what fails is said. */
 void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id);
@@ -517,16 +538,6 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
  * failed then); or -errno. Says what went wrong. */
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
 
-/* Where a flushed dataset lies: its folder (absolute, to be freed), the map in it, and
- * the prefix that the names of its files have in the cache ("" or "<name>/"). Local; 0 or
- * -ENOMEM. */
-typedef struct scr_place {
-    char *folder;
-    char map[SCR_NAME_SIZE + 32];
-    char cache_prefix[SCR_NAME_SIZE + 2];
-} scr_place;
-int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place);
-
 /* ---- scr_index_run.c: the index, on rank 0 ---- */
 
 /* At start: reads the index, takes the ids of new datasets from it, and reads the flush
@@ -550,11 +561,17 @@ int scr_index_drop(struct scr *scr, const scr_dataset *dataset, char *err);
 /* On rank 0, local: 1 when a newer dataset of that name is whole on the prefix folder. */
 int scr_index_replaced(struct scr *scr, const scr_dataset *dataset);
 
-/* Around a flush: the index says that the dataset is not complete before its first file
- * is copied, and that it is when summary and all files are in place. What other ranks
- * call does nothing. Local; 0 or -errno with a text. */
-int scr_index_flush_begins(struct scr *scr, const scr_dataset *dataset, char *err);
+/* Around a flush: before its first file is copied the index says that the dataset is not
+ * complete, and which trace may be left (or NULL); and that it is complete when summary
+ * and files are in place. Other ranks do nothing. Local; 0 or -errno with a text. */
+struct scr_trace;
+int scr_index_flush_begins(struct scr *scr, const scr_dataset *dataset,
+                           const struct scr_trace *trace, char *err);
 int scr_index_flush_ends(struct scr *scr, const scr_dataset *dataset, char *err);
+
+/* On rank 0: nothing is left of the flushes whose ids the tree has as keys, as text. The
+ * same. */
+int scr_index_forget_traces(struct scr *scr, kvtree *ids, char *err);
 
 /* ---- scr_restart.c ---- */
 int scr_restart_have(struct scr *scr, int *flag, char *name);

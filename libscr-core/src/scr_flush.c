@@ -23,114 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place)
-{
-    int in_folder = !dataset->scattered;
-    snprintf(place->map, sizeof place->map, "%s%s" FILO_MAP,
-             in_folder ? "" : dataset->name, in_folder ? "" : "/");
-    snprintf(place->cache_prefix, sizeof place->cache_prefix, "%s%s",
-             in_folder && dataset->named ? dataset->name : "",
-             in_folder && dataset->named ? "/" : "");
-    place->folder = in_folder ? scr_path_join(scr->prefix_real, dataset->name)
-                              : strdup(scr->prefix_real);
-    return place->folder ? 0 : -ENOMEM;
-}
-
-/* A named dataset is scattered when a file of any rank is not below the folder of its
- * name. */
-static int is_scattered(struct scr *scr, const scr_dataset *d)
-{
-    int outside = 0;
-    size_t n = strlen(d->name);
-    const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(scr->map, d->id, scr->rank));
-    for (; f; f = kvtree_elem_next(f)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        const char *name = scr_filemap_name_of(kvtree_elem_key(f), scr->owner, d->id);
-        if (!type || strcmp(type, SCR_META_FULL) != 0 || !name) continue;
-        outside = outside || strncmp(name, d->name, n) != 0 || name[n] != '/';
-    }
-    MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, scr->world);
-    return d->named && outside;
-}
-
-/* This rank's files of the dataset, as filo sees them. */
-static int list_files(struct scr *scr, const scr_dataset *d, const scr_place *place,
-                      int *count, filo_file **files, char *err)
-{
-    const kvtree *all = scr_filemap_files(scr->map, d->id, scr->rank);
-    const kvtree_elem *e;
-    int n = 0, bad = 0;
-    filo_file *list = calloc((size_t)kvtree_size(all) + 1, sizeof *list);
-    if (!list) return err_set(err, -ENOMEM, "no memory");
-    for (e = kvtree_elem_first(all); e && !bad; e = kvtree_elem_next(e)) {
-        const kvtree *meta = kvtree_elem_hash(e);
-        const char *type = kvtree_get_val(meta, SCR_META_TYPE);
-        const char *name = scr_filemap_name_of(kvtree_elem_key(e), scr->owner, d->id);
-        unsigned long size, crc = 0;
-        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
-        bad = !name || kvtree_util_get_bytecount(meta, SCR_META_SIZE, &size) != 0;
-        if (bad) break;
-        filo_file *f = &list[n++];
-        f->local = strdup(kvtree_elem_key(e));
-        f->name = strdup(name + strlen(place->cache_prefix));
-        f->size = size;
-        f->has_crc =
-            scr->set.crc_on_flush && kvtree_util_get_crc32(meta, SCR_META_CRC, &crc) == 0;
-        f->crc = (uint32_t)crc;
-        bad = !f->local || !f->name;
-    }
-    if (bad) {
-        filo_files_free(n, list);
-        return err_set(err, -ENOMEM, "no memory, or a record without a size");
-    }
-    *count = n;
-    *files = list;
-    return 0;
-}
-
-/* ---- what is left of a flush ---- */
-
-/* Removes temporary files beside a file. */
-static void clean_beside(const struct scr *scr, int folder, const char *name, uint64_t id)
-{
-    char err[SCR_ERR_TEXT] = "";
-    const char *last;
-    int parent;
-    if (beneath_open_parent(folder, name, 0, &parent, &last, NULL) != 0) return;
-    if (filo_remove_temporaries(parent, id, 0, err) != 0) scr_event_local(scr, 0, err);
-    io_close(&parent);
-}
-
-/* Whether both names are of one folder. */
-static int same_folder(const char *a, const char *b)
-{
-    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
-    size_t n = x ? (size_t)(x - a) : 0;
-    return n == (y ? (size_t)(y - b) : 0) && strncmp(a, b, n) == 0;
-}
-
-void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id)
-{
-    scr_dataset d = *dataset;
-    scr_place place = {.folder = NULL};
-    filo_file *files = NULL;
-    int count = 0, folder = -1;
-    d.scattered = is_scattered(scr, &d);
-    if (scr_place_of(scr, &d, &place) == 0 &&
-        list_files(scr, &d, &place, &count, &files, NULL) == 0 &&
-        beneath_open_folder(place.folder, &folder, NULL) == 0) {
-        clean_beside(scr, folder, place.map, id);
-        for (int i = 0; i < count; i++)
-            if (i == 0 || !same_folder(files[i].name, files[i - 1].name))
-                clean_beside(scr, folder, files[i].name, id);
-    }
-    io_close(&folder);
-    filo_files_free(count, files);
-    free(place.folder);
-    MPI_Barrier(scr->world); /* a flush that comes next makes others */
-}
-
 /* ---- a flush under way ---- */
 
 struct scr_flush {
@@ -156,7 +48,7 @@ static filo_options options_of(const struct scr *scr, const struct scr_flush *f,
     filo_options o = {.method = f->method,
                       .checksum = set->crc_on_flush,
                       .width = set->flush_width,
-                      .id = f->record.id,
+                      .id = f->record.trace.id,
                       .container = f->record.container,
                       .buffer = set->file_buffer,
                       .node = scr->node_name};
@@ -232,7 +124,7 @@ static int start_files(struct scr *scr, struct scr_flush *f, char *err)
     int count = 0, rc = scr_place_of(scr, &f->d, &place);
     if (!state) rc = -ENOMEM;
     if (rc) err_set(err, rc, "no memory");
-    rc = rc ? rc : list_files(scr, &f->d, &place, &count, &files, err);
+    rc = rc ? rc : scr_flush_list(scr, &f->d, &place, &count, &files, err);
     rc = agree(scr->world, rc, err);
     if (!rc) {
         const filo_options options = options_of(scr, f, state);
@@ -269,11 +161,11 @@ static int draw_record(struct scr *scr, struct scr_flush *f, char *err)
     scr_flush_record *r = &f->record;
     const struct scr_settings *set = &scr->set;
     int rc = 0;
-    while (scr->rank == 0 && !rc && !r->id)
-        rc = replace_draw(&r->id);
+    while (scr->rank == 0 && !rc && !r->trace.id)
+        rc = replace_draw(&r->trace.id);
     if (rc) err_sys(err, rc, "random names");
     rc = agree(scr->world, rc, err);
-    MPI_Bcast(&r->id, 1, MPI_UINT64_T, 0, scr->world);
+    MPI_Bcast(&r->trace.id, 1, MPI_UINT64_T, 0, scr->world);
     r->dset = f->d.id;
     strcpy(r->name, f->d.name);
     strcpy(r->owner, scr->owner);
@@ -293,24 +185,27 @@ static void note_begin(struct scr *scr, const struct scr_flush *f)
 /* It is over, and nothing is left of it. */
 static void note_end(struct scr *scr, const struct scr_flush *f)
 {
-    if (scr->rank == 0) scr_flush_file_end(scr->flush, f->record.id);
+    if (scr->rank == 0) scr_flush_file_end(scr->flush, f->record.trace.id);
     scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
 }
 
 /* Collective, agreed. From the record that a flush begins to its first bytes. */
 static int start(struct scr *scr, int id, struct scr_flush *f, char *err)
 {
+    char below[SCR_NAME_SIZE];
     f->start = MPI_Wtime();
     int rc = scr_cache_ensure(scr, id) ? scr_cached_get(scr, id, &f->d) : -ENOENT;
     if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
     rc = agree(scr->world, rc, err);
     if (rc) return rc;
-    f->d.scattered = is_scattered(scr, &f->d);
+    scr_flush_spread(scr, &f->d, below);
     tell(scr, f, SCR_LOG_FLUSH_START, NULL);
     rc = f->resumed ? 0 : draw_record(scr, f, err);
     if (rc) return rc;
+    strcpy(f->record.trace.below, below);
     note_begin(scr, f);
-    rc = agree(scr->world, scr_index_flush_begins(scr, &f->d, err), err);
+    rc = scr_index_flush_begins(scr, &f->d, &f->record.trace, err);
+    rc = agree(scr->world, rc, err);
     return rc ? rc : start_files(scr, f, err);
 }
 
@@ -323,7 +218,7 @@ static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
     /* it is what the index names now, and what was passed over is older */
     if (!rc && d->ckpt && d->id >= scr->fetch_below) scr->fetch_below = INT_MAX;
     /* when all is there, nobody writes to temporary files of it, whoever made them */
-    if (f->resumed) scr_flush_clean(scr, d, rc ? f->record.id : 0);
+    if (f->resumed) scr_flush_clean(scr, d, rc ? f->record.trace.id : 0);
     note_end(scr, f);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
     if (!rc && d->ckpt) scr_window_move(scr, d->id);
@@ -473,7 +368,7 @@ static int share_names(struct scr *scr, const scr_dataset *d, const scr_dataset 
     int ranks, count = 0, taken_count = 0, shared = 0;
     int rc = scr_place_of(scr, d, &place) + scr_place_of(scr, newer, &other);
     if (rc) err_set(err, rc, "no memory");
-    rc = rc ? rc : list_files(scr, d, &place, &count, &files, err);
+    rc = rc ? rc : scr_flush_list(scr, d, &place, &count, &files, err);
     rc = agree(scr->world, rc, err);
     rc = rc ? rc
             : filo_read_map(scr->world, other.folder, other.map, &ranks, &taken_count,
@@ -497,7 +392,7 @@ static int is_replaced(struct scr *scr, int id, char *err)
     if (!found) return 0;
     int replaced = scr->rank == 0 && scr_index_replaced(scr, &d);
     MPI_Bcast(&replaced, 1, MPI_INT, 0, scr->world);
-    d.scattered = is_scattered(scr, &d);
+    scr_flush_spread(scr, &d, NULL);
     for (int i = 0; d.scattered && !replaced && get_newer(scr, &d, i, &newer); i++)
         replaced = share_names(scr, &d, &newer, err);
     if (replaced > 0)

@@ -136,16 +136,16 @@ static void sweep_records(const struct scr *scr, int folder, const char *name)
     io_close(&fd);
 }
 
-/* What no index lists is not found again, so nothing counts as flushed then. */
-static void read_flush_file(struct scr *scr)
+/* What no index lists is not found again, so it does not count as flushed. */
+static void read_flush_file(struct scr *scr, const kvtree *index)
 {
     char err[SCR_ERR_TEXT] = "";
-    if (scr->dataset_id == 0) return;
     int rc = scr_flush_file_read(scr->prefix_fd, scr->flush, err);
     if (rc && rc != -ENOENT)
         scr_say(scr, 0,
                 "warning: %s; it counts as empty, so datasets may be flushed once more",
                 err);
+    if (!rc && (scr->index_rebuilt || scr->dataset_id == 0)) forget_lost(scr, index);
 }
 
 /* Without the list, or with less of it, the index still is right. */
@@ -165,8 +165,7 @@ int scr_index_begin(struct scr *scr, char *err)
     if (!rc) tidy_names(scr, index);
     if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);
     if (!rc && !had_runs(scr)) rc = scr_index_write(scr->prefix_fd, index, err);
-    if (!rc) read_flush_file(scr);
-    if (!rc && scr->index_rebuilt) forget_lost(scr, index);
+    if (!rc) read_flush_file(scr, index);
     kvtree_delete(&index);
     return rc;
 }
@@ -256,6 +255,7 @@ int scr_index_replaced(struct scr *scr, const scr_dataset *d)
 struct entry {
     struct scr *scr;
     const scr_dataset *dataset;
+    const scr_trace *trace; /* of the flush that begins, or NULL */
     int complete, noted;
 };
 
@@ -270,24 +270,20 @@ static int enter_dataset(kvtree *index, void *arg)
         e->noted = 1;
     }
     if (scr_index_add(index, d, e->complete) != 0) return -ENOMEM;
+    if (e->trace && scr_index_set_trace(index, d, e->trace) != 0) return -ENOMEM;
     if (e->complete && d->ckpt && !is_overtaken(e->scr, index, d) &&
         scr_index_set_current(index, d) != 0)
         return -ENOMEM;
     return 1;
 }
 
-/* Rank 0 enters the dataset into the index. */
-static int enter(struct scr *scr, const scr_dataset *d, int complete, char *err)
-{
-    struct entry e = {scr, d, complete, 0};
-    return update(scr, enter_dataset, &e, err);
-}
-
-int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, char *err)
+int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, const scr_trace *trace,
+                           char *err)
 {
     char hidden[SCR_NAME_SIZE + 8];
+    struct entry e = {scr, d, trace, 0, 0};
     if (scr->rank != 0) return 0;
-    int rc = enter(scr, d, 0, err);
+    int rc = update(scr, enter_dataset, &e, err);
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
     return rc ? rc : beneath_make_durable(scr->prefix_fd, hidden, 0777, err);
 }
@@ -296,6 +292,7 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
 {
     if (scr->rank != 0) return 0;
     int folder;
+    struct entry e = {scr, d, NULL, 1, 0};
     char *path = scr_path_join(scr->prefix_real, d->name);
     int rc = path ? beneath_open_folder(path, &folder, err)
                   : err_set(err, -ENOMEM, "no memory");
@@ -304,5 +301,27 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
     sweep_records(scr, folder, d->name); /* a flush that was resumed */
     rc = scr_summary_write(folder, d, err);
     close(folder);
-    return rc ? rc : enter(scr, d, 1, err);
+    return rc ? rc : update(scr, enter_dataset, &e, err);
+}
+
+/* ids: those flushes of which nothing is left, as keys. */
+static int forget_traces(kvtree *index, void *ids)
+{
+    int found = 0;
+    scr_dataset d;
+    scr_trace t;
+    for (int i = 0; scr_index_get_trace(index, i, &d, &t) == 0;) {
+        char id[SCR_TRACE_DIGITS + 1];
+        scr_trace_print(t.id, id);
+        int gone = kvtree_get(ids, id) != NULL;
+        if (gone) scr_index_unset_trace(index, t.id);
+        found |= gone;
+        i += !gone;
+    }
+    return found;
+}
+
+int scr_index_forget_traces(struct scr *scr, kvtree *ids, char *err)
+{
+    return kvtree_size(ids) ? update(scr, forget_traces, ids, err) : 0;
 }

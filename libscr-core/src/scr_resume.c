@@ -13,6 +13,8 @@
 #include "records/scr_index.h"
 #include "records/scr_names.h"
 #include "records/scr_path.h"
+#include "records/scr_scan.h"
+#include "records/scr_trace.h"
 #include <dirent.h>
 #include <errno.h>
 #include <filo/filo_mpi.h>
@@ -168,30 +170,91 @@ static void stop_others(const struct scr *scr, uint64_t keep)
 
 /* ---- what is left ---- */
 
-/* Rank 0: of a dataset that the cache has lost nobody knows the files. */
-static void clean_folder(const struct scr *scr, const scr_flush_record *r)
+/* What is removed, on rank 0. */
+struct left {
+    struct scr *scr;
+    kvtree *ids;  /* of flushes of which nothing will be left, as keys */
+    kvtree *wide; /* folder / ids: whose files may lie anywhere below it */
+};
+
+/* "" is the prefix folder. */
+static int open_below(const struct scr *scr, const char *name, int *folder)
+{
+    char *path = *name ? scr_path_join(scr->prefix_real, name) : strdup(scr->prefix_real);
+    int rc = path ? beneath_open_folder(path, folder, NULL) : -ENOMEM;
+    free(path);
+    return rc;
+}
+
+/* Temporary files in the folder of a dataset; id 0: of any flush. */
+static void clean_folder(const struct scr *scr, const char *name, uint64_t id)
 {
     char err[SCR_ERR_TEXT] = "";
     int folder = -1;
-    char *path = scr_path_join(scr->prefix_real, r->name);
-    if (path && beneath_open_folder(path, &folder, NULL) == 0 &&
-        filo_remove_temporaries(folder, r->id, 1, err) != 0)
+    if (open_below(scr, name, &folder) == 0 &&
+        filo_remove_temporaries(folder, id, 1, err) != 0)
         scr_event_local(scr, 0, err);
     io_close(&folder);
-    free(path);
+}
+
+/* Rank 0. Of a flush that the cache knows nothing of. Without memory the next run does
+ * what is left out here. */
+static void clean_trace(const struct left *left, const char *name, const scr_trace *t)
+{
+    char id[SCR_TRACE_DIGITS + 1];
+    scr_trace_print(t->id, id);
+    clean_folder(left->scr, name, t->id);
+    if (strcmp(t->below, name) == 0)
+        kvtree_set(left->ids, id, NULL);
+    else
+        kvtree_set_kv(left->wide, t->below, id);
+}
+
+static int is_unwanted(void *ids, uint64_t id)
+{
+    char text[SCR_TRACE_DIGITS + 1];
+    scr_trace_print(id, text);
+    return kvtree_get(ids, text) != NULL;
+}
+
+/* Rank 0. What lies among files of others is looked for once. */
+static void clean_wide(const struct left *left)
+{
+    const struct scr *scr = left->scr;
+    const kvtree_elem *e = kvtree_elem_first(left->wide);
+    for (; e; e = kvtree_elem_next(e)) {
+        char err[SCR_ERR_TEXT] = "";
+        const char *below = kvtree_elem_key(e);
+        kvtree *ids = kvtree_elem_hash(e);
+        int folder = -1, rc = open_below(scr, below, &folder);
+        if (!rc)
+            rc = filo_remove_temporaries_below(folder, is_unwanted, ids, SCR_SCAN_NAMES,
+                                               err);
+        if (rc && rc != -ENOENT)
+            scr_say(scr, 0,
+                    "warning: temporary files of flushes that were cut off may be left "
+                    "in %s%s%s: %s",
+                    scr->prefix, *below ? "/" : "", below, err);
+        io_close(&folder);
+        kvtree_merge(left->ids, ids);
+    }
 }
 
 /* Collective. Nothing is left of a flush that is not resumed. */
-static void forget(struct scr *scr, const scr_flush_record *r)
+static void forget(const struct left *left, const scr_flush_record *r)
 {
-    char err[SCR_ERR_TEXT] = "";
+    struct scr *scr = left->scr;
+    char err[SCR_ERR_TEXT] = "", id[SCR_TRACE_DIGITS + 1];
     scr_dataset d;
-    if (is_cached(scr, r, &d))
-        scr_flush_clean(scr, &d, r->id);
-    else if (scr->rank == 0)
-        clean_folder(scr, r);
+    scr_trace_print(r->trace.id, id);
+    if (is_cached(scr, r, &d)) {
+        scr_flush_clean(scr, &d, r->trace.id);
+        kvtree_set(left->ids, id, NULL);
+    } else if (scr->rank == 0) {
+        clean_trace(left, r->name, &r->trace);
+    }
     if (scr->rank != 0) return;
-    scr_flush_file_end(scr->flush, r->id);
+    scr_flush_file_end(scr->flush, r->trace.id);
     if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
         scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
     scr_say(scr, 1,
@@ -206,14 +269,7 @@ static void forget(struct scr *scr, const scr_flush_record *r)
  * temporary files are there, or nothing. What is not in the index has no owner but us. */
 static void sweep_folder(const struct scr *scr, const char *name, int is_listed)
 {
-    char err[SCR_ERR_TEXT] = "";
-    int folder = -1;
-    char *path = scr_path_join(scr->prefix_real, name);
-    if (path && beneath_open_folder(path, &folder, NULL) == 0 &&
-        filo_remove_temporaries(folder, 0, 1, err) != 0)
-        scr_event_local(scr, 0, err);
-    io_close(&folder);
-    free(path);
+    clean_folder(scr, name, 0);
     char *inside = is_listed ? NULL : scr_path_join(name, ".scr");
     if (!inside) return;
     beneath_rmdir(scr->prefix_fd, inside, NULL);
@@ -253,10 +309,22 @@ static void list_names(const struct scr *scr, const kvtree *index, kvtree *names
     free(all);
 }
 
+/* Rank 0. The index tells of flushes, too. */
+static void clean_traces(const struct left *left, const kvtree *index)
+{
+    scr_dataset d;
+    scr_trace t;
+    for (int i = 0; scr_index_get_trace(index, i, &d, &t) == 0; i++)
+        if (!scr_flush_file_knows(left->scr->flush, t.id) &&
+            !is_unwanted(left->ids, t.id))
+            clean_trace(left, d.name, &t);
+}
+
 /* Rank 0: a flush file that was lost, or is an earlier one, does not have the flushes
  * that were under way. A dataset that is flushed by another job is recorded. */
-static void sweep_unrecorded(struct scr *scr)
+static void sweep_unrecorded(const struct left *left)
 {
+    struct scr *scr = left->scr;
     char err[SCR_ERR_TEXT] = "";
     scr_flush_record r;
     kvtree *index = kvtree_new(), *names = kvtree_new();
@@ -269,20 +337,28 @@ static void sweep_unrecorded(struct scr *scr)
         int listed = look_up(index, kvtree_elem_key(e));
         if (listed < 2) sweep_folder(scr, kvtree_elem_key(e), listed);
     }
+    clean_traces(left, index);
+    clean_wide(left);
+    if (scr_index_forget_traces(scr, left->ids, err) != 0)
+        scr_say(scr, 0, "warning: " SCR_INDEX_NAME ": %s", err);
     kvtree_delete(&index);
     kvtree_delete(&names);
 }
 
 void scr_resume_flushes(struct scr *scr)
 {
-    scr_flush_record r, chosen = {.id = 0};
-    for (int i = 0; !chosen.id && get_record(scr, i, &r); i++)
+    scr_flush_record r, chosen = {.dset = 0};
+    struct left left = {scr, kvtree_new(), kvtree_new()};
+    for (int i = 0; !chosen.dset && get_record(scr, i, &r); i++)
         if (can_resume(scr, &r)) chosen = r;
-    stop_others(scr, chosen.id);
+    stop_others(scr, chosen.trace.id);
     for (int i = 0; get_record(scr, i, &r);) {
-        i += r.id == chosen.id;
-        if (r.id != chosen.id) forget(scr, &r);
+        int resumed = r.trace.id == chosen.trace.id;
+        i += resumed;
+        if (!resumed) forget(&left, &r);
     }
-    if (scr->rank == 0) sweep_unrecorded(scr);
-    if (chosen.id) scr_flush_resume(scr, &chosen);
+    if (scr->rank == 0) sweep_unrecorded(&left);
+    if (chosen.dset) scr_flush_resume(scr, &chosen);
+    kvtree_delete(&left.ids);
+    kvtree_delete(&left.wide);
 }

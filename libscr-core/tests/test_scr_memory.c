@@ -147,7 +147,8 @@ static int do_halt(void *arg)
 
 static int do_flush_file(void *arg)
 {
-    const scr_flush_record record = {.id = 77, .dset = 4, .name = "c4", .owner = "o"};
+    const scr_flush_record record = {
+        .trace = {.id = 77}, .dset = 4, .name = "c4", .owner = "o"};
     kvtree *flush = kvtree_new();
     int count = 0, *ids = NULL, rc = flush ? 0 : -ENOMEM;
     if (!rc) rc = scr_flush_file_set(flush, 4, "c4", "CACHE", 1);

@@ -13,6 +13,7 @@ import tree
 
 DAEMON = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}
 PAIR = {"nodes": 2, "per_node": 1, **DAEMON}
+THREADS = {"SCR_FLUSH_TYPE": "PTHREAD", "SCR_FLUSH_ASYNC_BW": "100KB"}
 OLD = 12345
 GOES_ON = r"the flush of dataset {} .*which an earlier run began, goes on"
 COMPLETE = r"the flush of dataset {} .*that an earlier run began is complete"
@@ -52,19 +53,29 @@ def kept(job, name):
                   if path.stat().st_mtime == OLD)
 
 
-def expect_clean(job):
+def traces(job):
+    """{flush: the folder that has its files} of what the index says flushes may have left."""
+    entries = [entry for sets in tree.read(job.prefix / ".scr/index.scr").get("DSET", {}).values()
+               for entry in sets["DIR"].values()]
+    return {flush: tree.only(told["BELOW"])
+            for entry in entries for flush, told in entry.get("FLUSH", {}).items()}
+
+
+def expect_clean(job, failed=()):
+    """failed: folders of flushes that failed in this run. The next one looks once more whether they left anything."""
     assert not temporaries(job), temporaries(job)
     assert not states(job), states(job)
     assert not tree.read(job.prefix / ".scr/flush.scr").get("FLUSH"), "an id is still there"
+    assert list(traces(job).values()) == list(failed), traces(job)
 
 
-def die(job, name="c1", size=LARGE, before=(), **how):
-    """A run that ends without a word when the flush of its checkpoint has begun; where that takes long, on all
-    ranks."""
+def die(job, name="c1", size=LARGE, before=(), script=None, **how):
+    """A run that ends without a word when the flush of its checkpoint, or of that of the script, has begun; where that
+    takes long, on all ranks."""
     go = job.root / "go"
     ranks = sum(count for _, count in job.layout)
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        run = pool.submit(job.run, "init", list(before), checkpoint(name, size), f"await@0:{go}", "kill@0", dies=True,
+        run = pool.submit(job.run, "init", list(before), script or checkpoint(name, size), f"await@0:{go}", "kill@0", dies=True,
                           **how)
         if "SCR_FLUSH_ASYNC_BW" in how:
             wait_until(lambda: run.done() or len(temporaries(job)) == ranks)
@@ -77,7 +88,7 @@ def die(job, name="c1", size=LARGE, before=(), **how):
 
 def test_flush_file_lost():
     """Nobody knows then which flush has left the temporary files: all of the dataset go, and it is flushed again."""
-    for method in ({"SCR_FLUSH_TYPE": "PTHREAD", "SCR_FLUSH_ASYNC_BW": "100KB"}, SLOW):
+    for method in (THREADS, SLOW):
         for hurt in (damage.flip, damage.empty, damage.remove):
             with Job(**PAIR) as job:
                 die(job, **method)
@@ -93,13 +104,74 @@ def test_flush_file_lost():
 def test_flush_file_and_index_lost():
     """The dataset is neither in the cache nor in the index: its folder goes, too."""
     with Job(**PAIR) as job:
-        die(job, "run/c1", SCR_FLUSH_TYPE="PTHREAD", SCR_FLUSH_ASYNC_BW="100KB")
+        die(job, "run/c1", **THREADS)
         for name in ("flush.scr", "index.scr"):
             damage.garbage(job.prefix / ".scr" / name)
         lose_all(job)
         (job.prefix / "run/mine").write_text("")
         job.run("init", "have => 0")
         assert [path.name for path in (job.prefix / "run").iterdir()] == ["mine"]
+
+
+def scattered(name, folder):
+    """A checkpoint with its files elsewhere."""
+    return [f"start:{name}:c", f"put:{folder}/rank_%r/{name.replace('/', '.')}:{LARGE}", "complete:1"]
+
+
+def test_flush_file_lost_scattered():
+    """The index tells of the flush, and of the folder that all of its files lie below."""
+    for name, folder, below in (("run/c1", "run/out", "run"), ("c1", "out", ".")):
+        with Job(**PAIR) as job:
+            die(job, script=scattered(name, folder), **THREADS)
+            mine = job.prefix / folder / ".0123456789abcdef-0-0.tmp"
+            mine.write_text("of nobody's flush")
+            assert list(traces(job).values()) == [below], traces(job)
+            damage.remove(job.prefix / ".scr/flush.scr")
+            job.run("init", "finalize", SCR_FLUSH=0)
+            mine.unlink()
+            expect_clean(job)
+
+
+def test_flush_file_lost_beside_a_complete_one():
+    """The earlier dataset of that name stays as it is."""
+    for script in (checkpoint("c1", LARGE), scattered("c1", "out")):
+        with Job(**PAIR) as job:
+            job.run("init", checkpoint("c1"), "finalize")
+            die(job, script=script, **THREADS)
+            assert len(temporaries(job)) == 2
+            damage.flip(job.prefix / ".scr/flush.scr")
+            lose_all(job)
+            run = job.run("init", restart("c1"))
+            run.said("warning: .*flush.scr.* counts as empty", times=1)
+            expect_clean(job)
+
+
+def test_cache_lost_scattered():
+    """The record tells of the folder, also where the index was lost."""
+    for lost in ([], ["index.scr"], ["index.scr", "datasets"]):
+        with Job(**PAIR) as job:
+            die(job, script=scattered("c1", "out"), **THREADS)
+            assert len(temporaries(job)) == 2
+            lose_all(job)
+            for name in lost:
+                damage.garbage(job.prefix / ".scr" / name)
+            run = job.run("init", "have => 0")
+            run.said(GIVEN_UP.format(1), times=1)
+            expect_clean(job)
+
+
+def test_too_much_to_look_at():
+    """What lies too deep is not searched, which is said."""
+    with Job(**PAIR) as job:
+        die(job, script=scattered("c1", "out"), **THREADS)
+        (job.prefix / "/".join(70 * ["x"])).mkdir(parents=True)
+        lose_all(job)
+        run = job.run("init", "have => 0")
+        run.said("warning: temporary files of flushes that were cut off may be left in .*: not all was looked at: more "
+                 "than 64 folders within each other", times=1)
+        expect_clean(job)
+        run = job.run("init", "have => 0")
+        run.said("warning: temporary files", times=0)
 
 
 def test_state_damaged():
@@ -388,6 +460,8 @@ def test_fails_when_it_goes_on():
         (job.prefix / "c1/rank_1").mkdir()
         run = job.run("init", restart("c1", LARGE), checkpoint("c2", code="FLUSH"), "finalize")
         run.said("error: flush of dataset 1 ", times=1)
+        expect_clean(job, failed=["c1"])
+        job.run("init", "finalize")
         expect_clean(job)
 
 

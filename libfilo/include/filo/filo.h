@@ -117,6 +117,13 @@ int filo_temporary_id(const char *path, uint64_t *id);
  * copy to them any more, and none gets its name then. */
 int filo_remove_temporaries(int dir, uint64_t id, int deep, char *err);
 
+/* The same for all flushes whose ids are unwanted, from dir and all folders below it,
+ * which others use as well: no more than limit names are looked at (0: all), and those of
+ * maps stay. -E2BIG when there are more, or more than 64 folders within each other. */
+typedef int filo_unwanted(void *arg, uint64_t id);
+int filo_remove_temporaries_below(int dir, filo_unwanted *unwanted, void *arg, long limit,
+                                  char *err);
+
 /* ---- files out of containers ---- */
 
 /* Verdict: a file with that size and checksum is there, and stays as it is. */
