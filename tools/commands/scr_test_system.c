@@ -57,11 +57,10 @@ static void set_facts(run_facts *f, int nodes)
         f->nodes[i].used = 0;
 }
 
-/* Runs a line of shell on the nodes that are not down, one rank each; t->code and output
- * are what became of it. -errno when it could not be tried. */
-static int launch_line(test *t, const char *line, double seconds)
+/* Runs a command on the nodes that are not down, one rank each; t->code and output are
+ * what became of it. -errno when it could not be tried. */
+static int launch_words(test *t, const char *const *words, double seconds)
 {
-    const char *const words[] = {"sh", "-c", line, NULL};
     char err[ERRTEXT_SIZE] = "", name[64];
     tool_words argv = {0};
     run *r = &t->run;
@@ -87,6 +86,13 @@ static int launch_line(test *t, const char *line, double seconds)
     r->launch.name = NULL;
     tool_words_done(&argv);
     return rc;
+}
+
+/* The same with a line of shell. */
+static int launch_line(test *t, const char *line, double seconds)
+{
+    const char *const words[] = {"sh", "-c", line, NULL};
+    return launch_words(t, words, seconds);
 }
 
 /* Whether the output has a line with the name of the node, which may be a longer one
@@ -169,17 +175,45 @@ static int test_end(test *t)
     return left == 0;
 }
 
-/* One rank is killed: the launcher comes back, and says so. Not at once: a launcher that
- * is still starting others may overlook it. */
+/* Each rank leaves a file in folder $0. The first one is killed when there are $1 files,
+ * or after $2 seconds: other nodes may see them late. */
+static const char crash_line[] =
+    "rank=${PMI_RANK:-${SLURM_PROCID:-$FLUX_TASK_RANK}}; : >\"$0/$rank\"; n=0\n"
+    "while [ \"$rank\" = 0 ]; do\n"
+    "    [ $n -lt $2 ] && [ $(ls \"$0\" | wc -l) -lt $1 ] || kill -9 $$\n"
+    "    n=$((n + 1)); sleep 1\n"
+    "done\n"
+    "exec sleep 100000";
+
+static void remove_folder(const char *folder, int ranks)
+{
+    char *path = NULL;
+    for (int i = 0; i < ranks && asprintf(&path, "%s/%d", folder, i) >= 0; i++) {
+        unlink(path);
+        free(path);
+    }
+    rmdir(folder);
+}
+
+/* One rank is killed: the launcher comes back, and says so. Not before all have started:
+ * srun asks each node once to end the others, and one that has not begun forgets it. */
 static int test_crash(test *t)
 {
-    char line[128];
-    snprintf(line, sizeof line,
-             "case ${PMI_RANK:-$SLURM_PROCID} in 0) sleep 2; kill -9 $$;; "
-             "esac; exec sleep 100000");
-    if (launch_line(t, line, t->seconds) != 0 || t->code == -ETIMEDOUT) return 0;
-    snprintf(t->text, TEXT, "exit code %d", t->code);
-    return t->code != 0;
+    const run *r = &t->run;
+    char *folder = NULL, count[16], wait[16];
+    int ranks = 0;
+    if (asprintf(&folder, "%s/.scr_test_system.XXXXXX", r->prefix.path) < 0) return 0;
+    for (int i = 0; i < r->nodes.count; i++)
+        ranks += !r->table[i].down;
+    snprintf(count, sizeof count, "%d", ranks);
+    snprintf(wait, sizeof wait, "%d", t->seconds / 3);
+    const char *const words[] = {"sh", "-c", crash_line, folder, count, wait, NULL};
+    int rc = mkdtemp(folder) ? launch_words(t, words, t->seconds) : -errno;
+    if (!rc && t->code != -ETIMEDOUT) snprintf(t->text, TEXT, "exit code %d", t->code);
+    if (rc && !*t->text) snprintf(t->text, TEXT, "%s: %s", folder, strerror(-rc));
+    remove_folder(folder, ranks);
+    free(folder);
+    return !rc && t->code != -ETIMEDOUT && t->code != 0;
 }
 
 /* The next launch goes round a node, here the last. */
