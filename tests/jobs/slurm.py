@@ -104,6 +104,7 @@ class Cluster:
             done = subprocess.run(["sinfo", "-h", "-t", "idle", "-o", "%D"], env=self.environment(), capture_output=True,
                                   text=True, check=False)
             if done.stdout.strip() == str(NODES):
+                self.processes = set(descendants())
                 return
             time.sleep(0.1)
         raise Skip("Slurm does not start here: " + (self.folder / "daemons.log").read_text()[-300:])
@@ -201,10 +202,12 @@ def ends_as_undisturbed(runs):
     assert not [name for name in commands_left() if "sleep" in name], "something of a launch is left"
 
 
-def commands_left():
+def commands_left(known=()):
     for pid in descendants():
         try:
-            yield pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if line and pid not in known:
+                yield line
         except OSError:
             pass  # it ended just now
 
@@ -267,6 +270,199 @@ def test_not_switched_off():
     system(body)
 
 
+# ---- signals ----
+
+# Within salloc; which steps there still are when the command has ended. The controller may learn late that one has.
+THEN_STEPS = """#!/bin/sh
+"$@"
+code=$?
+for moment in $(seq 300); do
+    squeue --noheader --steps --format='%i %j' >{folder}/steps
+    [ -s {folder}/steps ] || break
+    sleep 0.1
+done
+exit $code
+"""
+BATCH = """#!/bin/sh
+exec {build}/scr_run --nodes 2 --per-node 2 {wrapper}
+"""
+
+
+def told(*arguments):
+    return subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True, check=True).stdout
+
+
+def current(runs):
+    """Name of the dataset with which the next job begins; "" without one."""
+    rows = told(f"{BUILD}/scr_index", "--list", "--prefix", runs.prefix).splitlines()
+    return "".join(row.split()[-1] for row in rows if " * " in row)
+
+
+def newest_name(runs):
+    return told(f"{BUILD}/scr_flush_file", "--subdir", newest(runs), runs.prefix).strip()
+
+
+def running(program):
+    """Ids of processes with that program, which a rank or a node may have."""
+    found = []
+    for pid in descendants():
+        try:
+            if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].endswith(f"/{program}".encode()):
+                found.append(pid)
+        except OSError:
+            pass  # it ended just now
+    return found
+
+
+def expect_clean(runs):
+    """No step of Slurm, no process but the daemons, no temporary file. Slurm's own need a moment."""
+    until = time.monotonic() + 60
+    while left := list(commands_left(runs.cluster.processes)):
+        assert time.monotonic() < until, (left, runs.out)
+        time.sleep(0.05)
+    left = [path for path in runs.prefix.rglob("*") if path.name.endswith(".tmp") or path.name.startswith("scavenge")]
+    left += (runs.job.root / "tmp").iterdir()
+    assert not left, (left, runs.out)
+
+
+class Interrupted:
+    """Jobs of scr_run one after the other on one cluster, each of which is told to end."""
+
+    def __init__(self, **parameters):
+        self.runs = Runs(last=99, SCR_FLUSH=0, SCR_RUNS=3, SCR_RUN_PAUSE=0, SCR_NODE_TIMEOUT=20, SCR_JOB_ID=None, **parameters)
+
+    def __enter__(self):
+        runs = self.runs.__enter__()
+        runs.cluster = Cluster(runs.job.root / "slurm")
+        self.script = runs.job.root / "then steps"
+        self.script.write_text(THEN_STEPS.format(folder=runs.job.root))
+        self.script.chmod(0o755)
+        return self
+
+    def __exit__(self, *_):
+        self.runs.__exit__()
+
+    def start(self):
+        """Until there are two checkpoints."""
+        runs = self.runs
+        for path in (runs.prefix / ".scr/runs.log", runs.prefix / ".scr/flush.scr"):
+            path.unlink(missing_ok=True)
+        start(runs, runs.cluster, self.script, f"{BUILD}/scr_run", "--nodes", 2, "--per-node", 2)
+        self.wait(lambda: newest(runs) >= 2)
+
+    def wait(self, condition):
+        process = self.runs.process
+        wait_until(lambda: condition() or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+
+    def signal(self, number):
+        """As Ctrl-C does; the launcher is in a process group of its own."""
+        command, = running("scr_run")
+        os.kill(command, number)
+
+    def finish(self, code=None):
+        """It ends with that exit code, or with that of the last run."""
+        runs = self.runs
+        runs.out, _ = runs.process.communicate(timeout=120)
+        ends = runs.log(r"run \d+: ended")
+        last = int(re.search(r"with exit code (\d+)", ends[-1])[1])
+        assert runs.process.returncode == (last if code is None else code), (runs.process.returncode, runs.out)
+        assert runs.log("no further") == ["no further run: scr_run was told to end"], runs.out
+        assert not (runs.job.root / "steps").read_text(), (runs.job.root / "steps").read_text()
+        expect_clean(runs)
+
+
+def test_interrupted():
+    """Ctrl-C, or SIGTERM, while the program computes: what it did is saved, and the next job goes on from there."""
+    with Interrupted() as jobs:
+        before = ""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            jobs.start()
+            jobs.signal(number)
+            jobs.finish()
+            runs = jobs.runs
+            assert len(runs.log("begins")) == 1 and runs.log(f"run 1: ended .*: signal {number:d} came"), runs.out
+            assert current(runs) == newest_name(runs) != before and not runs.log("scr_postrun"), runs.out
+            if before:
+                runs.said(f"heat: restarted from {re.escape(before)},")
+            before = current(runs)
+
+
+def test_interrupted_between_runs():
+    """A rank is killed; the signal comes when its run has ended, and when the next one begins."""
+    with Interrupted() as jobs:
+        for number, moment, count in ((signal.SIGTERM, "run 1: ended", 1), (signal.SIGINT, "run 2: begins", 2)):
+            jobs.start()
+            os.kill(running("heat")[0], signal.SIGKILL)
+            jobs.wait(lambda: jobs.runs.log(moment))
+            jobs.signal(number)
+            jobs.finish()
+            assert len(jobs.runs.log("begins")) == count and jobs.runs.log("run 1: ended .*: it failed"), jobs.runs.out
+            assert current(jobs.runs) == newest_name(jobs.runs) and not jobs.runs.log("scr_postrun"), jobs.runs.out
+
+
+class Batch(Interrupted):
+    """The same as batch jobs."""
+
+    def start(self):
+        runs = self.runs
+        script, self.out = runs.job.root / "batch", runs.job.root / "batch.out"
+        self.out.unlink(missing_ok=True)
+        script.write_text(BATCH.format(build=BUILD, wrapper=runs.wrapper))
+        (runs.prefix / ".scr/runs.log").unlink(missing_ok=True)
+        (runs.prefix / ".scr/flush.scr").unlink(missing_ok=True)
+        self.environment = {**runs.environment(), "SLURM_CONF": str(runs.cluster.conf)}
+        self.id = self.slurm("sbatch", "--parsable", "--no-kill", "--no-requeue", f"--nodes={NODES}", "--exclusive",
+                             f"--output={self.out}", script).strip()
+        wait_until(lambda: newest(runs) >= 2)
+
+    def slurm(self, *command):
+        return subprocess.run(command, env=self.environment, cwd=self.runs.prefix, capture_output=True, text=True,
+                              check=True).stdout
+
+    def end(self, *how):
+        """Slurm's own way; gives the state in which the job ends."""
+        runs = self.runs
+        self.slurm("scancel", *how, self.id)
+        wait_until(lambda: not self.slurm("squeue", "--noheader", f"--job={self.id}"))
+        wait_until(lambda: not running("scr_run"))
+        runs.out = self.out.read_text()
+        expect_clean(runs)
+        return re.search(r"JobState=(\S+)", self.slurm("scontrol", "show", "job", self.id))[1]
+
+
+def test_batch():
+    """SIGUSR1 to the program, and SIGTERM to scr_run, as sbatch --signal=USR1@600 and B:TERM@600 send them: all is saved. scancel,
+    which lets nothing begin on other nodes any more: they are not called down, and what is saved is told."""
+    with Batch() as jobs:
+        runs, before = jobs.runs, ""
+        for how, why in ((("--signal=USR1",), "the program is done"), (("--batch", "--signal=TERM"), "scr_run was told to end")):
+            jobs.start()
+            jobs.end(*how)
+            assert runs.log("no further") == [f"no further run: {why}"] and current(runs) == newest_name(runs) != before, runs.out
+            before = current(runs)
+        jobs.start()
+        assert jobs.end() == "CANCELLED"
+        runs.said(f"heat: restarted from {re.escape(before)},")
+        assert runs.log("no further run: (scr_run was told to end|the allocation is over)"), runs.out
+        assert len(runs.log("begins")) == 1 and not runs.log("is down|no answer"), runs.out
+        assert current(runs) == newest_name(runs) or "the files of 2 of 4 ranks are missing" in runs.out, runs.out
+
+
+def test_revoked():
+    """scancel of an interactive job, which tells scr_run nothing: its nodes are not called down."""
+    with Interrupted(SCR_HALT_SIGNALS="NONE") as jobs:
+        jobs.start()
+        runs = jobs.runs
+        told("env", f"SLURM_CONF={runs.cluster.conf}", "scancel", "1")
+        runs.out, _ = runs.process.communicate(timeout=120)
+        assert runs.process.returncode != 0 and runs.log("no further") == ["no further run: the allocation is over"], runs.out
+        assert len(runs.log("begins")) == 1 and not runs.log("is down|no answer"), runs.out
+        runs.said("no node is left to copy from")
+        assert not current(runs), runs.out
+        expect_clean(runs)
+
+
 # ---- scr_run ----
 
 def test_scr_run():
@@ -278,6 +474,51 @@ def test_scr_srun():
     """The arguments of srun; which of its nodes it takes, and how many, is said by them."""
     begins = lose_node(named("scr_srun"), "--nodes=3", "--ntasks=6")
     assert begins == ["run 1: begins on n[1-4]", "run 2: begins on n[1,3-4]"], begins
+
+
+# In place of srun: the first run of scr_run waits until the test is ready.
+LATE_SRUN = """#!/bin/sh
+case "$*" in *--job-name=scr_run.*.1\\ *)
+    : >{folder}/asked
+    while [ ! -e {folder}/ready ]; do sleep 0.1; done
+esac
+exec {srun} "$@"
+"""
+DIES = """#!/bin/sh
+[ $SLURM_PROCID != 0 ] || [ "$(grep -c ': begins on ' "$SCR_PREFIX/.scr/runs.log")" != 1 ] || kill -9 $$
+exec {wrapper}
+"""
+
+
+def test_srun_never_returns():
+    """A rank is killed before the slurmd of another node has begun: that forgets that it was told to end its ranks, and srun waits
+    for them for ever. SCR_WATCHDOG notices."""
+    with Runs(SCR_NODE_TIMEOUT=20, SCR_RUN_PAUSE=0, SCR_RUNS=2, SCR_JOB_ID=None, SCR_WATCHDOG=1, SCR_WATCHDOG_TIMEOUT=15) as runs:
+        cluster = Cluster(runs.job.root / "slurm")
+        (runs.job.root / "bin").mkdir()
+        for path, text in (("bin/srun", LATE_SRUN.format(folder=runs.job.root, srun=shutil.which("srun"))),
+                           ("dies", DIES.format(wrapper=runs.wrapper))):
+            (runs.job.root / path).write_text(text)
+            (runs.job.root / path).chmod(0o755)
+        runs.wrapper = runs.job.root / "dies"
+        runs.more["PATH"] = f"{runs.job.root}/bin:{os.environ['PATH']}"
+        start(runs, cluster, f"{BUILD}/scr_run", "--nodes", 2, "--per-node", 1)
+        wait_until(lambda: (runs.job.root / "asked").exists() or runs.process.poll() is not None)
+        slurmd = cluster.daemons[2]  # that of n2
+        os.kill(slurmd.pid, signal.SIGSTOP)
+        (runs.job.root / "ready").touch()
+        said = ""
+        for line in runs.process.stdout:
+            said += line
+            if "task 0: Killed" in line:
+                break
+        os.kill(slurmd.pid, signal.SIGCONT)
+        runs.out, _ = runs.process.communicate(timeout=120)
+        runs.out = said + runs.out
+        assert runs.process.returncode == 0 and len(runs.log("begins")) == 2, runs.out
+        assert runs.log("run 1: ended .*: it was ended: it hangs: no checkpoint for "), runs.out
+        runs.job.layout = [("n1", 1), ("n2", 1)]
+        runs.check_result()
 
 
 def test_script_of_the_guide():

@@ -130,3 +130,25 @@ int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down)
     free(text);
     return code;
 }
+
+/* ---- the end ---- */
+
+int tool_manager_is_over(double seconds)
+{
+    static const char *const ends[] = {
+        "COMPLETING", "COMPLETED", "CANCELLED", "TIMEOUT",       "FAILED",    "NODE_FAIL",
+        "PREEMPTED",  "DEADLINE",  "REVOKED",   "OUT_OF_MEMORY", "BOOT_FAIL", NULL};
+    const manager *m = find();
+    const char *job = get(m->job[0]) ? get(m->job[0]) : get(m->job[1]);
+    char err[ERRTEXT_SIZE] = "", *output;
+    int over = 0;
+    const char *const command[] = {
+        "squeue", "--noheader", "--states=all", "--format=%T", "--job", job, NULL};
+    if (strcmp(m->name, "slurm") != 0) return 0;
+    if (tool_run(command, seconds, &output, err) != 0) return 0;
+    output[strcspn(output, " \n")] = 0;
+    for (size_t i = 0; ends[i]; i++)
+        over |= strcmp(output, ends[i]) == 0;
+    free(output);
+    return over;
+}

@@ -19,4 +19,9 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes);
  * only Slurm is asked, for at most so many seconds. */
 int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down);
 
+/* 1 when the batch system says that the allocation ends, or has ended: its nodes do not
+ * answer any more, which is no fault of theirs. Only Slurm is asked, for at most so many
+ * seconds; 0 also when it does not answer. */
+int tool_manager_is_over(double seconds);
+
 #endif

@@ -5,6 +5,7 @@
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_log.h"
+#include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
 #include "lib/tool_tasks.h"
 #include "lib/tool_words.h"
@@ -22,6 +23,7 @@ enum {
     PATIENCE = 30,    /* seconds that a program has to end after a signal */
     GRACE = 5,        /* the same when it hangs, or its node does */
     LAST_RANK = 30,   /* and that its processes have to be gone then */
+    ANSWER = 30,      /* seconds for an answer of the batch system */
     NOT_STARTED = 127 /* exit code where the launcher could not be started */
 };
 
@@ -32,12 +34,24 @@ static void log_event(const run *r, const scr_log_event *event)
 
 /* ---- the nodes ---- */
 
+/* 1 when nodes are down that were not, though the allocation goes on. At its end Slurm
+ * lets nothing begin on them, and nobody needs to mend them. */
+static int has_new_down(run *r)
+{
+    int count = 0;
+    for (int i = 0; i < r->nodes.count; i++)
+        count += !r->table[i].down && *r->reasons[i].text;
+    if (count) r->facts.over = tool_manager_is_over(ANSWER);
+    return count && !r->facts.over;
+}
+
 /* A node that was down once stays so. */
 static void find_down(run *r)
 {
     int n = r->nodes.count;
     /* an error is told; what is known of the nodes stays true */
     down_nodes_find(&r->prefix, &r->nodes, r->node_time, r->reasons);
+    if (!has_new_down(r)) return;
     for (int i = 0; i < n; i++) {
         if (r->table[i].down || !*r->reasons[i].text) continue;
         r->table[i].down = 1;

@@ -6,6 +6,7 @@
 
 #include "common/io.h"
 #include "lib/tool.h"
+#include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
 #include "lib/tool_tasks.h"
 #include "lib/tool_words.h"
@@ -17,6 +18,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { ANSWER = 30 /* seconds for an answer of the batch system */ };
 
 /* ---- simulated failures ---- */
 
@@ -84,6 +87,8 @@ static int take_check(run *r, char why[EXECUTE_WHY_SIZE])
     io_close(&r->checked);
     r->next_check = tool_tasks_now() + r->interval;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 1 || n <= 0) return 0;
+    /* the batch system ends the program itself then */
+    if (tool_manager_is_over(ANSWER)) return 0;
     text[n] = 0;
     text[strcspn(text, "\n")] = 0;
     snprintf(why, EXECUTE_WHY_SIZE, "down: %s", text);

@@ -39,6 +39,7 @@ static run_why find_end(const run_facts *f, const run_decision *d)
 {
     if (f->stop) return RUN_STOPPED;
     if (f->attempts > 0 && f->code == 0) return RUN_DONE;
+    if (f->over) return RUN_OVER;
     if (f->halt) return RUN_HALTED;
     if (f->runs_left == 0) return RUN_USED_UP;
     if (is_home_down(f)) return RUN_HOME_DOWN;
@@ -97,6 +98,7 @@ void run_plan_tell(const run_facts *f, const run_decision *d, char text[RUN_TEXT
         [RUN_LAUNCH] = "",
         [RUN_DONE] = "the program is done",
         [RUN_STOPPED] = "scr_run was told to end",
+        [RUN_OVER] = "the allocation is over",
         [RUN_USED_UP] = "all runs are used up (SCR_RUNS)",
         [RUN_HOME_DOWN] = "the node on which scr_run itself runs is down"};
     if (d->why == RUN_HALTED)

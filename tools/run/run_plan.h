@@ -20,6 +20,7 @@ typedef struct run_facts {
     int attempts;        /* runs so far */
     int code;            /* exit code of the last one */
     int stop;            /* 1: somebody told scr_run to end, by a signal */
+    int over;            /* 1: the batch system ends the allocation */
     const char *halt;    /* why the job should halt; NULL: it need not */
     int wanted;          /* nodes to run on; 0: all of the first run */
     int least;           /* SCR_MIN_NODES; 0: not set */
@@ -33,6 +34,7 @@ typedef enum run_why {
     RUN_LAUNCH,    /* not the end */
     RUN_DONE,      /* the program ended with exit code 0 */
     RUN_STOPPED,   /* by a signal to scr_run */
+    RUN_OVER,      /* the allocation is */
     RUN_HALTED,    /* a halt condition holds */
     RUN_USED_UP,   /* no runs are left */
     RUN_HOME_DOWN, /* the node of scr_run is down */

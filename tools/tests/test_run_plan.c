@@ -151,6 +151,31 @@ static void test_ends(void **state)
     }
 }
 
+/* The batch system ends the allocation: that counts more than nodes and runs, and less
+ * than what the program and the user say. */
+static void test_over(void **state)
+{
+    run_node table[MOST];
+    char text[RUN_TEXT_SIZE];
+    run_facts f = facts_of("uu", table);
+    f.attempts = 1;
+    f.code = 9;
+    f.over = 1;
+    f.halt = "time";
+    f.last_nodes = 2;
+    for (f.runs_left = -1; f.runs_left < 1; f.runs_left++) {
+        run_decision d = run_plan(&f);
+        run_plan_tell(&f, &d, text);
+        assert_int_equal(d.why, RUN_OVER);
+        assert_int_equal(d.code, 9);
+        assert_string_equal(text, "the allocation is over");
+    }
+    f.stop = 1;
+    assert_int_equal(run_plan(&f).why, RUN_STOPPED);
+    f.stop = f.code = 0;
+    assert_int_equal(run_plan(&f).why, RUN_DONE);
+}
+
 /* A job of 6 nodes, 4 of which run, that loses one after the other; whatever is lost, no
  * node that is down is taken, and all ranks are dealt. */
 static void test_stories(void **state)
@@ -214,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launches), cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_stories), cmocka_unit_test(test_watchdog)};
+        cmocka_unit_test(test_over), cmocka_unit_test(test_stories),
+        cmocka_unit_test(test_watchdog)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
