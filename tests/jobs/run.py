@@ -165,14 +165,18 @@ def newest(runs):
     return int(done.stdout or 0)
 
 
+def make_machines(runs):
+    runs.nodes, shell = runs.job.root / "machines", runs.job.root / "shell"
+    for node in ("n1", "n2", "n3", "n4"):
+        (runs.nodes / node).mkdir(parents=True)
+    shell.write_text(SHELL)
+    shell.chmod(0o755)
+    runs.more = {"NODES": runs.nodes, "HYDRA_LAUNCHER": "rsh", "HYDRA_LAUNCHER_EXEC": shell}
+
+
 def lose_under_hydra(number):
     with Runs(SCR_NODE_TIMEOUT=5, SCR_NODE_INTERVAL=1, SCR_RUN_PAUSE=0, SCR_NODELIST="n[1-4]", SCR_REMOTE="shell") as runs:
-        runs.nodes, shell = runs.job.root / "machines", runs.job.root / "shell"
-        for node in ("n1", "n2", "n3", "n4"):
-            (runs.nodes / node).mkdir(parents=True)
-        shell.write_text(SHELL)
-        shell.chmod(0o755)
-        runs.more = {"NODES": runs.nodes, "HYDRA_LAUNCHER": "rsh", "HYDRA_LAUNCHER_EXEC": shell}
+        make_machines(runs)
         runs.start("--launcher", "hydra", "--nodes", "3", "--per-node", "2", "--runs", "2")
         wait_until(lambda: newest(runs) >= 2)
         end_node(runs, "n2", number)
@@ -218,6 +222,75 @@ def test_interrupted_and_saved():
         assert runs.log("scr_run was told to end") and not runs.log("scr_postrun"), runs.out
         runs.run("--simulate", "4x2")
         runs.said("heat: restarted from ckpt")
+
+
+def stop_copying(runs, at):
+    """The first scr_copy that comes to that change of the prefix folder stays there; gives the file that says so."""
+    struck = runs.job.root / "struck"
+    runs.more.update(LD_PRELOAD=f"{os.environ['JOB_PRELOAD']}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy",
+                     FAULTS_BELOW=runs.prefix, FAULTS_AT=at, FAULTS_HOW="stop", FAULTS_MARK=struck,
+                     FAULTS_ONCE=runs.job.root / "once")
+    return struck
+
+
+def go_on(name):
+    for pid in descendants():
+        try:
+            if pathlib.Path(f"/proc/{pid}/comm").read_text() == f"{name}\n":
+                os.kill(pid, signal.SIGCONT)
+        except OSError:
+            pass  # it ended just now
+
+
+def test_interrupted_while_it_saves():
+    """The first Ctrl-C comes when the program has ended by itself: saving goes on."""
+    with Runs(SCR_FLUSH=0) as runs:
+        struck = stop_copying(runs, 9)
+        runs.start("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3")
+        wait_until(struck.exists)
+        runs.process.send_signal(signal.SIGINT)
+        wait_until(lambda: runs.log("what is only in the caches is saved first"))
+        go_on("scr_copy")
+        runs.finish(fails=True)
+        assert runs.process.returncode > 0 and not runs.log("given up|scr_postrun"), runs.out
+        runs.more = {}
+        runs.run("--simulate", "4x2")
+        runs.said("heat: restarted from ckpt")
+        runs.check_result()
+
+
+def give_up(at):
+    with Runs(SCR_FLUSH=0, SCR_NODELIST="n[1-4]", SCR_REMOTE="shell") as runs:
+        make_machines(runs)
+        struck = stop_copying(runs, at)
+        runs.start("--launcher", "hydra", "--per-node", "2")
+        wait_until(lambda: newest(runs) >= 1)
+        runs.process.send_signal(signal.SIGINT)
+        wait_until(struck.exists)
+        runs.process.send_signal(signal.SIGINT)
+        runs.finish(fails=None)
+        number, name = newest(runs), f"ckpt.{EVERY * newest(runs)}"
+        assert runs.process.returncode == -signal.SIGINT, (runs.process.returncode, runs.out)
+        runs.said(rf"dataset {number} \({re.escape(name)}\) is not saved, .*; scr_postrun --prefix={runs.prefix} saves it")
+        assert runs.log(f"saving is given up; .* scr_postrun --prefix={runs.prefix}, as long as the nodes keep it"), runs.out
+        index = subprocess.run([f"{BUILD}/scr_index", "--list", runs.prefix], capture_output=True, text=True, check=False)
+        assert name not in index.stdout and not list(runs.prefix.glob(f"{name}/rank_*")), index.stdout
+        runs.more["LD_PRELOAD"] = ""
+        subprocess.run([f"{BUILD}/scr_postrun"], env=runs.environment(), cwd=runs.prefix, stdout=subprocess.DEVNULL, check=True)
+        left = [path for path in runs.prefix.rglob("*") if path.name.endswith(".tmp") or path.name.startswith("scavenge")]
+        assert not left, left
+        shutil.rmtree(runs.nodes)
+        make_machines(runs)
+        runs.run("--launcher", "hydra", "--per-node", "2")
+        runs.said(f"heat: restarted from {re.escape(name)}")
+        runs.job.layout = [(node, 2) for node in ("n1", "n2", "n3", "n4")]
+        runs.check_result()
+
+
+def test_saving_is_given_up():
+    """Ctrl-C once more while a node copies: nothing looks saved that is not, and scr_postrun saves it later."""
+    for at in (3, 12):
+        give_up(at)
 
 
 def test_interrupted():

@@ -129,7 +129,7 @@ static int run_command(save *s, const char *name, const char *const *arguments)
     tool_words_add(&words, "--prefix=%s", s->prefix->path);
     tool_words_add_all(&words, arguments);
     const execute_job job = {
-        .argv = tool_words_list(&words), .interval = 1, .patience = PATIENCE};
+        .argv = tool_words_list(&words), .interval = 1, .patience = PATIENCE, .ours = 1};
     int rc = words.failed ? -ENOMEM : execute(&job, &s->signals, &result);
     tool_words_done(&words);
     free(path);
@@ -161,41 +161,51 @@ static int save_dataset(save *s)
     int code = copy(s);
     /* what was copied may do although a node failed: the index knows */
     if (code >= 0 && !s->signals.stop) code = run_command(s, "scr_index", add);
-    if (s->signals.stop)
-        tool_complain(
-            "told to end by signal %d: dataset %d (%s) may still be only in the "
-            "cache; call scr_postrun again to save it",
-            s->signals.stop, s->id, s->name);
     return code == 0 ? COMMAND_GOOD : COMMAND_BAD;
+}
+
+static int tell_unsaved(const save *s)
+{
+    return tool_complain("told to end by signal %d: dataset %d (%s) is not saved, it may "
+                         "be only in the cache; scr_postrun --prefix=%s saves it",
+                         s->signals.stop, s->id, s->name ? s->name : "?",
+                         s->prefix->path);
 }
 
 /* The newest, and where that cannot be saved the one before it; a failure stays one. */
 static int save_all(save *s)
 {
     int result = COMMAND_GOOD;
-    for (int i = 0; i < s->count && !s->signals.stop; i++) {
+    for (int i = 0; i < s->count; i++) {
         s->id = s->ids[i];
         s->name = scr_flush_file_name(s->flush, s->id);
         if (is_in(s, s->id, SCR_LOCATION_PFS)) s->safe |= is_saved_checkpoint(s, s->id);
         if (!is_wanted(s, s->id)) continue;
+        if (s->signals.stop) return tell_unsaved(s);
         int code = s->name
                        ? save_dataset(s)
                        : tool_complain("dataset %d has no name in the flush file", s->id);
         if (code == COMMAND_GOOD)
             s->safe |= is_saved_checkpoint(s, s->id);
+        else if (s->signals.stop)
+            return tell_unsaved(s);
         else
             result = COMMAND_BAD;
     }
-    return s->signals.stop ? COMMAND_BAD : result;
+    return result;
 }
 
+/* And which is the first. */
 static int has_wanted(save *s)
 {
     int wanted = 0;
     for (int i = 0; i < s->count; i++) {
         if (is_in(s, s->ids[i], SCR_LOCATION_PFS))
             s->safe |= is_saved_checkpoint(s, s->ids[i]);
-        wanted |= is_wanted(s, s->ids[i]);
+        if (wanted || !is_wanted(s, s->ids[i])) continue;
+        wanted = 1;
+        s->id = s->ids[i];
+        s->name = scr_flush_file_name(s->flush, s->id);
     }
     s->safe = 0;
     if (!s->count)
@@ -205,19 +215,31 @@ static int has_wanted(save *s)
     return wanted;
 }
 
+/* Nothing goes on when a command had to be killed. */
+static void end_strays(const save *s)
+{
+    static const processes_filter all = {{NULL}, NULL};
+    if (s->signals.stop && processes_end(&all, PATIENCE) != 0)
+        tool_complain("processes are left behind");
+}
+
 static int save_what_is_left(save *s, const hostlist *known)
 {
     int code = list_datasets(s);
     if (code != COMMAND_GOOD || !has_wanted(s)) return code;
     if (processes_adopt() != 0 || execute_catch(&s->signals) != 0)
         code = tool_complain("no signals");
-    if (code == COMMAND_GOOD) code = find_nodes(s, known);
+    if (code == COMMAND_GOOD) {
+        code = find_nodes(s, known);
+        if (code != COMMAND_GOOD && execute_wait(&s->signals, 0, 0)) tell_unsaved(s);
+    }
     if (code == COMMAND_GOOD) code = save_all(s);
+    end_strays(s);
     execute_release(&s->signals);
     return code;
 }
 
-/* *signal: the one that told it to end, or 0. */
+/* *signal: the one that told it to end before all was saved, or 0. */
 static int work(const tool_prefix *prefix, const hostlist *known, int *signal)
 {
     scr_problems problems = {0, NULL};
@@ -227,7 +249,7 @@ static int work(const tool_prefix *prefix, const hostlist *known, int *signal)
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;
     code = save_what_is_left(&s, known);
-    *signal = s.signals.stop;
+    *signal = code == COMMAND_GOOD ? 0 : s.signals.stop;
     kvtree_delete(&s.flush);
     free(s.ids);
     free(s.up);

@@ -52,6 +52,7 @@ static int take(execute_signals *s, int pid)
         if (pid > 0) kill(pid, number);
         if (number == SIGUSR1 || number == SIGUSR2) continue;
         if (!s->stop) s->stop = number;
+        s->last = number;
         wish = 1;
     }
     return wish;
@@ -99,6 +100,7 @@ typedef struct watch {
     phase phase;
     double since, next_look; /* times: of the phase; of the next look */
     int status;
+    int warned; /* 1: job->first was called */
 } watch;
 
 static void enter(watch *w, phase next)
@@ -115,7 +117,23 @@ static void enter(watch *w, phase next)
 /* The program was told to end by a signal that was passed on, perhaps once more. */
 static void take_wish(watch *w)
 {
+    w->result->signalled = 1;
     enter(w, w->phase == RUNNING ? SIGNALLED : KILLED);
+}
+
+/* Waits for a moment, and for signals. */
+static void attend(watch *w)
+{
+    const execute_job *job = w->job;
+    double pause = job->interval < beat ? job->interval : beat;
+    if (!execute_wait(w->signals, pause, job->ours ? 0 : w->pid)) return;
+    if (job->first && !w->warned) {
+        w->warned = 1;
+        job->first(job->arg);
+        return;
+    }
+    if (job->ours) kill(w->pid, w->signals->last);
+    take_wish(w);
 }
 
 static void look(watch *w)
@@ -134,9 +152,10 @@ static int advance(watch *w)
 {
     double waited = tool_tasks_now() - w->since;
     if (waitpid(w->pid, &w->status, WNOHANG) == w->pid) return 1;
-    if (w->phase == SIGNALLED && waited > hint) enter(w, TERMINATED);
+    int told = w->phase == TERMINATED || (w->phase == SIGNALLED && w->job->ours);
+    if (w->phase == SIGNALLED && !told && waited > hint) enter(w, TERMINATED);
     double most = w->result->ended ? w->job->grace : w->job->patience;
-    if (w->phase == TERMINATED && waited > most) enter(w, KILLED);
+    if (told && waited > most) enter(w, KILLED);
     if (w->phase == KILLED && waited > give_up) {
         w->status = SIGKILL; /* it hangs in the kernel */
         return 1;
@@ -154,8 +173,7 @@ int execute(const execute_job *job, execute_signals *signals, execute_result *re
     w.since = begin;
     w.next_look = begin;
     while (!advance(&w)) {
-        double pause = job->interval < beat ? job->interval : beat;
-        if (execute_wait(signals, pause, w.pid)) take_wish(&w);
+        attend(&w);
         look(&w);
     }
     result->seconds = tool_tasks_now() - begin;

@@ -12,7 +12,7 @@
 typedef struct execute_signals {
     int fd;
     sigset_t before; /* the mask that programs get */
-    int stop;        /* the signal that told scr_run to end, or 0 */
+    int stop, last;  /* the first and the last signal that told it to end, or 0 */
 } execute_signals;
 
 /* 0 or -errno. */
@@ -31,8 +31,13 @@ typedef struct execute_job {
     double interval; /* seconds between two looks */
     double patience; /* seconds that the program has to end after a signal to us */
     double grace;    /* the same when look wants its end */
+    /* 1: a command of ours, which ends all that it started: no SIGTERM follows a signal,
+     * and those that are for the program are not passed on. */
+    int ours;
     /* Looks at the job; 1: it must be ended, with a text why. */
     int (*look)(void *arg, char why[EXECUTE_WHY_SIZE]);
+    /* With ours: called at the first signal, which is not passed on then; NULL: it is. */
+    void (*first)(void *arg);
     /* Ends what the launcher may leave behind. */
     void (*end)(void *arg);
     void *arg;
@@ -42,6 +47,7 @@ typedef struct execute_result {
     int code;       /* exit code; 128 and the signal that ended it */
     double seconds; /* that it took */
     int ended;      /* 1: it was ended for a reason that look gave */
+    int signalled;  /* 1: it was told to end by a signal that was passed on */
     char why[EXECUTE_WHY_SIZE];
 } execute_result;
 

@@ -14,6 +14,7 @@
 #include "run/prepare.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +225,38 @@ static run_decision run_all(run *r)
 
 /* ---- the end ---- */
 
+static void tell_first(void *arg)
+{
+    run *r = arg;
+    run_log_add(&r->log,
+                "signal %d came: what is only in the caches is saved first; a further "
+                "signal gives that up",
+                r->signals.last);
+}
+
+static void tell_given_up(run *r)
+{
+    r->given_up = r->signals.last;
+    run_log_add(&r->log,
+                r->simulated
+                    ? "signal %d came: saving is given up; what is only in the caches is "
+                      "lost with the simulated nodes"
+                    : "signal %d came: saving is given up; what is only in the caches is "
+                      "saved by scr_postrun --prefix=%s, as long as the nodes keep it",
+                r->given_up, r->prefix.path);
+}
+
+static void tell_saved(run *r, int rc, const execute_result *result)
+{
+    if (rc)
+        run_log_add(&r->log, "scr_postrun: %s", strerror(-rc));
+    else if (result->code && result->signalled)
+        tell_given_up(r);
+    else if (result->code)
+        run_log_add(&r->log, "scr_postrun: exit code %d; see above", result->code);
+}
+
+/* A signal that came before was for the program; the first one now is a warning. */
 static void save_rest(run *r)
 {
     char *command = tool_remote_command("scr_postrun");
@@ -233,13 +266,14 @@ static void save_rest(run *r)
     tool_words_add(&words, "%s", command ? command : "scr_postrun");
     tool_words_add(&words, "--prefix=%s", r->prefix.path);
     if (down && *down) tool_words_add(&words, "--down=%s", down);
-    const execute_job job = {
-        .argv = tool_words_list(&words), .interval = 1, .patience = PATIENCE};
+    const execute_job job = {.argv = tool_words_list(&words),
+                             .interval = 1,
+                             .patience = PATIENCE,
+                             .ours = 1,
+                             .first = r->signals.stop ? NULL : tell_first,
+                             .arg = r};
     int rc = words.failed || !down ? -ENOMEM : execute(&job, &r->signals, &result);
-    if (rc)
-        run_log_add(&r->log, "scr_postrun: %s", strerror(-rc));
-    else if (result.code)
-        run_log_add(&r->log, "scr_postrun: exit code %d; see above", result.code);
+    tell_saved(r, rc, &result);
     tool_words_done(&words);
     free(down);
     free(command);
@@ -293,6 +327,8 @@ int run_job(const run_request *request)
         code = tool_tell_problems(&problems);
     }
     if (code == COMMAND_GOOD) code = enabled ? run_with_scr(&r) : run_plainly(&r);
+    int given_up = r.given_up;
     run_close(&r);
+    if (given_up) raise(given_up); /* so that a script knows */
     return code;
 }

@@ -58,6 +58,8 @@ typedef struct run {
     simulate_failure failures[SIMULATE_FAILURES];
     int failure_count;
 
+    int given_up; /* the signal that ended the saving of what is in the caches, or 0 */
+
     /* the run that goes on */
     launch launch;
     hostlist chosen, down; /* names are those of nodes */

@@ -2,6 +2,7 @@
 """For tests of the commands: prefix folders, and damage to the files in them. The current folder is one."""
 import os
 import pathlib
+import time
 import zlib
 
 from command import image
@@ -92,6 +93,25 @@ def put_program(name, script):
     os.chmod(f'bin/{name}', 0o755)
     if not os.environ['PATH'].startswith(f'{os.getcwd()}/bin:'):
         os.environ['PATH'] = f'{os.getcwd()}/bin:{os.environ["PATH"]}'
+
+
+def processes_here():
+    """Command lines of those that have the current folder as their prefix folder."""
+    here, found = f'SCR_PREFIX={os.getcwd()}'.encode(), []
+    for folder in pathlib.Path('/proc').glob('[0-9]*'):
+        try:
+            if folder.name != str(os.getpid()) and here in (folder / 'environ').read_bytes().split(b'\0'):
+                found.append((folder / 'cmdline').read_bytes())
+        except OSError:
+            pass  # it ended just now
+    return found
+
+
+def wait_for(condition, told=lambda: ''):
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, told()
+        time.sleep(0.01)
 
 
 def without_scr_variables():

@@ -5,10 +5,12 @@ scripts here, beside a copy of scr_postrun."""
 import os
 import pathlib
 import shutil
+import signal
+import subprocess
 
 from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_tests)
-from prefix import FLUSH, INDEX, put, put_program, put_tree, value, without_scr_variables
+from prefix import FLUSH, INDEX, processes_here, put, put_program, put_tree, value, wait_for, without_scr_variables
 
 without_scr_variables()
 
@@ -135,6 +137,77 @@ def test_fails():
     assert b'scr_scavenge is not there: dataset 3 (ckpt.3) stays in the cache only' in done.stderr, done
     put(FLUSH, b'damaged')
     expect(postrun(), 1, '', ['flush'])
+
+
+def begin(**variables):
+    """One in the background."""
+    libraries = f'{COMMAND.parent}:{os.environ.get("LD_LIBRARY_PATH", "")}'
+    for path in ('ready', 'got', 'called'):
+        pathlib.Path(path).unlink(missing_ok=True)
+    return subprocess.Popen(['bin/scr_postrun'], env={**os.environ, 'LD_LIBRARY_PATH': libraries, **variables},
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def is_given_up(process, number):
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == -number, (process.returncode, err)
+    told = f'told to end by signal {number:d}: dataset 3 (ckpt.3) is not saved, it may be only in the cache; '
+    assert f'{told}scr_postrun --prefix={os.getcwd()} saves it\n' in err, err
+    assert not processes_here(), processes_here()
+
+
+def has_come(name):
+    return lambda: os.path.exists(name)
+
+
+def test_interrupted():
+    nodes(1)
+    put_dataset(['CACHE'])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        put_commands(scavenge='trap "echo >got" USR1; echo >ready; sleep 1000 & wait; wait')
+        process = begin()
+        wait_for(has_come('ready'))
+        process.send_signal(signal.SIGUSR1)
+        process.send_signal(number)
+        is_given_up(process, number)
+        assert not has_come('got')() and len(called()) == 1, called()
+        put_commands(index='echo >ready; exec sleep 1000')
+        process = begin()
+        wait_for(has_come('ready'))
+        process.send_signal(number)
+        is_given_up(process, number)
+    # it was just done
+    put_commands(index='trap "exit 0" INT; echo >ready; sleep 1000 & wait')
+    process = begin()
+    wait_for(has_come('ready'))
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == '' and process.returncode == 0
+
+
+def test_interrupted_and_nothing_ends():
+    """With a second signal, all is killed, also what was started in other sessions."""
+    nodes(1)
+    put_dataset(['CACHE'])
+    put_commands(scavenge='trap "echo >got" INT TERM\n'
+                 'setsid sh -c "trap : INT TERM; echo >ready; while :; do sleep 1; done" & while :; do sleep 0.1; done')
+    process = begin()
+    wait_for(has_come('ready'))
+    process.send_signal(signal.SIGINT)
+    wait_for(has_come('got'))
+    process.send_signal(signal.SIGINT)
+    is_given_up(process, signal.SIGINT)
+
+
+def test_interrupted_while_nodes_are_asked():
+    nodes(1)
+    put_dataset(['CACHE'])
+    put_commands()
+    put_program('tests/slow', 'echo >ready; sleep 1000')
+    process = begin(SCR_NODE_TESTS=os.path.abspath('bin/tests'))
+    wait_for(has_come('ready'))
+    process.send_signal(signal.SIGINT)
+    is_given_up(process, signal.SIGINT)
+    assert not called()
 
 
 def test_usage():

@@ -6,12 +6,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
-import time
 
 from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
-from prefix import HALT, put_halt, put_program, value, without_scr_variables
+from prefix import HALT, processes_here, put_halt, put_program, value, wait_for, without_scr_variables
 
 without_scr_variables()
 BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND).parent
@@ -38,17 +38,10 @@ def simulate(*options, nodes='2x1', **how):
     return run('--simulate', nodes, *options, 'program', '-x', **how)
 
 
-def begin(*options, nodes='2x1', **variables):
+def begin(*options, nodes='2x1', command=COMMAND, **variables):
     """One in the background."""
-    return subprocess.Popen([COMMAND, '--simulate', nodes, *options, 'program'], env={**os.environ, **variables},
+    return subprocess.Popen([command, '--simulate', nodes, *options, 'program'], env={**os.environ, **variables},
                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def wait_for(condition):
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until, lines()
-        time.sleep(0.01)
 
 
 def ends(process, code):
@@ -58,13 +51,7 @@ def ends(process, code):
 
 def expect_clean():
     """No process of this test is left, and no simulated node."""
-    here = f'SCR_PREFIX={os.getcwd()}'.encode()
-    for folder in pathlib.Path('/proc').glob('[0-9]*'):
-        try:
-            environment = (folder / 'environ').read_bytes().split(b'\0')
-        except OSError:
-            continue
-        assert here not in environment, (folder / 'cmdline').read_bytes()
+    assert not processes_here(), processes_here()
     assert not list(pathlib.Path('tmp').glob('*')), os.listdir('tmp')
 
 
@@ -309,6 +296,88 @@ def test_signal_before_the_first_run():
     process.send_signal(signal.SIGINT)
     ends(process, 1)
     assert not calls()
+
+
+def save_by(script, program='exit 7'):
+    """A run whose caches are saved by a script in place of scr_postrun."""
+    shutil.rmtree('tmp', ignore_errors=True)
+    prepare()
+    for path in ('ready', 'got', 'go', 'call.1', '.scr/runs.log'):
+        pathlib.Path(path).unlink(missing_ok=True)
+    launcher(program)
+    put_program('scr_postrun', f'{script}\necho $$ >ready; while [ ! -e go ]; do sleep 0.05; done; exit 0')
+    for name in ('scr_run', 'scr_check_node', 'scr_list_down_nodes'):
+        shutil.copy(BESIDE / name, f'bin/{name}')
+    libraries = f'{BESIDE}:{os.environ.get("LD_LIBRARY_PATH", "")}'
+    return begin(command='bin/scr_run', LD_LIBRARY_PATH=libraries)
+
+
+def is_ready():
+    return os.path.exists('ready')
+
+
+GIVEN_UP = 'saving is given up; what is only in the caches is lost with the simulated nodes'
+
+
+def test_first_signal_while_it_saves():
+    """Nothing else is to be ended, and what is in the caches is worth more than the time; signals for the program have
+    nobody to go to."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = save_by('trap "echo >got" INT TERM HUP USR1 USR2')
+        wait_for(is_ready)
+        process.send_signal(signal.SIGUSR1)
+        process.send_signal(number)
+        wait_for(lambda: lines('what is only in the caches is saved first; a further signal gives that up'), lines)
+        process.send_signal(signal.SIGUSR2)
+        pathlib.Path('go').touch()
+        ends(process, 7)
+        assert not os.path.exists('got') and not lines('scr_postrun|given up'), lines()
+
+
+def test_second_signal_while_it_saves():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = save_by(f'trap "echo >got; exit 130" {number:d}')
+        wait_for(is_ready)
+        process.send_signal(number)
+        wait_for(lambda: lines('a further signal'), lines)
+        process.send_signal(number)
+        ends(process, -number)
+        assert os.path.exists('got') and lines(GIVEN_UP), lines()
+        assert lines('the end'), 'the log is complete'
+
+
+def test_second_signal_was_for_the_program():
+    process = save_by('trap "echo >got; exit 130" INT', 'trap "exit 5" INT; echo >running; sleep 1000 & wait')
+    wait_for(lambda: os.path.exists('running'))
+    process.send_signal(signal.SIGINT)
+    wait_for(is_ready)
+    process.send_signal(signal.SIGINT)
+    ends(process, -signal.SIGINT)
+    assert lines('exit code 5: signal 2 came') and lines(GIVEN_UP) and not lines('a further signal'), lines()
+
+
+def test_saving_does_not_end():
+    """With a third signal nothing is asked any more; what was started in other sessions ends, too."""
+    process = save_by('trap "echo >got" INT TERM\nsetsid sh -c "trap : INT TERM; while :; do sleep 1; done" &')
+    wait_for(is_ready)
+    process.send_signal(signal.SIGINT)
+    wait_for(lambda: lines('a further signal'), lines)
+    process.send_signal(signal.SIGINT)
+    wait_for(lambda: os.path.exists('got'))
+    process.send_signal(signal.SIGINT)
+    ends(process, -signal.SIGINT)
+    assert lines(GIVEN_UP), lines()
+
+
+def test_saved_in_spite_of_signals():
+    """It had just come to its end."""
+    process = save_by('trap "exit 0" INT')
+    wait_for(is_ready)
+    process.send_signal(signal.SIGINT)
+    wait_for(lambda: lines('a further signal'), lines)
+    process.send_signal(signal.SIGINT)
+    ends(process, 7)
+    assert not lines('given up'), lines()
 
 
 # ---- what hangs, and what is left ----
