@@ -17,7 +17,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { SAMPLE = 4096 /* bytes of a file that is written */ };
+enum { SAMPLE = 4096 /* bytes of a file that is written */, TRIES = 16 };
+
+/* The name of that file; letters and digits follow. */
+#define SAMPLE_NAME "scr-check-"
+#define SAMPLE_MORE "XXXXXX"
 
 /* ---- folders ---- */
 
@@ -60,15 +64,68 @@ static int try_file(int fd)
     return n == SAMPLE && memcmp(sample, back, SAMPLE) == 0 ? 0 : -EIO;
 }
 
+/* A check has its file locked: one that is not was left by a check that was killed. */
+static int lock_sample(int fd)
+{
+    const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &all) == 0 ? 0 : -errno;
+}
+
+static void remove_left(int dir, const char *name)
+{
+    struct stat st;
+    int fd = io_open(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    if (fd < 0) return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        lock_sample(fd) == 0)
+        unlinkat(dir, name, 0);
+    io_close(&fd);
+}
+
+/* Whether that can be done is no property of the folder. */
+static void sweep(const char *path)
+{
+    DIR *stream = opendir(path);
+    const struct dirent *item;
+    const size_t n = sizeof SAMPLE_NAME - 1;
+    while (stream && (item = readdir(stream)) != NULL)
+        if (strncmp(item->d_name, SAMPLE_NAME, n) == 0 &&
+            strlen(item->d_name + n) == sizeof SAMPLE_MORE - 1)
+            remove_left(dirfd(stream), item->d_name);
+    if (stream) closedir(stream);
+}
+
+/* A new file, locked; its name is completed. Between both another check may take it for
+ * one that was left. */
+static int make_sample(char *name, int *fd)
+{
+    struct stat st;
+    char *more = name + strlen(name) - (sizeof SAMPLE_MORE - 1);
+    for (int i = 0; i < TRIES; i++) {
+        strcpy(more, SAMPLE_MORE);
+        *fd = mkostemp(name, O_CLOEXEC);
+        if (*fd < 0) return -errno;
+        int rc =
+            lock_sample(*fd); /* where there are no locks, nothing is swept, either */
+        if (rc != -EAGAIN && rc != -EACCES && fstat(*fd, &st) == 0 && st.st_nlink > 0)
+            return 0;
+        unlink(name);
+        io_close(fd);
+    }
+    return -EAGAIN;
+}
+
 static int check_write(const node_folder *folder, const char *path, char *err)
 {
     char name[PATH_MAX];
-    int n = snprintf(name, sizeof name, "%s/scr-check-XXXXXX", path);
+    int n = snprintf(name, sizeof name, "%s/" SAMPLE_NAME SAMPLE_MORE, path), fd;
     if (n < 0 || (size_t)n >= sizeof name)
         return err_sys(err, -ENAMETOOLONG, "%.100s...", path);
-    int fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0) return err_sys(err, -errno, "%s: a new file", path);
-    int rc = try_file(fd), closed = io_close(&fd);
+    sweep(path); /* a full folder may have room then */
+    int rc = make_sample(name, &fd);
+    if (rc) return err_sys(err, rc, "%s: a new file", path);
+    rc = try_file(fd);
+    int closed = io_close(&fd);
     if (!rc) rc = closed;
     if (unlink(name) != 0 && !rc) rc = -errno;
     return rc ? err_sys(err, rc, "%s: a new file", path) : 0;

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_check_node: folders that are there, or not, too small, or cannot be written; tests of the site."""
+"""scr_check_node: folders that are there, or not, too small, full, or cannot be written; checks that were killed; tests of
+the site."""
+import fcntl
 import os
+import pathlib
+import struct
+import subprocess
 
-from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_tests)
 from prefix import names, put, put_program, without_scr_variables
 
@@ -35,6 +40,74 @@ def test_bad():
     # each folder that is bad is told
     done = run('--cntl', f'{control}/none', '--cache', f'{cache}/none')
     assert done.returncode == 1 and done.stderr.count(b'access') == 2, done
+
+
+def with_faults(control, cache, **faults):
+    """A check that meets its fate in the folder cache; see tests/support/faults.c."""
+    mark = pathlib.Path('struck').absolute()
+    mark.unlink(missing_ok=True)
+    env = {**os.environ, 'LC_ALL': 'C', 'LD_PRELOAD': os.environ['TEST_FAULTS'], 'ASAN_OPTIONS': 'verify_asan_link_order=0',
+           'FAULTS_BELOW': cache, 'FAULTS_MARK': str(mark), **{f'FAULTS_{name}': str(text) for name, text in faults.items()}}
+    done = subprocess.run([COMMAND, '--cntl', control, '--cache', cache], env=env, stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=60, check=False)
+    return done, mark.exists()
+
+
+def test_full():
+    """Each step that writes may fail; nothing is left."""
+    control, cache = folders()
+    for how, told in (('ENOSPC', 'No space left on device'), ('EIO', 'Input/output error')):
+        for number in range(1, 100):
+            done, struck = with_faults(control, cache, AT=number, HOW=how)
+            if not struck:
+                break
+            expect(done, 1, '', [f'write: {cache}: a new file: {told}'])
+            # what cannot be removed stays
+            assert len(names('cache')) <= (how == 'EIO'), names('cache')
+            for name in names('cache'):
+                os.remove(f'cache/{name}')
+        assert number > 2 and done.returncode == 0, (number, done)
+    done, struck = with_faults(control, cache, AT=1, HOW='short')
+    assert struck and done.returncode == 0, 'a write that does half of it is no failure'
+
+
+def test_killed():
+    """The next check removes what one left, and nothing else."""
+    control, cache = folders()
+    left = 0
+    for number in range(1, 100):
+        done, struck = with_faults(control, cache, AT=number, HOW='kill')
+        if not struck:
+            break
+        left += len(names('cache'))
+        expect(run('--cntl', control, '--cache', cache), 0, 'PASS\n')
+        assert names('cache') == [], (number, names('cache'))
+    assert left >= 2, 'some were killed while their file was there'
+    others = ['scr-check-', 'scr-check-1234567', 'scr-check.abcdef']
+    for name in others:
+        put(f'cache/{name}', b'mine')
+    os.symlink(os.path.abspath('cache/scr-check-'), 'cache/scr-check-alinks')
+    os.mkfifo('cache/scr-check-afifos')
+    with open('cache/scr-check-atwork', 'wb') as file:
+        # a check that is under way holds its file like this (F_OFD_SETLK)
+        fcntl.fcntl(file, 37, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 0, 0))
+        expect(run('--cntl', control, '--cache', cache), 0, 'PASS\n')
+        kept = ['scr-check-', 'scr-check-1234567', 'scr-check-afifos', 'scr-check-alinks', 'scr-check-atwork', 'scr-check.abcdef']
+        assert names('cache') == kept, names('cache')
+    expect(run('--cntl', control, '--cache', cache), 0, 'PASS\n')
+    assert 'scr-check-atwork' not in names('cache')
+
+
+def test_side_by_side():
+    """Checks of one folder do not take each other's files for left ones."""
+    control, cache = folders()
+    for _ in range(10):
+        all_of_them = [subprocess.Popen([COMMAND, '--cntl', control, '--cache', cache], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT) for _ in range(10)]
+        for process in all_of_them:
+            told = process.communicate(timeout=60)[0]
+            assert process.returncode == 0 and told == b'PASS\n', told
+    assert names('cache') == []
 
 
 def test_configuration():
