@@ -81,6 +81,18 @@ def test_failures():
         next_run_reads(job, "b", size=5000)
 
 
+def test_node_is_not_there():
+    """ssh does not reach it: nothing more is asked of it, and its files are rebuilt."""
+    with cached("XOR") as job:
+        job.lose("n2")
+        done = command(job, "scr_scavenge", "--id", 3, "--up", "n[1-4]", **reach(job))
+        assert "node n2: pdsh: exit code 255" in done.err and "No route to host" in done.err, done
+        assert "round 1, 3 of 3: " in done.out and "2 of 8 ranks are missing" in done.out, done
+        command(job, "scr_index", "--add", "b")
+        is_settled(job, "b", 3)
+        next_run_reads(job, "b", size=5000)
+
+
 def test_down_nodes():
     """What scr_list_down_nodes says of nodes that are not there, hang, or are bad."""
     with Job(nodes=4, per_node=1) as job:

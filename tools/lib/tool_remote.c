@@ -237,12 +237,23 @@ static void tell_failure(const call *c, int node, int code)
     c->told(node, &end, c->arg);
 }
 
+/* What reaches the node failed, not the command there: ssh and its like end with 255,
+ * which pdsh hands on; where it could not connect by itself it ends with 254. No command
+ * of ours does either. */
+static int is_unreached(const tool_remote *remote, const char *node, int code)
+{
+    int shell = strcmp(remote->way, "shell") == 0,
+        pdsh = strcmp(remote->way, "pdsh") == 0;
+    if (strcmp(node, remote->self) == 0) return 0;
+    return (code == 255 && (shell || pdsh)) || (code == 254 && pdsh);
+}
+
 static void take(int task, const tool_end *end, void *arg)
 {
     const call *c = arg;
-    int node = c->node_of[task], shell = strcmp(c->remote->way, "shell") == 0;
+    int node = c->node_of[task];
     tool_end known = *end;
-    if (shell && end->code == 255 && strcmp(c->nodes->names[node], c->remote->self) != 0)
+    if (is_unreached(c->remote, c->nodes->names[node], end->code))
         known.code = -EHOSTUNREACH;
     c->told(node, &known, c->arg);
 }

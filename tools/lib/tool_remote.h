@@ -48,8 +48,9 @@ int tool_remote_words(const tool_remote *remote, const char *node,
 
 /* Runs argv on each of the nodes; argv[0] is a name, found there in PATH, or a path. Each
  * is told of as it ends, by its number among the nodes; code is as in tool_tasks.h, or
- * -EHOSTDOWN, or -EHOSTUNREACH where the remote shell failed (exit code 255). 0, -EINTR,
- * -ENOMEM or another -errno as tool_tasks_run gives it. */
+ * -EHOSTDOWN, or -EHOSTUNREACH where the remote shell (exit code 255) or pdsh (254, or
+ * 255 of the ssh below it) did not reach the node. 0, -EINTR, -ENOMEM or another -errno
+ * as tool_tasks_run gives it. */
 int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
                     const char *const argv[], tool_told told, void *arg, char *err);
 

@@ -5,6 +5,7 @@
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,8 @@ static void judge(int task, const tool_end *end, void *arg)
     if (end->code == 0) return;
     tool_remote_reason(end, "scr_check_node", line, sizeof line);
     if (end->code < 0)
-        give(reason, "no answer: %s", end->text);
+        give(reason, "no answer: %.240s",
+             end->code == -EHOSTUNREACH && *line ? line : end->text);
     else
         give(reason, "%s", *line ? line : end->text);
 }

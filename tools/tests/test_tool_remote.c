@@ -278,6 +278,25 @@ static void test_remote_shell(void **state)
     assert_string_equal(t.output[2], ":here:a 'job' $HOME\n");
 }
 
+/* As pdsh -S ends with what is below it, and with 254 where it could not connect itself.
+ */
+static void test_pdsh(void **state)
+{
+    put_program("pdsh",
+                "case $4 in n1) exit 254;; n2) echo 'pdsh@a: n2: ssh exited with exit "
+                "code 255' >&2; exit 255;; n3) exit 253;; esac\n"
+                "shift 4; exec sh -c \"$*\"");
+    setenv("SCR_REMOTE", "pdsh", 1);
+    told t = run(300, "n[1-4]", "exit 2");
+    assert_int_equal(t.code[0], -EHOSTUNREACH);
+    assert_int_equal(t.code[1], -EHOSTUNREACH);
+    assert_string_equal(t.output[1], "pdsh@a: n2: ssh exited with exit code 255\n");
+    assert_int_equal(t.code[2], 253);
+    assert_int_equal(t.code[3], 2);
+    t = run(300, "here", "exit 255");
+    assert_int_equal(t.code[0], 255);
+}
+
 static void expect_reason(const char *output, const char *reason)
 {
     const tool_end end = {1, "sh: exit code 1", output, strlen(output)};
@@ -318,6 +337,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_simulated_nodes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_remote_shell, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pdsh, setup, teardown),
         cmocka_unit_test(test_reason),
         cmocka_unit_test(test_our_commands)};
     return cmocka_run_group_tests(tests, NULL, NULL);
