@@ -50,36 +50,6 @@ static int had_runs(const struct scr *scr)
            fstatat(scr->prefix_fd, SCR_NODES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Without it the next run does all once more. */
-static void write_restored(const struct scr *scr, const kvtree *index)
-{
-    char why[SCR_ERR_TEXT] = "";
-    if (scr_index_write(scr->prefix_fd, index, why) != 0)
-        scr_say(scr, 0, "warning: the index could not be written: %s", why);
-}
-
-/* The list of names tells of datasets that the index does not have: then somebody put an
- * earlier index into its place. What is whole of them is entered again. */
-static int enter_unknown(struct scr *scr, kvtree *index, char *err)
-{
-    scr_scan scan;
-    int rc = scr_scan_open(&scan, scr->prefix_real, err);
-    if (rc) return rc;
-    rc = scr_scan_unknown(&scan, index, err);
-    if (!rc && scan.count && scr_index_restore(index, scan.found, scan.count) != 0)
-        rc = err_set(err, -ENOMEM, "no memory for the index");
-    if (!rc && scan.count) {
-        scr_say(scr, 0,
-                "warning: " SCR_INDEX_NAME " is an earlier one: it does not have %s%s "
-                "that " SCR_NAMES_NAME " names; what is on the prefix folder is entered "
-                "again",
-                scan.found[0].name, scan.count > 1 ? " and others" : "");
-        write_restored(scr, index);
-    }
-    scr_scan_close(&scan);
-    return rc;
-}
-
 static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char *lost)
 {
     char more[SCR_ERR_TEXT + 64] = "";
@@ -98,6 +68,7 @@ static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char
 /* Fills the empty index by what is on the prefix folder, and writes it. */
 static int rebuild(struct scr *scr, kvtree *index, const char *lost, char *err)
 {
+    char why[SCR_ERR_TEXT] = "";
     scr_scan scan;
     int rc = scr_scan_open(&scan, scr->prefix_real, err);
     if (rc) return rc;
@@ -109,7 +80,9 @@ static int rebuild(struct scr *scr, kvtree *index, const char *lost, char *err)
     scr_scan_close(&scan);
     if (rc) return rc;
     scr->index_rebuilt = 1;
-    write_restored(scr, index);
+    /* without it the next run does all once more */
+    if (scr_index_write(scr->prefix_fd, index, why) != 0)
+        scr_say(scr, 0, "warning: the index could not be written: %s", why);
     return 0;
 }
 
@@ -124,6 +97,52 @@ int scr_index_load(struct scr *scr, kvtree *index, char *err)
     if ((rc = scr_index_set_aside(scr->prefix_fd, aside, err)) != 0) return rc;
     snprintf(lost, sizeof lost, "%s; it is set aside as %s", why, aside);
     return rebuild(scr, index, lost, err);
+}
+
+/* One that is missing or damaged is made again first. */
+static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
+{
+    kvtree *index = kvtree_new();
+    int rc = index ? scr_index_update(scr->prefix_fd, change, arg, index, err)
+                   : err_set(err, -ENOMEM, "no memory for the index");
+    if (rc == -ENOENT || rc == -EBADMSG) {
+        kvtree_unset_all(index);
+        rc = scr_index_load(scr, index, err);
+        rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
+        rc = rc ? rc : scr_index_update(scr->prefix_fd, change, arg, index, err);
+    }
+    kvtree_delete(&index);
+    return rc;
+}
+
+static int enter_found(kvtree *index, void *arg)
+{
+    const scr_scan *scan = arg;
+    return scr_index_restore(index, scan->found, scan->count) ? -ENOMEM : 1;
+}
+
+/* The list of names tells of datasets that the index does not have: then somebody put an
+ * earlier index into its place. What is whole of them is entered again. */
+static int enter_unknown(struct scr *scr, kvtree *index, char *err)
+{
+    char why[SCR_ERR_TEXT] = "";
+    scr_scan scan;
+    int rc = scr_scan_open(&scan, scr->prefix_real, err);
+    if (rc) return rc;
+    rc = scr_scan_unknown(&scan, index, err);
+    if (!rc && scan.count && enter_found(index, &scan) < 0)
+        rc = err_set(err, -ENOMEM, "no memory for the index");
+    if (!rc && scan.count) {
+        scr_say(scr, 0,
+                "warning: " SCR_INDEX_NAME " is an earlier one: it does not have %s%s "
+                "that " SCR_NAMES_NAME " names; what is on the prefix folder is entered "
+                "again",
+                scan.found[0].name, scan.count > 1 ? " and others" : "");
+        if (update(scr, enter_found, &scan, why) != 0)
+            scr_say(scr, 0, "warning: the index could not be written: %s", why);
+    }
+    scr_scan_close(&scan);
+    return rc;
 }
 
 /* What runs left in .scr of an open folder that died while they wrote a record. */
@@ -166,22 +185,6 @@ int scr_index_begin(struct scr *scr, char *err)
     if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);
     if (!rc && !had_runs(scr)) rc = scr_index_write(scr->prefix_fd, index, err);
     if (!rc) read_flush_file(scr, index);
-    kvtree_delete(&index);
-    return rc;
-}
-
-/* One that is missing or damaged is made again first. */
-static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
-{
-    kvtree *index = kvtree_new();
-    int rc = index ? scr_index_update(scr->prefix_fd, change, arg, index, err)
-                   : err_set(err, -ENOMEM, "no memory for the index");
-    if (rc == -ENOENT || rc == -EBADMSG) {
-        kvtree_unset_all(index);
-        rc = scr_index_load(scr, index, err);
-        rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
-        rc = rc ? rc : scr_index_update(scr->prefix_fd, change, arg, index, err);
-    }
     kvtree_delete(&index);
     return rc;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Power cuts: at the n-th sync or rename of one rank, or of one background process, disks lose their power, for
-every n. What was not synced is gone when they are back, and a run follows.
+"""Power cuts: at the n-th sync or rename of one rank, of one background process, or of the commands that save a dataset
+after the job, disks lose their power, for every n. What was not synced is gone when they are back, and a run follows.
 
 The disks are images with ext4 in memory, in a mount namespace of this program, so that nothing stays behind whatever
 ends it. Neither the timer of the journal nor ext4's care for those who forget to sync (auto_da_alloc) writes anything.
@@ -19,9 +19,10 @@ import sys
 import tempfile
 import time
 
-from sweep import (DAEMON, METHODS, PARAMETERS, PROBE, RANKS, STORY, Sweep, anyhow, calls_of, completed, fault,
-                   has_struck, judge, options)
-from job import SKIP, Job, end_all  # sweep.py knows where that is
+from sweep import (DAEMON, METHODS, PARAMETERS, PROBE, RANKS, STORY, Sweep, anyhow, calls_of, check_prefix, completed,
+                   fault, has_struck, judge, options)
+from job import SKIP, Job, checkpoint, end_all  # sweep.py knows where that is
+import scavenged
 
 CLONE_NEWNS = 0x20000
 OPTIONS = "loop,noatime,noauto_da_alloc,commit=1000"
@@ -153,6 +154,49 @@ def cut(program, rank, at, method, how, place):
         return has_struck(job)
 
 
+# ---- saving a dataset after the job ----
+
+SAVED = "c3"  # the newest, which only the cache has
+STORY_TO_SAVE = ["init", checkpoint("c1"), checkpoint("c2"), checkpoint(SAVED)]
+
+
+def save(job, program, faults):
+    """The two commands that save it, with faults in one of them. Says whether each said that all went well."""
+    copied = scavenged.scavenge(job, 3, code=None, faults=faults if program == "scr_copy" else {}).code == 0
+    if not copied:
+        return False, False
+    added = scavenged.command(job, "scr_index", "--add", SAVED, code=None, faults=faults if program == "scr_index" else {})
+    return True, added.code == 0
+
+
+def calls_of_saving(program):
+    """So many syncs and renames one process of that program does."""
+    with Job(RANKS, 1, **PARAMETERS) as job:
+        job.run(STORY_TO_SAVE)
+        assert save(job, program, fault(job, program, None, log=job.root / "calls", how="power")) == (True, True)
+        return max(int(line.split()[0]) for line in (job.root / "calls.").read_text().splitlines())
+
+
+def cut_saving(program, at, how):
+    """The file server loses its power. When it is back the commands are given again, those that had said that all is well
+    excepted: then the nodes may be somebody else's."""
+    with DiskJob(["prefix"]) as job:
+        job.run(STORY_TO_SAVE)
+        strike = {**fault(job, program, None, at=at, how=how, once=job.root / "once"), "FAULTS_DISKS": job.prefix}
+        copied, added = save(job, program, strike)
+        if not has_struck(job):
+            job.cut(how)
+        job.restore()
+        if not copied:
+            scavenged.scavenge(job, 3)
+        scavenged.lose_all(job)
+        if not added:
+            scavenged.command(job, "scr_index", "--add", SAVED)
+        scavenged.next_run_reads(job, SAVED)
+        check_prefix(job, ["c2", SAVED])
+        return has_struck(job)
+
+
 def check_folders(calls):
     """Where something on the prefix folder got its name, somebody synced its folder later. A cut does not show that:
     ext4 has one journal, and the name is there, too, if any other file was synced."""
@@ -187,6 +231,10 @@ def main():
         points = [(DAEMON, rank, at, "daemon", "power", place) for rank in ([1] if place == "a node" else range(RANKS))
                   for at in range(1, calls + 1)]
         sweep.add(f"power, {place}, {DAEMON}", cut, points)
+    for program in ("scr_copy", "scr_index"):
+        calls = sweep.ask(calls_of_saving, program)
+        for how in FLAGS:
+            sweep.add(f"{how}, prefix, {program}", cut_saving, [(program, at, how) for at in range(1, calls + 2)])
     sweep.run()
 
 
