@@ -32,11 +32,15 @@ static void build(const launch *l, tool_words *words)
     tool_words_add_all(words, l->words);
 }
 
-/* srun that is killed leaves its step behind; another step may be newer than it. */
+/* srun that is killed leaves its step behind; another step may be newer than it, and
+ * another job of this user may have one of that name, as it has the number of a process.
+ */
 static int end(const launch *l, char *err)
 {
-    const char *const question[] = {"squeue", "--noheader", "--steps", "--format=%i %j",
-                                    NULL};
+    const char *job = getenv("SLURM_JOB_ID");
+    const char *const question[] = {
+        "squeue", "--noheader", "--steps", "--format=%i %j", job && *job ? "--job" : NULL,
+        job,      NULL};
     char *output, *line, *rest;
     int rc = tool_run(question, ANSWER, &output, err);
     if (rc) return rc;

@@ -430,7 +430,7 @@ def test_srun():
     prepare()
     os.symlink(COMMAND, 'scr_srun')
     put_program('sinfo', '')
-    put_program('squeue', 'echo "17.batch batch"; echo "17.8 other"; cat step')
+    put_program('squeue', 'case "$*" in *" --job 17") echo "17.batch batch"; echo "17.8 other"; cat step; esac')
     put_program('scancel', 'echo "$1" >>ended; kill -9 $(cat pid)')
     launcher('for w; do shift; case $w in *nodelist=n2) exit 1;; --overlap) check=1;; */scr_check_node) exec $w "$@";; esac\n'
              'done; [ "$check" ] && exit 1; echo $$ >pid\n'
