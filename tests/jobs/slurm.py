@@ -320,8 +320,9 @@ def expect_clean(runs):
     while left := list(commands_left(runs.cluster.processes)):
         assert time.monotonic() < until, (left, runs.out)
         time.sleep(0.05)
-    left = [path for path in runs.prefix.rglob("*") if path.name.endswith(".tmp") or path.name.startswith("scavenge")]
-    left += (runs.job.root / "tmp").iterdir()
+    left = [*runs.prefix.rglob("*.tmp"), *(runs.job.root / "tmp").iterdir()]
+    if current(runs) == newest_name(runs):
+        left += (runs.prefix / current(runs)).rglob("scavenge*")
     assert not left, (left, runs.out)
 
 
@@ -401,6 +402,33 @@ def test_interrupted_between_runs():
             assert current(jobs.runs) == newest_name(jobs.runs) and not jobs.runs.log("scr_postrun"), jobs.runs.out
 
 
+def test_saving_is_given_up():
+    """Ctrl-C while the program computes, and once more while a node copies: that this is not saved is told, and the next job, on the
+    same nodes, begins with what was saved before."""
+    with Interrupted() as jobs:
+        jobs.start()
+        jobs.signal(signal.SIGTERM)
+        jobs.finish()
+        runs, before = jobs.runs, current(jobs.runs)
+        struck = runs.job.root / "struck"
+        runs.more.update(LD_PRELOAD=f"{os.environ['JOB_PRELOAD']}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy", FAULTS_AT=9,
+                         FAULTS_BELOW=runs.prefix, FAULTS_HOW="stop", FAULTS_MARK=struck, FAULTS_ONCE=runs.job.root / "once")
+        jobs.start()
+        jobs.signal(signal.SIGINT)
+        jobs.wait(struck.exists)
+        jobs.signal(signal.SIGINT)
+        jobs.finish(128 + signal.SIGINT)
+        name = newest_name(runs)
+        assert name != before == current(runs), runs.out
+        runs.said(rf"dataset {newest(runs)} \({re.escape(name)}\) is not saved")
+        assert runs.log("saving is given up"), runs.out
+        runs.more.clear()
+        jobs.start()
+        jobs.signal(signal.SIGINT)
+        jobs.finish()
+        runs.said(f"heat: restarted from {re.escape(before)},")
+
+
 class Batch(Interrupted):
     """The same as batch jobs."""
 
@@ -458,7 +486,7 @@ def test_revoked():
         runs.out, _ = runs.process.communicate(timeout=120)
         assert runs.process.returncode != 0 and runs.log("no further") == ["no further run: the allocation is over"], runs.out
         assert len(runs.log("begins")) == 1 and not runs.log("is down|no answer"), runs.out
-        runs.said("no node is left to copy from")
+        runs.said(rf"dataset {newest(runs)} \({re.escape(newest_name(runs))}\) is not saved: no node is left to copy from")
         assert not current(runs), runs.out
         expect_clean(runs)
 

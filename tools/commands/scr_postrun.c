@@ -93,7 +93,10 @@ static int split(save *s, const hostlist *nodes, const down_reason *reasons)
     free(up.names);
     free(down.names);
     if (!s->up || !s->down) return tool_complain("no memory");
-    return *s->up ? COMMAND_GOOD : tool_complain("no node is left to copy from");
+    return *s->up ? COMMAND_GOOD
+                  : tool_complain("dataset %d (%s) is not saved: no node is left to "
+                                  "copy from",
+                                  s->id, s->name ? s->name : "?");
 }
 
 static int find_nodes(save *s, const hostlist *known)
