@@ -292,10 +292,17 @@ def told(*arguments):
     return subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True, check=True).stdout
 
 
-def current(runs):
-    """Name of the dataset with which the next job begins; "" without one."""
+def current_row(runs):
+    """What scr_index tells of the dataset with which the next job begins, in words; none without one."""
+    if not (runs.prefix / ".scr").exists():
+        return []
     rows = told(f"{BUILD}/scr_index", "--list", "--prefix", runs.prefix).splitlines()
-    return "".join(row.split()[-1] for row in rows if " * " in row)
+    return "".join(row for row in rows if " * " in row).split()
+
+
+def current(runs):
+    """Its name; "" without one."""
+    return "".join(current_row(runs)[-1:])
 
 
 def newest_name(runs):
@@ -343,13 +350,18 @@ class Interrupted:
     def __exit__(self, *_):
         self.runs.__exit__()
 
+    def forget(self):
+        """What earlier jobs told, except for the dataset that the next one begins with."""
+        self.first = int("".join(current_row(self.runs)[:1]) or 0)
+        for name in ("runs.log", "flush.scr"):
+            (self.runs.prefix / ".scr" / name).unlink(missing_ok=True)
+
     def start(self):
-        """Until there are two checkpoints."""
+        """Until there are two new checkpoints."""
         runs = self.runs
-        for path in (runs.prefix / ".scr/runs.log", runs.prefix / ".scr/flush.scr"):
-            path.unlink(missing_ok=True)
+        self.forget()
         start(runs, runs.cluster, self.script, f"{BUILD}/scr_run", "--nodes", 2, "--per-node", 2)
-        self.wait(lambda: newest(runs) >= 2)
+        self.wait(lambda: newest(runs) >= self.first + 2)
 
     def wait(self, condition):
         process = self.runs.process
@@ -437,12 +449,11 @@ class Batch(Interrupted):
         script, self.out = runs.job.root / "batch", runs.job.root / "batch.out"
         self.out.unlink(missing_ok=True)
         script.write_text(BATCH.format(build=BUILD, wrapper=runs.wrapper))
-        (runs.prefix / ".scr/runs.log").unlink(missing_ok=True)
-        (runs.prefix / ".scr/flush.scr").unlink(missing_ok=True)
+        self.forget()
         self.environment = {**runs.environment(), "SLURM_CONF": str(runs.cluster.conf)}
         self.id = self.slurm("sbatch", "--parsable", "--no-kill", "--no-requeue", f"--nodes={NODES}", "--exclusive",
                              f"--output={self.out}", script).strip()
-        wait_until(lambda: newest(runs) >= 2)
+        wait_until(lambda: newest(runs) >= self.first + 2)
 
     def slurm(self, *command):
         return subprocess.run(command, env=self.environment, cwd=self.runs.prefix, capture_output=True, text=True,
