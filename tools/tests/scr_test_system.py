@@ -13,7 +13,7 @@ without_scr_variables()
 
 # "-launcher fork -n 1 -env A a ... PROGRAM... : ...": every section is a process; it ends when they have, with the worst
 # code, and ends them when one was killed.
-MPIEXEC = r'''import os, signal, subprocess, sys
+MPIEXEC = r'''import os, signal, subprocess, sys, time
 fault = os.environ.get("FAULT", "")
 sections, words = [], sys.argv[3:]
 while words:
@@ -29,6 +29,9 @@ for section in sections:
         section = section[3:]
     if fault == "one node" and ranks:
         env["SCR_NODE_NAME"] = "node1"
+    if fault == "forgets" and ranks and "kill" in str(section):
+        time.sleep(4)
+        fault = "waits" if ranks[0].poll() else fault
     ranks.append(subprocess.Popen(section, env=env, start_new_session=True))
 def end(*_):
     for rank in ranks:
@@ -77,6 +80,14 @@ def test_bad():
     assert results['end'] == 'BAD' and found['end'].endswith('processes were left'), (results, found)
     results, found = steps('--seconds', '3', code=1, fault='waits')
     assert results == {**GOOD, 'crash': 'BAD'} and 'did not end within 3 seconds' in found['crash'], (results, found)
+
+
+def test_slow_start():
+    """A launcher that would not come back if a rank were killed before all have started."""
+    prepare()
+    results, found = steps('--seconds', '30', code=0, fault='forgets', nodes='2x1')
+    assert results == GOOD, (results, found)
+    assert not list(pathlib.Path().glob('.scr_test_system.*'))
 
 
 def test_node_is_bad():
