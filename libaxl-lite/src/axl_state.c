@@ -449,16 +449,22 @@ int axl_owner_take(const char *path, int *owner, char *err)
 }
 
 /* It only looks: who took the lock for a moment might turn an owner away. */
-bool axl_owner_is_there(const char *path)
+int axl_is_busy(const char *path)
 {
     char name[PATH_MAX];
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (lock_name(path, name, NULL) != 0) return false;
+    int rc = lock_name(path, name, NULL);
+    if (rc) return rc;
     int fd = io_open(AT_FDCWD, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (fd < 0) return false;
-    bool locked = fcntl(fd, F_OFD_GETLK, &all) == 0 && all.l_type != F_UNLCK;
+    if (fd < 0) return fd == -ENOENT ? 0 : fd;
+    rc = fcntl(fd, F_OFD_GETLK, &all) == 0 ? all.l_type != F_UNLCK : -errno;
     io_close(&fd);
-    return locked;
+    return rc;
+}
+
+bool axl_owner_is_there(const char *path)
+{
+    return axl_is_busy(path) > 0;
 }
 
 void axl_owner_drop(const char *path, int *owner)

@@ -249,13 +249,19 @@ static void it_attends_the_file_at_once(void **state)
             usleep(1000); /* the last one, on its way out */
         axl_transfer *t = create(s, SLOW);
         assert_int_equal(axl_dispatch(t, NULL), 0);
-        assert_true(axl_owner_is_there(state_of(s)));
+        assert_int_equal(axl_is_busy(state_of(s)), 1);
         for (int k = 0; k < 20; k++)
             assert_int_equal(axl_test(t, NULL), AXL_RUNNING);
         assert_int_equal(axl_cancel(t, NULL), 0);
         axl_free(t);
         expect_no_state(s);
+        assert_int_equal(axl_is_busy(state_of(s)), 0);
     }
+    char lock[200];
+    snprintf(lock, sizeof lock, "%s.lock", state_of(s));
+    assert_int_equal(symlink("nowhere", lock), 0);
+    assert_int_equal(axl_is_busy(state_of(s)), -ELOOP);
+    assert_int_equal(unlink(lock), 0);
 }
 
 /* Before the process of the first one attends the file, which never happens here, another

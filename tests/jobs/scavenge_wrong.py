@@ -9,6 +9,7 @@ import subprocess
 
 from flush import with_scr_transfer
 from job import Job, checkpoint, descendants, main, restart, wait_until
+from resume import DAEMON, expect_clean, let_finish, temporaries
 from scavenged import (BUILD, begin, cached, command, copy, entry, index, is_settled, lose_all, next_run_reads, saved, scavenge)
 import damage
 import tree
@@ -248,6 +249,94 @@ def test_transfer_goes_on():
         assert not list(job.prefix.rglob(".*-*.tmp")), list(job.prefix.rglob(".*-*.tmp"))
         is_settled(job, "b", 1)
         assert contents(job.prefix / "b") == files
+
+
+def cut_off(**how):
+    """A job that died in a flush of "b"; scr_transfer has copied all under temporary names, and nobody goes on."""
+    with_scr_transfer()
+    job = Job(nodes=3, per_node=1, **DAEMON, **how)
+    job.run("init", "start:b:c", "put:b/rank_%r:5000", "put:else/where_%r:1000", "complete:1", "kill@0", dies=True)
+    let_finish(job, 3)
+    wait_until(lambda: not list(job.root.glob("nodes/*/cntl/**/transfer_*.lock")))
+    assert len(temporaries(job)) == 6, temporaries(job)
+    return job
+
+
+def flushes(job):
+    return list(tree.read(job.prefix / ".scr/flush.scr").get("FLUSH", {}))
+
+
+def test_what_a_flush_left():
+    """Its temporary files go when the dataset is complete, also those beside its folder, but not those of others."""
+    with cut_off() as job:
+        others = [job.prefix / folder / ".0123456789abcdef-0.tmp" for folder in ("b", "else", ".")]
+        for path in others:
+            path.write_text("mine")
+        scavenge(job, 1)
+        assert len(temporaries(job)) == 9 and len(flushes(job)) == 1
+        command(job, "scr_index", "--add", "b")
+        assert temporaries(job) == sorted(others) and not flushes(job), temporaries(job)
+        assert command(job, "scr_index", "--verify").code == 0
+        for path in others:
+            path.unlink()
+        job.run("init", "finalize")
+        expect_clean(job)
+
+
+def expect_that_it_stays(job):
+    """What the flush left does, until the next run."""
+    command(job, "scr_index", "--add", "b")
+    assert tree.only(entry(job, "b", 1)["COMPLETE"]) == "1"
+    assert len(temporaries(job)) == 6 and len(flushes(job)) == 1, temporaries(job)
+    job.run("init", "finalize")
+    expect_clean(job)
+
+
+def test_flush_of_a_node_that_does_not_answer():
+    """It may be alive, and copy."""
+    with cut_off() as job:
+        job.node("n2").rename(job.root / "away")
+        scavenge(job, 1)
+        (job.root / "away").rename(job.node("n2"))
+        expect_that_it_stays(job)
+
+
+def test_flush_and_a_run_in_between():
+    """It writes the flush file, perhaps with the same flush, which it resumes."""
+    with cut_off() as job:
+        scavenge(job, 1)
+        path = job.prefix / ".scr/flush.scr"
+        new = path.with_name("new")
+        new.write_bytes(path.read_bytes())
+        new.rename(path)
+        expect_that_it_stays(job)
+
+
+def test_flush_of_another_job():
+    """Nodes of this one know nothing of it."""
+    with cut_off() as job:
+        path = job.prefix / ".scr/flush.scr"
+        other = tree.read(path)
+        for record in other["FLUSH"].values():
+            record["OWNER"] = {"somebody/scr.17": {}}
+        tree.write(path, other)
+        scavenge(job, 1)
+        command(job, "scr_index", "--add", "b")
+        assert len(temporaries(job)) == 6 and len(flushes(job)) == 1, temporaries(job)
+
+
+def test_flush_goes_on_for_long():
+    """What scr_transfer still writes to stays."""
+    with_scr_transfer()
+    with Job(nodes=2, per_node=1, **DAEMON, SCR_FLUSH_ASYNC_BW="1KB") as job:
+        job.run("init", checkpoint("b", size=100000), "kill@0", dies=True)
+        wait_until(lambda: len(temporaries(job)) == 2)
+        scavenge(job, 1)
+        command(job, "scr_index", "--add", "b")
+        assert len(temporaries(job)) == 2 and len(flushes(job)) == 1, temporaries(job)
+        assert command(job, "scr_index", "--verify").code == 0
+        job.run("init", restart("b", size=100000), "finalize")
+        expect_clean(job)
 
 
 def test_postrun_is_interrupted():

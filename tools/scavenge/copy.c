@@ -5,10 +5,13 @@
 #include "common/beneath.h"
 #include "common/io.h"
 #include "scavenge/enter.h"
+#include "scavenge/remains.h"
 #include "scavenge/settle.h"
 #include "scavenge/side.h"
+#include <axl/axl.h>
 #include <errno.h>
 #include <filo/filo.h>
+#include <limits.h>
 #include <pthread.h>
 #include <redset/redset.h>
 #include <stdio.h>
@@ -19,7 +22,8 @@ typedef struct task {
     const scavenge_node *node;
     const scavenge_wish *wish;
     const int *ranks;
-    int target; /* the folder to which the dataset is saved, open */
+    int target;                      /* the folder to which the dataset is saved, open */
+    char flush[SCAVENGE_FLUSH_SIZE]; /* that of this job, if there is one */
     pthread_mutex_t mutex;
     scavenge_copied *copied;
 } task;
@@ -96,6 +100,16 @@ static int copy_files(const task *t, const scavenge_part *part, sums *s, char *e
     return rc;
 }
 
+/* The process scr_transfer may still copy files of the rank. No run starts meanwhile. */
+static void note_flush(const task *t, scavenge_rank *rank)
+{
+    char state[PATH_MAX];
+    int n = snprintf(state, sizeof state, "%s/transfer_%d.scrinfo", t->node->path,
+                     rank->rank);
+    if (n > 0 && (size_t)n < sizeof state && axl_is_busy(state) == 0)
+        strcpy(rank->flush, t->flush);
+}
+
 /* 1 when the rank has something of that dataset; 0 if it has not. */
 static int copy_rank(const task *t, int rank, sums *s, char *err)
 {
@@ -104,6 +118,7 @@ static int copy_rank(const task *t, int rank, sums *s, char *err)
     if (rc) return rc;
     if (part.dataset.created == t->copied->dataset.created) {
         rc = copy_files(t, &part, s, err);
+        note_flush(t, part.rank);
         /* last: whoever sees it may rely on the files */
         if (!rc && t->wish->files)
             rc = scavenge_rank_write(t->target, part.rank, &part.dataset, err);
@@ -175,6 +190,7 @@ int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wi
     if (!rc && scr_filemap_list_ranks_of(node->map, wish->dset, &count, &ranks) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc) {
+        scavenge_flush_find(prefix, &copied->dataset, node->owner, t.flush);
         pthread_mutex_init(&t.mutex, NULL);
         t.ranks = ranks;
         scavenge_side_by_side(count, wish->width, copy_one, &t);

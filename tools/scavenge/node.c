@@ -143,6 +143,7 @@ int scavenge_node_open(const char *path, const char *prefix, scavenge_node *node
 {
     memset(node, 0, sizeof *node);
     node->dir = node->lock = -1;
+    node->path = path;
     int rc = find_owner(path, node->owner, err);
     rc = rc ? rc : beneath_open_folder(path, &node->dir, err);
     rc = rc ? rc : check_owner(node->dir, path, err);

@@ -10,8 +10,9 @@
 #include <sys/types.h>
 
 typedef struct scavenge_node {
-    int dir;         /* the control folder, open */
-    char owner[400]; /* "<user>/scr.<job>", to whom folders of the cache belong */
+    int dir;          /* the control folder, open, ... */
+    const char *path; /* ... and where it is; the caller's */
+    char owner[400];  /* "<user>/scr.<job>", to whom folders of the cache belong */
     scr_filemap *map;
     int refused;            /* filemaps that cannot be used */
     char why[ERRTEXT_SIZE]; /* of the first of them */

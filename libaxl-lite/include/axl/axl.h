@@ -165,6 +165,11 @@ int axl_resume(const char *state, const char *method, axl_transfer **transfer, c
  * durably, and the transfer begins from nothing. */
 int axl_continue(axl_transfer *transfer, char *err);
 
+/* 1 when a process works on the transfer of that state file just now, as scr_transfer may
+ * when its program has died; 0 when nobody does; -errno where that cannot be told. Only
+ * looks. */
+int axl_is_busy(const char *state);
+
 int axl_progress_get(const axl_transfer *transfer, axl_progress *progress);
 
 /* Number of files, and the i-th of them. The pointers are good until the transfer is
