@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_inspect: what the cache of a node has of which datasets (SCR Developer Guide 1.2,
  * section 2.33.1). */
+#include "commands/scr_inspect.h"
+
 #include "common/beneath.h"
 #include "common/io.h"
 #include "lib/tool.h"
-#include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "lib/tool_time.h"
 #include "scavenge/copy.h"
@@ -13,13 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-enum { NOTHING_HERE = 3 }; /* exit code */
-
-typedef struct request {
-    const char *dir, *control;
-    int id, brief, json;
-} request;
 
 /* What the node has of a dataset. */
 typedef struct contents {
@@ -103,7 +97,8 @@ static void print_brief(const scavenge_node *node, const contents *c)
     printf("\n");
 }
 
-static int add_rows(tool_table *table, const request *r, const scavenge_node *node)
+static int add_rows(tool_table *table, const inspect_request *r,
+                    const scavenge_node *node)
 {
     int count = 0, *ids = NULL;
     if (scr_filemap_list_datasets(node->map, &count, &ids) != 0)
@@ -129,7 +124,7 @@ static int add_rows(tool_table *table, const request *r, const scavenge_node *no
 
 /* ---- work ---- */
 
-static int work(const request *r, const tool_prefix *prefix)
+static int work(const inspect_request *r, const tool_prefix *prefix)
 {
     static const tool_column columns[] = {
         {"dset", "DSET", TOOL_NUMBER},     {"checkpoint", "CKPT", TOOL_NUMBER},
@@ -146,7 +141,7 @@ static int work(const request *r, const tool_prefix *prefix)
         return COMMAND_BAD;
     int rc = scavenge_node_open(control, prefix->path, &node, err);
     if (rc) tool_complain("%s", err);
-    if (rc) return rc == -ENOENT ? NOTHING_HERE : COMMAND_BAD;
+    if (rc) return rc == -ENOENT ? INSPECT_NOTHING : COMMAND_BAD;
     if (node.run)
         tool_complain("%s: a run, process %ld, uses the cache", control, (long)node.run);
     if (node.refused)
@@ -160,31 +155,38 @@ static int work(const request *r, const tool_prefix *prefix)
 
 int main(int argc, char **argv)
 {
-    request r = {.dir = NULL};
+    inspect_request r = {.dir = NULL};
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &r.dir},
         {'c', "cntldir", "FOLDER",
          "the control folder (default: as scr_list_dir\nprints it)", .text = &r.control},
+        {'f', "from", "FOLDER", "the same", .text = &r.control},
         {'i', "id", "ID", "only this dataset", .number = &r.id},
         {'b', "brief", NULL,
          "print a line of words per dataset: id, creation in\nmicroseconds, ranks, ranks "
          "here, whole ones, 1 if a run\nuses the cache, name",
          .flag = &r.brief},
+        {'u', "up", "NODES", "look at these nodes, together; not at this one",
+         .text = &r.up},
+        {'a', "all", NULL, "the same for the nodes of the allocation", .flag = &r.all},
         {'j', "json", NULL, "print a JSON object per dataset", .flag = &r.json},
         {0}};
     const tool t = {
         .arguments = "[OPTION]...",
-        .about = "Lists the datasets in the cache of this node, and how much of them is "
-                 "there.\n",
+        .about = "Lists the datasets in the cache of this node, or of several nodes, and "
+                 "how much of\nthem is there.\n",
         .codes = "0 printed, 1 an error, 2 wrong usage, 3 no run was here.\n",
         .options = options};
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
+    if (r.up && r.all) return tool_misused(&t, "either --up or --all");
+    if ((r.up || r.all) && r.brief) return tool_misused(&t, "--brief is of one node");
     code = tool_prefix_configure(&prefix, r.dir);
-    if (code == COMMAND_GOOD) code = work(&r, &prefix);
+    if (code == COMMAND_GOOD)
+        code = r.up || r.all ? inspect_nodes(&r, &prefix) : work(&r, &prefix);
     tool_prefix_close(&prefix);
     return tool_finish(code);
 }

@@ -17,12 +17,16 @@ def fill():
     """Two datasets of a run of 4 ranks, of which two were here."""
     base = pathlib.Path.cwd()
     without_scr_variables()
+    put_node(base, base / 'cntl/me/scr.17', (1, 2))
     os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='17', SCR_CNTL_BASE=f'{base}/cntl', SCR_CACHE_BASE=f'{base}/cache',
                       SCR_PREFIX=f'{base}', TZ='UTC')
+
+
+def put_node(base, control, ranks):
     tree = {'DSET': {}, 'RANK': {}}
     for number, name in ((4, 'c 4'), (5, 'c5')):
-        tree['DSET'][str(number)] = {'RANK': {'1': {}, '2': {}}}
-        for rank in (1, 2):
+        tree['DSET'][str(number)] = {'RANK': {str(rank): {} for rank in ranks}}
+        for rank in ranks:
             path = f'{base}/cache/me/scr.17/scr.dataset.{number}/{name}/rank_{rank}'
             put(path, b'x' * 10 * rank)
             about = {'ID': number, 'NAME': name, 'CREATED': CREATED + number, 'CKPT': number - 3, 'NAMED': 1, 'RANKS': 4,
@@ -31,9 +35,9 @@ def fill():
                      'FILE': {path: {'TYPE': value('FULL'), 'SIZE': value(10 * rank)}},
                      'REDDESC': {'TYPE': value('XOR'), 'BASE': value('/dev/shm'), 'INTERVAL': value(1), 'INDEX': value(0)}}
             tree['RANK'].setdefault(str(rank), {'DSET': {}})['DSET'][str(number)] = entry
-    put_tree('cntl/me/scr.17/filemap_0.scriinfo', tree)
-    put('cntl/me/scr.17/run.lock', b'')
-    os.chmod('cntl/me/scr.17', 0o700)
+    put_tree(control / 'filemap_0.scriinfo', tree)
+    put(control / 'run.lock', b'')
+    os.chmod(control, 0o700)
 
 
 def test_list():
@@ -73,9 +77,40 @@ def test_nothing():
     expect(run(), 1, '', ['is of the prefix folder /elsewhere'])
 
 
+def test_nodes():
+    """What several nodes have together; n3 has nothing, and n4 is not there."""
+    fill()
+    for node, ranks in (('n1', (0, 1)), ('n2', (3,)), ('n3', ())):
+        os.makedirs(f'nodes/{node}')
+        if ranks:
+            base = pathlib.Path(f'nodes/{node}').absolute()
+            put_node(base, base / f'cntl/me/scr.17/{node}', ranks)
+    os.unlink('nodes/n2/cache/me/scr.17/scr.dataset.5/c5/rank_3')
+    os.environ.update(SCR_SIMULATE=os.path.abspath('nodes'), SCR_REMOTE='simulate', SCR_NODELIST='n[1-3]')
+    head = 'DSET  CREATED                   RANKS  HERE  WHOLE  NODES   NAME\n'
+    rows = ['   4  2026-11-21T10:33:10+0000      4     3      3  n[1-2]  c 4\n',
+            '   5  2026-11-21T10:33:10+0000      4     3      2  n[1-2]  c5\n']
+    for options in (['--up', 'n[1-3]'], ['--up', 'n1,n3,n2,n1'], ['--all'], ['-a']):
+        expect(run(*options), 0, head + ''.join(rows))
+    assert json.loads(run('--all', '--json', '--id', '5').stdout) == {
+        'dset': 5, 'created': '2026-11-21T10:33:10+0000', 'ranks': 4, 'here': 3, 'whole': 2, 'nodes': 'n[1-2]', 'name': 'c5',
+        'time': CREATED + 5, 'run': False}
+    expect(run('--up', 'n3'), 3, '', ['no run was on any of these nodes'])
+    done = run('--up', 'n[1-4]', '--json')
+    assert done.returncode == 1 and len(done.stdout.splitlines()) == 2 and b'node n4: n4: Host is down' in done.stderr, done
+    # what a node says beside its answer
+    put('nodes/n2/cntl/me/scr.17/n2/filemap_1.scriinfo', b'junk')
+    done = run('--up', 'n2', '--json')
+    assert done.returncode == 0 and b'node n2: 1 filemaps count as lost' in done.stderr, done
+    # -from as the Developer Guide has it
+    done = run('-up', 'n1', '-from', os.path.abspath('nodes/n2/cntl/me/scr.17/n2'), '--json', '--id', '4')
+    assert json.loads(done.stdout)['here'] == 1, done
+    expect(run('--up', 'n['), 1, '', ["n["])
+
+
 def test_usage():
-    expect_wrong_usage(['more'], ['--id', 'x'])
-    expect_documented(7, {'--prefix': '.', '--cntldir': '.', '--id': '4'})
+    expect_wrong_usage(['more'], ['--id', 'x'], ['--up', 'n1', '--all'], ['--up', 'n1', '--brief'], ['--all', '--brief'])
+    expect_documented(10, {'--prefix': '.', '--cntldir': '.', '--from': '.', '--id': '4', '--up': 'n1'})
     expect_well_formed_page()
     fill()
     expect_output_fails([], ['--brief'], ['--json'])
