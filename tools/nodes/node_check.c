@@ -125,9 +125,10 @@ static int check_write(const node_folder *folder, const char *path, char *err)
     int rc = make_sample(name, &fd);
     if (rc) return err_sys(err, rc, "%s: a new file", path);
     rc = try_file(fd);
+    /* while it is locked: otherwise another check may be the one that removes it */
+    if (unlink(name) != 0 && !rc) rc = -errno;
     int closed = io_close(&fd);
     if (!rc) rc = closed;
-    if (unlink(name) != 0 && !rc) rc = -errno;
     return rc ? err_sys(err, rc, "%s: a new file", path) : 0;
 }
 
