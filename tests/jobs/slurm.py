@@ -341,7 +341,11 @@ class Interrupted:
 
     def __enter__(self):
         runs = self.runs.__enter__()
-        runs.cluster = Cluster(runs.job.root / "slurm")
+        try:
+            runs.cluster = Cluster(runs.job.root / "slurm")
+        except BaseException:
+            runs.__exit__()
+            raise
         self.script = runs.job.root / "then steps"
         self.script.write_text(THEN_STEPS.format(folder=runs.job.root))
         self.script.chmod(0o755)
