@@ -55,6 +55,19 @@ def lost_and_saved(scheme, lost, rebuilt):
         job.run("init", restart("a"), "finalize")
 
 
+def test_copy_fails_once():
+    """On one node: it is asked once more, and no redundancy is needed."""
+    with cached() as job:
+        faults = {"FAULTS_PROGRAM": "scr_copy", "FAULTS_BELOW": job.prefix, "FAULTS_AT": 3, "FAULTS_HOW": "EIO",
+                  "FAULTS_ONCE": job.root / "once"}
+        done = scavenge(job, 3, faults=faults)
+        assert done.out.count("round 1, ") == 3 and done.out.count("round 1 again, 1 of 1: ") == 1, done
+        assert "round 2" not in done.out and "the files of all 8 ranks are saved\n" in done.out, done
+        assert done.err.count("Input/output error") == 1, done
+        command(job, "scr_index", "--add", "b")
+        next_run_reads(job, "b", size=5000)
+
+
 def test_single():
     lost_and_saved("SINGLE", ["n2"], False)
 

@@ -18,13 +18,13 @@ class Done:
         return f"exit code {self.code}\n{self.out}{self.err}"
 
 
-def command(job, name, *arguments, code=0, node=None, faults={}, **parameters):
+def command(job, name, *arguments, code=0, node=None, faults={}, preload="JOB_FAULTS", **parameters):
     """Runs a command, maybe on a node."""
     own = {} if not node else {"SCR_NODE_NAME": node, "SCR_CACHE_BASE": job.node(node) / "cache",
                                "SCR_CNTL_BASE": job.node(node) / "cntl"}
     env = job.environment({**own, **parameters, **faults})
     if faults:
-        env["LD_PRELOAD"] = os.environ["JOB_FAULTS"]
+        env["LD_PRELOAD"] = os.environ[preload]
     done = Done(subprocess.run([BUILD / name, *map(str, arguments)], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL,
                                capture_output=True, text=True, errors="replace", timeout=240))
     assert code is None or done.code == code, (name, arguments, str(done))

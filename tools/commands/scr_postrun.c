@@ -85,7 +85,7 @@ static int split(save *s, const hostlist *nodes, const down_reason *reasons)
     size_t n = (size_t)nodes->count + 1;
     hostlist up = {0, calloc(n, sizeof(char *))}, down = {0, calloc(n, sizeof(char *))};
     for (int i = 0; i < nodes->count && up.names && down.names; i++) {
-        hostlist *list = *reasons[i].text ? &down : &up;
+        hostlist *list = *reasons[i].text && !reasons[i].answers ? &down : &up;
         list->names[list->count++] = nodes->names[i];
     }
     s->up = up.names ? hostlist_compress(&up) : NULL;

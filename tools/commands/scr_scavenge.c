@@ -42,9 +42,10 @@ typedef struct scavenge {
     hostlist nodes;
     state *states; /* of the nodes */
     tool_remote remote;
-    hostlist asked;   /* in this round */
-    int *asked_nodes; /* their numbers among all */
-    int round, told;
+    hostlist asked;    /* in this round */
+    int *asked_nodes;  /* their numbers among all */
+    const char *round; /* how it is called */
+    int told;
     int silence;      /* seconds after which a node without a sign of life is gone */
     scavenge_key key; /* of the newest dataset of that id; created 0: there is none */
     int trouble;      /* 1: some node failed */
@@ -52,18 +53,12 @@ typedef struct scavenge {
 
 /* ---- rounds ---- */
 
-/* Not there, or it did not end in time: nothing is asked of it any more. */
-static int is_gone(int code)
-{
-    return code == -ETIMEDOUT || code == -EHOSTDOWN || code == -EHOSTUNREACH ||
-           code == -EIO;
-}
-
 static void tell_failure(scavenge *s, int node, const char *command, const tool_end *end)
 {
     char line[256];
     s->trouble = 1;
-    s->states[node] = is_gone(end->code) ? GONE : FAILED;
+    /* nothing is asked any more of one that is gone */
+    s->states[node] = tool_remote_is_gone(end->code) ? GONE : FAILED;
     tool_remote_reason(end, command, line, sizeof line);
     const char *text = end->code ? end->text : "this is no answer";
     tool_complain("node %s: %s%s%s", s->nodes.names[node], text, *line ? ": " : "", line);
@@ -117,8 +112,9 @@ static void take_copy(int task, const tool_end *end, void *arg)
         tell_failure(s, node, "scr_copy", end);
         return;
     }
+    s->states[node] = ANSWERED;
     if (s->r->quiet) return;
-    printf("round %d, %d of %d: node %s: ", s->round, s->told, s->asked.count,
+    printf("%s, %d of %d: node %s: ", s->round, s->told, s->asked.count,
            s->nodes.names[node]);
     const char *said = strstr(end->output, "dataset ");
     /* signs of life are empty lines */
@@ -168,8 +164,8 @@ static int inspect(scavenge *s)
     return code;
 }
 
-/* A round of scr_copy; sets NULL: files. */
-static int copy(scavenge *s, const char *sets)
+/* A round of scr_copy, by nodes in one of two states; sets NULL: files. */
+static int copy(scavenge *s, const char *sets, state a, state b)
 {
     char id[16], created[32], width[16], alive[16];
     char *program = tool_remote_command("scr_copy");
@@ -191,8 +187,7 @@ static int copy(scavenge *s, const char *sets)
                                 sets ? "--sets" : "--files",
                                 sets,
                                 NULL};
-    int code = program ? choose(s, ANSWERED, FAILED) : tool_complain("no memory");
-    s->round++;
+    int code = program ? choose(s, a, b) : tool_complain("no memory");
     s->remote.silence = s->silence;
     if (code == COMMAND_GOOD) code = ask(s, s->r->seconds, argv, take_copy);
     free(program);
@@ -228,12 +223,14 @@ static int look(const scavenge *s, int *ranks, char **sets)
         tool_complain("%s", err);
         return -1;
     }
-    if (scavenge_scan_wanting(&saved.scan, &ids, &count) == 0) {
+    if (scavenge_scan_wanting(&saved.scan, &ids, &count) == 0 &&
+        (!count || (*sets = list_sets(ids, count)) != NULL)) {
         missing = scavenge_scan_missing(&saved.scan);
         *ranks = saved.scan.dataset.ranks;
-        if (count) *sets = list_sets(ids, count);
-        free(ids);
+    } else {
+        tool_complain("no memory");
     }
+    free(ids);
     if (saved.scan.refused) tool_complain("%s", saved.scan.why);
     scavenge_close(&saved);
     return missing;
@@ -255,12 +252,16 @@ static int both_rounds(scavenge *s, char note[64])
 {
     int ranks = 0;
     char *sets = NULL;
-    int code = copy(s, NULL);
+    s->round = "round 1";
+    int code = copy(s, NULL, ANSWERED, FAILED);
+    s->round = "round 1 again"; /* where it failed, and may have done so by chance */
+    if (code == COMMAND_GOOD) code = copy(s, NULL, FAILED, FAILED);
     if (code != COMMAND_GOOD) return code;
+    s->round = "round 2";
     int missing = look(s, &ranks, &sets);
     if (missing > 0 && sets) {
         s->trouble = 0; /* what counts now is whether these come */
-        code = copy(s, sets);
+        code = copy(s, sets, ANSWERED, FAILED);
     }
     int helped = sets && !s->trouble;
     free(sets);

@@ -321,3 +321,9 @@ char *tool_remote_command(const char *name)
     }
     return strdup(name);
 }
+
+int tool_remote_is_gone(int code)
+{
+    return code == -ETIMEDOUT || code == -EHOSTDOWN || code == -EHOSTUNREACH ||
+           code == -EIO;
+}

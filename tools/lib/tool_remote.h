@@ -41,6 +41,10 @@ typedef struct tool_remote {
 int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
                        const hostlist *nodes);
 
+/* 1 for the code of a program (tool_end) that says that its node is not there, or did not
+ * answer in time: nothing can be had of it. */
+int tool_remote_is_gone(int code);
+
 /* The words that run argv on node. 0; -EHOSTDOWN for a simulated node that was lost, and
  * for one that Flux has not; -ENOMEM. Looks at nothing but the folder of that node. */
 int tool_remote_words(const tool_remote *remote, const char *node,

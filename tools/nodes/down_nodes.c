@@ -80,6 +80,7 @@ static void judge(int task, const tool_end *end, void *arg)
              end->code == -EHOSTUNREACH && *line ? line : end->text);
     else
         give(reason, "%s", *line ? line : end->text);
+    reason->answers = !tool_remote_is_gone(end->code);
 }
 
 static int ask(const tool_prefix *prefix, const search *s)

@@ -13,6 +13,7 @@ enum { DOWN_REASON_SIZE = 256 };
 
 typedef struct down_reason {
     char text[DOWN_REASON_SIZE]; /* empty: the node can be used */
+    int answers; /* 1: not for a run, but what its cache has may still be saved */
 } down_reason;
 
 /* Seconds that a node has to answer: SCR_NODE_TIMEOUT. An exit code, after a complaint.

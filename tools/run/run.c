@@ -256,11 +256,23 @@ static void tell_saved(run *r, int rc, const execute_result *result)
         run_log_add(&r->log, "scr_postrun: exit code %d; see above", result->code);
 }
 
+/* Those of which nothing can be had, as text to be freed. */
+static char *list_gone(const run *r)
+{
+    hostlist gone = {0, calloc((size_t)r->nodes.count + 1, sizeof *gone.names)};
+    for (int i = 0; i < r->nodes.count && gone.names; i++)
+        if (r->table[i].down && !r->reasons[i].answers)
+            gone.names[gone.count++] = r->nodes.names[i];
+    char *text = gone.names ? hostlist_compress(&gone) : NULL;
+    free(gone.names); /* the names are those of nodes */
+    return text;
+}
+
 /* A signal that came before was for the program; the first one now is a warning. */
 static void save_rest(run *r)
 {
     char *command = tool_remote_command("scr_postrun");
-    char *down = hostlist_compress(&r->down);
+    char *down = list_gone(r);
     tool_words words = {0};
     execute_result result;
     tool_words_add(&words, "%s", command ? command : "scr_postrun");

@@ -129,7 +129,8 @@ static int set_location(int prefix, const scr_dataset *d, char *err)
                           .name = SCR_FLUSH_FILE_NAME,
                           .change = apply_location,
                           .arg = (void *)(uintptr_t)d};
-    int rc = flush ? scr_change_record(&c, flush, err) : -ENOMEM;
+    int rc =
+        flush ? scr_change_record(&c, flush, err) : err_set(err, -ENOMEM, "no memory");
     kvtree_delete(&flush);
     return rc == -ENOENT || rc == -EBADMSG ? 0 : rc;
 }

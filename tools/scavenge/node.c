@@ -65,7 +65,8 @@ static int check_prefix(const scavenge_node *node, const char *path, const char 
 {
     char *theirs;
     kvtree *record = kvtree_new();
-    int rc = record ? kvtree_file_read(node->dir, RECORD, record, err) : -ENOMEM;
+    int rc = record ? kvtree_file_read(node->dir, RECORD, record, err)
+                    : err_set(err, -ENOMEM, "no memory");
     if (!rc && kvtree_util_get_str(record, "PREFIX", &theirs) == 0 &&
         strcmp(theirs, prefix) != 0)
         rc = err_set(err, -EPERM, "%s is of the prefix folder %.300s", path, theirs);
@@ -194,6 +195,7 @@ static int take_file(const scavenge_node *node, const kvtree_elem *e, scavenge_p
     }
     int rc = set_folder(part, path, name);
     rc = rc ? rc : scavenge_rank_add(part->rank, &f);
+    if (rc == -ENOMEM) return err_set(err, rc, "no memory");
     return rc ? err_set(err, rc, "%.200s cannot be taken", path) : 0;
 }
 

@@ -416,6 +416,7 @@ int scavenge_scan_wanting(const scavenge_scan *scan, int **ids, int *count)
     if (!list || !*ids) {
         free(list);
         free(*ids);
+        *ids = NULL;
         return -ENOMEM;
     }
     int n = list_whole(scan, list);

@@ -73,6 +73,18 @@ def test_saves():
     assert called()[0] == 'scavenge --id 3 --up n[1,3] --down n[2,4]'
 
 
+def test_unfit_node():
+    """No run could use it; what it has is saved nevertheless, as it answers."""
+    nodes(4)
+    put_dataset(['CACHE'])
+    put_commands()
+    put_program('scr_check_node', '[ "$SCR_NODE_NAME" != n3 ] || { echo "the folder /cache is full"; exit 1; }')
+    expect(postrun(), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3-4]\n')
+    assert called()[0] == 'scavenge --id 3 --up n[1,3-4] --down n2', called()
+    put_program('scr_check_node', 'exit 1')
+    expect(postrun('--down', 'n4'), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3]\n')
+
+
 def put_index(checkpoints, outputs=()):
     entries = {name[5:]: {'DIR': {name: {'COMPLETE': value(1), 'DSET': {
         'ID': value(name[5:]), 'NAME': value(name), 'RANKS': value(1), 'COMPLETE': value(1),
