@@ -485,9 +485,9 @@ char *scr_flush_state(const struct scr *scr, int rank);
 /* A number for how the processes are distributed over nodes. Collective. */
 uint64_t scr_flush_layout(const struct scr *scr);
 
-/* Goes on with a flush that an earlier run began, in the background. */
+/* Goes on with a flush that an earlier run began, in the background, or gives a code. */
 struct scr_flush_record;
-void scr_flush_resume(struct scr *scr, const struct scr_flush_record *earlier);
+int scr_flush_resume(struct scr *scr, const struct scr_flush_record *earlier);
 
 /* ---- scr_flush_files.c: the files that a flush is of ---- */
 

@@ -412,11 +412,12 @@ int scr_flush_start(struct scr *scr, int id)
     return code;
 }
 
-void scr_flush_resume(struct scr *scr, const scr_flush_record *earlier)
+int scr_flush_resume(struct scr *scr, const scr_flush_record *earlier)
 {
-    int code;
+    int code = SCR_SUCCESS;
     scr->flushing = try_start(scr, (struct wish){earlier->dset, 1, earlier}, &code);
     scr_flush_look(scr); /* all may have been copied */
+    return code;
 }
 
 int scr_flush_dataset(struct scr *scr, int id)

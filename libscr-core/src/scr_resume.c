@@ -65,9 +65,9 @@ static int is_complete(struct scr *scr, const scr_dataset *d)
 }
 
 /* A damaged state file is told of; its rank copies all of its files once more. */
-static void look_at_state(const struct scr *scr)
+static void look_at_state(const struct scr *scr, int rank)
 {
-    char err[SCR_ERR_TEXT] = "", *path = scr_flush_state(scr, scr->rank);
+    char err[SCR_ERR_TEXT] = "", *path = scr_flush_state(scr, rank);
     kvtree *state = kvtree_new();
     const char *name = path ? scr_path_basename_str(path) : NULL;
     if (name && state && kvtree_file_read(scr->control_fd, name, state, err) == -EBADMSG)
@@ -90,7 +90,6 @@ static int has_state(const struct scr *scr)
 static int can_resume(struct scr *scr, const scr_flush_record *r)
 {
     scr_dataset d;
-    look_at_state(scr);
     return is_cached(scr, r, &d) && !is_complete(scr, &d) && has_state(scr) &&
            (!r->container || scr_flush_layout(scr) == r->layout);
 }
@@ -146,6 +145,7 @@ static int stop_transfers(const struct scr *scr, const int *ranks, uint64_t keep
         int rank = rank_of(item->d_name);
         if (rank < 0 || (keep && is_among(rank, ranks, scr->node_ranks))) continue;
         char *path = scr_flush_state(scr, rank);
+        look_at_state(scr, rank);
         if (path && filo_flush_abandon(path, keep, err) == 0)
             stopped++;
         else if (path)
@@ -173,8 +173,9 @@ static void stop_others(const struct scr *scr, uint64_t keep)
 /* What is removed, on rank 0. */
 struct left {
     struct scr *scr;
-    kvtree *ids;  /* of flushes of which nothing will be left, as keys */
-    kvtree *wide; /* folder / ids: whose files may lie anywhere below it */
+    kvtree *ids;   /* of flushes of which nothing will be left, as keys */
+    kvtree *names; /* of datasets that may be unfinished, as keys */
+    kvtree *wide;  /* folder / ids: whose files may lie anywhere below it */
 };
 
 /* "" is the prefix folder. */
@@ -254,6 +255,7 @@ static void forget(const struct left *left, const scr_flush_record *r)
         clean_trace(left, r->name, &r->trace);
     }
     if (scr->rank != 0) return;
+    kvtree_set(left->names, r->name, NULL);
     scr_flush_file_end(scr->flush, r->trace.id);
     if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
         scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
@@ -327,13 +329,13 @@ static void sweep_unrecorded(const struct left *left)
     struct scr *scr = left->scr;
     char err[SCR_ERR_TEXT] = "";
     scr_flush_record r;
-    kvtree *index = kvtree_new(), *names = kvtree_new();
-    if (index && names && scr_index_load(scr, index, err) == 0)
-        list_names(scr, index, names);
+    kvtree *index = kvtree_new(), *names = left->names;
+    int known = index && names && scr_index_load(scr, index, err) == 0;
+    if (known) list_names(scr, index, names);
     for (int i = 0; scr_flush_file_get(scr->flush, NULL, i, &r) == 0; i++)
         kvtree_unset(names, r.name);
     const kvtree_elem *e = kvtree_elem_first(names);
-    for (; e; e = kvtree_elem_next(e)) {
+    for (; known && e; e = kvtree_elem_next(e)) {
         int listed = look_up(index, kvtree_elem_key(e));
         if (listed < 2) sweep_folder(scr, kvtree_elem_key(e), listed);
     }
@@ -342,23 +344,27 @@ static void sweep_unrecorded(const struct left *left)
     if (scr_index_forget_traces(scr, left->ids, err) != 0)
         scr_say(scr, 0, "warning: " SCR_INDEX_NAME ": %s", err);
     kvtree_delete(&index);
-    kvtree_delete(&names);
 }
 
 void scr_resume_flushes(struct scr *scr)
 {
     scr_flush_record r, chosen = {.dset = 0};
-    struct left left = {scr, kvtree_new(), kvtree_new()};
+    struct left left = {scr, kvtree_new(), kvtree_new(), kvtree_new()};
     for (int i = 0; !chosen.dset && get_record(scr, i, &r); i++)
         if (can_resume(scr, &r)) chosen = r;
+    if (chosen.dset) look_at_state(scr, scr->rank);
     stop_others(scr, chosen.trace.id);
     for (int i = 0; get_record(scr, i, &r);) {
         int resumed = r.trace.id == chosen.trace.id;
         i += resumed;
         if (!resumed) forget(&left, &r);
     }
+    if (chosen.dset && scr_flush_resume(scr, &chosen) != SCR_SUCCESS) {
+        stop_others(scr, 0); /* the cache has lost the dataset when its files were read */
+        forget(&left, &chosen);
+    }
     if (scr->rank == 0) sweep_unrecorded(&left);
-    if (chosen.dset) scr_flush_resume(scr, &chosen);
     kvtree_delete(&left.ids);
+    kvtree_delete(&left.names);
     kvtree_delete(&left.wide);
 }
