@@ -295,19 +295,22 @@ int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
 
 /* ---- our commands ---- */
 
-void tool_remote_reason(const tool_end *end, const char *name, char *line, size_t size)
+int tool_remote_reason(const tool_end *end, const char *name, char *line, size_t size)
 {
+    int own = 0;
     const char *said = end->output + strspn(end->output, "\n"), *at = said;
     size_t n = strlen(name);
     while (at && *at) {
         at += strspn(at, "\n");
         if (strncmp(at, name, n) == 0 && strncmp(at + n, ": ", 2) == 0) {
             said = at + n + 2;
+            own = 1;
             break;
         }
         at = strchr(at, '\n');
     }
     snprintf(line, size, "%.*s", (int)strcspn(said, "\n"), said);
+    return own;
 }
 
 char *tool_remote_command(const char *name)

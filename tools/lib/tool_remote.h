@@ -60,8 +60,9 @@ int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
 
 /* Why a command of ours did not do it: of what it printed there, the first line that has
  * its name in front, without that; or else the first line, as launchers and remote shells
- * add lines of their own. "" where nothing was printed. */
-void tool_remote_reason(const tool_end *end, const char *name, char *line, size_t size);
+ * add lines of their own. "" where nothing was printed. 1 when the command said it: then
+ * the node answered, and it was not a launcher or remote shell that failed. */
+int tool_remote_reason(const tool_end *end, const char *name, char *line, size_t size);
 
 /* The path of another command of ours, which lies beside this one; only its name where
  * it does not. To be freed; NULL without memory. */

@@ -74,13 +74,14 @@ static void judge(int task, const tool_end *end, void *arg)
     down_reason *reason = &s->reasons[s->asked[task]];
     char line[DOWN_REASON_SIZE];
     if (end->code == 0) return;
-    tool_remote_reason(end, "scr_check_node", line, sizeof line);
+    int answered = tool_remote_reason(end, "scr_check_node", line, sizeof line);
     if (end->code < 0)
         give(reason, "no answer: %.240s",
              end->code == -EHOSTUNREACH && *line ? line : end->text);
     else
         give(reason, "%s", *line ? line : end->text);
-    reason->answers = !tool_remote_is_gone(end->code);
+    /* below 0: maybe nobody asked it */
+    reason->answers = answered || (end->code < 0 && !tool_remote_is_gone(end->code));
 }
 
 static int ask(const tool_prefix *prefix, const search *s)

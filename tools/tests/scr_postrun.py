@@ -78,11 +78,14 @@ def test_unfit_node():
     nodes(4)
     put_dataset(['CACHE'])
     put_commands()
-    put_program('scr_check_node', '[ "$SCR_NODE_NAME" != n3 ] || { echo "the folder /cache is full"; exit 1; }')
+    put_program('scr_check_node', '[ "$SCR_NODE_NAME" != n3 ] || { echo "scr_check_node: the folder /cache is full"; exit 1; }')
     expect(postrun(), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3-4]\n')
     assert called()[0] == 'scavenge --id 3 --up n[1,3-4] --down n2', called()
-    put_program('scr_check_node', 'exit 1')
+    put_program('scr_check_node', 'echo scr_check_node: no; exit 1')
     expect(postrun('--down', 'n4'), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3]\n')
+    # a launcher that fails is no answer
+    put_program('scr_check_node', '[ "$SCR_NODE_NAME" != n3 ] || { echo "srun: error: Slurm job 1 has expired"; exit 1; }')
+    expect(postrun(), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,4]\n')
 
 
 def put_index(checkpoints, outputs=()):
