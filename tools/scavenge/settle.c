@@ -308,6 +308,15 @@ static int work(const scavenge_prefix *prefix, scavenge_saved *saved,
                           settled->why, &settled->current, err);
 }
 
+/* Who waits for the lock may make its file anew in a folder that is about to go. */
+static int remove_one(int hidden, const char *name, char *err)
+{
+    int rc = -ENOTEMPTY;
+    for (int i = 0; rc == -ENOTEMPTY && i < 100; i++)
+        rc = beneath_remove_tree(hidden, name, err);
+    return rc;
+}
+
 /* Nobody needs it any more, nor what older caches had under the same id. */
 static int remove_saved(int hidden, int id, char *err)
 {
@@ -317,7 +326,7 @@ static int remove_saved(int hidden, int id, char *err)
     const struct dirent *item;
     while (stream && !rc && (item = readdir(stream)) != NULL)
         if (parse_name(item->d_name, &one) && one.id == id)
-            rc = beneath_remove_tree(hidden, item->d_name, err);
+            rc = remove_one(hidden, item->d_name, err);
     if (stream) closedir(stream);
     return rc;
 }
