@@ -381,3 +381,9 @@ const char *scr_path_basename_str(const char *path)
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
+
+int scr_path_same_folder(const char *a, const char *b)
+{
+    size_t n = (size_t)(scr_path_basename_str(a) - a);
+    return n == (size_t)(scr_path_basename_str(b) - b) && strncmp(a, b, n) == 0;
+}

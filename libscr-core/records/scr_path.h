@@ -109,4 +109,7 @@ const char *scr_path_below(const char *dir, const char *path);
 /* The last component, inside path. */
 const char *scr_path_basename_str(const char *path);
 
+/* 1 when both are in one folder, by what stands before the last component. */
+int scr_path_same_folder(const char *a, const char *b);
+
 #endif

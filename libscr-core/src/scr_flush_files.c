@@ -99,14 +99,6 @@ static void clean_beside(const struct scr *scr, int folder, const char *name, ui
     io_close(&parent);
 }
 
-/* Whether both names are of one folder. */
-static int same_folder(const char *a, const char *b)
-{
-    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
-    size_t n = x ? (size_t)(x - a) : 0;
-    return n == (y ? (size_t)(y - b) : 0) && strncmp(a, b, n) == 0;
-}
-
 void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id)
 {
     scr_dataset d = *dataset;
@@ -119,7 +111,7 @@ void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id)
         beneath_open_folder(place.folder, &folder, NULL) == 0) {
         clean_beside(scr, folder, place.map, id);
         for (int i = 0; i < count; i++)
-            if (i == 0 || !same_folder(files[i].name, files[i - 1].name))
+            if (i == 0 || !scr_path_same_folder(files[i].name, files[i - 1].name))
                 clean_beside(scr, folder, files[i].name, id);
     }
     io_close(&folder);

@@ -118,11 +118,26 @@ static void last_component(void **state)
     assert_string_equal(scr_path_basename_str(""), "");
 }
 
+static void one_folder(void **state)
+{
+    assert_true(scr_path_same_folder("a/b", "a/c"));
+    assert_true(scr_path_same_folder("a", "b"));
+    assert_true(scr_path_same_folder("/a", "/b"));
+    assert_true(scr_path_same_folder("a/b/c", "a/b/dd"));
+    assert_false(scr_path_same_folder("a/b", "a"));
+    assert_false(scr_path_same_folder("a/b", "b/b"));
+    assert_false(scr_path_same_folder("a/b", "aa/b"));
+    assert_false(scr_path_same_folder("a/b/c", "a/b"));
+    assert_false(scr_path_same_folder("/a", "a"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(absolute_is_reduced),
                                        cmocka_unit_test(absolute_takes_long_paths),
-                                       cmocka_unit_test(join), cmocka_unit_test(below),
-                                       cmocka_unit_test(last_component)};
+                                       cmocka_unit_test(join),
+                                       cmocka_unit_test(below),
+                                       cmocka_unit_test(last_component),
+                                       cmocka_unit_test(one_folder)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

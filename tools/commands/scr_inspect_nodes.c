@@ -108,18 +108,7 @@ static void take(int task, const tool_end *end, void *arg)
 
 static int find_nodes(look *l, const inspect_request *r)
 {
-    char err[ERRTEXT_SIZE] = "";
-    hostlist all = {0}, down = {0}, up = {0};
-    int code = COMMAND_GOOD;
-    if (r->up && hostlist_parse(r->up, &all, err) != 0) code = tool_complain("%s", err);
-    if (!r->up) code = tool_manager_nodes(l->prefix, &all);
-    if (code == COMMAND_GOOD && !r->up) code = tool_manager_down(&all, ANSWER, &down);
-    if (code == COMMAND_GOOD &&
-        (hostlist_minus(&all, &down, &up) != 0 || hostlist_once(&up, &l->nodes) != 0))
-        code = tool_complain("no memory");
-    hostlist_done(&all);
-    hostlist_done(&down);
-    hostlist_done(&up);
+    int code = tool_manager_up(l->prefix, r->up, NULL, ANSWER, &l->nodes);
     if (code == COMMAND_GOOD && l->nodes.count == 0) code = tool_complain("no nodes");
     return code;
 }

@@ -315,25 +315,9 @@ static int find_id(const tool_prefix *prefix, int *id)
     return NOTHING;
 }
 
-static int parse(const char *text, hostlist *list)
-{
-    char err[ERRTEXT_SIZE] = "";
-    return hostlist_parse(text, list, err) ? tool_complain("%s", err) : COMMAND_GOOD;
-}
-
 static int find_nodes(scavenge *s)
 {
-    hostlist all = {0}, down = {0}, up = {0};
-    int code = s->r->up ? parse(s->r->up, &all) : tool_manager_nodes(s->prefix, &all);
-    if (code == COMMAND_GOOD && s->r->down) code = parse(s->r->down, &down);
-    if (code == COMMAND_GOOD && !s->r->up && !s->r->down)
-        code = tool_manager_down(&all, ANSWER, &down);
-    if (code == COMMAND_GOOD &&
-        (hostlist_minus(&all, &down, &up) != 0 || hostlist_once(&up, &s->nodes) != 0))
-        code = tool_complain("no memory");
-    hostlist_done(&all);
-    hostlist_done(&down);
-    hostlist_done(&up);
+    int code = tool_manager_up(s->prefix, s->r->up, s->r->down, ANSWER, &s->nodes);
     if (code == COMMAND_GOOD && s->nodes.count == 0)
         code = tool_complain("there is no node to copy from");
     return code;

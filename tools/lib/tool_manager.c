@@ -152,3 +152,20 @@ int tool_manager_is_over(double seconds)
     free(output);
     return over;
 }
+
+int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
+                    double seconds, hostlist *nodes)
+{
+    hostlist all = {0}, without = {0}, left = {0};
+    int code = up ? parse(up, &all) : tool_manager_nodes(prefix, &all);
+    if (code == COMMAND_GOOD && down) code = parse(down, &without);
+    if (code == COMMAND_GOOD && !up && !down)
+        code = tool_manager_down(&all, seconds, &without);
+    if (code == COMMAND_GOOD &&
+        (hostlist_minus(&all, &without, &left) != 0 || hostlist_once(&left, nodes) != 0))
+        code = tool_complain("no memory");
+    hostlist_done(&all);
+    hostlist_done(&without);
+    hostlist_done(&left);
+    return code;
+}

@@ -19,6 +19,11 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes);
  * only Slurm is asked, for at most so many seconds. */
 int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down);
 
+/* Adds, each once, those of `up` (NULL: of the allocation) that are not `down`; with both
+ * NULL that is who the batch system calls down, as above. The same. */
+int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
+                    double seconds, hostlist *nodes);
+
 /* 1 when the batch system says that the allocation ends, or has ended: its nodes do not
  * answer any more, which is no fault of theirs. Only Slurm is asked, for at most so many
  * seconds; 0 also when it does not answer. */

@@ -6,6 +6,7 @@
 #include "common/io.h"
 #include "records/scr_change.h"
 #include "records/scr_flush_file.h"
+#include "records/scr_path.h"
 #include <errno.h>
 #include <filo/filo.h>
 #include <inttypes.h>
@@ -80,13 +81,6 @@ static int remove_beside(int prefix, const char *name, uint64_t flush, int deep)
     return rc;
 }
 
-static int same_folder(const char *a, const char *b)
-{
-    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
-    size_t n = x ? (size_t)(x - a) : 0;
-    return n == (y ? (size_t)(y - b) : 0) && strncmp(a, b, n) == 0;
-}
-
 /* Files that lie elsewhere than below the folder of their dataset. */
 static int remove_scattered(int prefix, const scavenge_scan *scan, uint64_t flush)
 {
@@ -96,7 +90,8 @@ static int remove_scattered(int prefix, const scavenge_scan *scan, uint64_t flus
         const scavenge_rank *r = scan->ranks[i];
         for (int k = 0; k < r->count; k++) {
             const scavenge_file *f = &r->files[k];
-            if (f->redundancy || (before && same_folder(before, f->name))) continue;
+            if (f->redundancy || (before && scr_path_same_folder(before, f->name)))
+                continue;
             int failed = remove_beside(prefix, f->name, flush, 0);
             if (!rc) rc = failed;
             before = f->name;

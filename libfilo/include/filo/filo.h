@@ -114,7 +114,8 @@ int filo_temporary_id(const char *path, uint64_t *id);
 /* Removes the temporary files of flush id (0: of any) from the open folder dir, with deep
  * also from all folders below it, and such of maps, of which nobody writes any more;
  * links are not followed. Goes on after a failure and returns the first one. Nobody may
- * copy to them any more, and none gets its name then. */
+ * copy to them any more, and none gets its name then. -E2BIG where more than 64 folders
+ * lie within each other. */
 int filo_remove_temporaries(int dir, uint64_t id, int deep, char *err);
 
 /* The same for all flushes whose ids are unwanted, from dir and all folders below it,
