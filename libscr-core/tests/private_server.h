@@ -171,6 +171,15 @@ static inline void server_start(struct server *server, const char *folder)
               "GRANT INSERT ON scr.* TO scr@localhost");
 }
 
+/* Until SIGCONT. Its threads run on until one of them sees the signal, and must not answer meanwhile. */
+static inline void server_stand_still(const struct server *server)
+{
+    int status = 0;
+    assert_int_equal(kill(server->pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(server->pid, &status, WUNTRACED), server->pid);
+    assert_true(WIFSTOPPED(status));
+}
+
 /* By SIGKILL: nothing of it is needed any more. */
 static inline void server_stop(struct server *server)
 {

@@ -309,7 +309,7 @@ static void a_server_that_hangs(void **state)
     scr_log *log = open_with(&options);
     write_events(log, 2);
     wait_for_rows(2);
-    kill(server.pid, SIGSTOP);
+    server_stand_still(&server);
     alarm(60);
     write_events(log, 3000);
     scr_log_close(log);
