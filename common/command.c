@@ -3,17 +3,54 @@
 #include "common/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *command_self(void)
 {
     return program_invocation_short_name;
 }
 
+void command_open_streams(void)
+{
+    /* open gives the lowest number that is free */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* ---- readers ---- */
+
+static void no_reader(int number)
+{
+    (void)number;
+}
+
+void command_outlive_reader(void)
+{
+    struct sigaction action = {.sa_handler = no_reader, .sa_flags = SA_RESTART};
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+/* 1 when standard output has none, and need not have one. */
+static int is_outlived(void)
+{
+    struct sigaction action;
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    return sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == no_reader &&
+           poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/* ---- the end ---- */
+
 int command_write_failed(int error)
 {
+    if (is_outlived()) return COMMAND_GOOD;
     fprintf(stderr, "%s: write: %s\n", command_self(), strerror(error));
     return COMMAND_BAD;
 }

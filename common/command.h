@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 #define command_self COMMON(command_self)
+#define command_open_streams COMMON(command_open_streams)
+#define command_outlive_reader COMMON(command_outlive_reader)
 #define command_write_failed COMMON(command_write_failed)
 #define command_flush COMMON(command_flush)
 #define command_usage COMMON(command_usage)
@@ -21,7 +23,19 @@ enum { COMMAND_GOOD = 0, COMMAND_BAD = 1, COMMAND_WRONG_USAGE = 2 };
 /* The name by which the program was called. */
 const char *command_self(void);
 
-/* Says that standard output is lost, for that errno; COMMAND_BAD. */
+/* The first thing to do: opens those of the descriptors 0 to 2 that are closed, so that
+ * no file gets their numbers, and with it what is printed. They cannot be read or
+ * written, as before. */
+void command_open_streams(void);
+
+/* For commands that change something, before they do: that nobody reads any more what
+ * they print (a pipe to head, a tee that Ctrl-C ended) does not end them, and their exit
+ * code tells of their work alone. Commands that only print end by SIGPIPE then. Programs
+ * that are started from here do as well: it is a handler, and none outlives exec. */
+void command_outlive_reader(void);
+
+/* Says that standard output is lost, for that errno; COMMAND_BAD. COMMAND_GOOD, without a
+ * word, where nobody reads it, after command_outlive_reader. */
 int command_write_failed(int error);
 
 /* The last thing to do: COMMAND_GOOD if all that was printed was written. */

@@ -2,6 +2,7 @@
 /* Error texts; see errtext.h. */
 #include "common/errtext.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,13 @@ int err_set(char *err, int code, const char *format, ...)
     return code;
 }
 
+/* Files are opened with O_NOFOLLOW: the system's words for that are of another error. */
+static const char *reason_of(int number, char *buffer, size_t size)
+{
+    return number == ELOOP ? "a symbolic link, which is not followed"
+                           : strerror_r(number, buffer, size);
+}
+
 int err_sys(char *err, int code, const char *format, ...)
 {
     if (!err) return code;
@@ -40,7 +48,7 @@ int err_sys(char *err, int code, const char *format, ...)
     va_start(args, format);
     put(err, format, args);
     va_end(args);
-    append(err, strerror_r(code < 0 ? -code : code, reason, sizeof reason));
+    append(err, reason_of(code < 0 ? -code : code, reason, sizeof reason));
     return code;
 }
 

@@ -39,7 +39,7 @@ static void handle_signals(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     signal(SIGXFSZ, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
+    command_outlive_reader();
 }
 
 static int serve(const request *r)
@@ -104,6 +104,7 @@ int main(int argc, char **argv)
                                             {"version", no_argument, NULL, 'V'},
                                             {NULL, 0, NULL, 0}};
     request r = {.interval = 1};
+    command_open_streams();
     for (int c; (c = getopt_long(argc, argv, "bi:lhV", options, NULL)) != -1;) {
         if (c == 'b')
             r.background = 1;

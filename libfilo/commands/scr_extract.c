@@ -265,6 +265,7 @@ static int open_folders(work *w)
 static int run(const request *r)
 {
     work w = {.r = r, .dir = -1, .to = -1};
+    if (r->task == EXTRACT) command_outlive_reader();
     w.wanted = kvtree_new();
     w.containers = kvtree_new();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
@@ -351,6 +352,7 @@ int main(int argc, char **argv)
         {"json", no_argument, NULL, 'j'},       {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},    {NULL, 0, NULL, 0}};
     request r = {.rank = -1};
+    command_open_streams();
     for (int c; (c = getopt_long(argc, argv, "t:flnr:m:jhV", options, NULL)) != -1;) {
         int code = take_option(c, &r);
         if (code >= 0) return code;

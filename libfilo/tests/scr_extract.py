@@ -17,7 +17,8 @@ import stat
 import subprocess
 import zlib
 
-from command import COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage
+from command import (COMMAND, expect, expect_documented, expect_ends_unread, expect_output_fails, expect_well_formed_page,
+                     expect_wrong_usage, run_closed, run_unread)
 from command import image, run, run_tests
 
 # ---- the writer ----
@@ -296,7 +297,7 @@ def test_damaged_containers():
         socket.socket(socket.AF_UNIX).bind(str(path))
 
     told = {missing: 'open .scr/ctr.1.scr: No such file', short: '.scr/ctr.1.scr has 999 bytes, but 1000 of the file are at 0',
-            nothing: '.scr/ctr.1.scr has 0 bytes', altered: 'altered: CRC32 0x', link: 'open .scr/ctr.1.scr: Too many levels',
+            nothing: '.scr/ctr.1.scr has 0 bytes', altered: 'altered: CRC32 0x', link: 'open .scr/ctr.1.scr: a symbolic link',
             folder: '.scr/ctr.1.scr is not a regular file', pipe: '.scr/ctr.1.scr is not a regular file',
             sock: 'open .scr/ctr.1.scr: No such device'}
     for damage, reason in told.items():
@@ -506,6 +507,12 @@ def test_folders():
 def test_output_fails():
     fill(sample())
     expect_output_fails(['f'], ['--list', 'f'], ['--verify', 'f'], ['--list', '--json', 'f'])
+    expect_ends_unread(['--list', 'f'], ['--verify', 'f'])
+    for call, code, form in ((run_unread, 0, []), (run_unread, 0, ['--json']), (run_closed, 1, [])):
+        assert run('--to', 'read', 'f').returncode == 0 and call('--to', 'unread', *form, 'f').returncode == code
+        assert everything('read') == everything('unread')
+        shutil.rmtree('read')
+        shutil.rmtree('unread')
 
 
 def test_usage():

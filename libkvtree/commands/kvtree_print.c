@@ -140,6 +140,7 @@ int main(int argc, char **argv)
                                             {"version", no_argument, NULL, 'V'},
                                             {NULL, 0, NULL, 0}};
     struct request request = {.form = KVTREE_FORM_TREE};
+    command_open_streams();
     for (int c; (c = getopt_long(argc, argv, "tklji:vhV", options, NULL)) != -1;) {
         const char *form = strchr(forms, c);
         if (form)

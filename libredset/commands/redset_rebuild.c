@@ -72,6 +72,7 @@ static int work(const request *r)
     char err[REDSET_ERROR_SIZE] = "";
     redset_found *found = NULL;
     raise_limit();
+    if (!r->verify) command_outlive_reader();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
     int rc = (r->verify ? redset_verify_folder : redset_rebuild_folder)(
         r->folder, r->redundancy, r->id, &found, err);
@@ -147,6 +148,7 @@ int main(int argc, char **argv)
                                             {"version", no_argument, NULL, 'V'},
                                             {NULL, 0, NULL, 0}};
     request r = {.id = REDSET_ALL};
+    command_open_streams();
     for (int c; (c = getopt_long(argc, argv, "nr:s:qhV", options, NULL)) != -1;) {
         int code = take_option(c, &r);
         if (code >= 0) return code;

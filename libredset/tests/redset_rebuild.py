@@ -14,7 +14,8 @@ import resource
 import shutil
 import zlib
 
-from command import expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage
+from command import (expect, expect_documented, expect_ends_unread, expect_output_fails, expect_well_formed_page,
+                     expect_wrong_usage, run_closed, run_unread)
 from command import COMMAND, image, packed, run, run_tests
 
 # ---- GF(2^8), polynomial 0x11d ----
@@ -527,6 +528,11 @@ def test_output_fails():
     s = Set('XOR', 1, {rank: some_files(rank) for rank in range(4)})
     fill('f', [s])
     expect_output_fails(['f'], ['--verify', 'f'])
+    expect_ends_unread(['--verify', 'f'])
+    for call, code in ((run_unread, 0), (run_closed, 1)):
+        whole = everything('f')
+        take('f', s.of_member(2))
+        assert call('f').returncode == code and everything('f') == whole
 
 
 def test_other_names():

@@ -119,7 +119,7 @@ static const struct {
     {NULL, extend, "read 2_of_", "bytes where", 0},
     {NULL, take_away, "open 2_of_", "No such file", 0},
     {NULL, replace_by_folder, "2_of_", "is not a regular file", 1},
-    {NULL, replace_by_link, "open 2_of_", "symbolic links", 0},
+    {NULL, replace_by_link, "open 2_of_", "a symbolic link", 0},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

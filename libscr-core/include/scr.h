@@ -98,9 +98,9 @@ const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1
 /* ---- output ---- */
 
 /* *flag becomes 1 when it is time to checkpoint: a halt condition holds,
- * SCR_CHECKPOINT_INTERVAL calls passed, or with "auto" the time that wastes the least,
- * SCR_CHECKPOINT_SECONDS passed, or checkpoints cost less than SCR_CHECKPOINT_OVERHEAD
- * percent. */
+ * it is the SCR_CHECKPOINT_INTERVAL-th call, or with "auto" the time that wastes the
+ * least passed, SCR_CHECKPOINT_SECONDS passed, or checkpoints cost less than
+ * SCR_CHECKPOINT_OVERHEAD percent. */
 int SCR_Need_checkpoint(int *flag);
 
 /* Opens a dataset. name: relative, unique; its files belong below the folder of that
@@ -132,7 +132,10 @@ int SCR_Complete_checkpoint(int valid);
 
 /* *flag becomes 1 and name (SCR_MAX_FILENAME bytes, or NULL) the newest checkpoint that
  * can be read: from the cache, otherwise fetched from the prefix folder, walking to older
- * ones. Without one, *flag becomes 0 and name empty. */
+ * ones. Without one, *flag becomes 0 and name empty. One that the cache has no room for
+ * is read in the prefix folder itself. Where there are checkpoints, but none could be
+ * read for a reason that is not theirs (a full or failing cache, say), *flag is 0 and the
+ * call fails: whoever begins anew then begins from nothing though there is something. */
 int SCR_Have_restart(int *flag, char *name);
 
 /* Opens that checkpoint for SCR_Route_file; name (or NULL) gets its name, and becomes

@@ -40,7 +40,7 @@ int scr_decide_wait(const scr_cached *cached, int count, int capacity)
 int scr_decide_checkpoint(const scr_advice *a)
 {
     if (a->halt) return 1;
-    if (a->interval > 0 && a->calls >= a->interval) return 1;
+    if (a->interval > 0 && a->calls > 0 && a->calls % a->interval == 0) return 1;
     if (a->seconds > 0 && a->since_last >= a->seconds) return 1;
     if (a->automatic && a->since_last >= a->optimum) return 1;
     if (a->overhead > 0)

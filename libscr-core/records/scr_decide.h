@@ -29,8 +29,7 @@ int scr_decide_newest(const scr_cached *cached, int count);
 /* What SCR_Need_checkpoint looks at. */
 typedef struct scr_advice {
     int halt;          /* a halt condition holds */
-    int calls;         /* calls of SCR_Need_checkpoint since the last checkpoint, this one
-                          included */
+    int64_t calls;     /* of SCR_Need_checkpoint since SCR_Init, this one included */
     int interval;      /* SCR_CHECKPOINT_INTERVAL; 0: not configured */
     double since_last; /* seconds since the last checkpoint, or since SCR_Init */
     double seconds;    /* SCR_CHECKPOINT_SECONDS; 0: not configured */

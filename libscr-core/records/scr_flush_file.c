@@ -96,6 +96,16 @@ int scr_flush_file_keep(kvtree *flush, const int *ids, int count)
     return 0;
 }
 
+int scr_flush_file_set_owner(kvtree *flush, const char *owner)
+{
+    return kvtree_util_set_str(flush, KEY_OWNER, owner) ? -ENOMEM : 0;
+}
+
+const char *scr_flush_file_owner(const kvtree *flush)
+{
+    return kvtree_get_val(flush, KEY_OWNER);
+}
+
 /* ---- flushes that have begun ---- */
 
 int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record)

@@ -7,6 +7,8 @@
  * section 2.19; docs/formats/scr.md). Scripts read it after a run to see what is still to
  * be saved.
  *
+ * OWNER/<folder> says whose caches they are: those of another allocation are gone.
+ *
  * Beside that it names the flushes that may have left temporary files, FLUSH/<id>/...:
  * each from before its first file until it has ended. */
 
@@ -41,6 +43,11 @@ const char *scr_flush_file_name(const kvtree *flush, int dset);
 /* Removes the datasets that are not among the count ids: those that the cache no longer
  * has. */
 int scr_flush_file_keep(kvtree *flush, const int *ids, int count);
+
+/* Whose caches the locations tell of, "<user>/scr.<job id>..."; NULL: nobody said so.
+ * 0 or -ENOMEM. */
+int scr_flush_file_set_owner(kvtree *flush, const char *owner);
+const char *scr_flush_file_owner(const kvtree *flush);
 
 /* A flush that has begun. */
 typedef struct scr_flush_record {

@@ -12,8 +12,8 @@
 #define SCR_HALT_NAME ".scr/halt.scr"
 
 /* Reasons that SCR records itself. They tell scripts not to start another run in this
- * allocation; the next SCR_Init removes them, and no others. A colon and a text follow
- * the last two. */
+ * allocation; the next SCR_Init or scr_prerun removes them, and no others. A colon and a
+ * text follow the last two. */
 #define SCR_HALT_FINALIZED "SCR_FINALIZE_CALLED"
 #define SCR_HALT_SIGNAL "SCR_SIGNAL"
 #define SCR_HALT_EXITED "SCR_HALT_EXIT"

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Index and summary files; see scr_index.h. */
+/* What the index says, in memory; see scr_index.h. Its file is in scr_index_file.c. */
 #include "records/scr_index.h"
 
-#include "common/errtext.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#define INDEX_VERSION 1
-#define KEY_VERSION "VERSION"
 #define KEY_CURRENT "CURRENT"
 #define KEY_DIR "DIR"
 #define KEY_DSET "DSET"
@@ -25,73 +20,6 @@
 #define KEY_ATTEMPTS "ATTEMPTS"
 #define KEY_DELETING "DELETING"
 #define KEY_REASON SCR_INDEX_REASON
-
-static int check_version(const kvtree *tree, int wanted, const char *name, char *err)
-{
-    int version;
-    if (kvtree_util_get_int(tree, KEY_VERSION, &version) != 0)
-        return err_set(err, -EBADMSG, "%s has no version", name);
-    if (version != wanted)
-        return err_set(err, -EBADMSG,
-                       "%s is of version %d; this program reads version %d", name,
-                       version, wanted);
-    return 0;
-}
-
-int scr_index_start(scr_index *index)
-{
-    return kvtree_util_set_int(index, KEY_VERSION, INDEX_VERSION);
-}
-
-int scr_index_read(int prefix, scr_index *index, char *err)
-{
-    if (!index) return err_set(err, -ENOMEM, "no memory");
-    int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, err);
-    rc = rc ? rc : check_version(index, INDEX_VERSION, SCR_INDEX_NAME, err);
-    if (rc) kvtree_unset_all(index);
-    return rc;
-}
-
-int scr_index_write(int prefix, const scr_index *index, char *err)
-{
-    return kvtree_file_write(prefix, SCR_INDEX_NAME, index, err);
-}
-
-struct update {
-    scr_changer *change;
-    void *arg;
-};
-
-/* What is locked may be another file than the one that was looked at. */
-static int check_and_change(kvtree *index, void *arg)
-{
-    const struct update *u = arg;
-    int rc = check_version(index, INDEX_VERSION, SCR_INDEX_NAME, NULL);
-    return rc ? rc : u->change(index, u->arg);
-}
-
-int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
-                     char *err)
-{
-    struct update u = {change, arg};
-    const scr_change c = {prefix, SCR_INDEX_NAME, 0, check_and_change, &u, 0};
-    int rc = scr_change_record(&c, index, err);
-    if (rc != -EBADMSG) return rc;
-    kvtree_unset_all(index);
-    int why = scr_index_read(prefix, index, err); /* says what is wrong with it */
-    return why ? why : rc;
-}
-
-int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
-{
-    struct stat st;
-    int n = 1;
-    do
-        snprintf(aside, SCR_INDEX_ASIDE_SIZE, SCR_INDEX_NAME ".damaged.%d", n++);
-    while (fstatat(prefix, aside, &st, AT_SYMLINK_NOFOLLOW) == 0);
-    if (renameat(prefix, SCR_INDEX_NAME, prefix, aside) == 0) return 0;
-    return err_sys(err, -errno, "%s is damaged and cannot be set aside", SCR_INDEX_NAME);
-}
 
 /* ---- entries ---- */
 
@@ -257,14 +185,34 @@ int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
     return stamp(e, KEY_FLUSHED);
 }
 
-int scr_index_restore(scr_index *index, const scr_dataset *found, int count)
+static int choose_newest(scr_index *index)
 {
     scr_dataset newest;
-    for (int i = 0; i < count; i++)
-        if (!put(index, &found[i], found[i].complete)) return -ENOMEM;
     kvtree_unset(index, KEY_CURRENT); /* it would be the next one */
     if (scr_index_next_fetch(index, INT_MAX, NULL, &newest) != 0) return 0;
     return kvtree_util_set_str(index, KEY_CURRENT, newest.name) ? -ENOMEM : 0;
+}
+
+int scr_index_restore(scr_index *index, const scr_dataset *found, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!put(index, &found[i], found[i].complete)) return -ENOMEM;
+    return choose_newest(index);
+}
+
+int scr_index_enter(scr_index *index, const scr_dataset *found, int count, int *added)
+{
+    scr_dataset current;
+    const char *name = kvtree_get_val(index, KEY_CURRENT);
+    int chosen = name && scr_index_get(index, name, &current) == 0;
+    *added = 0;
+    if (scr_index_start(index) != 0) return -ENOMEM;
+    for (int i = 0; i < count; i++) {
+        if (entry(index, &found[i])) continue;
+        if (!put(index, &found[i], found[i].complete)) return -ENOMEM;
+        ++*added;
+    }
+    return chosen ? 0 : choose_newest(index);
 }
 
 /* ---- changes ---- */
@@ -463,6 +411,7 @@ static int may_leave(const scr_index *index, const scr_window *window,
 {
     return state_of(entry(index, d)).complete == 1 && d->ckpt > 0 && !d->output &&
            d->id != window->flushed && d->id != window->reading &&
+           !kvtree_getf(window->stay, "%d", d->id) &&
            !scr_index_is_current(index, d->name);
 }
 
@@ -533,34 +482,4 @@ void scr_index_highest(const scr_index *index, int *dset, int *ckpt)
         if (d.id > *dset) *dset = d.id;
         if (d.ckpt > *ckpt) *ckpt = d.ckpt;
     }
-}
-
-/* ---- summary ---- */
-
-int scr_summary_write(int folder, const scr_dataset *dataset, char *err)
-{
-    kvtree *tree = kvtree_new(), *description = kvtree_new();
-    int rc = tree && description ? scr_dataset_to_tree(dataset, description) : -ENOMEM;
-    if (!rc) rc = kvtree_util_set_int(tree, KEY_VERSION, SCR_SUMMARY_VERSION);
-    if (!rc) rc = kvtree_util_set_int(tree, KEY_COMPLETE, dataset->complete);
-    if (!rc && kvtree_set(tree, KEY_DSET, description)) {
-        description = NULL;
-        rc = kvtree_file_write(folder, SCR_SUMMARY_NAME, tree, err);
-    } else {
-        rc = err_set(err, -ENOMEM, "%s: no memory", SCR_SUMMARY_NAME);
-    }
-    kvtree_delete(&tree);
-    kvtree_delete(&description);
-    return rc;
-}
-
-int scr_summary_read(int folder, scr_dataset *dataset, char *err)
-{
-    kvtree *tree = kvtree_new();
-    int rc = tree ? kvtree_file_read(folder, SCR_SUMMARY_NAME, tree, err)
-                  : err_set(err, -ENOMEM, "no memory");
-    rc = rc ? rc : check_version(tree, SCR_SUMMARY_VERSION, SCR_SUMMARY_NAME, err);
-    rc = rc ? rc : scr_dataset_from_tree(kvtree_get(tree, KEY_DSET), dataset, err);
-    kvtree_delete(&tree);
-    return rc;
 }

@@ -25,14 +25,20 @@ typedef struct kvtree scr_index;
 #define SCR_INDEX_ATTEMPTS 2
 
 /* Reads the index below the open prefix folder into the empty tree index. -ENOENT if
- * there is none; a damaged one, or one of another version, is -EBADMSG with a text. */
+ * there is none, or a tree without anything in it; a damaged one, or one of another
+ * version, is -EBADMSG with a text. */
 int scr_index_read(int prefix, scr_index *index, char *err);
-int scr_index_write(int prefix, const scr_index *index, char *err);
 
 /* Changes the index under its lock (scr_change.h). The empty tree index gets what it is
  * then. Errors as of scr_index_read. */
 int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
                      char *err);
+
+/* Enters what was found on the prefix folder and the index does not have, under its lock;
+ * makes the index, also of nothing, where there is none. The empty tree index gets what
+ * it is then. *added: how many. */
+int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *index,
+                   int *added, char *err);
 
 /* Gives a damaged index a name under which it is not looked for, which is told. */
 #define SCR_INDEX_ASIDE_SIZE 64
@@ -50,6 +56,10 @@ int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete);
 /* Enters what was found on the prefix folder, as complete as it says, and makes the
  * newest complete checkpoint the current one. A pure function; -ENOMEM. */
 int scr_index_restore(scr_index *index, const scr_dataset *found, int count);
+
+/* The same for what the index does not have; the current one stays, where there is one.
+ * Makes an empty tree an index first. *added: how many. */
+int scr_index_enter(scr_index *index, const scr_dataset *found, int count, int *added);
 
 /* The dataset that name stands for: of several the complete one, then that of the highest
  * id. -ENOENT. */
@@ -154,9 +164,10 @@ int scr_index_passed_over(const scr_index *index, int above, scr_dataset *datase
 
 /* What a window of checkpoints on the prefix folder must not lose. */
 typedef struct scr_window {
-    int keep;    /* so many usable checkpoints; 0: all */
-    int flushed; /* id of the one that was just written */
-    int reading; /* id of the one that a restart reads, or may; 0: none */
+    int keep;           /* so many usable checkpoints; 0: all */
+    int flushed;        /* id of the one that was just written */
+    int reading;        /* id of the one that a restart reads, or may; 0: none */
+    const kvtree *stay; /* more ids, as keys; NULL: none */
 } scr_window;
 
 /* The datasets that are to be deleted, the oldest first: checkpoints that are no output

@@ -13,6 +13,7 @@
 #include "records/scr_index.h"
 #include "records/scr_path.h"
 #include "records/scr_trace.h"
+#include <axl/axl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <filo/filo_mpi.h>
@@ -259,31 +260,46 @@ static int64_t written_until(struct scr *scr, const scr_dataset *d)
     return (int64_t)st.st_mtime + SKEW;
 }
 
-static int check_file(int folder, int64_t until, const filo_file *f, char *err)
-{
-    struct stat st;
-    if (f->segments > 0)
-        return err_set(err, -EOPNOTSUPP,
-                       "its files are packed into containers, and cannot be read there");
-    int rc = beneath_stat(folder, f->name, &st, err);
-    if (rc == -ENOENT) rc = FILO_DAMAGED;
-    if (rc) return err_wrap(err, rc, "file \"%.200s\"", f->name);
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
-        return err_set(err, FILO_DAMAGED, "file \"%.200s\" has %lld bytes, not %llu",
-                       f->name, (long long)st.st_size, (unsigned long long)f->size);
-    if ((int64_t)st.st_mtime > until)
-        return err_set(err, FILO_DAMAGED,
-                       "file \"%.200s\" was written again, by a newer dataset", f->name);
-    return 0;
-}
-
 /* Files of this rank, as a map has them. */
 struct mapped {
     int count;
     filo_file *files;
     const char *folder; /* that they are below */
     int64_t until;      /* written up to then */
+    int compare;        /* with their checksums */
 };
+
+static int compare_file(const struct mapped *m, const filo_file *f, char *err)
+{
+    char *path = scr_path_join(m->folder, f->name);
+    uint64_t size;
+    uint32_t crc = f->crc;
+    int rc =
+        path ? axl_checksum(path, &size, &crc, err) : err_set(err, -ENOMEM, "no memory");
+    free(path);
+    if (rc || crc == f->crc) return rc;
+    return err_set(err, FILO_DAMAGED,
+                   "file \"%.200s\" was altered: CRC32 0x%08x, but its map says 0x%08x",
+                   f->name, crc, f->crc);
+}
+
+static int check_file(int folder, const struct mapped *m, const filo_file *f, char *err)
+{
+    struct stat st;
+    if (f->segments > 0)
+        return err_set(err, -EOPNOTSUPP,
+                       "its files are packed into containers, and cannot be read there");
+    int rc = beneath_stat(folder, f->name, &st, err);
+    if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP) rc = FILO_DAMAGED;
+    if (rc) return err_wrap(err, rc, "file \"%.200s\"", f->name);
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
+        return err_set(err, FILO_DAMAGED, "file \"%.200s\" has %lld bytes, not %llu",
+                       f->name, (long long)st.st_size, (unsigned long long)f->size);
+    if ((int64_t)st.st_mtime > m->until)
+        return err_set(err, FILO_DAMAGED,
+                       "file \"%.200s\" was written again, by a newer dataset", f->name);
+    return m->compare && f->has_crc ? compare_file(m, f, err) : 0;
+}
 
 /* Local. Notes them by their names below the prefix folder. */
 static int note_files(struct scr *scr, const scr_dataset *d, const struct mapped *m,
@@ -293,7 +309,7 @@ static int note_files(struct scr *scr, const scr_dataset *d, const struct mapped
     int folder, rc = beneath_open_folder(m->folder, &folder, err);
     if (rc) return rc;
     for (int i = 0; i < m->count && !rc; i++) {
-        rc = check_file(folder, m->until, &m->files[i], err);
+        rc = check_file(folder, m, &m->files[i], err);
         snprintf(name, sizeof name, "%s%s%s", d->scattered ? "" : d->name,
                  d->scattered ? "" : "/", m->files[i].name);
         if (!rc && !kvtree_set(scr->in_place, name, NULL))
@@ -303,10 +319,10 @@ static int note_files(struct scr *scr, const scr_dataset *d, const struct mapped
     return rc;
 }
 
-int scr_bypass_open(struct scr *scr, const scr_dataset *d, char *err)
+int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *err)
 {
     scr_place place = {.folder = NULL};
-    struct mapped m = {.until = INT64_MAX};
+    struct mapped m = {.until = INT64_MAX, .compare = compare};
     int ranks, rc = scr_place_of(scr, d, &place);
     kvtree_unset_all(scr->in_place);
     if (rc) err_set(err, rc, "no memory");

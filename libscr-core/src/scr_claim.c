@@ -176,6 +176,28 @@ static int go_beside(struct scr *scr, const char *beside, enum owner *owner, cha
     return agree(scr->world, rc, err);
 }
 
+/* Collective. Nodes where the folders are wanted's. */
+static int count_nodes(const struct scr *scr, enum owner is, enum owner wanted)
+{
+    int count = scr->node_rank == 0 && is == wanted;
+    MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_SUM, scr->world);
+    return count;
+}
+
+/* Collective. What is in the caches of this calculation cannot be used with these nodes.
+ */
+static void tell_unused(const struct scr *scr, int ours, int theirs, const char *beside)
+{
+    if (ours && theirs)
+        scr_say(
+            scr, 0,
+            "warning: what %d nodes have in %s for this calculation is not used: on %d "
+            "nodes that folder belongs to another prefix folder. It stays there; to "
+            "begin with it, end this run, remove %s on all nodes, and start without "
+            "those nodes",
+            ours, scr->owner, theirs, beside);
+}
+
 int scr_claim(struct scr *scr, char *err)
 {
     char beside[SCR_OWNER_SIZE];
@@ -185,8 +207,8 @@ int scr_claim(struct scr *scr, char *err)
     int rc = other ? 0 : agree(scr->world, look(scr, &owner, err), err);
     if (rc) return rc;
     if (!other) {
-        other = owner == THEIRS;
-        MPI_Allreduce(MPI_IN_PLACE, &other, 1, MPI_INT, MPI_MAX, scr->world);
+        other = count_nodes(scr, owner, THEIRS);
+        tell_unused(scr, count_nodes(scr, owner, OURS), other, beside);
     }
     rc = other ? go_beside(scr, beside, &owner, err) : 0;
     if (rc) return rc;

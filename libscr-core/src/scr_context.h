@@ -92,10 +92,10 @@ struct scr {
     int control_fd;
     int lock_fd; /* at the leader of a node: of this run; else -1 */
 
-    kvtree *aside; /* cached datasets that this run cannot use, the same on every rank:
+    kvtree *aside; /* datasets that this run cannot use, the same on every rank: cached,
                       ID/<id> could not be rebuilt here, but may be in another run;
-                      OTHER/<id> was written by another number of ranks;
-                      WANTED/<id> is output of those, not flushed */
+                      OTHER/<id>/{NAME, RANKS} was written by another number of ranks;
+                      on the prefix folder, INTACT/<id> could only not be read here */
     scr_filemap *map;
     char map_name[64];
     kvtree *flush,
@@ -128,7 +128,7 @@ struct scr {
     int offer_below;     /* ... are offered from the cache: there was no memory for one */
     int no_memory;       /* here, since SCR_Start_restart, to say where a file is */
 
-    int need_calls;       /* of SCR_Need_checkpoint since the last checkpoint */
+    int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init */
     double started;       /* scr_clock when SCR_Init was done, */
     double last_ckpt;     /* when the last checkpoint was complete, or that, */
     double output_called; /* and when SCR_Start_output was called */
@@ -366,6 +366,9 @@ int scr_location_has(struct scr *scr, int id, const char *location);
 /* ---- scr_verify.c: tells of files of a dataset that are damaged, if it shall ---- */
 void scr_cache_verify(struct scr *scr, int id);
 
+/* The same for whoever needs them. Local; 0, or -errno with a text. */
+int scr_cache_compare(const struct scr *scr, int id, char *err);
+
 /* ---- restart: scr_scatter.c, scr_distribute.c, scr_move.c, scr_rebuild.c ---- */
 
 /* The leader of each node reads all filemaps of the control folder and hands them to the
@@ -386,6 +389,10 @@ typedef struct scr_moved {
 } scr_moved;
 int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved,
                    char *err);
+
+/* 1 when every rank has its files of the dataset, by names and sizes, also without its
+ * redundancy file: then there is nothing to distribute. Collective. */
+int scr_distribute_is_done(struct scr *scr, const scr_dataset *dataset);
 
 /* Forgets the files of a rank in a dataset; with delete, also removes them. Local. */
 void scr_drop_files(struct scr *scr, int id, int rank, int delete);
@@ -443,9 +450,9 @@ void scr_bypass_remove(struct scr *scr);
 /* 1 when a dataset of the prefix folder is read there, and not fetched. */
 int scr_bypass_wanted(const struct scr *scr, const scr_dataset *d);
 
-/* Finds the files of this rank, for scr_bypass_find. Agreed; 0, -errno or a verdict of
- * filo, with a text. */
-int scr_bypass_open(struct scr *scr, const scr_dataset *d, char *err);
+/* Finds the files of this rank, for scr_bypass_find; compare: reads them, for their
+ * checksums. Agreed; 0, -errno or a verdict of filo, with a text. */
+int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *err);
 
 /* The path to read from, for a name as the application gives it, and below the prefix
  * folder (or NULL). Local; 0, -ENOENT or -ENAMETOOLONG. */
@@ -519,24 +526,6 @@ void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id);
 /* Flushes of this job that an earlier run began: one is resumed, of the others what they
  * left is removed. After the cache was rebuilt. Collective. */
 void scr_resume_flushes(struct scr *scr);
-
-/* ---- scr_fetch.c ---- */
-
-/* The checkpoint on the prefix folder to restart from next (see scr_index_next_fetch); 0,
- * -ENOENT, or, when the index cannot be read, another -errno: that is said. */
-int scr_fetch_candidate(struct scr *scr, int below, const kvtree *tried,
-                        scr_dataset *dataset);
-
-/* 1 for a cached checkpoint that the prefix folder has, too, tried in vain too often. */
-int scr_fetch_passes_over(struct scr *scr, const scr_dataset *dataset);
-
-/* On rank 0, local: 1 when index and summary say that it is whole on the prefix folder.
- */
-int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
-
-/* Brings it into the cache. 0; a positive verdict when it is damaged (it is marked as
- * failed then); or -errno. Says what went wrong. */
-int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
 
 /* ---- scr_index_run.c: the index, on rank 0 ---- */
 

@@ -128,6 +128,37 @@ static int is_good(struct scr *scr, const scr_dataset *dataset, int rank, char *
     return whole > 0 ? is_protected(scr, dataset, rank, err) : whole;
 }
 
+/* Local. 1 when all files of the application are here, and those of no other rank; what
+ * is there to protect them belongs to them. */
+static int is_in_place(struct scr *scr, const scr_dataset *dataset)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int count = 0, *ranks = NULL, id = dataset->id, missing = 0;
+    const kvtree *files = scr_filemap_files(scr->map, id, scr->rank);
+    const kvtree_elem *f = kvtree_elem_first(files);
+    int good = scr_filemap_list_ranks_of(scr->map, id, &count, &ranks) == 0 &&
+               count == 1 && ranks[0] == scr->rank &&
+               is_of(scr_filemap_get_dataset(scr->map, id, scr->rank), dataset) &&
+               scr_filemap_expected(scr->map, id, scr->rank) == kvtree_size(files);
+    for (; f && good; f = kvtree_elem_next(f)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        int there = is_there(scr, id, f, err) == 1;
+        if (type && strcmp(type, SCR_META_FULL) == 0)
+            good = there;
+        else
+            missing = !there;
+    }
+    free(ranks);
+    return good && (missing || is_protected(scr, dataset, scr->rank, err) == 1);
+}
+
+int scr_distribute_is_done(struct scr *scr, const scr_dataset *dataset)
+{
+    int done = is_in_place(scr, dataset);
+    MPI_Allreduce(MPI_IN_PLACE, &done, 1, MPI_INT, MPI_MIN, scr->world);
+    return done;
+}
+
 static void tell_lost(const struct scr *scr, const scr_dataset *dataset, int rank,
                       const char *why)
 {

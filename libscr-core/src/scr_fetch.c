@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fetch: a checkpoint from the prefix folder into the cache, protected there like a new
  * one (SCR Developer Guide 1.2, section 2.26.12). */
-#include "scr_context.h"
+#include "scr_fetch.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -146,7 +146,8 @@ static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
         rc = scr_summary_read(folder, &found, err);
         close(folder);
     }
-    if (rc == -ENOENT || rc == -EBADMSG) return FILO_DAMAGED;
+    if (rc == -ENOENT || rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP)
+        return FILO_DAMAGED;
     if (!rc && (found.id != d->id || found.ranks != d->ranks || !found.complete))
         rc = err_set(err, FILO_DAMAGED,
                      "its summary is of dataset %d (%d ranks, complete %d)", found.id,
@@ -223,10 +224,12 @@ static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
 }
 
 /* Collective, agreed. */
-static int read_in_place(struct scr *scr, const scr_dataset *d, char *err)
+static int read_in_place(struct scr *scr, const scr_dataset *d, int compare, char *err)
 {
     int rc = agree(scr->world, check_summary(scr, d, err), err);
-    return rc ? rc : scr_bypass_open(scr, d, err);
+    rc = rc ? rc : scr_bypass_open(scr, d, compare, err);
+    if (!rc) scr->direct = *d;
+    return rc;
 }
 
 static void settle_in_cache(struct scr *scr, const scr_dataset *d)
@@ -253,16 +256,86 @@ static int bring_to_cache(struct scr *scr, const scr_dataset *d, char *err)
     return rc;
 }
 
+/* Collective. Puts before an agreed text the name of the node whose rank it is of. */
+static void name_node(struct scr *scr, int code, char *err)
+{
+    char name[SCR_NODE_SIZE];
+    int root = 0;
+    if (scr->rank == 0 && sscanf(err, "rank %d:", &root) != 1 &&
+        sscanf(err, "on %*d ranks, first rank %d:", &root) != 1)
+        root = 0;
+    if (root < 0 || root >= scr->ranks) root = 0;
+    MPI_Bcast(&root, 1, MPI_INT, 0, scr->world);
+    memcpy(name, scr->node_name, sizeof name);
+    MPI_Bcast(name, (int)sizeof name, MPI_CHAR, root, scr->world);
+    err_wrap(err, code, "node %s", name);
+}
+
+/* Collective, agreed. The cache cannot take it, for the reason in err; what is on the
+ * prefix folder may be right, and can be read there. */
+static int read_instead(struct scr *scr, const scr_dataset *d, char *err)
+{
+    char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "";
+    name_node(scr, -EIO, err);
+    int rc = read_in_place(scr, d, 1, why);
+    if (!rc)
+        scr_say(scr, 0,
+                "warning: %s could not be brought into the cache, and is read from %s "
+                "itself: %s",
+                d->name, scr->prefix, err);
+    if (rc > 0) return err_set(err, rc, "%s", why);
+    memcpy(first, err, sizeof first);
+    return rc ? err_set(err, rc, "%.250s; and where it lies: %s", first, why) : 0;
+}
+
 /* Collective, agreed. Files in containers cannot be read in place, but fetched, where the
  * dataset has a cache. */
 static int bring(struct scr *scr, const scr_dataset *d, char *err)
 {
-    if (!scr_bypass_wanted(scr, d)) return bring_to_cache(scr, d, err);
-    int rc = read_in_place(scr, d, err);
-    if (!rc) scr->direct = *d;
+    if (!scr_bypass_wanted(scr, d)) {
+        int rc = bring_to_cache(scr, d, err);
+        return rc < 0 ? read_instead(scr, d, err) : rc;
+    }
+    int rc = read_in_place(scr, d, 0, err);
     if (rc != -EOPNOTSUPP || cache_of(scr, d) < 0) return rc;
     scr_say(scr, 1, "dataset %d (%s): %s", d->id, d->name, err);
     return bring_to_cache(scr, d, err);
+}
+
+void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
+{
+    if (!on)
+        kvtree_unset_kv_int(scr->aside, "INTACT", d->id);
+    else if (!kvtree_set_kv_int(scr->aside, "INTACT", d->id))
+        scr_say(scr, 0, "warning: no memory to note that %s has to stay", d->name);
+}
+
+/* 1 when a newer one is passed over, with which the next run shall begin. */
+static int is_substitute(const struct scr *scr, const scr_dataset *d)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "INTACT"));
+    while (e && kvtree_elem_key_int(e) <= d->id)
+        e = kvtree_elem_next(e);
+    return e != NULL;
+}
+
+static int fetch_failed(struct scr *scr, const scr_dataset *d, int rc, double start,
+                        const char *err)
+{
+    scr_log_event e = event_of(scr, d, SCR_LOG_FETCH_FAILED, start);
+    scr_fetch_spare(scr, d, rc < 0);
+    note(scr, d, rc > 0 ? scr_index_mark_failed : scr_index_unmark_tried);
+    if (rc > 0)
+        scr_event(scr, 0, &e,
+                  "%s could not be fetched from %s and is marked as failed: %s", d->name,
+                  scr->prefix, err);
+    else
+        scr_event(scr, 0, &e,
+                  "warning: %s could not be fetched from %s: %s. That is no fault of the "
+                  "checkpoint, so it stays there in this run, whatever SCR_PREFIX_SIZE "
+                  "says; end the run, mend that, and start again to use it",
+                  d->name, scr->prefix, err);
+    return rc;
 }
 
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
@@ -274,21 +347,16 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
                 "warning: %s on the prefix folder was written by %d ranks, and this run "
                 "has %d; it is not used",
                 d->name, d->ranks, scr->ranks);
-        return -EINVAL;
+        return FILO_DAMAGED; /* for this run */
     }
     note(scr, d, scr_index_mark_fetched);
     MPI_Barrier(scr->world); /* whoever crashes now does so on record */
     scr_log_event e = event_of(scr, d, SCR_LOG_FETCH_START, start);
     scr_event(scr, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
     int rc = bring(scr, d, err);
-    if (rc) {
-        note(scr, d, rc > 0 ? scr_index_mark_failed : scr_index_unmark_tried);
-        e = event_of(scr, d, SCR_LOG_FETCH_FAILED, start);
-        scr_event(scr, 0, &e, "%s could not be fetched from %s%s: %s", d->name,
-                  scr->prefix, rc > 0 ? " and is marked as failed" : "", err);
-        return rc;
-    }
-    note(scr, d, scr_index_set_current);
+    if (rc) return fetch_failed(scr, d, rc, start, err);
+    scr_fetch_spare(scr, d, 0);
+    if (!is_substitute(scr, d)) note(scr, d, scr_index_set_current);
     scr->attempt = d->id;
     if (d->id > scr->dataset_id) scr->dataset_id = d->id;
     if (d->ckpt > scr->ckpt_id) scr->ckpt_id = d->ckpt;

@@ -5,7 +5,10 @@
 
 #include "records/scr_flush_file.h"
 #include "records/scr_halt.h"
+#include "scr_fetch.h"
 #include "scr_stop.h"
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- to the prefix folder ---- */
@@ -61,16 +64,42 @@ void scr_leave_cache(struct scr *scr)
         delete_cached(scr);
 }
 
-/* What this run could not use is older than its own checkpoint now. */
-static void delete_older(struct scr *scr, const char *kind, int newest)
+/* What this run could not rebuild is older than its own checkpoint now. */
+static void delete_older(struct scr *scr, int newest)
 {
-    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->aside, kind));
+    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
     for (; e; e = next) {
         int id = kvtree_elem_key_int(e);
         next = kvtree_elem_next(e);
-        if (id > newest || kvtree_get_kv_int(scr->aside, "WANTED", id)) continue;
+        if (id > newest) continue;
         scr_cache_delete(scr, id);
-        kvtree_unset_kv_int(scr->aside, kind, id);
+        kvtree_unset_kv_int(scr->aside, "ID", id);
+    }
+}
+
+/* Collective. What another number of ranks wrote is of no use to this run, but no
+ * checkpoint of this run makes up for it: it leaves only if the prefix folder has it. */
+static void delete_others(struct scr *scr)
+{
+    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->aside, "OTHER"));
+    for (; e; e = next) {
+        scr_dataset d = {.id = kvtree_elem_key_int(e)};
+        const char *name = kvtree_get_val(kvtree_elem_hash(e), "NAME");
+        kvtree_util_get_int(kvtree_elem_hash(e), "RANKS", &d.ranks);
+        snprintf(d.name, sizeof d.name, "%s", name ? name : "");
+        next = kvtree_elem_next(e);
+        int there = scr->rank == 0 && scr_fetch_finds(scr, &d);
+        MPI_Bcast(&there, 1, MPI_INT, 0, scr->world);
+        if (!there) {
+            scr_say(scr, 0,
+                    "warning: dataset %d (%s) of %d ranks is in the cache only, where it "
+                    "stays; start with %d ranks on these nodes to use it, or with "
+                    "SCR_CACHE_PURGE=1 to give it up",
+                    d.id, d.name, d.ranks, d.ranks);
+            continue;
+        }
+        scr_cache_delete(scr, d.id);
+        kvtree_unset_kv_int(scr->aside, "OTHER", d.id);
     }
 }
 
@@ -102,8 +131,8 @@ static void empty_cache(struct scr *scr)
         return;
     }
     if (newest && !is_there(scr, newest)) return;
-    delete_older(scr, "ID", newest);
-    delete_older(scr, "OTHER", newest);
+    delete_older(scr, newest);
+    delete_others(scr);
     delete_cached(scr);
     scr->clean = scr->kept_count == 0;
 }

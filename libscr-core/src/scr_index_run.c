@@ -65,38 +65,54 @@ static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char
                 : "");
 }
 
-/* Fills the empty index by what is on the prefix folder, and writes it. */
-static int rebuild(struct scr *scr, kvtree *index, const char *lost, char *err)
+/* Fills the empty index by what was found, and writes it. Where that fails, it still is
+ * right for this run, and the next one does all once more; must: nothing else will do. */
+static int make(struct scr *scr, const scr_scan *scan, int must, kvtree *index, char *err)
 {
     char why[SCR_ERR_TEXT] = "";
+    int added;
+    int rc = scr_index_make(scr->prefix_fd, scan->found, scan->count, index, &added, why);
+    if (!rc) return 0;
+    if (must) return err_set(err, rc, "%s", why);
+    kvtree_unset_all(index);
+    if (scr_index_enter(index, scan->found, scan->count, &added) != 0)
+        return err_set(err, -ENOMEM, "no memory for the index");
+    scr_say(scr, 0, "warning: the index could not be written: %s", why);
+    return 0;
+}
+
+static int rebuild(struct scr *scr, const char *lost, int must, kvtree *index, char *err)
+{
     scr_scan scan;
     int rc = scr_scan_open(&scan, scr->prefix_real, err);
     if (rc) return rc;
     rc = scr_scan_all(&scan, err);
-    if (!rc && (scr_index_start(index) != 0 ||
-                scr_index_restore(index, scan.found, scan.count) != 0))
-        rc = err_set(err, -ENOMEM, "no memory for the index");
     if (!rc) tell_rebuilt(scr, &scan, lost);
+    if (!rc) rc = make(scr, &scan, must, index, err);
+    if (!rc) scr->index_rebuilt = 1;
     scr_scan_close(&scan);
-    if (rc) return rc;
-    scr->index_rebuilt = 1;
-    /* without it the next run does all once more */
-    if (scr_index_write(scr->prefix_fd, index, why) != 0)
-        scr_say(scr, 0, "warning: the index could not be written: %s", why);
-    return 0;
+    return rc;
 }
 
-int scr_index_load(struct scr *scr, kvtree *index, char *err)
+/* must: to change it; then it has to be on the prefix folder. */
+static int load(struct scr *scr, int must, kvtree *index, char *err)
 {
     char why[SCR_ERR_TEXT] = "", aside[SCR_INDEX_ASIDE_SIZE], lost[SCR_ERR_TEXT + 128];
-    int rc = scr_index_read(scr->prefix_fd, index, why);
+    int added, rc = scr_index_read(scr->prefix_fd, index, why);
     if (rc == -ENOENT && had_runs(scr))
-        return rebuild(scr, index, SCR_INDEX_NAME " is missing", err);
+        return rebuild(scr, SCR_INDEX_NAME " is missing", must, index, err);
+    if (rc == -ENOENT && must)
+        return scr_index_make(scr->prefix_fd, NULL, 0, index, &added, err);
     if (rc == -ENOENT && scr_index_start(index) == 0) return 0;
     if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why) : 0;
     if ((rc = scr_index_set_aside(scr->prefix_fd, aside, err)) != 0) return rc;
     snprintf(lost, sizeof lost, "%s; it is set aside as %s", why, aside);
-    return rebuild(scr, index, lost, err);
+    return rebuild(scr, lost, must, index, err);
+}
+
+int scr_index_load(struct scr *scr, kvtree *index, char *err)
+{
+    return load(scr, 0, index, err);
 }
 
 /* One that is missing or damaged is made again first. */
@@ -107,8 +123,7 @@ static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
                    : err_set(err, -ENOMEM, "no memory for the index");
     if (rc == -ENOENT || rc == -EBADMSG) {
         kvtree_unset_all(index);
-        rc = scr_index_load(scr, index, err);
-        rc = rc ? rc : scr_index_write(scr->prefix_fd, index, err);
+        rc = load(scr, 1, index, err);
         rc = rc ? rc : scr_index_update(scr->prefix_fd, change, arg, index, err);
     }
     kvtree_delete(&index);
@@ -164,6 +179,8 @@ static void read_flush_file(struct scr *scr, const kvtree *index)
         scr_say(scr, 0,
                 "warning: %s; it counts as empty, so datasets may be flushed once more",
                 err);
+    /* without it scr_prerun takes the datasets for those of an earlier allocation */
+    scr_flush_file_set_owner(scr->flush, scr->owner);
     if (!rc && (scr->index_rebuilt || scr->dataset_id == 0)) forget_lost(scr, index);
 }
 
@@ -179,11 +196,12 @@ int scr_index_begin(struct scr *scr, char *err)
 {
     sweep_records(scr, scr->prefix_fd, scr->prefix);
     kvtree *index = kvtree_new();
-    int rc = scr_index_load(scr, index, err);
+    /* what begins with nothing leaves an index, which tells later runs that it was here
+     */
+    int rc = load(scr, !had_runs(scr), index, err);
     if (!rc && !scr->index_rebuilt) rc = enter_unknown(scr, index, err);
     if (!rc) tidy_names(scr, index);
     if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);
-    if (!rc && !had_runs(scr)) rc = scr_index_write(scr->prefix_fd, index, err);
     if (!rc) read_flush_file(scr, index);
     kvtree_delete(&index);
     return rc;

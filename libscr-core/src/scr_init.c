@@ -92,6 +92,7 @@ static int begin_records(struct scr *scr)
         rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
         rc = rc ? rc : scr_nodes_write(scr->prefix_fd, scr->nodes, err);
         rc = rc ? rc : begin_halt(scr, err);
+        if (rc) err_wrap(err, rc, "prefix folder %s", scr->prefix_real);
     }
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
     int ids[2] = {scr->dataset_id, scr->ckpt_id};
@@ -135,6 +136,20 @@ static void tell_alone(struct scr *scr, const scr_reddesc *d, const redset *set)
                 strcmp(d->group, "NODE") == 0 ? "node" : "failure group");
 }
 
+/* Says where a set is too small for what is asked for. */
+static void tell_fewer(struct scr *scr, const scr_reddesc *d, const redset *set)
+{
+    const redset_place *place = redset_get_place(set);
+    int least = place->scheme == REDSET_SINGLE ? INT_MAX : place->failures;
+    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, scr->world);
+    if (least < d->set_failures)
+        scr_say(
+            scr, 0,
+            "warning: SET_FAILURES=%d, but some sets have %d members, of which %d may "
+            "be lost",
+            d->set_failures, least + 1, least);
+}
+
 /* Collective. The redundancy sets of a descriptor. */
 static int begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
 {
@@ -151,6 +166,7 @@ static int begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
     int rc = redset_create(scr->world, &config, set, err);
     if (rc) return scr_fail(scr, SCR_ERR_REDUNDANCY, "%s", err);
     tell_alone(scr, d, *set);
+    if (config.scheme == REDSET_RS) tell_fewer(scr, d, *set);
     return SCR_SUCCESS;
 }
 

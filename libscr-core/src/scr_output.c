@@ -375,7 +375,6 @@ int scr_output_complete(struct scr *scr, int valid)
     scr->state = SCR_STATE_IDLE;
     scr->idle_since = now;
     /* a checkpoint that failed counts, too: the next attempt has the usual distance */
-    if (d->ckpt) scr->need_calls = 0;
     if (d->ckpt) scr->last_ckpt = scr_clock();
     tell_outcome(scr, rc, now - scr->output_start, err);
     if (rc) {

@@ -6,10 +6,12 @@
 #include "scr_context.h"
 
 #include "common/agree_mpi.h"
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "records/scr_flush_file.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
+#include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +146,90 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance
     return rc;
 }
 
+/* ---- redundancy that is lost ---- */
+
+/* The files of this rank as redset sees them, from the map, which the encode changes. */
+static int list_files(const struct scr *scr, int id, int *count, redset_file **files)
+{
+    static const char *const kept[] = {SCR_META_TYPE, SCR_META_ORIG, SCR_META_PATH,
+                                       SCR_META_NAME};
+    const kvtree *all = scr_filemap_files(scr->map, id, scr->rank);
+    const kvtree_elem *f = kvtree_elem_first(all);
+    redset_file *list = calloc((size_t)kvtree_size(all) + 1, sizeof *list);
+    int rc = list ? 0 : -ENOMEM;
+    for (*count = 0, *files = list; f && !rc; f = kvtree_elem_next(f)) {
+        const kvtree *known = kvtree_elem_hash(f);
+        const char *type = kvtree_get_val(known, SCR_META_TYPE);
+        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
+        kvtree *meta = kvtree_new();
+        redset_file *file = &list[(*count)++];
+        file->meta = meta;
+        file->name = strdup(scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id));
+        rc = meta && file->name ? 0 : -ENOMEM;
+        for (size_t k = 0; !rc && k < sizeof kept / sizeof *kept; k++) {
+            const char *text = kvtree_get_val(known, kept[k]);
+            if (text) rc = kvtree_util_set_str(meta, kept[k], text);
+        }
+    }
+    return rc;
+}
+
+static void free_list(int count, redset_file *files)
+{
+    for (int i = 0; i < count; i++) {
+        kvtree *meta = (kvtree *)(uintptr_t)files[i].meta;
+        kvtree_delete(&meta);
+        free((char *)(uintptr_t)files[i].name);
+    }
+    free(files);
+}
+
+/* Local. Remains of the sets as they were; a new file may have the name of an old one. */
+static void remove_old(const struct scr *scr, int id, const char *old)
+{
+    char path[SCR_CACHED_NAME_SIZE];
+    const char *new = redundancy_file(scr, id);
+    if (!old || (new &&strcmp(old, new) == 0)) return;
+    scr_cached_name(id, old, path);
+    beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
+}
+
+/* Collective. More redundancy is lost than the scheme makes up for, rc says why, but each
+ * rank has its own files: when they are as they were written, they are protected anew. */
+static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, char *err)
+{
+    scr_kept *kept = scr_kept_find(scr, dataset->id);
+    const scr_reddesc *desc =
+        scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
+    const char *name = redundancy_file(scr, dataset->id);
+    char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
+    redset_file *files = NULL;
+    int count = 0, bad = scr_cache_compare(scr, dataset->id, why);
+    memcpy(lost, err, sizeof lost);
+    bad = agree(scr->world, bad, why);
+    if (!bad && scr->sets[desc->index]) {
+        rc = list_files(scr, dataset->id, &count, &files);
+        if (rc) err_set(err, rc, "no memory");
+        rc = agree(scr->world, rc, err);
+        kept->desc = *desc;
+        rc = rc ? rc : scr_protect(scr, dataset, count, files, err);
+    }
+    if (!rc) {
+        kept->unread = 0;
+        remove_old(scr, dataset->id, old);
+        scr_log_event e = scr_event_of(SCR_LOG_REBUILD_COMPLETE, dataset);
+        scr_event(scr, 0, &e,
+                  "dataset %d (%s) has lost its redundancy, but none of its files: they "
+                  "are as they were written, and are protected anew: %s",
+                  dataset->id, dataset->name, lost);
+    }
+    free_list(count, files);
+    free(old);
+    return rc;
+}
+
+/* ---- what is told ---- */
+
 /* An event about files of which each rank has its share {files, bytes}. */
 static scr_log_event event_of_all(struct scr *scr, scr_log_kind kind,
                                   const scr_dataset *dataset, double start,
@@ -224,7 +310,8 @@ static void give_up(struct scr *scr, const scr_dataset *dataset, double start, i
         "warning: dataset %d (%s) could not be rebuilt; what is left stays in the cache "
         "until a newer checkpoint is complete, and is not used in this run: %s",
         dataset->id, dataset->name, err);
-    kvtree_set_kv_int(scr->aside, "ID", dataset->id);
+    kvtree *here = kvtree_set_kv_int(scr->aside, "ID", dataset->id);
+    if (dataset->ckpt) kvtree_set(here, "CKPT", NULL);
 }
 
 /* Collective. A dataset that this run can use; 0: it cannot, which was said. */
@@ -254,9 +341,9 @@ static int find_one(struct scr *scr, int id, scr_dataset *dataset)
                 "run has %d; it stays there unused. Start with %d ranks to use it, or "
                 "with SCR_CACHE_PURGE=1 to give it up",
                 id, dataset->name, dataset->ranks, scr->ranks, dataset->ranks);
-        kvtree_set_kv_int(scr->aside, "OTHER", id);
-        if (dataset->output && !scr_location_has(scr, id, SCR_LOCATION_PFS))
-            kvtree_set_kv_int(scr->aside, "WANTED", id);
+        kvtree *other = kvtree_set_kv_int(scr->aside, "OTHER", id);
+        kvtree_util_set_str(other, "NAME", dataset->name);
+        kvtree_util_set_int(other, "RANKS", dataset->ranks);
         return 0;
     }
     return 1;
@@ -284,8 +371,10 @@ static void rebuild_one(struct scr *scr, int id)
     scr_event(scr, 2, &e, "dataset %d (%s) is found in the cache", id, dataset.name);
     int rc = scr_dataset_folder_make(scr, id, err);
     rc = agree(scr->world, rc, err);
-    rc = rc ? rc : distribute(scr, &dataset, &moved, err);
+    int whole = rc ? 0 : scr_distribute_is_done(scr, &dataset);
+    if (!rc && !whole) rc = distribute(scr, &dataset, &moved, err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 1, &rebuilt, err);
+    if (rc > 0 && whole) rc = protect_again(scr, &dataset, rc, err);
     if (rc) {
         give_up(scr, &dataset, start, judge(scr, &moved, rc), err);
         return;

@@ -3,6 +3,7 @@
 #include "scr_context.h"
 
 #include "records/scr_index.h"
+#include "scr_fetch.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,25 +32,56 @@ static void newest_cached(struct scr *scr, scr_dataset *cached)
 }
 
 /* The prefix folder may have a newer one than the cache, when the newest was lost there.
- * What cannot be fetched is left out in the next round. */
-static int fetch_newer(struct scr *scr, scr_dataset *cached)
+ * What cannot be fetched is left out in the next round; *over is why one was that nothing
+ * is wrong with, or 0. */
+static int fetch_newer(struct scr *scr, scr_dataset *cached, int *over)
 {
     scr_dataset candidate;
     kvtree *tried = kvtree_new();
-    int below = scr->fetch_below, rc = 0;
+    int below = scr->fetch_below, rc = 0, fetched;
+    *over = 0;
     while (scr->set.fetch &&
            (rc = scr_fetch_candidate(scr, below, tried, &candidate)) == 0 &&
            candidate.id > cached->id) {
         /* another copy of it may be better; without memory none is tried */
         below = candidate.id + (kvtree_set(tried, candidate.name, NULL) != NULL);
         MPI_Bcast(&below, 1, MPI_INT, 0, scr->world);
-        if (scr_fetch_dataset(scr, &candidate) == 0)
+        if ((fetched = scr_fetch_dataset(scr, &candidate)) == 0)
             *cached = candidate;
         else
             newest_cached(scr, cached); /* what left the cache to make room is gone */
+        if (fetched < 0) *over = fetched;
     }
     kvtree_delete(&tried);
     return rc;
+}
+
+/* 1 when the cache has a checkpoint that an error of this run kept from being rebuilt. */
+static int has_aside(const struct scr *scr)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
+    while (e && !kvtree_get(kvtree_elem_hash(e), "CKPT"))
+        e = kvtree_elem_next(e);
+    return e != NULL;
+}
+
+/* There is nothing to offer. That is an error where a checkpoint is there, and was said
+ * to be passed over: an application that started anew would lose all that it has done. */
+static int without(const struct scr *scr, int rc, int over)
+{
+    if (rc && rc != -ENOENT) return SCR_ERR_PREFIX;
+    if (!over && has_aside(scr))
+        return scr_fail(scr, SCR_ERR_CACHE,
+                        "SCR_Have_restart: there is a checkpoint in the cache, but it "
+                        "could not be rebuilt, for the reason given above; start again "
+                        "when that is mended, or on other nodes, or with "
+                        "SCR_CACHE_PURGE=1 to begin anew");
+    if (!over) return SCR_SUCCESS;
+    return scr_fail(scr, over == -EOPNOTSUPP ? SCR_ERR_CACHE : SCR_ERR_PREFIX,
+                    "SCR_Have_restart: there are checkpoints in %s, but none could be "
+                    "read, for the reason given above; start again when that is mended, "
+                    "or with SCR_FETCH=0 to begin anew",
+                    scr->prefix);
 }
 
 int scr_restart_have(struct scr *scr, int *flag, char *name)
@@ -57,7 +89,7 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr_dataset cached;
     scr->direct.id = 0;
     newest_cached(scr, &cached);
-    int rc = fetch_newer(scr, &cached);
+    int over, rc = fetch_newer(scr, &cached, &over);
     scr->restart_offered = cached.id;
     *flag = cached.id != 0;
     if (*flag && name) strcpy(name, cached.name);
@@ -67,7 +99,7 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
                   cached.name);
     }
     /* an index that cannot be read does not mean that there is nothing to restart from */
-    return *flag || rc == 0 || rc == -ENOENT ? SCR_SUCCESS : SCR_ERR_PREFIX;
+    return *flag ? SCR_SUCCESS : without(scr, rc, over);
 }
 
 /* On rank 0, for what the index has. It may be that the cache alone has it. */
@@ -118,6 +150,7 @@ int scr_restart_start(struct scr *scr, char *name)
 static int give_way(struct scr *scr, const scr_log_event *e)
 {
     scr->offer_below = scr->open.id;
+    if (scr->set.fetch) scr_fetch_spare(scr, &scr->open, 1);
     if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
     return scr_event_fail(scr, SCR_ERR_INVALID, e,
                           "the application could not restart from dataset %d (%s), as a "

@@ -349,6 +349,11 @@ int scr_dataset_folder_make(struct scr *scr, int id, char *err)
     scr_dataset_folder_name(id, name);
     if (cache->rank != 0) return 0;
     int rc = beneath_mkdirs(cache->fd, name, 0700, err);
+    if (rc == -ENOTDIR || rc == -ELOOP) {
+        /* a file, or a link, which is not followed: all here is ours to remove */
+        rc = beneath_unlink(cache->fd, name, err);
+        rc = rc ? rc : beneath_mkdirs(cache->fd, name, 0700, err);
+    }
     return rc ? err_wrap(err, rc, "node %s: %s", scr->node_name, cache->folder) : 0;
 }
 

@@ -31,7 +31,7 @@ static int verify_file(const kvtree_elem *file, char *err)
 
 /* Those of all ranks that this process has on record: of its own, and at a start also of
  * others. The first bad one is told. */
-static int verify_files(const struct scr *scr, int id, char *err)
+int scr_cache_compare(const struct scr *scr, int id, char *err)
 {
     int count = 0, *ranks = NULL;
     int rc = scr_filemap_list_ranks_of(scr->map, id, &count, &ranks);
@@ -50,7 +50,7 @@ void scr_cache_verify(struct scr *scr, int id)
 {
     char err[SCR_ERR_TEXT] = "", line[SCR_ERR_TEXT + 100];
     if (!scr->set.crc_on_delete) return;
-    int rc = verify_files(scr, id, err);
+    int rc = scr_cache_compare(scr, id, err);
     if (rc) err_wrap(err, rc, "node %s", scr->node_name);
     if (agree(scr->world, rc, err) == 0 || scr->rank != 0) return;
     snprintf(line, sizeof line,

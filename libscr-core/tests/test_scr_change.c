@@ -3,6 +3,9 @@
 #include "records.h"
 #include "records/scr_index.h"
 #include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const scr_dataset sets[] = {
     {.id = 1, .ckpt = 1, .complete = 1, .ranks = 1, .name = "c1"},
@@ -15,7 +18,7 @@ static void put_index(const struct scratch *s)
     for (int i = 0; i < 3; i++)
         assert_int_equal(scr_index_add(index, &sets[i], 1), 0);
     assert_int_equal(scr_index_set_current(index, &sets[0]), 0);
-    assert_int_equal(scr_index_write(s->dir, index, NULL), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, NULL), 0);
     kvtree_delete(&index);
 }
 
@@ -79,6 +82,95 @@ static void unusable_index(void **state)
     kvtree_delete(&index);
     kvtree_delete(&other);
 }
+
+/* ---- an index that is missing ---- */
+
+static void index_is_made(void **state)
+{
+    struct scratch *s = *state;
+    scr_index_state look;
+    kvtree *index = kvtree_new(), *nothing_yet = kvtree_new();
+    int added = -1;
+    /* of nothing; and once more */
+    for (int i = 0; i < 2; i++, kvtree_unset_all(index)) {
+        assert_int_equal(scr_index_make(s->dir, NULL, 0, index, &added, s->err), 0);
+        assert_int_equal(added, 0);
+        kvtree_unset_all(index);
+        assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+    }
+    assert_int_equal(scr_index_make(s->dir, sets, 2, index, &added, s->err), 0);
+    assert_int_equal(added, 2);
+    assert_true(scr_index_is_current(index, "c2"));
+    /* what the index has of a dataset stays, and somebody's choice */
+    assert_int_equal(scr_index_mark_failed(index, &sets[1]), 0);
+    assert_int_equal(scr_index_set_current(index, &sets[0]), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
+    assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, s->err), 0);
+    assert_int_equal(added, 1);
+    assert_true(scr_index_is_current(index, "c1"));
+    assert_int_equal(scr_index_look(index, &sets[1], &look), 0);
+    assert_true(look.failed);
+    /* who was killed with the lock leaves a file without anything in it */
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, nothing_yet, s->err), 0);
+    kvtree_unset_all(index);
+    assert_int_equal(scr_index_read(s->dir, index, s->err), -ENOENT);
+    assert_says(s->err, SCR_INDEX_NAME " is empty");
+    assert_int_equal(scr_index_update(s->dir, nothing, NULL, index, s->err), -ENOENT);
+    assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, s->err), 0);
+    assert_int_equal(added, 3);
+    scratch_flip(s, SCR_INDEX_NAME, 25);
+    assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, s->err), -EBADMSG);
+    assert_says(s->err, SCR_INDEX_NAME);
+    kvtree_delete(&index);
+    kvtree_delete(&nothing_yet);
+}
+
+/* A process that makes the index of one dataset as soon as nobody writes to the pipe. */
+static pid_t fork_maker(const struct scratch *s, const int fds[2], const scr_dataset *d)
+{
+    pid_t pid = fork();
+    if (pid != 0) return pid;
+    char byte;
+    int added, failed = 1;
+    kvtree *index = kvtree_new();
+    close(fds[1]);
+    if (read(fds[0], &byte, 1) == 0)
+        failed = scr_index_make(s->dir, d, 1, index, &added, NULL) != 0;
+    _exit(failed);
+}
+
+/* Runs that start side by side with one prefix folder: what each enters stays. */
+static void made_by_many(void **state)
+{
+    enum { MAKERS = 8, ROUNDS = 20 };
+    struct scratch *s = *state;
+    for (int round = 0; round < ROUNDS; round++) {
+        scr_dataset list[MAKERS], found;
+        pid_t pids[MAKERS];
+        int fds[2], status;
+        kvtree *index = kvtree_new();
+        assert_int_equal(pipe(fds), 0);
+        for (int i = 0; i < MAKERS; i++) {
+            list[i] = sets[0];
+            list[i].id = i + 1;
+            snprintf(list[i].name, sizeof list[i].name, "set.%d", i);
+            pids[i] = fork_maker(s, fds, &list[i]);
+        }
+        close(fds[1]);
+        for (int i = 0; i < MAKERS; i++) {
+            assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+            assert_int_equal(status, 0);
+        }
+        close(fds[0]);
+        assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+        for (int i = 0; i < MAKERS; i++)
+            assert_int_equal(scr_index_get(index, list[i].name, &found), 0);
+        assert_int_equal(unlinkat(s->dir, SCR_INDEX_NAME, 0), 0);
+        kvtree_delete(&index);
+    }
+}
+
+/* ---- records ---- */
 
 /* Another process writes without the lock, as it does between two looks of this one: its
  * change stays, and this one is made to what it wrote. */
@@ -169,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(index_is_changed), scratch_test(unusable_index),
+        scratch_test(index_is_made),    scratch_test(made_by_many),
         scratch_test(overtaken),        scratch_test(kept_from_it),
         cmocka_unit_test(why_not),      cmocka_unit_test(times),
     };

@@ -65,7 +65,7 @@ static void write_and_read(void **state)
 {
     struct scratch *s = *state;
     scr_index *index = guide_index(), *read = kvtree_new();
-    assert_int_equal(scr_index_write(s->dir, index, s->err), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
     assert_int_equal(faccessat(s->dir, ".scr/index.scr", R_OK, 0), 0);
     assert_int_equal(scr_index_read(s->dir, read, s->err), 0);
     assert_index(read, GUIDE);
@@ -120,7 +120,7 @@ static void missing_file(void **state)
     scr_index_highest(index, &dset, &ckpt);
     assert_true(dset == 0 && ckpt == 0);
     /* what is written then is an index, even without any dataset */
-    assert_int_equal(scr_index_write(s->dir, index, s->err), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
     kvtree_unset_all(index);
     assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
     assert_tree(index, "VERSION\n  1\n");
@@ -141,7 +141,7 @@ static void other_versions(void **state)
             kvtree_util_set_str(index, "VERSION", cases[i][0]);
         else
             kvtree_unset(index, "VERSION");
-        assert_int_equal(scr_index_write(s->dir, index, s->err), 0);
+        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
         assert_int_equal(scr_index_read(s->dir, read, s->err), -EBADMSG);
         assert_says(s->err, SCR_INDEX_NAME);
         assert_says(s->err, cases[i][1]);
@@ -156,7 +156,7 @@ static void damaged_file(void **state)
     struct scratch *s = *state;
     struct stat st;
     scr_index *index = guide_index(), *read = kvtree_new();
-    assert_int_equal(scr_index_write(s->dir, index, s->err), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
     assert_int_equal(fstatat(s->dir, SCR_INDEX_NAME, &st, 0), 0);
     for (off_t at = 0; at < st.st_size; at++) {
         scratch_flip(s, SCR_INDEX_NAME, at);
@@ -179,7 +179,7 @@ static void unusable_file(void **state)
     int rc = scr_index_read(s->dir, index, s->err);
     assert_true(rc < 0 && rc != -ENOENT && rc != -EBADMSG);
     assert_says(s->err, SCR_INDEX_NAME);
-    assert_true(scr_index_write(s->dir, index, s->err) < 0);
+    assert_true(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err) < 0);
     kvtree_delete(&index);
 }
 

@@ -74,7 +74,7 @@ static void copies_are_fetched_in_turn(void **state)
 static const char *leaving(const scr_index *index, int keep, int flushed, int reading)
 {
     static char text[256];
-    const scr_window window = {keep, flushed, reading};
+    const scr_window window = {.keep = keep, .flushed = flushed, .reading = reading};
     scr_dataset *list;
     int count, n = 0;
     assert_int_equal(scr_index_leaving(index, &window, &list, &count), 0);
@@ -109,6 +109,25 @@ static void window_keeps_the_newest(void **state)
     assert_string_equal(leaving(index, 2, 5, 0), "1 6 7 8 "); /* flushed late */
     assert_int_equal(apply(index, scr_index_set_current, "scr.dataset.7"), 0);
     assert_string_equal(leaving(index, 2, 10, 0), "1 5 6 8 ");
+    kvtree_delete(&index);
+}
+
+static void window_spares_what_shall_stay(void **state)
+{
+    scr_index *index = ten();
+    kvtree *stay = kvtree_new();
+    const scr_window window = {.keep = 2, .flushed = 10, .stay = stay};
+    const int ids[] = {1, 5, 7, 8};
+    scr_dataset *list;
+    int count;
+    assert_non_null(kvtree_setf(stay, NULL, "%d", 6));
+    assert_non_null(kvtree_setf(stay, NULL, "%d", 10));
+    assert_int_equal(scr_index_leaving(index, &window, &list, &count), 0);
+    assert_int_equal(count, 4);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(list[i].id, ids[i]);
+    free(list);
+    kvtree_delete(&stay);
     kvtree_delete(&index);
 }
 
@@ -195,6 +214,7 @@ int main(void)
         cmocka_unit_test(tried_too_often),
         cmocka_unit_test(copies_are_fetched_in_turn),
         cmocka_unit_test(window_keeps_the_newest),
+        cmocka_unit_test(window_spares_what_shall_stay),
         cmocka_unit_test(window_counts_what_is_good),
         cmocka_unit_test(window_ends_deletions),
         cmocka_unit_test(restored),

@@ -238,7 +238,7 @@ static int read_flush_file(int dir, kvtree *tree, char *err)
 
 static int write_index(int dir, kvtree *tree, char *err)
 {
-    return scr_index_write(dir, tree, err);
+    return kvtree_file_write(dir, SCR_INDEX_NAME, tree, err);
 }
 
 static int write_filemap(int dir, kvtree *tree, char *err)

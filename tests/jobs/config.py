@@ -305,13 +305,25 @@ def test_only_warnings():
                  times=1)
 
 
+def test_sets_too_small():
+    """More losses are asked for than a set can have members to spare."""
+    for nodes, failures, members in ((2, 2, 2), (3, 99, 3), (3, 2, None)):
+        with Job(nodes=nodes, per_node=1, SCR_COPY_TYPE="RS", SCR_SET_FAILURES=failures) as job:
+            run = job.run("init", checkpoint("a"), "finalize")
+            if members:
+                run.said(f"warning: SET_FAILURES={failures}, but some sets have {members} members, of which {members - 1} may be lost",
+                         times=1)
+            else:
+                run.not_said("warning")
+
+
 # ---- advice ----
 
 def test_interval():
     with Job(**PAIR, SCR_CHECKPOINT_INTERVAL=3) as job:
-        job.run("init", "need => 0", "need => 0", "need => 1", checkpoint("a"), "need => 0", "need => 0",
-                "need => 1", "need => 1", checkpoint("bad", valid="0", code="INVALID"), "need => 0",
-                checkpoint("out", flags="o"), "need => 0", "need => 1")
+        job.run("init", "need => 0", "need => 0", "need => 1", checkpoint("a"), "need => 0", "need => 0", "need => 1",
+                "need => 0", "need => 0", "need => 1", checkpoint("bad", valid="0", code="INVALID"), "need => 0",
+                checkpoint("out", flags="o"), "need => 0", checkpoint("b"), "need => 1")
 
 
 def test_no_advice():

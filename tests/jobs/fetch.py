@@ -7,6 +7,7 @@ import damage
 import tree
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
+PACKED = {**PAIR, "SCR_USE_CONTAINERS": 1}  # what lies in containers cannot be read there
 SLOW = {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
 
 
@@ -119,11 +120,11 @@ def test_crash_within_the_fetch():
 
 def test_errors_are_no_attempts():
     """A fetch that ends with an error of the system says nothing of the checkpoint."""
-    with Job(**PAIR) as job:
+    with Job(**PACKED) as job:
         job.run("init", series(1, 1))
         for _ in range(3):
             lose_all(job)
-            run = job.run("init", "no_room@1:rank_1", "have => 0 =")
+            run = job.run("init", "no_room@1:rank_1", "have => CACHE 0 =")
             run.said("c1 could not be fetched .*No space left", times=1)
         assert attempts(job, "c1") == 0
         job.run("init", restart("c1"))
@@ -145,6 +146,103 @@ def test_fetch_is_off():
         lose_all(job)
         run = job.run("init", "have => 0 =", "current:c1", "have => 0 =")
         run.not_said("passed over|fetch")
+
+
+# ---- the cache of a node fails ----
+
+def small(name):
+    """A checkpoint with files that no other has."""
+    return [f"start:{name}:c", f"put:{name}/of_{name}_%r:100", "complete:1"]
+
+
+def restart_small(name):
+    return [f"have => 1 {name}", f"start_restart => {name}", f"get:{name}/of_{name}_%r:100", "complete_restart:1"]
+
+
+def names(job):
+    return sorted(tree.read(job.prefix / ".scr/index.scr")["DIR"])
+
+
+def test_no_room_in_the_cache():
+    """The newest is read where it is, and right; what is damaged there is found all the same."""
+    with Job(**PAIR, SCR_PREFIX_SIZE=2) as job:
+        job.run("init", series(1, 3), "finalize")
+        run = job.run("init", "no_room@1:rank_1", restart("c3"), "kill@0", dies=True)
+        run.said("warning: c3 could not be brought into the cache, and is read from .* itself: node n2: rank 1: .*"
+                 "cache.*rank_1: No space left", times=1)
+        assert names(job) == ["c2", "c3"] and job.cached() == [], names(job)
+        damage.flip(job.prefix / "c3/rank_0")
+        run = job.run("init", "no_room@1:scr.dataset.3", "have => 1 c2")
+        run.said("c3 could not be fetched .*marked as failed: .*rank_0.* was altered", times=1)
+        assert "FAILED" in entry(job, "c3") and "FAILED" not in entry(job, "c2")
+
+
+def strikes(job, operations, how, **more):
+    """Runs, in each of which another call that the second node does to its cache fails. Ends with the first where
+    none is left to fail."""
+    mark, at = job.root / "struck", 0
+    while not at or mark.exists():
+        mark.unlink(missing_ok=True)
+        job.go_back()
+        at += 1
+        assert at < 300
+        yield at, job.run(operations, dies=None, faults={
+            "FAULTS_BELOW": job.node("n2"), "FAULTS_RANK": 1, "FAULTS_AT": at, "FAULTS_HOW": how,
+            "FAULTS_MARK": mark, **more})
+
+
+def test_any_error_in_the_cache():
+    """Nothing that fails there makes a run begin anew."""
+    for packed, how, more in ((0, "EIO", {}), (1, "ENOSPC", {"FAULTS_STAYS": 1})):
+        with Job(**PAIR, SCR_PREFIX_SIZE=1, SCR_USE_CONTAINERS=packed) as job:
+            job.run("init", series(1, 1), "finalize")
+            (job.root / "nodes").mkdir(exist_ok=True)
+            job.save()
+            seen = set()
+            for at, run in strikes(job, ["init => ANY", "have => ANY", "start_restart => ANY", "get:c1/rank_%r:1000 => ANY"],
+                                   how, **more):
+                have, get = run.ops[1], run.ops[3]
+                offered, codes = set(have["flag"]), set(have["code"])
+                assert len(codes) == 1 and offered == {int(codes == {0})}, f"{how} at {at}\n{run}"
+                assert offered == {0} or set(get["code"]) == {0}, f"{how} at {at}\n{run}"
+                seen |= offered
+            assert seen == {0, 1}, seen  # the cache cannot be used at all, or the fetch failed
+
+
+def test_nothing_can_be_read():
+    """That is an error, and whoever begins anew nevertheless does not lose it."""
+    with Job(**PACKED, SCR_PREFIX_SIZE=1) as job:
+        job.run("init", series(1, 3), "finalize")
+        run = job.run("init", "no_room@1:rank_1", "have => CACHE 0 =", "have => CACHE 0 =", "no_room@1:none",
+                      series(4, 5), "finalize")
+        run.said("warning: c3 could not be fetched .*: node n2: rank 1: .*rank_1: No space left.*; and where it lies: "
+                 ".*packed into containers.*it stays there in this run, whatever SCR_PREFIX_SIZE says", times=2)
+        run.said("error: SCR_Have_restart: there are checkpoints in .*, but none could be read", times=2)
+        assert names(job) == ["c3", "c5"], names(job)
+        job.run("init", restart("c5"), series(6, 6), "finalize")
+        assert names(job) == ["c6"], names(job)
+
+
+def test_stays_no_longer():
+    """One that can be read after all leaves like any other."""
+    with Job(**PACKED, SCR_PREFIX_SIZE=1) as job:
+        job.run("init", series(1, 3), "finalize")
+        job.run("init", "no_room@1:rank_1", "have => CACHE 0 =", "no_room@1:none", restart("c3"), series(4, 4), "finalize")
+        assert names(job) == ["c4"], names(job)
+
+
+def test_an_older_one_for_now():
+    """The next run begins with the one that was passed over."""
+    with Job(**PACKED) as job:
+        job.run("init", small("c1"), small("c2"), small("c3"), "finalize")
+        run = job.run("init", "no_room@1:of_c3_1", restart_small("c2"), "kill@0", dies=True, SCR_PREFIX_SIZE=1)
+        run.said("warning: c3 could not be fetched", times=1)
+        assert tree.only(tree.read(job.prefix / ".scr/index.scr")["CURRENT"]) == "c3"
+        lose_all(job)
+        job.run("init", restart_small("c3"))
+        lose_all(job)
+        job.run("init", "no_room@1:of_c3_1", restart_small("c2"), small("c4"), small("c5"), "finalize", SCR_PREFIX_SIZE=1)
+        assert names(job) == ["c3", "c5"], names(job)
 
 
 # ---- wishes ----

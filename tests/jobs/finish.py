@@ -88,13 +88,51 @@ def test_wanted():
 
 
 def test_of_another_size():
-    """A checkpoint of a larger run is kept while it is the newest."""
+    """What another number of ranks wrote is not lost for what a run of this number wrote and flushed."""
+    small = [("n1", 1), ("n2", 1)]
     with Job(**PAIR) as job:
         job.run("init", series(1, 2), SCR_FLUSH=0)
-        job.run("init", "have => 0", "finalize", layout=[("n1", 1), ("n2", 1)])
+        job.run("init", "have => 0", "finalize", layout=small)
         assert job.cached() == [1, 2]
-        job.run("init", checkpoint("c3"), "finalize", layout=[("n1", 1), ("n2", 1)])
+        run = job.run("init", "have => 0", checkpoint("c3"), "finalize", layout=small)
+        run.said("warning: dataset [12] .c[12]. of 4 ranks is in the cache only, where it stays; start with 4 ranks", times=2)
+        assert job.cached() == [1, 2] == job.cached("n2"), job.cached()
+        run = job.run("init", restart("c3"), series(4, 5), "finalize", layout=small, SCR_CACHE_SIZE=1)
+        assert job.cached() == [1, 2] == job.cached("n2"), job.cached()
+        run = job.run("init", restart("c2"), checkpoint("c6"), "finalize")
+        run.said("c5 on the prefix folder was written by 2 ranks, and this run has 4", times=1)
         assert left(job) == [], left(job)
+        job.run("init", restart("c6"), "finalize")
+        job.run("init", restart("c5"), "finalize", layout=small)
+
+
+def test_of_another_size_and_more_nodes():
+    """Killed, then fewer ranks on fewer nodes, then as many as at first, one node of which is new."""
+    with Job(4, 1) as job:
+        job.run("init", series(1, 5), "kill@1", dies=True)
+        few = [(node, 1) for node in job.nodes()[:3]]
+        run = job.run("init", "have => 0", checkpoint("other"), "finalize", layout=few)
+        run.said("warning: dataset [45] .c[45]. of 4 ranks is in the cache only", times=2)
+        job.lose("n2")
+        job.replace("n2", "n5")
+        run = job.run("init", restart("c5"), "finalize")
+        run.said("dataset 5 .c5. is complete again", times=1)
+        run.not_said("stays")
+
+
+def test_of_another_size_and_flushed():
+    """The cache is not needed for what the prefix folder has, if it still has it."""
+    small = [("n1", 1), ("n2", 1)]
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", series(1, 2), SCR_CACHE_SIZE=2)
+        shutil.rmtree(job.prefix / "c1")
+        run = job.run("init", checkpoint("c3"), "finalize", layout=small)
+        run.said("dataset 1 .c1. of 4 ranks is in the cache only", times=1)
+        run.not_said("c2. of 4 ranks")
+        assert job.cached() == [1], job.cached()
+        job.run("init", "finalize", SCR_CACHE_PURGE=1, layout=small)
+        assert left(job) == [], left(job)
+        job.run("init", restart("c2"), "finalize")
 
 
 def test_output_of_other_ranks_stays():

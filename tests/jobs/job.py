@@ -27,6 +27,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import leftovers  # noqa: E402
+import signals  # noqa: E402, F401
 
 CODES = ["SUCCESS", "FAILURE", "DISABLED", "STATE", "ARGUMENT", "CONFIG", "CACHE", "INVALID",
          "REDUNDANCY", "FLUSH", "NO_DATASET", "PREFIX"]

@@ -291,6 +291,36 @@ def test_link_instead_of_a_file():
         assert victim.read_bytes() == before and not path.is_symlink()
 
 
+def in_the_way(job, kind):
+    """Puts something in the place of the folder that a dataset has on a node. Where a link leads to, or None."""
+    folder, elsewhere = job.cache("n2") / "scr.dataset.2", job.root / "elsewhere"
+    if kind == "link":
+        folder.rename(elsewhere)
+        folder.symlink_to(elsewhere)
+        return elsewhere
+    shutil.rmtree(folder)
+    if kind == "file":
+        folder.write_text("x")
+    else:
+        folder.symlink_to(job.root / "nowhere" if kind == "link to nothing" else "/dev/null")
+    return None
+
+
+def test_no_folder_of_a_dataset():
+    """A file or a link that has its name counts as a node that lost it; what a link points to is left alone."""
+    for kind in ("file", "link", "link to nothing", "link to a device"):
+        with Job(2, 2, SCR_FLUSH=0) as job:
+            job.run("init", checkpoint("a"), checkpoint("b"))
+            elsewhere = in_the_way(job, kind)
+            before = {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()} if elsewhere else {}
+            run = job.run("init", restart("b"))
+            run.said("dataset 2 .b. is complete again: files of 2 of 4 ranks were rebuilt", times=1)
+            folder = job.cache("n2") / "scr.dataset.2"
+            assert folder.is_dir() and not folder.is_symlink(), kind
+            assert before == {path: path.read_bytes() for path in before} and not (job.root / "nowhere").exists(), kind
+            job.run("init", restart("b")).not_said("is complete again")
+
+
 def test_leftovers():
     """Folders that no record knows are removed, all else is left alone."""
     with Job(**PAIR) as job:
@@ -405,8 +435,9 @@ def test_moved_without_room():
     with Job(2, 3, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "380k"):
         job.run("init", checkpoint("a", size=100000))
         job.layout.reverse()
-        run = job.run("init", "have => 0")
+        run = job.run("init", "have => CACHE 0")
         run.said("files of dataset 1 could not be moved: .*No space left on device")
+        run.said("SCR_Have_restart: there is a checkpoint in the cache, but it could not be rebuilt", times=1)
         run.said("warning: dataset 1 .a. could not be rebuilt; what is left stays", times=1)
         job.layout.reverse()
         job.run("init", restart("a", size=100000))

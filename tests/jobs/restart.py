@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Restart after failures: which nodes were lost, where the ranks run now, and how many there are."""
+import shutil
+
+import damage
 from job import Job, checkpoint, main, restart
 
 FOUR = ["n1", "n2", "n3", "n4"]
@@ -228,6 +231,62 @@ def test_single():
         job.lose("n2")
         run = job.run("init", "have => 0")
         run.said(r"dataset 1 \(a\) is lost from the cache", times=1)
+
+
+# ---- only redundancy is lost ----
+
+def redundancy(job, node, number):
+    """Files of SCR's own in a dataset's folder."""
+    return [path for path in (job.cache(node) / f"scr.dataset.{number}").iterdir() if path.is_file()]
+
+
+def test_only_redundancy_lost():
+    """However much it is: the files of the application are right, and are protected anew."""
+    for scheme in ("XOR", "PARTNER", "RS", "SINGLE"):
+        for nodes in (FOUR[:2], FOUR):
+            with Job(4, 1, SCR_FLUSH=0, SCR_COPY_TYPE=scheme) as job:
+                job.run("init", checkpoint("a"), checkpoint("b"))
+                for node in nodes:
+                    for path in redundancy(job, node, 2):
+                        path.unlink()
+                run = job.run("init", restart("b"))
+                run.not_said("is lost|could not")
+                if scheme != "RS" or nodes == FOUR:
+                    run.said("dataset 2 .b. has lost its redundancy, but none of its files", times=1)
+                assert {len(redundancy(job, node, 2)) for node in FOUR} == {1}, scheme
+                if scheme != "SINGLE":
+                    job.lose("n2")
+                run = job.run("init", restart("b"), "finalize", SCR_FLUSH=1)
+                run.said("dataset 2 .b. is complete again", times=int(scheme != "SINGLE"))
+
+
+def test_redundancy_that_disagrees():
+    """One redundancy file is of an encode over other sets, though of this very dataset."""
+    with Job(4, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        shutil.copytree(job.root / "nodes", job.root / "before")
+        for path in redundancy(job, "n1", 1) + redundancy(job, "n2", 1):
+            path.unlink()
+        job.run("init", restart("a"), SCR_COPY_TYPE="PARTNER").said("are protected anew", times=1)
+        shutil.rmtree(job.node("n3"))
+        (job.root / "before/n3").rename(job.node("n3"))
+        run = job.run("init", restart("a"))
+        run.not_said("is lost")
+        assert {len(redundancy(job, node, 1)) for node in FOUR} == {1}
+        job.run("init", restart("a")).not_said("anew|again")
+
+
+def test_redundancy_lost_and_more():
+    """A file that is not as it was, or gone: then there is no way back."""
+    for hurt in (damage.flip, damage.remove):
+        with Job(4, 1, SCR_FLUSH=0) as job:
+            job.run("init", checkpoint("a"), checkpoint("b"))
+            for node in FOUR:
+                for path in redundancy(job, node, 2):
+                    path.unlink()
+            hurt(job.cache("n3") / "scr.dataset.2/b/rank_2")
+            run = job.run("init", restart("a"))
+            run.said("dataset 2 .b. is lost from the cache and removed", times=1)
 
 
 # ---- another number of ranks ----

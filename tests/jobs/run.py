@@ -61,6 +61,14 @@ class Runs:
         self.process = subprocess.Popen([f"{BUILD}/scr_run", *options, self.wrapper], env=self.environment(), cwd=self.prefix,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
+    def start_unread(self, options=(), **output):
+        """Nobody reads what it says, or only those that output names do; the file begun tells that the program runs."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.process = subprocess.Popen([f"{BUILD}/scr_run", *options, self.wrapper], env=self.environment(), cwd=self.prefix,
+                                        stdin=subprocess.DEVNULL, text=True, **{"stdout": writer, "stderr": writer, **output})
+        os.close(writer)
+
     def finish(self, fails=False):
         """It ends, and nothing of it is left. fails None: that is for mpiexec to say."""
         self.out, _ = self.process.communicate(timeout=LIMIT)
@@ -222,6 +230,54 @@ def test_interrupted_and_saved():
         assert runs.log("scr_run was told to end") and not runs.log("scr_postrun"), runs.out
         runs.run("--simulate", "4x2")
         runs.said("heat: restarted from ckpt")
+
+
+def is_saved(runs):
+    """The newest checkpoint is; the next job begins with it."""
+    assert runs.log("the end, with exit code") and not runs.log("scr_postrun|given up"), runs.log("")
+    name = f"ckpt.{EVERY * newest(runs)}"
+    runs.more = {}
+    runs.run("--simulate", "4x2")
+    runs.said(f"heat: restarted from {re.escape(name)}")
+    runs.check_result()
+
+
+def test_interrupted_and_nobody_reads():
+    """Ctrl-C in "scr_run ... 2>&1 | tee log", where tee dies first; and in others like it. The program says nothing that it
+    could die of, as its output is a file."""
+    for options, output in (((), {}), (("--quiet",), {}), ((), {"stderr": subprocess.DEVNULL})):
+        with Runs(SCR_FLUSH=0) as runs:
+            runs.wrapper.write_text(WRAPPER.replace("exec ", "exec >>said 2>&1 "))
+            runs.start_unread(("--simulate", "4x2", "--runs", "-1", *options), **output)
+            wait_until(lambda: newest(runs) >= 1)
+            runs.process.send_signal(signal.SIGINT)
+            runs.finish(fails=None)
+            runs.wrapper.write_text(WRAPPER)
+            is_saved(runs)
+
+
+def test_program_dies_of_it():
+    """As in "scr_run ... | head", which it would without scr_run, too: it is started as often as planned, and cleaned up."""
+    with Runs(last=9, SCR_FLUSH=0) as runs:
+        runs.wrapper.write_text(WRAPPER.replace("exec ", "echo it begins || exit\nexec "))
+        runs.start_unread(("--simulate", "2x2", "--runs", "2"), stderr=subprocess.DEVNULL)
+        runs.finish(fails=True)
+        assert len(runs.log("begins")) == 2 and len(runs.log("it failed")) == 2, runs.log("")
+        assert runs.log("no further") == ["no further run: all runs are used up (SCR_RUNS)"] and runs.log("the end"), runs.log("")
+
+
+def test_output_is_lost():
+    """On a full disk: the newest checkpoint is saved, the older one that is cached, too, is not."""
+    with Runs(SCR_FLUSH=0, SCR_CACHE_SIZE=2) as runs, open("/dev/full", "w", encoding="utf-8") as full:
+        runs.wrapper.write_text(WRAPPER.replace("exec ", "exec >>said 2>&1 "))
+        runs.start_unread(("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3"), stdout=full, stderr=full)
+        runs.finish(fails=True)
+        assert runs.log("scr_postrun") == ["scr_postrun: exit code 1; see above"], runs.log("")
+        assert [path.name for path in runs.prefix.glob("ckpt.*")] == [f"ckpt.{EVERY * newest(runs)}"]
+        runs.wrapper.write_text(WRAPPER)
+        runs.run("--simulate", "4x2")
+        runs.said("heat: restarted from ckpt")
+        runs.check_result()
 
 
 def stop_copying(runs, at):

@@ -4,7 +4,7 @@
 commands, and read by the next run, byte for byte."""
 import json
 
-from job import Job, checkpoint, main, restart
+from job import JOB, Job, checkpoint, main, restart
 from scavenged import cached, command, copy, entry, is_settled, lose_all, next_run_reads, saved, scavenge
 import tree
 
@@ -66,6 +66,18 @@ def test_copy_fails_once():
         assert done.err.count("Input/output error") == 1, done
         command(job, "scr_index", "--add", "b")
         next_run_reads(job, "b", size=5000)
+
+
+def test_prepared_again():
+    """A job that comes next in the same allocation does not forget what is only in the caches."""
+    with cached() as job:
+        flush = tree.read(job.prefix / ".scr/flush.scr")
+        assert tree.only(flush["OWNER"]).endswith(f"/scr.{JOB}") and "3" in flush["DSET"], flush
+        command(job, "scr_prerun")
+        assert tree.read(job.prefix / ".scr/flush.scr") == flush
+        scavenge(job, 3)
+        command(job, "scr_prerun", SCR_JOB_ID="another")
+        assert not tree.read(job.prefix / ".scr/flush.scr").get("DSET")
 
 
 def test_single():

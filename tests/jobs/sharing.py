@@ -5,6 +5,7 @@ same time, none sees, uses or removes what another one has in the cache; and one
 twice at a time."""
 import concurrent.futures
 import fcntl
+import shutil
 
 from job import Job, checkpoint, main, restart
 
@@ -52,6 +53,22 @@ def test_new_nodes_only():
                 for path in base.glob("*"):
                     path.unlink() if path.is_file() else [f.unlink() for f in path.rglob("*") if f.is_file()]
         job.run("init", restart("c2"), "finalize", prefix=b)
+
+
+def test_spare_node_of_another():
+    """A spare node has a cache of another prefix folder: what is not used then is told, and stays."""
+    with Job(nodes=3, per_node=1, SCR_FLUSH=0) as job:
+        a, b = prefixes(job, "a", "b")
+        job.run("init", checkpoint("c1"), prefix=a)
+        job.run("init", checkpoint("c2"), prefix=b, layout=[("n4", 1), ("n5", 1)])
+        job.lose("n3")
+        run = job.run("init", "have => 0 =", prefix=a, layout=[("n1", 1), ("n2", 1), ("n4", 1)])
+        run.said("warning: what 2 nodes have in .* for this calculation is not used: on 1 nodes .* another prefix folder", times=1)
+        for node in ("n1", "n2"):
+            for folder in job.node(node).glob(f"*/*/{job.cache(node).name}.*"):
+                shutil.rmtree(folder)
+        run = job.run("init", restart("c1"), "finalize", prefix=a, layout=[("n1", 1), ("n2", 1), ("n6", 1)])
+        run.not_said("is not used")
 
 
 def test_moved_by_a_link():

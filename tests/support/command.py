@@ -13,11 +13,14 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import zlib
+
+import signals  # noqa: F401
 
 COMMAND, MAN_PAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 
@@ -50,6 +53,22 @@ def run(*arguments, command=COMMAND, **how):
     return subprocess.run([command, *arguments], timeout=60, env={**os.environ, 'LC_ALL': 'C'}, **how)
 
 
+def run_unread(*arguments, **how):
+    """Nobody reads what it says, as when a tee or a head has ended."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return run(*arguments, **{'stdout': writer, 'stderr': writer, **how})
+    finally:
+        os.close(writer)
+
+
+def run_closed(*arguments, first=0, **how):
+    """Its descriptors from that one to 2 are closed."""
+    return run(*arguments, stdin=None if first == 0 else subprocess.DEVNULL, stdout=None, stderr=None,
+               preexec_fn=lambda: os.closerange(first, 3), **how)
+
+
 def expect(done, code, out='', err=()):
     """The exit code, the output word for word, and what the errors say."""
     told = done.stderr.decode()
@@ -67,6 +86,14 @@ def expect_output_fails(*calls):
             done = run(*arguments, stdout=full)
         assert done.returncode == 1, arguments
         assert done.stderr == f'{COMMAND.name}: write: No space left on device\n'.encode(), done.stderr
+        done = run(*arguments, stdout=None, preexec_fn=lambda: os.close(1))
+        assert (done.returncode, done.stderr) == (1, f'{COMMAND.name}: write: Bad file descriptor\n'.encode()), done
+
+
+def expect_ends_unread(*calls):
+    """What only prints ends as all such programs do when nobody reads it."""
+    for arguments in (*calls, ['--help'], ['--version']):
+        assert run_unread(*arguments).returncode == -signal.SIGPIPE, arguments
 
 
 def expect_wrong_usage(*calls):

@@ -22,6 +22,15 @@ static int list_checks(void)
     return command_flush();
 }
 
+/* Of two exit codes the one that tells more. */
+static int worse(int a, int b)
+{
+    static const int order[] = {COMMAND_WRONG_USAGE, COMMAND_BAD, NODE_UNCHECKED};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (a == order[i] || b == order[i]) return order[i];
+    return COMMAND_GOOD;
+}
+
 /* ---- folders ---- */
 
 static int check(const char *path, uint64_t bytes, int made)
@@ -58,7 +67,7 @@ static int check_stores(const tool_prefix *prefix, const scr_descs *descs)
     uint64_t bytes = 0;
     int code = COMMAND_GOOD;
     scr_config_bytes(&prefix->config, "SCR_NODE_CAPACITY", &bytes, &problems);
-    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
+    if (tool_tell_problems(&problems) != COMMAND_GOOD) code = NODE_UNCHECKED;
     for (int i = 0; i < descs->stores.count; i++) {
         const scr_store *store = &descs->stores.list[i];
         int used = 0;
@@ -86,11 +95,13 @@ static int check_folders(const request *r, const tool_prefix *prefix)
     } else {
         if (scr_descs_load(&prefix->config, &descs, &problems) != 0)
             return tool_complain("no memory");
-        code = tool_tell_problems(&problems);
-        if (code == COMMAND_GOOD) code = check_stores(prefix, &descs);
+        if (tool_tell_problems(&problems) != COMMAND_GOOD)
+            code = NODE_UNCHECKED;
+        else
+            code = check_stores(prefix, &descs);
         scr_descs_done(&descs);
     }
-    return code > control ? code : control;
+    return worse(code, control);
 }
 
 /* ---- work ---- */
@@ -100,6 +111,7 @@ static int work(const request *r, const tool_prefix *prefix)
     char err[ERRTEXT_SIZE] = "";
     const char *tests = r->tests;
     int code = check_folders(r, prefix);
+    if (prefix->mistaken) code = worse(code, NODE_UNCHECKED);
     if (!tests) tests = scr_config_get(&prefix->config, "SCR_NODE_TESTS", NULL);
     if (code == COMMAND_GOOD && tests && *tests &&
         node_check_programs(tests, r->seconds, err) != 0)
@@ -128,14 +140,16 @@ int main(int argc, char **argv)
         .about = "Tells whether this node can be used: the folders of SCR on it are "
                  "there, large\nenough and can be written, and tests of the site pass. "
                  "Prints PASS then.\n",
-        .codes = "0 it can, 1 it cannot, or an error, 2 wrong usage.\n",
+        .codes =
+            "0 it can, 1 it cannot, or an error, 2 wrong usage, 3 the configuration\n"
+            "has mistakes, so that nothing is known of the node.\n",
         .options = options};
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
     if (r.list) return list_checks();
-    code = tool_prefix_configure(&prefix, r.dir);
+    code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = work(&r, &prefix);
     tool_prefix_close(&prefix);
     return code == COMMAND_WRONG_USAGE ? tool_misused(&t, "folders") : tool_finish(code);

@@ -172,7 +172,10 @@ int main(int argc, char **argv)
     if (code < 0) code = take_request(&t, &r);
     if (code >= 0) return code;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
-    code = tool_prefix_configure(&prefix, r.dir);
+    /* signs of life are for one who waits; there is no other way to learn that nobody
+     * does */
+    if (!r.alive) command_outlive_reader();
+    code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = work(&r, &prefix);
     tool_prefix_close(&prefix);
     free((int *)(uintptr_t)r.wish.sets);

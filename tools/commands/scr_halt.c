@@ -118,8 +118,18 @@ static int apply(kvtree *halt, void *arg)
     return changed;
 }
 
+/* Whether anything else than printing was asked for. */
+static int is_change(const request *r)
+{
+    int is = r->remove || r->immediate;
+    for (int i = 0; i < CONDITIONS; i++)
+        is |= *r->value[i] || r->unset[i];
+    return is;
+}
+
 static int change(const tool_prefix *prefix, request *r, kvtree *halt, char *err)
 {
+    if (is_change(r)) command_outlive_reader();
     if (r->remove) return beneath_unlink(prefix->dir, SCR_HALT_NAME, err);
     int rc = scr_halt_read(prefix->dir, halt, err);
     if (rc) return rc;

@@ -176,71 +176,24 @@ static int choose(const tool_prefix *prefix, const index_request *r)
 
 /* ---- what is on the prefix folder ---- */
 
-/* Enters what the index does not have. */
-struct found {
-    const scr_dataset *list;
-    int count, added;
-};
-
-/* 1 when there is a dataset to restart from. */
-static int find_current(const scr_index *index, scr_dataset *current)
-{
-    scr_dataset *list = NULL;
-    int count = 0, found = 0;
-    if (scr_index_list(index, &list, &count) != 0) return -ENOMEM;
-    for (int i = 0; i < count; i++) {
-        if (!scr_index_is_current(index, list[i].name)) continue;
-        *current = list[i];
-        found = 1;
-    }
-    free(list);
-    return found;
-}
-
 /* Which one is current stays as it is: it may be somebody's wish. */
-static int enter(kvtree *index, void *arg)
-{
-    struct found *f = arg;
-    scr_dataset current;
-    scr_index_state state;
-    int chosen = find_current(index, &current);
-    if (chosen < 0) return chosen;
-    f->added = 0;
-    for (int i = 0; i < f->count; i++) {
-        if (scr_index_look(index, &f->list[i], &state) == 0) continue;
-        if (scr_index_restore(index, &f->list[i], 1) != 0) return -ENOMEM;
-        f->added++;
-    }
-    if (chosen && scr_index_set_current(index, &current) != 0) return -ENOMEM;
-    return f->added > 0;
-}
-
-/* Into the index; or, where that is lost, into a new one. */
-int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int lost, int *added)
+int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int *added)
 {
     char err[ERRTEXT_SIZE] = "no memory";
-    struct found f = {scan->found, scan->count, 0};
     kvtree *index = kvtree_new();
-    int rc = index ? 0 : -ENOMEM;
     for (int i = 0; i < scan->count; i++)
         note_name(prefix, scan->found[i].name, 1);
-    if (!rc && lost) {
-        rc = scr_index_start(index);
-        if (!rc) rc = scr_index_restore(index, scan->found, scan->count);
-        if (!rc) rc = scr_index_write(prefix->dir, index, err);
-        f.added = scan->count;
-    } else if (!rc) {
-        rc = scr_index_update(prefix->dir, enter, &f, index, err);
-    }
+    int rc =
+        index ? scr_index_make(prefix->dir, scan->found, scan->count, index, added, err)
+              : -ENOMEM;
     kvtree_delete(&index);
-    *added = f.added;
     return rc ? tool_complain("%s", err) : COMMAND_GOOD;
 }
 
 /* ---- an index that was lost ---- */
 
-/* 1 when there is none now, 0 when there is one, -1 after a complaint. */
-static int is_lost(const tool_prefix *prefix)
+/* A damaged one makes room for a new one. */
+static int set_damaged_aside(const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "no memory", aside[SCR_INDEX_ASIDE_SIZE];
     kvtree *index = kvtree_new();
@@ -250,13 +203,8 @@ static int is_lost(const tool_prefix *prefix)
         tool_complain("%s", err);
         rc = scr_index_set_aside(prefix->dir, aside, err);
         if (!rc) printf("the damaged index is %s now\n", aside);
-        if (!rc) return 1;
     }
-    if (rc && rc != -ENOENT) {
-        tool_complain("%s", err);
-        return -1;
-    }
-    return rc == -ENOENT;
+    return rc && rc != -ENOENT ? tool_complain("%s", err) : COMMAND_GOOD;
 }
 
 static void print_scan(const scr_scan *scan, int added)
@@ -273,14 +221,14 @@ static int rebuild(const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "";
     scr_scan scan;
-    int lost = is_lost(prefix), added = 0, code = COMMAND_GOOD;
-    if (lost < 0) return COMMAND_BAD;
+    int added = 0, code = set_damaged_aside(prefix);
+    if (code != COMMAND_GOOD) return code;
     if (beneath_mkdirs(prefix->dir, ".scr", 0777, err) != 0 ||
         scr_scan_open(&scan, prefix->path, err) != 0)
         return tool_complain("%s", err);
     int rc = scr_scan_all(&scan, err);
     if (rc) code = tool_complain("%s", err);
-    if (code == COMMAND_GOOD) code = index_enter_all(prefix, &scan, lost, &added);
+    if (code == COMMAND_GOOD) code = index_enter_all(prefix, &scan, &added);
     if (code == COMMAND_GOOD) print_scan(&scan, added);
     scr_scan_close(&scan);
     return code;
@@ -288,12 +236,20 @@ static int rebuild(const tool_prefix *prefix)
 
 /* ---- arguments ---- */
 
+/* These change the index; the others print. */
+static int is_change(enum index_task task)
+{
+    return task == INDEX_ADD || task == INDEX_DROP || task == INDEX_CURRENT ||
+           task == INDEX_REBUILD;
+}
+
 static int run(const index_request *r)
 {
     tool_prefix prefix;
+    if (is_change(r->task)) command_outlive_reader();
     /* what was scavenged is packed as the configuration says */
-    int code = (r->task == INDEX_ADD ? tool_prefix_configure : tool_prefix_open)(&prefix,
-                                                                                 r->dir);
+    int code = (r->task == INDEX_ADD ? tool_prefix_configure_anyway
+                                     : tool_prefix_open)(&prefix, r->dir);
     if (code == COMMAND_GOOD) {
         switch (r->task) {
         case INDEX_ADD:
@@ -355,8 +311,7 @@ static int take_request(const tool *t, const struct given *g, const tool_args *a
         return tool_misused(t, "'%s' is no name of a dataset", r->name);
     if (args->count && !g->verify)
         return tool_misused(t, "names of datasets stand alone with --verify only");
-    if (r->json && (r->task == INDEX_ADD || r->task == INDEX_DROP ||
-                    r->task == INDEX_CURRENT || r->task == INDEX_REBUILD))
+    if (r->json && is_change(r->task))
         return tool_misused(t, "--json goes with what prints a table");
     r->names = args->count;
     r->list = args->list;

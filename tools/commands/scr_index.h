@@ -40,8 +40,7 @@ typedef struct index_request {
 int index_read(const tool_prefix *prefix, scr_index *index);
 
 /* Puts what was found into the index; or, where that is lost, into a new one. */
-int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int lost,
-                    int *added);
+int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int *added);
 
 /* Prints "<name>: <what>". */
 void index_say(const char *name, const char *what);

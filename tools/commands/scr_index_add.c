@@ -111,7 +111,7 @@ static int add_found(const tool_prefix *prefix, const index_request *r)
     else if (scan.count == 0)
         code = tool_complain("%s", scan.why);
     else
-        code = index_enter_all(prefix, &scan, 0, &added);
+        code = index_enter_all(prefix, &scan, &added);
     if (code == COMMAND_GOOD && scan.refused) tool_complain("%s", scan.why);
     if (code == COMMAND_GOOD)
         index_say(r->name, scan.found[0].complete

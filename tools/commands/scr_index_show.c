@@ -69,6 +69,15 @@ static void add_description(tool_table *table, const scr_dataset *d)
     tool_table_text(table, or_none(d->cluster));
 }
 
+/* Nothing, where no index tells. */
+static void add_known(tool_table *table, int known, int on)
+{
+    if (known)
+        tool_table_switch(table, on);
+    else
+        tool_table_text(table, NULL);
+}
+
 void index_row(tool_table *table, int whole, const scr_index *index, const scr_dataset *d)
 {
     scr_index_state state = {.complete = d->complete};
@@ -84,12 +93,12 @@ void index_row(tool_table *table, int whole, const scr_index *index, const scr_d
         tool_table_text(table, d->name);
         return;
     }
-    tool_table_switch(table, current);
+    add_known(table, known, current);
     tool_table_text(table, d->name);
     tool_table_number(table, d->ckpt);
     tool_table_switch(table, d->output);
     tool_table_switch(table, state.complete == 1);
-    tool_table_switch(table, known && state.deleting);
+    add_known(table, known, state.deleting);
     tool_table_number(table, state.attempts);
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FETCHED));
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FAILED));

@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     if (r.up && r.all) return tool_misused(&t, "either --up or --all");
     if ((r.up || r.all) && r.brief) return tool_misused(&t, "--brief is of one node");
-    code = tool_prefix_configure(&prefix, r.dir);
+    code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD)
         code = r.up || r.all ? inspect_nodes(&r, &prefix) : work(&r, &prefix);
     tool_prefix_close(&prefix);

@@ -29,6 +29,7 @@ int main(int argc, char **argv)
     if (!step) step = args.list[0];
     if (tool_jobstep_check(step) != 0)
         return tool_misused(&t, "'%.60s' is no id of a job step", step);
+    command_outlive_reader();
     int rc = tool_jobstep_kill(step, seconds, err);
     if (rc) tool_complain("%s", err);
     return rc && rc != -ESRCH ? COMMAND_BAD : COMMAND_GOOD;

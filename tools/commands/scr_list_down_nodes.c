@@ -93,6 +93,9 @@ static int work(const tool_prefix *prefix, const request *r, hostlist *nodes,
     if (!reasons) code = tool_complain("no memory");
     if (code == COMMAND_GOOD) {
         down_nodes_mark(nodes, known, "known to be down", reasons);
+        code = down_nodes_check(prefix);
+    }
+    if (code == COMMAND_GOOD) {
         code = down_nodes_find(prefix, nodes, seconds, reasons);
     }
     code = code == COMMAND_GOOD ? report(prefix, r, nodes, known, reasons) : (int)UNKNOWN;
@@ -138,6 +141,7 @@ int main(int argc, char **argv)
     code = take_list(&t, args.count ? args.list[0] : NULL, &nodes);
     if (code < 0) code = take_list(&t, r.down, &known);
     if (code < 0) {
+        if (r.log) command_outlive_reader();
         code = tool_prefix_configure(&prefix, r.dir);
         code = code == COMMAND_GOOD ? work(&prefix, &r, &nodes, &known) : (int)UNKNOWN;
         tool_prefix_close(&prefix);

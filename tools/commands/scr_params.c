@@ -4,6 +4,7 @@
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
+#include "nodes/down_nodes.h"
 #include "records/scr_descs.h"
 #include <errno.h>
 #include <math.h>
@@ -74,13 +75,19 @@ static int check(const scr_config *c)
 
 /* ---- output ---- */
 
+/* What nobody should read over a shoulder, or in a log. */
+static int is_secret(const scr_param *p)
+{
+    return strcmp(p->name, "SCR_LOG_DB_PASS") == 0;
+}
+
 static void add_row(tool_table *table, const scr_config *c, const scr_param *p, int set)
 {
     const char *source = NULL, *value = scr_config_get(c, p->name, &source);
     int is_set = value && source && strcmp(source, "default") != 0;
     if (set && !is_set) return;
     tool_table_text(table, p->name);
-    tool_table_text(table, value);
+    tool_table_text(table, is_set && is_secret(p) ? "(not shown)" : value);
     if (is_set) tool_table_mark(table, TOOL_GOOD);
     tool_table_text(table, is_set ? source : NULL);
     tool_table_text(table, scr_param_type_name(p->type));
@@ -140,6 +147,8 @@ int main(int argc, char **argv)
     code = tool_prefix_configure_by(&prefix, r.dir, r.system);
     /* also where files have mistakes: all that is wrong is said at once */
     if (prefix.config.env && check(&prefix.config) != COMMAND_GOOD) code = COMMAND_BAD;
+    if (prefix.config.env && down_nodes_check(&prefix) != COMMAND_GOOD)
+        code = COMMAND_BAD;
     if (prefix.config.env && !r.check && print(&prefix.config, &args, &r) != COMMAND_GOOD)
         code = COMMAND_BAD;
     tool_prefix_close(&prefix);

@@ -52,9 +52,26 @@ static int list_datasets(save *s)
     int rc = s->flush ? scr_flush_file_read(s->prefix->dir, s->flush, err) : -ENOMEM;
     if (rc == -ENOENT) return COMMAND_GOOD;
     if (!rc) rc = scr_flush_file_list(s->flush, &s->count, &s->ids);
+    if (rc == -EBADMSG)
+        return tool_complain("%s; scr_inspect --all lists what is in the caches, "
+                             "scr_scavenge --id ID and scr_index --add NAME save it",
+                             err);
     if (rc) return tool_complain("%s", err);
     qsort(s->ids, (size_t)s->count, sizeof *s->ids, compare);
     return COMMAND_GOOD;
+}
+
+/* 1 if the index has it as complete; with what it is. */
+static int is_saved(const save *s, int id, scr_dataset *d)
+{
+    scr_index_state state = {.complete = 0};
+    const char *name = scr_flush_file_name(s->flush, id);
+    kvtree *index = kvtree_new();
+    int is = index && name && scr_index_read(s->prefix->dir, index, NULL) == 0 &&
+             scr_index_get(index, name, d) == 0 && d->id == id &&
+             scr_index_look(index, d, &state) == 0 && state.complete == 1;
+    kvtree_delete(&index);
+    return is;
 }
 
 /* Whether a restart could begin with what is saved: an output that is no checkpoint makes
@@ -62,12 +79,7 @@ static int list_datasets(save *s)
 static int is_saved_checkpoint(const save *s, int id)
 {
     scr_dataset d = {.id = 0};
-    const char *name = scr_flush_file_name(s->flush, id);
-    kvtree *index = kvtree_new();
-    int is = index && name && scr_index_read(s->prefix->dir, index, NULL) == 0 &&
-             scr_index_get(index, name, &d) == 0 && d.id == id && d.ckpt > 0;
-    kvtree_delete(&index);
-    return is;
+    return is_saved(s, id, &d) && d.ckpt > 0;
 }
 
 /* Whether somebody would miss the dataset: no newer checkpoint is safe, or it was on its
@@ -137,8 +149,7 @@ static int run_command(save *s, const char *name, const char *const *arguments)
     tool_words_done(&words);
     free(path);
     if (rc == -ENOENT)
-        tool_complain("%s is not there: dataset %d (%s) stays in the cache only", name,
-                      s->id, s->name);
+        tool_complain("%s is not there", name);
     else if (rc)
         tool_complain("%s: %s", name, strerror(-rc));
     return rc ? rc : result.code;
@@ -158,21 +169,26 @@ static int copy(save *s)
 static int save_dataset(save *s)
 {
     const char *const add[] = {"--add", s->name, NULL};
+    scr_dataset d;
     printf("dataset %d (%s) is only in the cache: it is copied from %s\n", s->id, s->name,
            s->up);
     fflush(stdout);
     int code = copy(s);
-    /* what was copied may do although a node failed: the index knows */
-    if (code >= 0 && !s->signals.stop) code = run_command(s, "scr_index", add);
-    return code == 0 ? COMMAND_GOOD : COMMAND_BAD;
+    /* what was copied may do although a node failed, or output was lost: the index knows
+     */
+    if (code >= 0 && !s->signals.stop) run_command(s, "scr_index", add);
+    return is_saved(s, s->id, &d) ? COMMAND_GOOD : COMMAND_BAD;
 }
 
 static int tell_unsaved(const save *s)
 {
-    return tool_complain("told to end by signal %d: dataset %d (%s) is not saved, it may "
-                         "be only in the cache; scr_postrun --prefix=%s saves it",
-                         s->signals.stop, s->id, s->name ? s->name : "?",
-                         s->prefix->path);
+    char why[64] = "";
+    if (s->signals.stop)
+        snprintf(why, sizeof why, "told to end by signal %d: ", s->signals.stop);
+    return tool_complain("%sdataset %d (%s) is not saved, it may be only in the cache; "
+                         "scr_postrun --prefix=%s %s",
+                         why, s->id, s->name ? s->name : "?", s->prefix->path,
+                         s->signals.stop ? "saves it" : "tries again");
 }
 
 /* The newest, and where that cannot be saved the one before it; a failure stays one. */
@@ -190,10 +206,9 @@ static int save_all(save *s)
                        : tool_complain("dataset %d has no name in the flush file", s->id);
         if (code == COMMAND_GOOD)
             s->safe |= is_saved_checkpoint(s, s->id);
-        else if (s->signals.stop)
-            return tell_unsaved(s);
         else
-            result = COMMAND_BAD;
+            result = tell_unsaved(s);
+        if (s->signals.stop && code != COMMAND_GOOD) return result;
     }
     return result;
 }
@@ -287,7 +302,8 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     if (down && hostlist_parse(down, &known, err) != 0)
         return tool_misused(&t, "%s", err);
-    code = tool_prefix_configure(&prefix, dir);
+    command_outlive_reader();
+    code = tool_prefix_configure_anyway(&prefix, dir);
     if (code == COMMAND_GOOD) code = work(&prefix, &known, &signal);
     tool_prefix_close(&prefix);
     hostlist_done(&known);

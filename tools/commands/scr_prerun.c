@@ -34,6 +34,7 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     if (code < 0) code = tool_one_folder(&t, &args, &dir);
     if (code >= 0) return code;
+    command_outlive_reader();
     code = tool_prefix_configure(&prefix, dir);
     if (code == COMMAND_GOOD) code = work(&prefix);
     tool_prefix_close(&prefix);

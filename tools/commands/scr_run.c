@@ -25,12 +25,42 @@ static int run_raw(const char *name, char **argv)
         return argv[1] ? command_flush() : COMMAND_WRONG_USAGE;
     }
     if (strcmp(argv[1], "--version") == 0) return command_version();
+    command_outlive_reader();
     return run_job(&request);
+}
+
+/* -1 to go on; otherwise an exit code. */
+static int check_numbers(const tool *t, run_request *r)
+{
+    int *const numbers[] = {&r->ranks, &r->nodes, &r->per_node};
+    if (r->ranks > 0 && r->per_node > 0)
+        return tool_misused(t, "either --ranks or --per-node");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (*numbers[i] == 0) return tool_misused(t, "0 ranks or nodes run nothing");
+        if (*numbers[i] < 0) *numbers[i] = 0; /* not said */
+    }
+    return -1;
+}
+
+static int check_simulation(const tool *t, const run_request *r)
+{
+    char err[ERRTEXT_SIZE] = "";
+    simulate_failure failures[SIMULATE_FAILURES];
+    int nodes, per_node, count;
+    if (r->fail && !r->simulate) return tool_misused(t, "--fail is for simulated nodes");
+    if (r->simulate && r->launcher)
+        return tool_misused(t, "--simulate needs no launcher");
+    if (!r->simulate) return -1;
+    if (simulate_parse(r->simulate, &nodes, &per_node) != 0)
+        return tool_misused(t, "'%s' is not NODESxRANKS, as 4x2", r->simulate);
+    if (r->fail && simulate_parse_failures(r->fail, nodes, failures, &count, err) != 0)
+        return tool_misused(t, "--fail: %s", err);
+    return -1;
 }
 
 int main(int argc, char **argv)
 {
-    run_request r = {.dir = NULL};
+    run_request r = {.ranks = -1, .nodes = -1, .per_node = -1};
     const char *runs = NULL;
     int64_t number = 0;
     const tool_option options[] = {
@@ -63,22 +93,24 @@ int main(int argc, char **argv)
                  "on the nodes\nthat are left. scr_srun and scr_mpirun take the "
                  "arguments of srun and mpiexec.\n",
         .codes = "that of the program's last run, 128 and a signal that ended it; 1 when "
-                 "it was\nnot started; 2 wrong usage.\n",
+                 "it was\nnot started, or what it left in the caches could not be saved; "
+                 "2 wrong usage.\n",
         .options = options,
         .least = 1,
         .most = -1,
         .program = 1};
     tool_args args;
+    command_open_streams();
     if (face()) return run_raw(face(), argv);
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
     if (runs && (number_int64(runs, &number) != 0 || number < -1 || number == 0 ||
                  number > 1000000))
         return tool_misused(&t, "'%s' is no number of runs", runs);
-    if (r.ranks && r.per_node) return tool_misused(&t, "either --ranks or --per-node");
-    if (r.fail && !r.simulate) return tool_misused(&t, "--fail is for simulated nodes");
-    if (r.simulate && r.launcher) return tool_misused(&t, "--simulate needs no launcher");
+    if ((code = check_numbers(&t, &r)) >= 0) return code;
+    if ((code = check_simulation(&t, &r)) >= 0) return code;
     r.words = (const char *const *)args.list;
     if (runs) r.runs = (int)number;
+    command_outlive_reader();
     return run_job(&r);
 }

@@ -372,11 +372,15 @@ static int work(request *r, const tool_prefix *prefix)
 int main(int argc, char **argv)
 {
     request r = {.seconds = 3600, .width = 4};
+    const char *jobset = NULL;
     const tool_option options[] = {
         {'i', "id", "ID", "the dataset (default: the newest in the flush file)",
          .number = &r.id},
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &r.dir},
+        {'j', "jobset", "NODES",
+         "the nodes of the allocation (default: as scr_env\n--nodes prints them)",
+         .text = &jobset},
         {'u', "up", "NODES", "copy from these (default: the nodes of the allocation)",
          .text = &r.up},
         {'d', "down", "NODES", "but not from these (default: those that are down)",
@@ -401,7 +405,10 @@ int main(int argc, char **argv)
     if (code < 0 && (r.seconds < 1 || r.width < 1))
         code = tool_misused(&t, "--timeout and --width are at least 1");
     if (code >= 0) return code;
-    code = tool_prefix_configure(&prefix, r.dir);
+    command_outlive_reader();
+    if (jobset && setenv("SCR_NODELIST", jobset, 1) != 0)
+        return tool_complain("no memory");
+    code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = work(&r, &prefix);
     tool_prefix_close(&prefix);
     return tool_finish(code);

@@ -451,6 +451,7 @@ int main(int argc, char **argv)
         code = tool_misused(&described, "--switch-off needs a command");
     if (code >= 0) return code;
     t.program = (const char *const *)args.list;
+    command_outlive_reader();
     code = run_open(&t.run, &t.request);
     if (code == COMMAND_GOOD) code = make_all(&t, json);
     run_close(&t.run);

@@ -9,7 +9,11 @@
 #include <errno.h>
 #include <time.h>
 
-enum { ENDED = 0, GRACE = 10 /* seconds from SIGTERM to SIGKILL */ };
+enum {
+    ENDED = 0,
+    WAS_OVER = 3, /* exit codes */
+    GRACE = 10    /* seconds from SIGTERM to SIGKILL */
+};
 
 typedef struct request {
     const char *dir, *step;
@@ -33,8 +37,9 @@ static int read_limits(const tool_prefix *prefix, const request *r, watchdog *w)
     return COMMAND_GOOD;
 }
 
-/* Once a second, until it hangs. An error in between says nothing new. */
-static void watch(const tool_prefix *prefix, const request *r, watchdog *w)
+/* Once a second, until it hangs or is over. An error in between says nothing new. 1 when
+ * it hangs. */
+static int watch(const tool_prefix *prefix, const request *r, watchdog *w)
 {
     static const struct timespec second = {.tv_sec = 1};
     double seconds;
@@ -43,10 +48,13 @@ static void watch(const tool_prefix *prefix, const request *r, watchdog *w)
     w->last = p;
     w->since = tool_tasks_now();
     while (!watchdog_look(w, &p, tool_tasks_now(), &seconds)) {
+        if (tool_jobstep_has_ended(r->step, 0)) return 0;
         nanosleep(&second, NULL);
         progress_read(prefix->dir, &p, NULL);
     }
+    if (tool_jobstep_has_ended(r->step, 1)) return 0;
     tool_complain("%s hangs: no checkpoint for %.0f s; it is ended", r->step, seconds);
+    return 1;
 }
 
 static int work(const tool_prefix *prefix, const request *r)
@@ -54,10 +62,12 @@ static int work(const tool_prefix *prefix, const request *r)
     char err[ERRTEXT_SIZE] = "";
     watchdog w = {0};
     if (read_limits(prefix, r, &w) != COMMAND_GOOD) return COMMAND_BAD;
-    watch(prefix, r, &w);
-    int rc = tool_jobstep_kill(r->step, GRACE, err);
-    if (rc) tool_complain("%s", err);
-    return rc && rc != -ESRCH ? COMMAND_BAD : ENDED;
+    int rc = watch(prefix, r, &w) ? tool_jobstep_kill(r->step, GRACE, err) : -ESRCH;
+    if (rc == -ESRCH) {
+        tool_complain("%s has ended already; it was not ended from here", r->step);
+        return WAS_OVER;
+    }
+    return rc ? tool_complain("%s", err) : ENDED;
 }
 
 int main(int argc, char **argv)
@@ -82,7 +92,8 @@ int main(int argc, char **argv)
         .about = "Waits until the run in the prefix folder has completed no checkpoint "
                  "for too long,\nand ends its job step then. It is to be ended with the "
                  "run. scr_run with\nSCR_WATCHDOG=1 needs no scr_watchdog.\n",
-        .codes = "0 it hung, and has ended, 1 an error, 2 wrong usage.\n",
+        .codes = "0 it hung, and has ended, 1 an error, 2 wrong usage, 3 it had ended\n"
+                 "by itself.\n",
         .options = options};
     tool_args args;
     tool_prefix prefix;
@@ -90,6 +101,7 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     if (!r.step || tool_jobstep_check(r.step) != 0)
         return tool_misused(&t, "'%.60s' is no id of a job step", r.step ? r.step : "");
+    command_outlive_reader();
     code = tool_prefix_configure(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = work(&prefix, &r);
     tool_prefix_close(&prefix);

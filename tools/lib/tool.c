@@ -120,6 +120,7 @@ int tool_start(const tool *t, int argc, char **argv, tool_args *args)
 {
     struct option longs[OPTIONS_MAX + 3];
     char shorts[2 * OPTIONS_MAX + 4] = "+";
+    command_open_streams();
     translate(t, longs, shorts + 1);
     /* with "+" getopt stops where the first argument is */
     const char *letters = t->program ? shorts : shorts + 1;

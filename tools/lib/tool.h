@@ -49,8 +49,8 @@ typedef struct tool_args {
     char **list;
 } tool_args;
 
-/* Takes all options, also --help and --version, which every command has. -1 to go on;
- * otherwise the exit code. */
+/* Calls command_open_streams, and takes all options, also --help and --version, which
+ * every command has. -1 to go on; otherwise the exit code. */
 int tool_start(const tool *t, int argc, char **argv, tool_args *args);
 
 /* Says what is wrong, and how the command is used; COMMAND_WRONG_USAGE. */

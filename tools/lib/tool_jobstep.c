@@ -130,18 +130,37 @@ static int newest_step(char *lines, char step[TOOL_JOBSTEP_SIZE])
     return best < 0 ? -ESRCH : 0;
 }
 
+/* The steps of a job, to be freed. */
+static int list_slurm(const char *job, char **output, char *err)
+{
+    const char *const command[] = {"squeue", "--noheader", "--steps", "--format=%i",
+                                   "--job",  job,          NULL};
+    return tool_run(command, ANSWER, output, err);
+}
+
 static int find_slurm(char step[TOOL_JOBSTEP_SIZE], char *err)
 {
     const char *job = getenv("SLURM_JOB_ID");
     if (!job || !*job) job = getenv("SLURM_JOBID");
-    const char *const command[] = {"squeue", "--noheader", "--steps", "--format=%i",
-                                   "--job",  job,          NULL};
     char *output;
-    int rc = tool_run(command, ANSWER, &output, err);
+    int rc = list_slurm(job, &output, err);
     if (rc) return rc;
     rc = newest_step(output, step);
     free(output);
     return rc ? err_set(err, rc, "job %.60s has no step", job) : 0;
+}
+
+/* Where Slurm has no answer, it may be there. */
+static int has_ended_slurm(const char *step)
+{
+    char job[TOOL_JOBSTEP_SIZE], *output, *rest, *line;
+    snprintf(job, sizeof job, "%.*s", (int)strcspn(step, "."), step);
+    if (list_slurm(job, &output, NULL) != 0) return 0;
+    int there = 0;
+    for (rest = output; (line = strsep(&rest, " \n")) != NULL;)
+        there |= strcmp(line, step) == 0;
+    free(output);
+    return !there;
 }
 
 static int kill_slurm(const char *step, char *err)
@@ -171,6 +190,14 @@ int tool_jobstep_check(const char *step)
     uint64_t start;
     if (strlen(step) >= TOOL_JOBSTEP_SIZE) return -EINVAL;
     return is_slurm_step(step) || parse_process(step, &pid, &start) == 0 ? 0 : -EINVAL;
+}
+
+int tool_jobstep_has_ended(const char *step, int ask)
+{
+    pid_t pid;
+    uint64_t start;
+    if (parse_process(step, &pid, &start) == 0) return !is_there(pid, start);
+    return ask && is_slurm_step(step) && has_ended_slurm(step);
 }
 
 int tool_jobstep_kill(const char *step, double seconds, char *err)

@@ -17,6 +17,10 @@ int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], char *err);
 /* 0 if step is the name of one, -EINVAL. */
 int tool_jobstep_check(const char *step);
 
+/* 1 if it is known to have ended; 0 if not, or if nobody can tell. With ask also Slurm is
+ * asked, which takes a moment, and is not for every second. */
+int tool_jobstep_has_ended(const char *step, int ask);
+
 /* Ends it: by scancel; or by SIGTERM, and SIGKILL after so many seconds. 0 when it has
  * ended (Slurm: when it was told to), -ESRCH when it was not there any more, or -errno;
  * with a text. */

@@ -8,6 +8,7 @@
 #include "lib/tool_time.h"
 #include "records/scr_log_config.h"
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -59,6 +60,8 @@ int tool_log_set(scr_log_event *event, const char *field, const char *text)
         return set_seconds(member, text);
     case SCR_LOG_FIELD_NUMBER:
         if (number_int64(text, &number) != 0) return -EINVAL;
+        /* there are no -1 bytes; but codes of errors */
+        if (number < 0 && f->offset != offsetof(scr_log_event, code)) return -EINVAL;
         *(int64_t *)member = number;
         return 0;
     case SCR_LOG_FIELD_KIND:
@@ -218,6 +221,7 @@ int tool_log_main(int argc, char **argv, int transfer)
     code = take_kind(&t, type, transfer, &event.kind);
     if (code < 0) code = take_all(&t, &args, s, &event);
     if (code >= 0) return code;
+    command_outlive_reader();
     code = tool_prefix_configure(&prefix, dir);
     if (code == COMMAND_GOOD) code = tool_log_write(&prefix, &event, &on);
     if (!on) fprintf(stderr, "%s: nothing is logged (SCR_LOG_ENABLE)\n", command_self());

@@ -33,6 +33,7 @@ static int read_config(tool_prefix *prefix, const char *system)
         return tool_complain("no memory");
     scr_config_read_files(&prefix->config, system, &problems);
     scr_config_check_places(&prefix->config, &problems);
+    prefix->mistaken = problems.count > 0;
     return tool_tell_problems(&problems);
 }
 
@@ -55,8 +56,10 @@ static int open_folder(tool_prefix *prefix, const char *path)
     return rc < 0 ? COMMAND_BAD : COMMAND_GOOD;
 }
 
-/* system is NULL where the configuration need not be known. */
-static int open_prefix(tool_prefix *prefix, const char *given, const char *system)
+/* system is NULL where the configuration need not be known; anyway: with mistakes, too.
+ */
+static int open_prefix(tool_prefix *prefix, const char *given, const char *system,
+                       int anyway)
 {
     memset(prefix, 0, sizeof *prefix);
     prefix->dir = -1;
@@ -65,7 +68,9 @@ static int open_prefix(tool_prefix *prefix, const char *given, const char *syste
     if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_complain("no memory");
     if (!given || system) {
         int code = read_config(prefix, system ? system : SCR_SYSTEM_FILE);
-        if (code != COMMAND_GOOD) return code;
+        if (prefix->mistaken && !given && !system)
+            tool_complain("which prefix folder is meant is not sure: name it");
+        if (code != COMMAND_GOOD && !(anyway && prefix->mistaken)) return code;
         const char *known = scr_config_get(&prefix->config, "SCR_PREFIX", NULL);
         if (!given) given = known && *known ? known : ".";
     }
@@ -74,17 +79,22 @@ static int open_prefix(tool_prefix *prefix, const char *given, const char *syste
 
 int tool_prefix_open(tool_prefix *prefix, const char *given)
 {
-    return open_prefix(prefix, given, NULL);
+    return open_prefix(prefix, given, NULL, 0);
 }
 
 int tool_prefix_configure(tool_prefix *prefix, const char *given)
 {
-    return open_prefix(prefix, given, SCR_SYSTEM_FILE);
+    return open_prefix(prefix, given, SCR_SYSTEM_FILE, 0);
+}
+
+int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given)
+{
+    return open_prefix(prefix, given, SCR_SYSTEM_FILE, 1);
 }
 
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system)
 {
-    return open_prefix(prefix, given, system ? system : SCR_SYSTEM_FILE);
+    return open_prefix(prefix, given, system ? system : SCR_SYSTEM_FILE, 0);
 }
 
 void tool_prefix_close(tool_prefix *prefix)

@@ -13,6 +13,7 @@ typedef struct tool_prefix {
     char *path; /* without links */
     int dir;    /* the same, open */
     scr_config config;
+    int mistaken; /* 1: the configuration has mistakes, which were said */
 } tool_prefix;
 
 /* What every function here returns: an exit code, with what is wrong said. */
@@ -24,7 +25,12 @@ int tool_prefix_open(tool_prefix *prefix, const char *given);
 /* The same, and reads the configuration in any case. */
 int tool_prefix_configure(tool_prefix *prefix, const char *given);
 
-/* The same with another file in place of the system file (NULL: that one). */
+/* The same for what must not wait until somebody has mended the configuration, as saving
+ * what is in the caches: its mistakes are said, and what is right of it counts. */
+int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given);
+
+/* The same as tool_prefix_configure with another file in place of the system file (NULL:
+ * that one). */
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system);
 
 /* Who runs jobs there, in which allocation, and where this is, as the configuration says

@@ -64,14 +64,28 @@ double tool_tasks_now(void)
 
 /* ---- begin ---- */
 
+/* Whether one of our descriptors 0 to 2 can be used so. */
+static int serves(int fd, int mode)
+{
+    int has = fcntl(fd, F_GETFL) & O_ACCMODE;
+    return has == mode || has == O_RDWR;
+}
+
+/* What was closed when we were started is empty for the program, and takes what it says.
+ */
 static int set_up(const tool_start_of *how, posix_spawn_file_actions_t *actions)
 {
     int rc = 0;
-    if (!how->input)
+    if (!how->input || !serves(0, O_RDONLY))
         rc = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!rc && how->out >= 0) rc = posix_spawn_file_actions_adddup2(actions, how->out, 1);
+    if (!rc && how->out >= 0)
+        rc = posix_spawn_file_actions_adddup2(actions, how->out, 1);
+    else if (!rc && !serves(1, O_WRONLY))
+        rc = posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0);
     if (!rc && how->out >= 0 && how->joined)
         rc = posix_spawn_file_actions_adddup2(actions, how->out, 2);
+    else if (!rc && !serves(2, O_WRONLY))
+        rc = posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY, 0);
     return rc;
 }
 
@@ -384,7 +398,10 @@ int tool_tasks_run(const tool_task *tasks, int count, const tool_limits *limits,
     int rc = c.slots && c.polled && piece ? catch_signals(&c) : -ENOMEM;
     if (!rc) {
         rc = loop(&c, piece);
-        if (rc) err_sys(err, rc, "%s", tasks[0].argv[0]);
+        if (c.signal)
+            err_set(err, rc, "signal %d came, and ended %s", c.signal, tasks[0].argv[0]);
+        else if (rc)
+            err_sys(err, rc, "%s", tasks[0].argv[0]);
         end_all(&c);
         leave_signals(&c);
     } else {

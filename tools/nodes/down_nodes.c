@@ -5,6 +5,7 @@
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
+#include "nodes/node_check.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ typedef struct search {
     const hostlist *nodes;
     double seconds;
     down_reason *reasons;
-    int *asked; /* numbers of the nodes that are asked */
+    int *asked;                       /* numbers of the nodes that are asked */
+    char unchecked[DOWN_REASON_SIZE]; /* why one could not tell anything; "" */
 } search;
 
 static void give(down_reason *reason, const char *format, const char *text)
@@ -44,17 +46,29 @@ int down_nodes_patience(const tool_prefix *prefix, double *seconds)
 
 /* ---- what is known without asking them ---- */
 
-static int find_excluded(const tool_prefix *prefix, const search *s)
+static int read_excluded(const tool_prefix *prefix, hostlist *list)
 {
     char err[ERRTEXT_SIZE] = "";
     const char *text = scr_config_get(&prefix->config, "SCR_EXCLUDE_NODES", NULL);
-    hostlist list = {0, NULL};
-    if (!text || !*text) return COMMAND_GOOD;
-    if (hostlist_parse(text, &list, err) != 0)
-        return tool_complain("SCR_EXCLUDE_NODES: %s", err);
-    down_nodes_mark(s->nodes, &list, "excluded by SCR_EXCLUDE_NODES", s->reasons);
+    *list = (hostlist){0, NULL};
+    if (!text || !*text || hostlist_parse(text, list, err) == 0) return COMMAND_GOOD;
+    return tool_complain("SCR_EXCLUDE_NODES: %s", err);
+}
+
+int down_nodes_check(const tool_prefix *prefix)
+{
+    hostlist list;
+    int code = read_excluded(prefix, &list);
     hostlist_done(&list);
-    return COMMAND_GOOD;
+    return code;
+}
+
+static void find_excluded(const tool_prefix *prefix, const search *s)
+{
+    hostlist list;
+    if (read_excluded(prefix, &list) == COMMAND_GOOD)
+        down_nodes_mark(s->nodes, &list, "excluded by SCR_EXCLUDE_NODES", s->reasons);
+    hostlist_done(&list);
 }
 
 static void find_told(const search *s)
@@ -70,11 +84,15 @@ static void find_told(const search *s)
 /* What the command said, or why it said nothing. */
 static void judge(int task, const tool_end *end, void *arg)
 {
-    const search *s = arg;
+    search *s = arg;
     down_reason *reason = &s->reasons[s->asked[task]];
     char line[DOWN_REASON_SIZE];
     if (end->code == 0) return;
     int answered = tool_remote_reason(end, "scr_check_node", line, sizeof line);
+    if (answered && end->code == NODE_UNCHECKED) {
+        strcpy(s->unchecked, line);
+        return;
+    }
     if (end->code < 0)
         give(reason, "no answer: %.240s",
              end->code == -EHOSTUNREACH && *line ? line : end->text);
@@ -84,7 +102,7 @@ static void judge(int task, const tool_end *end, void *arg)
     reason->answers = answered || (end->code < 0 && !tool_remote_is_gone(end->code));
 }
 
-static int ask(const tool_prefix *prefix, const search *s)
+static int ask(const tool_prefix *prefix, search *s)
 {
     char err[ERRTEXT_SIZE] = "", *command = tool_remote_command("scr_check_node");
     hostlist asked = {0, NULL};
@@ -99,9 +117,10 @@ static int ask(const tool_prefix *prefix, const search *s)
     }
     if (!command || !asked.names) code = tool_complain("no memory");
     if (code == COMMAND_GOOD) code = tool_remote_choose(&remote, prefix, &asked);
-    if (code == COMMAND_GOOD &&
-        tool_remote_run(&remote, &asked, argv, judge, (void *)s, err) != 0)
-        code = tool_complain("%s", err);
+    int rc =
+        code == COMMAND_GOOD ? tool_remote_run(&remote, &asked, argv, judge, s, err) : 0;
+    /* a signal that came is for the caller, who tells of it */
+    if (rc) code = rc == -EINTR ? COMMAND_BAD : tool_complain("%s", err);
     tool_remote_done(&remote);
     free(asked.names); /* the names are those of nodes */
     free(command);
@@ -111,13 +130,16 @@ static int ask(const tool_prefix *prefix, const search *s)
 int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double seconds,
                     down_reason *reasons)
 {
-    search s = {nodes, seconds, reasons, NULL};
-    int code = find_excluded(prefix, &s);
+    search s = {nodes, seconds, reasons, NULL, ""};
+    int code = COMMAND_GOOD;
+    find_excluded(prefix, &s);
     s.asked = calloc((size_t)nodes->count + 1, sizeof *s.asked);
     if (!s.asked) code = tool_complain("no memory");
     /* a batch system that has no answer tells nothing of the nodes, which are asked */
     if (code == COMMAND_GOOD) find_told(&s);
     if (code == COMMAND_GOOD) code = ask(prefix, &s);
+    if (*s.unchecked)
+        tool_complain("nodes are not checked, they count as good: %s", s.unchecked);
     free(s.asked);
     return code;
 }

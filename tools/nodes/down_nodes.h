@@ -20,8 +20,13 @@ typedef struct down_reason {
  */
 int down_nodes_patience(const tool_prefix *prefix, double *seconds);
 
+/* Whether SCR_EXCLUDE_NODES is a list of nodes: for who has to know before a job begins.
+ * An exit code, after a complaint. */
+int down_nodes_check(const tool_prefix *prefix);
+
 /* Fills reasons, one per node, which were empty or say what is known already. Nodes that
- * have one are not asked. An exit code, after a complaint. */
+ * have one are not asked. A configuration with mistakes, also in SCR_EXCLUDE_NODES, makes
+ * no node bad: it is said once. An exit code, after a complaint: nobody was asked. */
 int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double seconds,
                     down_reason *reasons);
 

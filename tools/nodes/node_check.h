@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+/* Exit code of scr_check_node, beside 0 and 1: the configuration has mistakes, so that
+ * nothing is known of the node. */
+enum { NODE_UNCHECKED = 3 };
+
 typedef struct node_folder {
     const char *path;
     uint64_t bytes; /* its file system should have, used or not; 0: any number */

@@ -8,10 +8,12 @@
 #include "lib/tool_remote.h"
 #include "lib/tool_run.h"
 #include "records/scr_flush_file.h"
+#include "records/scr_halt.h"
 #include "records/scr_nodes.h"
 #include "run/hooks.h"
 #include "run/launcher.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,29 +72,63 @@ int prepare_test_runtime(const tool_prefix *prefix, const char *name)
 
 /* ---- the prefix folder ---- */
 
-static int forget_datasets(int prefix, char *err)
+/* Simulated nodes are new ones each time. */
+static int is_of_this_allocation(const tool_prefix *prefix, const kvtree *flush)
+{
+    tool_owner us;
+    char ours[sizeof us.user + sizeof us.job + 8];
+    const char *theirs = scr_flush_file_owner(flush), *simulated = getenv("SCR_SIMULATE");
+    if (!theirs || (simulated && *simulated)) return 0;
+    if (tool_owner_find(prefix, &us) != COMMAND_GOOD) return 0;
+    int n = snprintf(ours, sizeof ours, "%s/scr.%s", us.user, us.job);
+    return strncmp(theirs, ours, (size_t)n) == 0 && (!theirs[n] || theirs[n] == '.');
+}
+
+static int forget_datasets(const tool_prefix *prefix, char *err)
 {
     kvtree *flush = kvtree_new();
-    int rc = flush ? scr_flush_file_read(prefix, flush, err)
+    int rc = flush ? scr_flush_file_read(prefix->dir, flush, err)
                    : err_set(err, -ENOMEM, "no memory");
     if (rc == -ENOENT) {
         rc = 0;
     } else if (rc == -EBADMSG) {
-        rc = beneath_unlink(prefix, SCR_FLUSH_FILE_NAME, err);
-    } else if (!rc) {
+        tool_complain("%s; it is removed. What may be in caches is not known: "
+                      "scr_inspect lists it on each node",
+                      err);
+        rc = beneath_unlink(prefix->dir, SCR_FLUSH_FILE_NAME, err);
+    } else if (!rc && !is_of_this_allocation(prefix, flush)) {
         rc = scr_flush_file_keep(flush, NULL, 0);
-        rc =
-            rc ? err_set(err, rc, "no memory") : scr_flush_file_write(prefix, flush, err);
+        rc = rc ? err_set(err, rc, "no memory")
+                : scr_flush_file_write(prefix->dir, flush, err);
     }
     kvtree_delete(&flush);
     return rc;
+}
+
+/* ---- the halt file ---- */
+
+static int drop_own_reason(kvtree *halt, void *arg)
+{
+    (void)arg;
+    return scr_halt_drop_own_reason(halt);
+}
+
+/* A damaged one stays: who reads it next says so. */
+static int forget_end(int prefix, char *err)
+{
+    kvtree *halt = kvtree_new();
+    int rc = halt ? scr_halt_change(prefix, drop_own_reason, NULL, halt, err)
+                  : err_set(err, -ENOMEM, "no memory");
+    kvtree_delete(&halt);
+    return rc == -EBADMSG ? 0 : rc;
 }
 
 int prepare_prefix(const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "";
     int rc = beneath_mkdirs(prefix->dir, ".scr", 0777, err);
-    if (!rc) rc = forget_datasets(prefix->dir, err);
+    if (!rc) rc = forget_datasets(prefix, err);
+    if (!rc) rc = forget_end(prefix->dir, err);
     if (!rc) rc = beneath_unlink(prefix->dir, SCR_NODES_NAME, err);
     if (rc) return tool_complain("%s: %s", prefix->path, err);
     return hooks_call(prefix, HOOK_PRERUN, NULL, NULL);

@@ -13,9 +13,10 @@
 int prepare_test_runtime(const tool_prefix *prefix, const char *name);
 
 /* Makes SCR's folder in the prefix folder, and removes what an earlier allocation noted
- * of its nodes and caches. Flushes that were under way stay noted: the next run removes
- * their temporary files. Then the site may say no (hooks.h). An exit code, after a
- * complaint. */
+ * of its nodes and caches, and why SCR itself ended an earlier job. What an earlier job
+ * of this allocation left in the caches stays noted: it may still have to be saved; and
+ * so do flushes that were under way: the next run removes their temporary files. Then the
+ * site may say no (hooks.h). An exit code, after a complaint. */
 int prepare_prefix(const tool_prefix *prefix);
 
 #endif

@@ -12,6 +12,7 @@
 #include "records/scr_nodes.h"
 #include "run/hooks.h"
 #include "run/prepare.h"
+#include "run/sole.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -21,11 +22,12 @@
 #include <unistd.h>
 
 enum {
-    PATIENCE = 30,    /* seconds that a program has to end after a signal */
-    GRACE = 5,        /* the same when it hangs, or its node does */
-    LAST_RANK = 30,   /* and that its processes have to be gone then */
-    ANSWER = 30,      /* seconds for an answer of the batch system */
-    NOT_STARTED = 127 /* exit code where the launcher could not be started */
+    PATIENCE = 30,     /* seconds that a program has to end after a signal */
+    GRACE = 5,         /* the same when it hangs, or its node does */
+    LAST_RANK = 30,    /* and that its processes have to be gone then */
+    ANSWER = 30,       /* seconds for an answer of the batch system */
+    NOT_STARTED = 127, /* exit code where the launcher could not be started */
+    NOT_SAVED = 1      /* the program is done, but something is in the caches only */
 };
 
 static void log_event(const run *r, const scr_log_event *event)
@@ -132,8 +134,10 @@ static void take_result(run *r, const execute_result *result)
     int nodes = 0;
     r->facts.code = result->code;
     if (result->ended) run_forgive(r);
-    /* the launcher may take its own end for success */
+    /* the launcher may take its own end, or that of all ranks, for success */
     if (result->ended && result->code == 0) r->facts.code = 1;
+    if (result->signalled && result->code == 0 && !run_noted_its_end(r))
+        r->facts.code = 128 + r->signals.stop;
     if (scr_nodes_read(r->prefix.dir, &nodes, NULL) != 0) nodes = r->chosen.count;
     r->facts.last_nodes = nodes;
 }
@@ -196,7 +200,7 @@ static void rest(run *r)
     while (!r->signals.stop && !*r->halt && tool_tasks_now() < until) {
         double left = until - tool_tasks_now();
         execute_wait(&r->signals, left < 1 ? left : 1, 0);
-        run_read_halt(r, 0);
+        run_read_halt(r);
     }
 }
 
@@ -204,7 +208,7 @@ static run_decision decide(run *r)
 {
     find_down(r);
     execute_wait(&r->signals, 0, 0); /* one may have come meanwhile */
-    run_read_halt(r, r->facts.attempts == 0);
+    run_read_halt(r);
     r->facts.halt = *r->halt ? r->halt : NULL;
     r->facts.stop = r->signals.stop != 0;
     return run_plan(&r->facts);
@@ -246,7 +250,8 @@ static void tell_given_up(run *r)
                 r->given_up, r->prefix.path);
 }
 
-static void tell_saved(run *r, int rc, const execute_result *result)
+/* 1 when all is saved. */
+static int tell_saved(run *r, int rc, const execute_result *result)
 {
     if (rc)
         run_log_add(&r->log, "scr_postrun: %s", strerror(-rc));
@@ -254,6 +259,7 @@ static void tell_saved(run *r, int rc, const execute_result *result)
         tell_given_up(r);
     else if (result->code)
         run_log_add(&r->log, "scr_postrun: exit code %d; see above", result->code);
+    return !rc && !result->code;
 }
 
 /* Those of which nothing can be had, as text to be freed. */
@@ -268,8 +274,9 @@ static char *list_gone(const run *r)
     return text;
 }
 
-/* A signal that came before was for the program; the first one now is a warning. */
-static void save_rest(run *r)
+/* A signal that came before was for the program; the first one now is a warning. 1 when
+ * all is saved. */
+static int save_rest(run *r)
 {
     char *command = tool_remote_command("scr_postrun");
     char *down = list_gone(r);
@@ -285,10 +292,11 @@ static void save_rest(run *r)
                              .first = r->signals.stop ? NULL : tell_first,
                              .arg = r};
     int rc = words.failed || !down ? -ENOMEM : execute(&job, &r->signals, &result);
-    tell_saved(r, rc, &result);
+    int saved = tell_saved(r, rc, &result);
     tool_words_done(&words);
     free(down);
     free(command);
+    return saved;
 }
 
 /* SCR_ENABLE=0: only the program, in place of this one. */
@@ -313,6 +321,9 @@ static int run_with_scr(run *r)
 {
     char text[RUN_TEXT_SIZE];
     int code = prepare_test_runtime(&r->prefix, r->launcher->name);
+    /* simulated nodes are nobody else's */
+    if (code == COMMAND_GOOD && !r->simulated)
+        code = sole_claim(&r->prefix, &r->owner, &r->claim);
     if (code == COMMAND_GOOD) code = prepare_prefix(&r->prefix);
     if (code == COMMAND_GOOD) {
         char err[ERRTEXT_SIZE] = "";
@@ -324,7 +335,9 @@ static int run_with_scr(run *r)
     run_decision d = run_all(r);
     run_plan_tell(&r->facts, &d, text);
     run_log_add(&r->log, "no further run: %s", text);
-    if (r->facts.attempts > 0) save_rest(r);
+    /* also without a run: an earlier job may have left something; not on new nodes */
+    int saved = (r->facts.attempts == 0 && r->simulated) || save_rest(r);
+    if (!saved && d.code == 0) d.code = NOT_SAVED;
     run_log_add(&r->log, "the end, with exit code %d", d.code);
     return d.code;
 }

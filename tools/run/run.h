@@ -58,6 +58,7 @@ typedef struct run {
     simulate_failure failures[SIMULATE_FAILURES];
     int failure_count;
 
+    int claim;    /* this is the only scr_run of the job (sole.h); -1 */
     int given_up; /* the signal that ended the saving of what is in the caches, or 0 */
 
     /* the run that goes on */
@@ -90,13 +91,16 @@ int run_look(void *arg, char why[EXECUTE_WHY_SIZE]);
 void run_look_end(run *r);
 
 /* run_halt.c: whether the halt file, or the end of the allocation, says that the job
- * should not go on: r->halt. first 1: what an earlier job recorded itself does not
- * count. */
-void run_read_halt(run *r, int first);
+ * should not go on: r->halt. What an earlier job recorded itself is gone (prepare.h). */
+void run_read_halt(run *r);
 
 /* scr_run ended the program for a reason of its own: the signal by which it did so is
  * nobody's wish to halt, though the program noted it. */
 void run_forgive(run *r);
+
+/* 1 when SCR in the program noted why it ends: it came to its end by itself, or takes a
+ * signal for a wish to end. */
+int run_noted_its_end(const run *r);
 
 /* 1 if the halt file asks to end the job step now; that is taken back then. */
 int run_must_end_now(run *r);

@@ -26,7 +26,7 @@ static scr_halt_end find_end(const run *r)
     return end;
 }
 
-void run_read_halt(run *r, int first)
+void run_read_halt(run *r)
 {
     char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
     scr_halt_end end = find_end(r);
@@ -36,10 +36,8 @@ void run_read_halt(run *r, int first)
     if (rc) {
         /* nobody knows what it said; the program would not start with it, either */
         snprintf(r->halt, sizeof r->halt, "%.400s", err);
-    } else {
-        if (first) scr_halt_drop_own_reason(halt);
-        if (scr_halt_check(halt, &end, time(NULL), reason))
-            snprintf(r->halt, sizeof r->halt, "%s", reason);
+    } else if (scr_halt_check(halt, &end, time(NULL), reason)) {
+        snprintf(r->halt, sizeof r->halt, "%s", reason);
     }
     kvtree_delete(&halt);
 }
@@ -59,6 +57,15 @@ void run_forgive(run *r)
     if (halt && scr_halt_change(r->prefix.dir, forgive, NULL, halt, err) != 0)
         tool_complain("%s", err);
     kvtree_delete(&halt);
+}
+
+int run_noted_its_end(const run *r)
+{
+    kvtree *halt = kvtree_new();
+    int noted = halt && scr_halt_read(r->prefix.dir, halt, NULL) == 0 &&
+                scr_halt_drop_own_reason(halt) > 0;
+    kvtree_delete(&halt);
+    return noted;
 }
 
 static int take_back(kvtree *halt, void *arg)

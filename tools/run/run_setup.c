@@ -2,6 +2,7 @@
 /* What scr_run needs before the first run; see run.h. */
 #include "run/run.h"
 
+#include "common/io.h"
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
@@ -86,6 +87,7 @@ static int read_settings(run *r)
     r->facts.per_node = q->per_node ? q->per_node : r->per_node;
     int code = tool_tell_problems(&problems);
     if (code == COMMAND_GOOD) code = down_nodes_patience(&r->prefix, &r->node_time);
+    if (code == COMMAND_GOOD) code = down_nodes_check(&r->prefix);
     return code;
 }
 
@@ -125,7 +127,7 @@ static int find_launcher(run *r)
 
 int run_open(run *r, const run_request *request)
 {
-    *r = (run){.request = request, .per_node = 1, .checked = -1};
+    *r = (run){.request = request, .per_node = 1, .checked = -1, .claim = -1};
     r->prefix.dir = r->log.fd = r->signals.fd = -1;
     int code = COMMAND_GOOD;
     if (processes_adopt() != 0 || execute_catch(&r->signals) != 0)
@@ -148,6 +150,7 @@ void run_close(run *r)
     processes_reap();
     simulate_close(r->simulated);
     run_log_close(&r->log);
+    io_close(&r->claim);
     tool_prefix_close(&r->prefix);
     execute_release(&r->signals);
     free(r->chosen.names); /* names are those of nodes */

@@ -7,6 +7,7 @@
 #include "common/io.h"
 #include "common/number.h"
 #include "lib/processes.h"
+#include "lib/tool.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -152,10 +153,15 @@ static int remove_folder(const char *folder, const char *name, char *err)
 
 void simulate_close(char *folder)
 {
+    char err[ERRTEXT_SIZE] = "";
     char *slash = folder ? strrchr(folder, '/') : NULL;
     if (slash) {
         *slash = 0;
-        remove_folder(folder, slash + 1, NULL);
+        /* what it lacked for a moment, as memory, it may have now */
+        if (remove_folder(folder, slash + 1, err) != 0 &&
+            remove_folder(folder, slash + 1, err) != 0)
+            tool_complain("simulated nodes are left in %s/%s: %s", folder, slash + 1,
+                          err);
     }
     free(folder);
 }

@@ -4,7 +4,8 @@ import json
 import os
 import pathlib
 
-from command import expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run
+from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+                     run_closed, run_unread)
 from prefix import without_scr_variables
 
 
@@ -48,6 +49,15 @@ def check_targets_that_fail(good):
     done = run(*good)
     assert done.returncode == 1 and b'.scr/log' in done.stderr, done
     assert len(pathlib.Path('.scr/log.jsonl').read_text().splitlines()) == 1
+    # nor do its complaints get into the log where they have no other place
+    os.rmdir('.scr/log')
+    os.unlink('.scr/log.jsonl')
+    os.mkdir('.scr/log.jsonl')
+    assert run_unread(*good).returncode == 1
+    for first in range(3):
+        assert run_closed(*good, first=first).returncode == 1
+        told = pathlib.Path('.scr/log').read_text()
+        assert told.count('\n') == first + 2 and 'log.jsonl' not in told, told
     os.environ.update(SCR_JOB_ID='a/b')
     expect(run(*good), 1, '', ['SCR_JOB_ID=a/b'])
 

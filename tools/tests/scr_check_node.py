@@ -127,7 +127,13 @@ def test_configuration():
     expect(run('--prefix', '.'), 1, '', ['capacity: '])
     put('scr.yaml', b'SCR_CACHE_BAS: x\n')
     done = run('--prefix', '.')
-    assert done.returncode == 1 and b'SCR_CACHE_BASE' in done.stderr, done
+    assert done.returncode == 3 and b'SCR_CACHE_BASE' in done.stderr and not done.stdout, done
+    put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSCR_NODE_CAPACITY: much\n'.encode())
+    expect(run('--prefix', '.'), 3, '', ['SCR_NODE_CAPACITY'])
+    # what is wrong with the node in any case counts more
+    put('scr.yaml', b'SCR_CACHE_BAS: x\n')
+    done = run('--prefix', '.', '--cache', '/none')
+    assert done.returncode == 1 and b'access: /none' in done.stderr, done
     os.remove('scr.yaml')
     expect(run('--prefix', 'none'), 1, '', ['prefix folder '])
     del os.environ['SCR_CNTL_BASE']

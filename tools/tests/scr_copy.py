@@ -6,10 +6,11 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import zlib
 
 from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
-                     run_tests)
+                     run_tests, run_unread)
 from prefix import Prefix, names, put, put_tree, value, without_scr_variables
 
 CREATED = 1795257190731827
@@ -173,6 +174,10 @@ def test_usage():
     expect_well_formed_page()
     fill()
     expect_output_fails(['-i', '4'], ['-i', '4', '--json'])
+    # signs of life are for one who waits for them
+    for more, code in (([], 0), (['--alive', '1'], -signal.SIGPIPE)):
+        fill()
+        assert run_unread('-i', '4', *more).returncode == code and len(saved()) == 3, more
 
 
 run_tests(globals())

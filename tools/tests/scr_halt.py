@@ -9,8 +9,8 @@ import pty
 import subprocess
 import time
 
-from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage,
-                     image, run, run_tests)
+from command import (COMMAND, expect, expect_documented, expect_ends_unread, expect_output_fails, expect_well_formed_page,
+                     expect_wrong_usage, image, run, run_closed, run_tests, run_unread)
 from prefix import HALT, damage, put_halt, without_scr_variables
 
 os.environ['TZ'] = 'UTC'
@@ -111,7 +111,8 @@ def test_where():
     pathlib.Path('scr.yaml').write_text(f'SCR_PREFIX: {os.getcwd()}/two\n')
     assert listed()['checkpoints_left'] == 1
     pathlib.Path('scr.yaml').write_text('SCR_PREFIXX: x\n')
-    expect(run('--list'), 1, '', ['scr_halt: ', 'scr.yaml:1:1: ', 'SCR_PREFIXX'])
+    expect(run('--list'), 1, '', ['scr_halt: ', 'scr.yaml:1:1: ', 'SCR_PREFIXX', 'which prefix folder is meant is not sure: name it'])
+    expect(run('--list', '--dir', '.'), 0, 'no halt conditions\n')
     expect(run('--list', 'no'), 1, '', ['prefix folder', '/no: No such file'])
     expect(run('--list', 'scr.yaml'), 1, '', ['Not a directory'])
     expect(run('--list', ''), 1, '', ['without a name'])
@@ -197,6 +198,12 @@ def test_disk_and_rights():
     if os.geteuid():
         expect(run('-c', '3'), 1, '', ['Permission denied'])
     expect_output_fails(['--list'], ['--list', '--json'])
+    expect_ends_unread(['--list'])
+    if not os.geteuid():
+        os.chmod('.scr', 0o700)
+        assert run_unread('-c', '3').returncode == 0 and b'"checkpoints_left": 3,' in run('--list', '--json').stdout
+        assert run_closed('-c', '4').returncode == 1 and b'"checkpoints_left": 4,' in run('--list', '--json').stdout
+        assert run_unread('--unset-checkpoints').returncode == 0 and b'no halt conditions' in run('--list').stdout
 
 
 def test_usage():

@@ -7,8 +7,8 @@ import pathlib
 import shutil
 import subprocess
 
-from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage,
-                     run, run_tests)
+from command import (COMMAND, expect, expect_documented, expect_ends_unread, expect_output_fails, expect_well_formed_page,
+                     expect_wrong_usage, run, run_closed, run_tests, run_unread)
 from prefix import INDEX, Prefix, damage, names, put, put_tree, value, without_scr_variables
 
 without_scr_variables()
@@ -81,6 +81,7 @@ def test_one_dataset():
     os.unlink(INDEX)
     said = json.loads(run('--summary', 'ckpt.18', '--json').stdout)
     assert said['dset'] == 18 and said['valid'] and said['flushed'] is None and said['size'] == 550, said
+    assert said['current'] is None and b'current' not in run('--summary', 'ckpt.18').stdout, said
     os.rename('ckpt.18', 'moved')
     done = run('--summary', 'moved')
     assert done.returncode == 0 and b'its summary has the name ckpt.18' in done.stderr, done
@@ -201,6 +202,22 @@ def test_damaged():
     expect(run(), 1, '', ['is of version 2; this program reads version 1'])
 
 
+def test_unread():
+    """What changes the index does so whether anybody reads what it says or not; a closed output is lost."""
+    for call, code in ((run_unread, 0), (run_closed, 1)):
+        fill('run/ckpt.12')
+        for arguments in (['--remove', 'ckpt.18'], ['--drop', 'ckpt.20'], ['--current', 'ckpt.6']):
+            assert call(*arguments).returncode == code, arguments
+        assert 'ckpt.18' not in state() and 'ckpt.20' not in state() and state()['ckpt.6'] == (True, True)
+        assert call('--add', 'ckpt.18').returncode == code and state()['ckpt.18'] == (True, False)
+        os.unlink(INDEX)
+        os.unlink('.scr/datasets')
+        assert call('--rebuild').returncode == code and len(state()) == 5
+        assert call('--add', 'none').returncode == 1
+        assert b'scr_index' not in b''.join(path.read_bytes() for path in pathlib.Path('.scr').iterdir())
+    expect_ends_unread([], ['--list', '--json'], ['--verify'], ['--inspect', 'out'])
+
+
 def test_rebuild_adds():
     """What the index knows stays: the wish of somebody, and what failed."""
     prefix = fill('ckpt.6')
@@ -285,7 +302,7 @@ def test_hostile_index():
 
 def test_usage():
     fill()
-    expect_output_fails([], ['--json'], ['-i', 'out'], ['--verify'], ['--verify', '--json'], ['--remove', 'ckpt.6'])
+    expect_output_fails([], ['--json'], ['-i', 'out'], ['--verify'], ['--verify', '--json'], ['--current', 'ckpt.6'])
     expect_wrong_usage(['out'], ['--list', 'out'], ['--list', '--rebuild'], ['--add', 'a', '--remove', 'a'], ['--add', 'a', '--json'],
                        ['--rebuild', '--json'], ['--verify', '--list'], ['--no'])
     expect_documented(15, {'--scan': 'x', '--width': '2', '--prefix': '.', '--add': 'x', '--remove': 'x', '--drop': 'x', '--current': 'x', '--inspect': 'x',

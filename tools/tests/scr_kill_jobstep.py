@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from command import (expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
+from command import expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests, run_unread
 from prefix import put_program, without_scr_variables
 
 without_scr_variables()
@@ -27,6 +27,13 @@ def test_ends():
     expect(run(step), 0)
     assert process.wait(60) == -signal.SIGTERM
     expect(run('--jobStepId', step), 0, '', [f'process {process.pid} has ended already'])
+
+
+def test_unread():
+    process, step = started('echo ready; read never')
+    process.stdin.close()
+    process.wait(60)
+    assert run_unread(step).returncode == 0
 
 
 def test_does_not_want_to_end():

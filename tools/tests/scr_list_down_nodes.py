@@ -7,7 +7,7 @@ import shutil
 import time
 
 from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
-                     run_tests)
+                     run_tests, run_unread)
 from prefix import put, put_program, without_scr_variables
 
 without_scr_variables()
@@ -86,9 +86,10 @@ def test_log():
     expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n')
     event, = map(json.loads, open('.scr/log.jsonl'))
     assert (event['event'], event['node'], event['note']) == ('NODE_LOST', 'n2', 'no answer: n2: Host is down')
+    assert run_unread('--log', '--down', 'n3').returncode == 1 and len(list(open('.scr/log.jsonl'))) == 2
     os.environ['SCR_LOG_ENABLE'] = '0'
     expect(run('--log'), 1, 'n[2-3]\n')
-    assert len(list(open('.scr/log.jsonl'))) == 1
+    assert len(list(open('.scr/log.jsonl'))) == 2
     for name in ('ENABLE', 'JSON_ENABLE', 'SYSLOG_ENABLE'):
         del os.environ[f'SCR_LOG_{name}']
 

@@ -34,7 +34,8 @@ def test_kinds():
 
 def test_usage():
     switch_on()
-    expect_wrong_usage(['-T', 'NODE_LOST'], ['-T', 'RUN'], ['-T', 'FLUSH', '--bytes', 'many'], ['-T', 'FLUSH', '-F', ''])
+    expect_wrong_usage(['-T', 'NODE_LOST'], ['-T', 'RUN'], ['-T', 'FLUSH', '-B', '-1'], ['-T', 'FLUSH', '-D', '-1'],
+                       ['-T', 'FLUSH', '--bytes', 'many'], ['-T', 'FLUSH', '-F', ''])
     check_usage('FLUSH')
 
 

@@ -69,6 +69,19 @@ def test_system_file():
     expect(run('-c', '-y', 'no'), 1, '', ['scr_params: no: No such file'])
 
 
+def test_list_of_nodes():
+    clean(SCR_EXCLUDE_NODES='node1[')
+    expect(run('-c'), 1, '', ['SCR_EXCLUDE_NODES: '])
+
+
+def test_password():
+    """It is in no output that somebody keeps, or shows to others."""
+    clean(SCR_LOG_DB_PASS='open sesame')
+    assert rows('SCR_LOG_DB_PASS')['SCR_LOG_DB_PASS']['value'] == '(not shown)'
+    assert b'sesame' not in run().stdout
+    clean()
+
+
 def test_example():
     """The system file that docs/administration.md proposes."""
     clean()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
-                     run_tests)
+                     run_closed, run_tests, run_unread)
 from prefix import FLUSH, INDEX, processes_here, put, put_program, put_tree, value, wait_for, without_scr_variables
 
 without_scr_variables()
@@ -36,10 +36,10 @@ def put_commands(scavenge='', index=''):
     shutil.copy(COMMAND.parent / 'scr_check_node', 'bin/scr_check_node')
 
 
-def postrun(*arguments):
+def postrun(*arguments, unread=False, call=run, **how):
     libraries = os.environ.get('LD_LIBRARY_PATH', '')
     os.environ['LD_LIBRARY_PATH'] = f'{COMMAND.parent}:{libraries}'
-    done = run(*arguments, command='bin/scr_postrun')
+    done = (run_unread if unread else call)(*arguments, command='bin/scr_postrun', **how)
     os.environ['LD_LIBRARY_PATH'] = libraries
     return done
 
@@ -63,6 +63,7 @@ def test_nothing():
 def test_saves():
     nodes(4)
     put_dataset(['CACHE'])
+    put_index(['ckpt.3'])
     put_commands()
     said = 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3-4]\n'
     expect(postrun(), 0, said)
@@ -77,6 +78,7 @@ def test_unfit_node():
     """No run could use it; what it has is saved nevertheless, as it answers."""
     nodes(4)
     put_dataset(['CACHE'])
+    put_index(['ckpt.3'])
     put_commands()
     put_program('scr_check_node', '[ "$SCR_NODE_NAME" != n3 ] || { echo "scr_check_node: the folder /cache is full"; exit 1; }')
     expect(postrun(), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3-4]\n')
@@ -88,8 +90,9 @@ def test_unfit_node():
     expect(postrun(), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,4]\n')
 
 
-def put_index(checkpoints, outputs=()):
-    entries = {name[5:]: {'DIR': {name: {'COMPLETE': value(1), 'DSET': {
+def put_index(checkpoints, outputs=(), failing=()):
+    """failing: those that are not complete."""
+    entries = {name[5:]: {'DIR': {name: {'COMPLETE': value(int(name not in failing)), 'DSET': {
         'ID': value(name[5:]), 'NAME': value(name), 'RANKS': value(1), 'COMPLETE': value(1),
         **({'CKPT': value(name[5:])} if name in checkpoints else {'OUTPUT': value(1)})}}}} for name in (*checkpoints, *outputs)}
     put_tree(INDEX, {'VERSION': value(1), 'DSET': entries,
@@ -114,7 +117,7 @@ def test_which():
             ('none', {'ckpt_3': 'CACHE FLUSHING', 'ckpt_4': 'CACHE PFS'}, ['ckpt_3'], 0),
             ('none', {'ckpt_3': 'CACHE', 'ckpt_4': 'CACHE PFS'}, [], 0)):
         put_datasets(**locations)
-        put_index(locations)
+        put_index(locations, failing=[failing])
         put_commands(index=f'[ $3 != {failing} ]')
         assert postrun().returncode == code, locations
         assert [line.split()[-1] for line in called() if 'index' in line] == added, (locations, called())
@@ -129,19 +132,59 @@ def test_which():
     # nobody tells what is saved: rather too much
     os.remove(INDEX)
     put_datasets(ckpt_3='CACHE', ckpt_4='CACHE PFS')
-    assert postrun().returncode == 0 and called()[-1] == 'index --add ckpt_3'
+    done = postrun()
+    assert done.returncode == 1 and called()[-1] == 'index --add ckpt_3' and b'dataset 3 (ckpt_3) is not saved' in done.stderr
     os.remove('called')
+
+
+def test_output_is_lost():
+    """Of the commands, or of this one: what is complete in the index is saved, and nothing older is."""
+    nodes(1)
+    put_datasets(ckpt_3='CACHE', ckpt_4='CACHE')
+    put_index(['ckpt_3', 'ckpt_4'])
+    put_commands(scavenge='echo copied || exit 1', index='echo added || exit 1')
+    with open('/dev/full', 'w') as full:
+        for how, code, told in (({'stdout': full}, 1, 'scr_postrun: write: Input/output error\n'), ({'stderr': full}, 0, ''),
+                                ({'stdout': full, 'stderr': full}, 1, ''), ({'unread': True}, 0, '')):
+            done = postrun(**how)
+            assert done.returncode == code, (how, done)
+            said = (done.stderr or b'').decode().splitlines(True)
+            assert [line for line in said if line.startswith('scr')] == [told] * bool(told), done
+            assert [line.split()[-1] for line in called() if 'index' in line] == ['ckpt_4'], (how, called())
+            os.remove('called')
+    # one that is not complete is not saved, whatever scr_index says
+    put_index(['ckpt_3', 'ckpt_4'], failing=['ckpt_4'])
+    put_commands()
+    done = postrun(unread=True)
+    assert done.returncode == 1 and [line.split()[-1] for line in called() if 'index' in line] == ['ckpt_4', 'ckpt_3']
+    os.remove('called')
+
+
+def test_closed():
+    """Nothing that is said gets into a file, and what is started has an output."""
+    nodes(1)
+    put_dataset(['CACHE'])
+    put_index(['ckpt.3'])
+    put_commands(scavenge='echo copied || exit 1; echo well >&2 || exit 1; ls -l /proc/$$/fd >fds', index='cat || exit 1')
+    before = pathlib.Path(INDEX).read_bytes(), pathlib.Path(FLUSH).read_bytes()
+    assert postrun(call=run_closed).returncode == 1 and len(called()) == 2
+    assert open('fds').read().count('/dev/null') == 3, open('fds').read()
+    assert (pathlib.Path(INDEX).read_bytes(), pathlib.Path(FLUSH).read_bytes()) == before
 
 
 def test_fails():
     nodes(2)
     put_dataset(['CACHE', 'FLUSHING'])
+    put_index(['ckpt.3'])
     put_commands(scavenge='exit 1')
     # the index knows whether what was copied will do
     assert postrun().returncode == 0 and called()[1:] == ['index --add ckpt.3']
     os.remove('called')
+    os.remove(INDEX)
     put_commands(index='exit 1')
-    assert postrun().returncode == 1 and len(called()) == 2
+    again = f'dataset 3 (ckpt.3) is not saved, it may be only in the cache; scr_postrun --prefix={os.getcwd()} tries again'
+    expect(postrun(), 1, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n1\n', [again])
+    assert len(called()) == 2
     expect(postrun('--down', 'n[1-2]'), 1, '', ['no node is left to copy from'])
     os.remove('called')
     os.remove('bin/scr_scavenge')
@@ -149,9 +192,25 @@ def test_fails():
     done = postrun()
     os.environ['PATH'] = path
     assert done.returncode == 1 and not called()
-    assert b'scr_scavenge is not there: dataset 3 (ckpt.3) stays in the cache only' in done.stderr, done
+    assert b'scr_scavenge is not there\n' in done.stderr and again.encode() in done.stderr, done
     put(FLUSH, b'damaged')
-    expect(postrun(), 1, '', ['flush'])
+    expect(postrun(), 1, '', ['flush.scr: ', 'scr_inspect --all lists what is in the caches'])
+
+
+def test_mistakes():
+    """What is in the caches is saved although the configuration has mistakes, which are told."""
+    nodes(1)
+    put_dataset(['CACHE'])
+    put_index(['ckpt.3'])
+    put_commands()
+    put('scr.yaml', b'SCR_FLSH: 1\n')
+    os.environ['SCR_EXCLUDE_NODES'] = 'n['
+    done = postrun()
+    assert done.returncode == 0 and called()[-1] == 'index --add ckpt.3', done
+    assert b'did you mean SCR_FLUSH?' in done.stderr and b'SCR_EXCLUDE_NODES: ' in done.stderr, done
+    del os.environ['SCR_EXCLUDE_NODES']
+    for path in ('scr.yaml', 'called'):
+        os.remove(path)
 
 
 def begin(**variables):
@@ -192,6 +251,7 @@ def test_interrupted():
         process.send_signal(number)
         is_given_up(process, number)
     # it was just done
+    put_index(['ckpt.3'])
     put_commands(index='trap "exit 0" INT; echo >ready; sleep 1000 & wait')
     process = begin()
     wait_for(has_come('ready'))

@@ -5,7 +5,8 @@ import os
 import pathlib
 import shutil
 
-from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, image, run, run_tests)
+from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, image, run, run_tests,
+                     run_unread)
 from prefix import FLUSH, HALT, NODES, put, put_halt, put_program, put_tree, value, without_scr_variables
 
 without_scr_variables()
@@ -28,8 +29,41 @@ def test_prepares():
     # flushes may have left temporary files, which the next run has to find
     assert pathlib.Path(FLUSH).read_bytes() in (image(FLUSHING), image({'FLUSH': FLUSHING['FLUSH']}))
     put(FLUSH, b'damaged')
-    expect(run('--prefix', '.'), 0)
+    expect(run('--prefix', '.'), 0, '', ['flush.scr: cut off', 'it is removed', 'scr_inspect'])
     assert not os.path.exists(FLUSH)
+
+
+def test_same_allocation():
+    """What an earlier job of the allocation left in the caches is still known."""
+    prepare()
+    os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='17')
+    flush = {'DSET': {'3': {'DIR': value('a'), 'LOCATION': value('CACHE')}}}
+    for owner, kept in (('me/scr.17', True), ('me/scr.17.0123abcd', True), ('me/scr.171', False), ('me/scr.1', False),
+                        ('you/scr.17', False), (None, False)):
+        put_tree(FLUSH, {**flush, **({'OWNER': value(owner)} if owner else {})})
+        expect(run(), 0)
+        now = pathlib.Path(FLUSH).read_bytes()
+        assert (now == image({**flush, 'OWNER': value(owner)})) if kept else b'CACHE' not in now, (owner, now)
+    # simulated nodes are new ones
+    put_tree(FLUSH, {**flush, 'OWNER': value('me/scr.17')})
+    os.environ.update(SCR_SIMULATE=os.getcwd(), SCR_NODELIST='n1', SCR_REMOTE='simulate')
+    expect(run(), 0)
+    assert b'CACHE' not in pathlib.Path(FLUSH).read_bytes()
+    for name in ('SIMULATE', 'NODELIST', 'REMOTE', 'USER_NAME', 'JOB_ID'):
+        del os.environ[f'SCR_{name}']
+
+
+def test_reasons_to_halt():
+    """Those that SCR noted itself, in an earlier job, go; those of people stay."""
+    prepare()
+    for reason, stays in (('SCR_FINALIZE_CALLED', False), ('SCR_SIGNAL: 15', False), ('SCR_HALT_EXIT: x', False), ('enough', True)):
+        put_halt({'ExitReason': value(reason), 'CheckpointsLeft': value(5)})
+        expect(run(), 0)
+        now = pathlib.Path(HALT).read_bytes()
+        assert (reason.encode() in now) == stays and b'CheckpointsLeft' in now, now
+    put(HALT, b'damaged')
+    expect(run(), 0)
+    assert pathlib.Path(HALT).read_bytes() == b'damaged'
 
 
 def test_not_ready():
@@ -40,6 +74,7 @@ def test_not_ready():
     expect(run('none'), 1, '', ['prefix folder '])
     put('.scr', b'a file')
     expect(run(), 1, '', ['.scr'])
+    assert run_unread().returncode == 1
     os.environ['SCR_ENABLE'] = '0'
     expect(run(), 0)
     os.environ['SCR_ENABLE'] = '2'

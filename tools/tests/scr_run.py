@@ -10,7 +10,8 @@ import shutil
 import signal
 import subprocess
 
-from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
+from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_closed,
+                     run_tests, run_unread)
 from prefix import HALT, processes_here, put_halt, put_program, value, wait_for, without_scr_variables
 
 without_scr_variables()
@@ -34,14 +35,14 @@ def calls():
     return [pathlib.Path(f'call.{number + 1}').read_text().strip() for number in range(len(list(pathlib.Path().glob('call.*'))))]
 
 
-def simulate(*options, nodes='2x1', **how):
-    return run('--simulate', nodes, *options, 'program', '-x', **how)
+def simulate(*options, nodes='2x1', call=run, **how):
+    return call('--simulate', nodes, *options, 'program', '-x', **how)
 
 
-def begin(*options, nodes='2x1', command=COMMAND, **variables):
+def begin(*options, nodes='2x1', command=COMMAND, stderr=subprocess.DEVNULL, **variables):
     """One in the background."""
     return subprocess.Popen([command, '--simulate', nodes, *options, 'program'], env={**os.environ, **variables},
-                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
 
 
 def ends(process, code):
@@ -58,6 +59,14 @@ def expect_clean():
 def prepare():
     os.mkdir('tmp')
     os.environ['TMPDIR'] = os.path.abspath('tmp')
+
+
+def forget():
+    """As if nothing had been run here."""
+    shutil.rmtree('tmp', ignore_errors=True)
+    prepare()
+    for path in (*pathlib.Path().glob('call.*'), *map(pathlib.Path, ('.scr/runs.log', 'saved', 'ignored'))):
+        path.unlink(missing_ok=True)
 
 
 # ---- when it goes on ----
@@ -199,10 +208,10 @@ def test_halt():
     assert simulate('--runs', '-1').returncode == 1
     assert len(calls()) == 2
     put_halt({'ExitReason': value('SCR_FINALIZE_CALLED')})
-    launcher('exit 0')
-    assert simulate().returncode == 0 and len(calls()) == 3
+    launcher('exit 7')
+    assert simulate('--runs', '2').returncode == 7 and len(calls()) == 4, lines()
     pathlib.Path(HALT).write_bytes(b'damaged')
-    assert simulate().returncode == 1 and len(calls()) == 3
+    assert simulate().returncode == 1 and len(calls()) == 4
     expect_clean()
 
 
@@ -243,6 +252,22 @@ def test_signal_while_it_runs():
             os.remove(path)
 
 
+def test_launcher_calls_it_success():
+    """As mpiexec may when it was told to end. But a program that takes a signal for a wish to end, and ends, is right."""
+    prepare()
+    for noted, code in (('', 128 + signal.SIGTERM), ('SCR_SIGNAL: 15', 0), ('SCR_FINALIZE_CALLED', 0)):
+        launcher(f'trap "mv noted {HALT}; exit 0" TERM; echo >ready; sleep 1000 & wait; wait')
+        process = begin('--runs', '-1')
+        wait_for(lambda: os.path.exists('ready'))
+        put_halt({'ExitReason': value(noted)} if noted else {})
+        os.rename(HALT, 'noted')
+        process.send_signal(signal.SIGTERM)
+        ends(process, code)
+        assert lines(f'the end, with exit code {code}'), lines()
+        for path in ('ready', 'call.1', '.scr/runs.log', HALT):
+            os.remove(path)
+
+
 def test_signals_that_are_passed_on():
     prepare()
     launcher('trap "echo >got" USR1; echo >ready; while [ ! -e got ]; do sleep 0.01; done; exit 0')
@@ -279,11 +304,13 @@ def test_signal_while_it_rests():
 def test_signal_while_nodes_are_asked():
     prepare()
     launcher('touch $SCR_SIMULATE/node2/hung; exit 7')
-    process = begin('--runs', '-1', SCR_NODE_TIMEOUT='1000')
+    with open('told', 'w') as told:
+        process = begin('--runs', '-1', stderr=told, SCR_NODE_TIMEOUT='1000')
     wait_for(lambda: lines('run 1: ended'))
     process.send_signal(signal.SIGTERM)
     ends(process, 7)
     assert lines('told to end') and len(calls()) == 1
+    assert [line.removeprefix('scr_run: ') for line in open('told').read().splitlines() if 'dataset' not in line] == lines()
 
 
 def test_signal_before_the_first_run():
@@ -380,6 +407,102 @@ def test_saved_in_spite_of_signals():
     assert not lines('given up'), lines()
 
 
+def test_not_saved():
+    """A job whose newest checkpoint is in the caches only is no success."""
+    for program, code in ((0, 1), (7, 7)):
+        process = save_by('exit 1', f'exit {program}')
+        ends(process, code)
+        assert lines('scr_postrun: exit code 1') and lines(f'the end, with exit code {code}'), lines()
+
+
+def on_this_machine(job):
+    return {'SCR_NODELIST': 'here', 'SCR_NODE_NAME': 'here', 'SCR_REMOTE': 'local', 'SCR_JOB_ID': job,
+            'SCR_CNTL_BASE': os.path.abspath('cntl'), 'SCR_CACHE_BASE': os.path.abspath('cache')}
+
+
+def test_one_at_a_time():
+    """A second one is refused; one of another job, or prefix folder, is not; what was killed stops nobody."""
+    prepare()
+    for folder in ('cntl', 'cache', 'elsewhere'):
+        os.mkdir(folder)
+    launcher('echo >ready.$SCR_JOB_ID; while [ ! -e go ]; do sleep 0.05; done; exit 5')
+
+    def start(job, prefix='.'):
+        return subprocess.Popen([COMMAND, '--prefix', prefix, 'program'], env={**os.environ, **on_this_machine(job)},
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    first = start('17')
+    wait_for(lambda: os.path.exists('ready.17'))
+    second = start('17')
+    told = second.communicate(timeout=60)[1]
+    assert second.returncode == 1 and f'process {first.pid} is a scr_run of job 17' in told, told
+    other = start('18')
+    wait_for(lambda: os.path.exists('ready.18'))
+    beside = start('17', 'elsewhere')
+    wait_for(lambda: len(calls()) == 3)
+    first.kill()
+    first.wait(60)
+    third = start('17')
+    wait_for(lambda: len(calls()) == 4)
+    pathlib.Path('go').touch()
+    for process in (other, beside, third):
+        told = process.communicate(timeout=60)[1]
+        assert process.returncode == 5, told
+    wait_for(lambda: not processes_here())
+    expect_clean()
+
+
+# ---- a configuration with mistakes ----
+
+def test_mistake_while_it_runs():
+    """No node is bad because somebody writes in scr.yaml, and what is in the caches is saved."""
+    prepare()
+    launcher('echo "SCR_FLSH: 1" >scr.yaml; exit 7')
+    done = simulate('--runs', '2')
+    assert done.returncode == 7 and len(calls()) == 2, done
+    assert b'nodes are not checked, they count as good: ' in done.stderr and b'did you mean SCR_FLUSH?' in done.stderr, done
+    assert not lines('is down|scr_postrun: '), lines()
+    done = simulate()
+    assert done.returncode == 1 and len(calls()) == 2 and b'SCR_FLSH' in done.stderr, done
+    os.remove('scr.yaml')
+
+
+def test_bad_list_of_nodes():
+    prepare()
+    launcher('exit 0')
+    os.environ['SCR_EXCLUDE_NODES'] = 'node1['
+    done = simulate()
+    del os.environ['SCR_EXCLUDE_NODES']
+    assert done.returncode == 1 and not calls() and b'SCR_EXCLUDE_NODES: ' in done.stderr, done
+
+
+def test_unread():
+    """What it starts may die of that, as without it; it goes on as planned, saves, and cleans up."""
+    launcher('echo from the program; echo lives >lives; exit 9')
+    put_program('scr_postrun', 'echo >saved; grep SigIgn /proc/$$/status >ignored; kill -PIPE $$')
+    for name in ('scr_run', 'scr_check_node', 'scr_list_down_nodes'):
+        shutil.copy(BESIDE / name, f'bin/{name}')
+    os.environ['LD_LIBRARY_PATH'] = f'{BESIDE}:{os.environ.get("LD_LIBRARY_PATH", "")}'
+    for options, more in (([], {}), ([], {'stderr': subprocess.PIPE}), (['-q'], {})):
+        forget()
+        done = simulate('--runs', '2', *options, command='bin/scr_run', call=run_unread, **more)
+        assert done.returncode == 128 + signal.SIGPIPE and len(calls()) == 2 and not os.path.exists('lives'), (done, lines())
+        assert os.path.exists('saved') and int(open('ignored').read().split()[1], 16) >> signal.SIGPIPE - 1 & 1 == 0
+        assert lines()[-3:] == ['no further run: all runs are used up (SCR_RUNS)', 'scr_postrun: exit code 141; see above',
+                                'the end, with exit code 141'], lines()
+        expect_clean()
+
+
+def test_closed():
+    """Nothing that is said gets into files; the programs can say what they want to."""
+    launcher('echo from the program || exit 1; echo well >&2 || exit 2; read line && exit 3; exit 9')
+    for first in range(3):
+        forget()
+        assert simulate(call=run_closed, first=first).returncode == 9
+        assert len(lines()) == 4 and all(re.match(r'\d{4}-\d\d-', line) for line in open('.scr/runs.log')), lines()
+        expect_clean()
+
+
 # ---- what hangs, and what is left ----
 
 def test_node_hangs():
@@ -459,8 +582,10 @@ def test_usage():
     prepare()
     expect_wrong_usage([], ['--simulate', '2'], ['--runs', '0', 'p'], ['--runs', '-2', 'p'], ['--ranks', 'x', 'p'],
                        ['--ranks', '2', '--per-node', '1', 'p'], ['--fail', 'node=1', 'p'],
-                       ['--simulate', '2', '--launcher', 'hydra', 'p'])
-    for wrong in (['--simulate', '0'], ['--simulate', '2', '--fail', 'node=3'], ['--prefix', 'none', '--simulate', '2']):
+                       ['--simulate', '2', '--launcher', 'hydra', 'p'], ['--simulate', '0', 'p'],
+                       ['--simulate', '2', '--fail', 'node=3', 'p'],
+                       *([option, '0', 'p'] for option in ('--ranks', '--nodes', '--per-node')))
+    for wrong in (['--prefix', 'none', '--simulate', '2'], ['--simulate', '2', '--nodes', '3']):
         done = run(*wrong, 'p')
         assert done.returncode == 1 and done.stderr, done
     expect(run('--version', 'p'), 0, run('--version').stdout.decode())

@@ -5,7 +5,7 @@ import os
 import pathlib
 
 from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
-                     run_tests)
+                     run_tests, run_unread)
 from prefix import FLUSH, put_program, put_tree, value, without_scr_variables
 
 
@@ -38,6 +38,8 @@ def test_nodes():
     assert asked() == ['n2', 'n3', 'n4', 'n5']
     assert asked('--down', 'n[3-4]') == ['n2', 'n5']
     assert asked('--up', 'n8,n9,n8') == ['n8', 'n9']
+    assert asked('-jobset', 'n[8-9]') == ['n8', 'n9'] and asked('--jobset', 'n[8-9]', '--down', 'n8') == ['n9']
+    expect(run('--id', '4', '--jobset', 'n[8'), 1, '', ['n[8'])
     expect(run('--id', '4', '--up', 'n8', '--down', 'n8'), 1, '', ['there is no node to copy from'])
     expect(run('--id', '4', '--up', 'n[8'), 1, '', ['n[8'])
 
@@ -75,11 +77,12 @@ def test_noise():
     done = run('--id', '4', '--up', 'n[2-3]')
     assert b'node n3: ' in done.stderr and b': no room\n' in done.stderr, done
     assert b' of 2: node n2: dataset 4 (ckpt.4): 1 files of 1 ranks, 10 bytes\n' in done.stdout, done
+    assert run_unread('--id', '4', '--up', 'n[2-3]').returncode == done.returncode
 
 
 def test_usage():
     expect_wrong_usage(['more'], ['--id', 'x'], ['--timeout', '0'], ['--width', '0'])
-    expect_documented(9, {'--prefix': '.', '--id': '4', '--up': 'n1', '--down': 'n1', '--timeout': '5', '--width': '2'})
+    expect_documented(10, {'--jobset': 'n1', '--prefix': '.', '--id': '4', '--up': 'n1', '--down': 'n1', '--timeout': '5', '--width': '2'})
     expect_well_formed_page()
     expect_output_fails()
 

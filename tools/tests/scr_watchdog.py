@@ -6,8 +6,8 @@ import signal
 import subprocess
 import time
 
-from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
-from prefix import FLUSH, put_tree, value, without_scr_variables
+from command import COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests, run_unread
+from prefix import FLUSH, put_program, put_tree, value, without_scr_variables
 
 without_scr_variables()
 
@@ -30,10 +30,33 @@ def test_hangs():
     done = run('--jobStepId', step)
     assert done.returncode == 0 and f'{step} hangs: no checkpoint for '.encode() in done.stderr, done
     assert process.wait(60) == -signal.SIGTERM
-    # it has ended already
-    done = run('--jobStepId', step)
-    assert done.returncode == 0, done
+    process, step = started()
+    assert run_unread('--jobStepId', step).returncode == 0 and process.wait(60) == -signal.SIGTERM
     del os.environ['SCR_WATCHDOG_TIMEOUT']
+
+
+def test_ended_already():
+    """Before it was looked at, and meanwhile, long before it would count as one that hangs."""
+    process, step = started()
+    with subprocess.Popen([COMMAND, '--jobStepId', step, '--timeout', '1000'], stderr=subprocess.PIPE, text=True) as watchdog:
+        time.sleep(1)
+        process.kill()
+        process.wait()
+        _, told = watchdog.communicate(timeout=60)
+    assert watchdog.returncode == 3 and told == f'scr_watchdog: {step} has ended already; it was not ended from here\n', told
+    expect(run('--jobStepId', step, '--timeout', '1000'), 3, '', [f'{step} has ended already'])
+
+
+def test_slurm():
+    """It is asked when the step seems to hang; where it does not know, the step is ended."""
+    put_program('scancel', 'echo "$1" >>ended')
+    for said, code in (('echo 17.2; echo 17.30', 3), ('', 3), ('echo 17.2; echo 17.3', 0), ('exit 1', 0)):
+        put_program('squeue', f'echo "$*" >>asked; {said}')
+        done = run('--jobStepId', '17.3', '--timeout', '1')
+        assert done.returncode == code and (b'has ended already' if code else b'17.3 hangs') in done.stderr, (said, done)
+        assert os.path.exists('ended') == (code == 0)
+    assert open('ended').read() == '17.3\n' * 2
+    assert open('asked').read() == '--noheader --steps --format=%i --job 17\n' * 4
 
 
 def test_progress():
