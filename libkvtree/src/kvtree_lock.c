@@ -226,6 +226,22 @@ int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvt
     return rc ? err_set(err, rc, "lock %s: %s", name, why) : KVTREE_SUCCESS;
 }
 
+int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd, char *err)
+{
+    int folder;
+    const char *last;
+    char why[ERRTEXT_SIZE];
+    if (!name || !fd)
+        return err_set(err, -EINVAL, "lock a tree file: no %s",
+                       name ? "place for its descriptor" : "file name");
+    int rc = open_folder(dir, name, &folder, &last, why);
+    if (!rc) {
+        rc = lock_name(folder, last, F_WRLCK, seconds, fd, why);
+        io_close(&folder);
+    }
+    return rc ? err_set(err, rc, "lock %s: %s", name, why) : KVTREE_SUCCESS;
+}
+
 int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
                                char *err)
 {

@@ -130,6 +130,34 @@ static void patience_ends(void **state)
     kvtree_delete(&tree);
 }
 
+/* What is damaged, or a tree of somebody else, is locked as any other file; nothing is
+ * made. */
+static void lock_of_a_damaged_file(void **state)
+{
+    char err[KVTREE_ERROR_SIZE] = "";
+    const char *path = in_folder("damaged");
+    int fd = -7, other = -7;
+    kvtree *tree = kvtree_new();
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &fd, err), -ENOENT);
+    assert_int_equal(files_in_folder(0), 0);
+    int file = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(file, "no tree", 7), 7);
+    close(file);
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &fd, err), 0);
+    assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    assert_int_equal(try_lock(path, F_RDLCK), -EAGAIN);
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &other, err), -ETIMEDOUT);
+    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, err),
+                     -ETIMEDOUT);
+    assert_int_equal(other, -7);
+    close(fd);
+    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, err),
+                     -EBADMSG);
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, NULL, 0, &fd, err), -EINVAL);
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, NULL, err), -EINVAL);
+    kvtree_delete(&tree);
+}
+
 static void *increment_within(void *path)
 {
     for (int i = 0; i < INCREMENTS; i++) {
@@ -404,6 +432,7 @@ int main(void)
         TEST(first_ones_at_once),
         TEST(threads_exclude_each_other),
         TEST(a_lock_excludes_until_it_ends),
+        TEST(lock_of_a_damaged_file),
         TEST(patience_ends),
         TEST(those_with_patience_exclude_each_other),
         TEST(readers_share),

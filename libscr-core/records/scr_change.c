@@ -61,3 +61,10 @@ int scr_change_record(const scr_change *c, kvtree *tree, char *err)
     rc = read_and_apply(c, tree, err);
     return rc > 0 ? kvtree_file_write(c->prefix, c->name, tree, err) : rc;
 }
+
+int scr_change_lock(int prefix, const char *name, int *fd, char *err)
+{
+    *fd = -1;
+    int rc = kvtree_file_lock_only(prefix, name, PATIENCE, fd, err);
+    return has_no_locks(rc) || rc == -EACCES ? 0 : rc;
+}

@@ -26,4 +26,9 @@ typedef struct scr_change {
 } scr_change;
 int scr_change_record(const scr_change *c, kvtree *tree, char *err);
 
+/* The lock of that record without a change, of one that may be damaged: close(*fd) gives
+ * it up. *fd is -1 where the file system has no locks, and for a file of somebody else
+ * that may not be written. -ENOENT, -ETIMEDOUT as above. */
+int scr_change_lock(int prefix, const char *name, int *fd, char *err);
+
 #endif

@@ -40,7 +40,8 @@ int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *inde
 int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *index,
                    int *added, char *err);
 
-/* Gives a damaged index a name under which it is not looked for, which is told. */
+/* Gives a damaged index a name under which it is not looked for, which is told, under its
+ * lock. The name is empty where another process did that meanwhile, or made a new one. */
 #define SCR_INDEX_ASIDE_SIZE 64
 int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err);
 

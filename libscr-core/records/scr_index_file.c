@@ -3,6 +3,7 @@
 #include "records/scr_index.h"
 
 #include "common/errtext.h"
+#include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
@@ -97,7 +98,7 @@ int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *i
     return change_index(&c, index, err);
 }
 
-int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+static int rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
 {
     struct stat st;
     int n = 1;
@@ -106,6 +107,26 @@ int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
     while (fstatat(prefix, aside, &st, AT_SYMLINK_NOFOLLOW) == 0);
     if (renameat(prefix, SCR_INDEX_NAME, prefix, aside) == 0) return 0;
     return err_sys(err, -errno, "%s is damaged and cannot be set aside", SCR_INDEX_NAME);
+}
+
+/* Who had the lock before may have made a new one, which is not to be moved. */
+static int rename_damaged(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+{
+    kvtree *index = kvtree_new();
+    int rc = scr_index_read(prefix, index, err);
+    kvtree_delete(&index);
+    return rc == -EBADMSG ? rename_aside(prefix, aside, err) : rc == -ENOENT ? 0 : rc;
+}
+
+int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+{
+    int lock;
+    aside[0] = '\0';
+    int rc = scr_change_lock(prefix, SCR_INDEX_NAME, &lock, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    rc = rename_damaged(prefix, aside, err);
+    io_close(&lock);
+    return rc;
 }
 
 /* ---- summary ---- */

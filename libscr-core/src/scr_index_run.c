@@ -106,6 +106,7 @@ static int load(struct scr *scr, int must, kvtree *index, char *err)
     if (rc == -ENOENT && scr_index_start(index) == 0) return 0;
     if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why) : 0;
     if ((rc = scr_index_set_aside(scr->prefix_fd, aside, err)) != 0) return rc;
+    if (!aside[0]) return load(scr, must, index, err); /* somebody else was faster */
     snprintf(lost, sizeof lost, "%s; it is set aside as %s", why, aside);
     return rebuild(scr, lost, must, index, err);
 }

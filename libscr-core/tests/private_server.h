@@ -171,7 +171,8 @@ static inline void server_start(struct server *server, const char *folder)
               "GRANT INSERT ON scr.* TO scr@localhost");
 }
 
-/* Until SIGCONT. Its threads run on until one of them sees the signal, and must not answer meanwhile. */
+/* Until SIGCONT. Its threads run on until one of them sees the signal, and must not
+ * answer meanwhile. */
 static inline void server_stand_still(const struct server *server)
 {
     int status = 0;

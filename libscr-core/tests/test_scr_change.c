@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const scr_dataset sets[] = {
@@ -78,7 +79,14 @@ static void unusable_index(void **state)
         assert_int_equal(faccessat(s->dir, aside, F_OK, 0), 0);
         assert_int_equal(faccessat(s->dir, SCR_INDEX_NAME, F_OK, 0), -1);
     }
-    assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), -ENOENT);
+    /* but not what somebody made in its place meanwhile, and not nothing */
+    assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), 0);
+    assert_string_equal(aside, "");
+    put_index(s);
+    assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), 0);
+    assert_string_equal(aside, "");
+    kvtree_unset_all(index);
+    assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
     kvtree_delete(&index);
     kvtree_delete(&other);
 }
@@ -125,30 +133,46 @@ static void index_is_made(void **state)
     kvtree_delete(&nothing_yet);
 }
 
+/* As a run does it that finds no index, or a damaged one. */
+static int make_anew(const struct scratch *s, const scr_dataset *d)
+{
+    char aside[SCR_INDEX_ASIDE_SIZE];
+    int added;
+    kvtree *index = kvtree_new();
+    int rc = scr_index_read(s->dir, index, NULL);
+    if (rc == -EBADMSG) rc = scr_index_set_aside(s->dir, aside, NULL);
+    if (rc == -ENOENT) rc = 0;
+    rc = rc ? rc : scr_index_make(s->dir, d, 1, index, &added, NULL);
+    kvtree_delete(&index);
+    return rc;
+}
+
 /* A process that makes the index of one dataset as soon as nobody writes to the pipe. */
 static pid_t fork_maker(const struct scratch *s, const int fds[2], const scr_dataset *d)
 {
     pid_t pid = fork();
     if (pid != 0) return pid;
     char byte;
-    int added, failed = 1;
-    kvtree *index = kvtree_new();
     close(fds[1]);
-    if (read(fds[0], &byte, 1) == 0)
-        failed = scr_index_make(s->dir, d, 1, index, &added, NULL) != 0;
-    _exit(failed);
+    _exit(read(fds[0], &byte, 1) != 0 || make_anew(s, d) != 0);
 }
 
-/* Runs that start side by side with one prefix folder: what each enters stays. */
+/* Runs that start side by side with one prefix folder: what each enters stays, also where
+ * a damaged index was in its place, which is set aside once. */
 static void made_by_many(void **state)
 {
-    enum { MAKERS = 8, ROUNDS = 20 };
+    enum { MAKERS = 8, ROUNDS = 40 };
     struct scratch *s = *state;
     for (int round = 0; round < ROUNDS; round++) {
+        char aside[SCR_INDEX_ASIDE_SIZE];
         scr_dataset list[MAKERS], found;
         pid_t pids[MAKERS];
         int fds[2], status;
         kvtree *index = kvtree_new();
+        if (round % 2) {
+            put_index(s);
+            scratch_flip(s, SCR_INDEX_NAME, 25);
+        }
         assert_int_equal(pipe(fds), 0);
         for (int i = 0; i < MAKERS; i++) {
             list[i] = sets[0];
@@ -166,8 +190,37 @@ static void made_by_many(void **state)
         for (int i = 0; i < MAKERS; i++)
             assert_int_equal(scr_index_get(index, list[i].name, &found), 0);
         assert_int_equal(unlinkat(s->dir, SCR_INDEX_NAME, 0), 0);
+        for (int i = 1; i <= MAKERS; i++) {
+            snprintf(aside, sizeof aside, SCR_INDEX_NAME ".damaged.%d", i);
+            assert_int_equal(unlinkat(s->dir, aside, 0), round % 2 && i == 1 ? 0 : -1);
+        }
         kvtree_delete(&index);
     }
+}
+
+/* Who has the lock may be about to put a good index into the place of the damaged one. */
+static void set_aside_under_the_lock(void **state)
+{
+    struct scratch *s = *state;
+    char aside[SCR_INDEX_ASIDE_SIZE] = "?";
+    int lock, status;
+    kvtree *index = kvtree_new();
+    put_index(s);
+    scratch_flip(s, SCR_INDEX_NAME, 25);
+    assert_int_equal(scr_change_lock(s->dir, SCR_INDEX_NAME, &lock, s->err), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(lock);
+        _exit(scr_index_set_aside(s->dir, aside, NULL) != 0 || aside[0]);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+    put_index(s);
+    close(lock);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+    kvtree_delete(&index);
 }
 
 /* ---- records ---- */
@@ -260,10 +313,15 @@ static void times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(index_is_changed), scratch_test(unusable_index),
-        scratch_test(index_is_made),    scratch_test(made_by_many),
-        scratch_test(overtaken),        scratch_test(kept_from_it),
-        cmocka_unit_test(why_not),      cmocka_unit_test(times),
+        scratch_test(index_is_changed),
+        scratch_test(unusable_index),
+        scratch_test(index_is_made),
+        scratch_test(made_by_many),
+        scratch_test(set_aside_under_the_lock),
+        scratch_test(overtaken),
+        scratch_test(kept_from_it),
+        cmocka_unit_test(why_not),
+        cmocka_unit_test(times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

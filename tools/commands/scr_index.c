@@ -202,7 +202,7 @@ static int set_damaged_aside(const tool_prefix *prefix)
     if (rc == -EBADMSG) {
         tool_complain("%s", err);
         rc = scr_index_set_aside(prefix->dir, aside, err);
-        if (!rc) printf("the damaged index is %s now\n", aside);
+        if (!rc && aside[0]) printf("the damaged index is %s now\n", aside);
     }
     return rc && rc != -ENOENT ? tool_complain("%s", err) : COMMAND_GOOD;
 }

@@ -239,6 +239,10 @@ int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvt
 int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvtree *tree,
                             char *err);
 
+/* The lock alone, for a file that may be damaged: it is neither read nor made. -ENOENT
+ * where there is none, and otherwise as kvtree_file_lock_within. *fd is for close(). */
+int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd, char *err);
+
 /* ---- text for people, and JSON (docs/formats/kvtree.md) ---- */
 
 /* KVTREE_FORM_TREE: a key per line, indented by its level; two different trees never have
