@@ -75,6 +75,8 @@ def begin():
     # between nodes, by the network
     os.environ.pop("MPIR_CVAR_NOLOCAL", None)
     os.environ["UCX_TLS"] = "tcp,self"
+    for name in [name for name in os.environ if name.startswith("UCX_POSIX_")]:
+        del os.environ[name]
     return None
 
 
