@@ -101,10 +101,16 @@ static int keep(scr_scan *scan, const scr_dataset *d)
     return 0;
 }
 
-static void refuse(scr_scan *scan, const char *name, const char *why)
+static void refuse(scr_scan *scan, const char *name, int rc, const char *why)
 {
-    if (scan->refused++ == 0)
-        snprintf(scan->why, sizeof scan->why, "%.200s: %.300s", name, why);
+    if (scan->refused++ > 0) return;
+    scan->code = rc;
+    snprintf(scan->why, sizeof scan->why, "%.200s: %.300s", name, why);
+}
+
+int scr_scan_is_damage(int rc)
+{
+    return rc > 0 || rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP;
 }
 
 int scr_scan_one(scr_scan *scan, const char *name, char *err)
@@ -117,15 +123,18 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
     if (rc) return err_set(err, rc == -ENOTDIR || rc == -ELOOP ? -ENOENT : rc, "%s", why);
     rc = scr_summary_read(folder, &d, why);
     io_close(&folder);
-    if (rc == -ENOENT) return err_set(err, rc, "%s: %s", name, why);
+    if (rc == -ENOENT || rc == -ENOMEM) return err_set(err, rc, "%s: %s", name, why);
     if (rc) {
-        refuse(scan, name, why);
+        refuse(scan, name, rc, why);
         return 0;
     }
     /* the folder may have been moved, or be a copy */
     snprintf(d.name, sizeof d.name, "%s", name);
-    if (d.complete && (rc = check_map(scan, &d, why)) != 0) {
-        refuse(scan, name, why);
+    if (d.complete && (rc = check_map(scan, &d, why)) == -ENOMEM)
+        return err_set(err, rc, "%s: %s", name, why);
+    if (rc) {
+        refuse(scan, name, rc, why);
+        if (!scr_scan_is_damage(rc)) return 0;
         d.complete = 0;
     }
     return keep(scan, &d) ? err_set(err, -ENOMEM, "no memory") : 0;
@@ -144,7 +153,7 @@ static int scan_names(scr_scan *scan, const kvtree *known, char *err)
         if (one == -ENOMEM)
             rc = err_set(err, one, "%s", why);
         else if (one && one != -ENOENT) /* what is not there any more is no news */
-            refuse(scan, kvtree_elem_key(e), why);
+            refuse(scan, kvtree_elem_key(e), one, why);
     }
     kvtree_delete(&names);
     return rc ? rc : list;
@@ -197,10 +206,19 @@ static int see_folder(struct search *s, const char *name)
     int rc = kvtree_get(s->known, name) ? 0 : scr_scan_one(s->scan, name, why);
     if (rc == -ENOMEM) return rc;
     if (rc && rc != -ENOENT) { /* not ours to read */
-        refuse(s->scan, name, why);
+        refuse(s->scan, name, rc, why);
         return 0;
     }
     return kvtree_set(rc ? s->plain : s->datasets, name, NULL) ? 0 : -ENOMEM;
+}
+
+/* The next one; NULL at the end and, with *rc, when the rest cannot be read. */
+static const struct dirent *next_item(DIR *stream, int *rc)
+{
+    errno = 0;
+    const struct dirent *item = readdir(stream);
+    if (!item) *rc = -errno;
+    return item;
 }
 
 /* Reads one folder; 1: the limit is reached. */
@@ -208,7 +226,7 @@ static int read_folder(struct search *s, const char *name, DIR *stream)
 {
     const struct dirent *item;
     int rc = 0;
-    while (!rc && (item = readdir(stream)) != NULL) {
+    while (!rc && (item = next_item(stream, &rc)) != NULL) {
         char child[BENEATH_NAME_MAX + 256];
         const char *last = item->d_name;
         if (strcmp(last, ".") == 0 || strcmp(last, "..") == 0 ||
@@ -222,21 +240,29 @@ static int read_folder(struct search *s, const char *name, DIR *stream)
     return rc;
 }
 
-/* 0, 1 when a limit is reached, -ENOMEM. A folder that cannot be read has nothing. */
-static int look_into(struct search *s, const char *name)
+static int open_and_read(struct search *s, const char *name)
 {
     int folder;
+    int rc = open_folder(s->scan, name, &folder, NULL);
+    if (rc) return rc;
+    DIR *stream = beneath_list(folder);
+    rc = stream ? read_folder(s, name, stream) : -errno;
+    if (stream) closedir(stream);
+    io_close(&folder);
+    return rc;
+}
+
+/* 0, 1 when a limit is reached, -ENOMEM. */
+static int look_into(struct search *s, const char *name)
+{
     if (depth_of(name) >= s->limits.depth) {
         s->scan->stopped = 1;
         return 0;
     }
-    if (open_folder(s->scan, name, &folder, NULL) != 0) return 0;
-    DIR *stream = beneath_list(folder);
-    io_close(&folder);
-    if (!stream) return 0;
-    int rc = read_folder(s, name, stream);
-    closedir(stream);
-    return rc;
+    int rc = open_and_read(s, name);
+    if (rc >= 0 || rc == -ENOMEM) return rc;
+    if (!scr_scan_is_damage(rc)) s->scan->stopped = 1; /* it is there */
+    return 0;
 }
 
 /* Takes the first of those that wait; those of no dataset come before the others. */

@@ -35,8 +35,9 @@ typedef struct scr_scan {
     scr_dataset *found; /* ... each with the name of its folder, and with complete 0 if it
                            cannot be restarted from */
     int refused;        /* folders with a summary or map that cannot be used */
-    char why[ERRTEXT_SIZE]; /* of the first of these */
-    int stopped;            /* 1: there was more than the limits allow */
+    int code;           /* of the first of these, -errno or FILO_DAMAGED, ... */
+    char why[ERRTEXT_SIZE]; /* ... and the text */
+    int stopped; /* 1: folders were not looked into, for the limits or for an error */
 } scr_scan;
 
 /* Opens the prefix folder. */
@@ -44,8 +45,13 @@ int scr_scan_open(scr_scan *scan, const char *prefix, char *err);
 void scr_scan_close(scr_scan *scan);
 
 /* Looks into the folder name: -ENOENT if no dataset is there. One that cannot be used is
- * counted as refused; that is no error. */
+ * counted as refused; that is no error. It is found nevertheless, as not complete, when
+ * its map is damaged; but not when a disk, a right or a limit keeps this process from
+ * reading it: it may be whole. */
 int scr_scan_one(scr_scan *scan, const char *name, char *err);
+
+/* 1: what is there is not what was written; 0: it could not be read. */
+int scr_scan_is_damage(int rc);
 
 /* Looks where the list of names (scr_names.h) says; -ENOENT without one, -EBADMSG if it
  * was damaged and may lack names, or another -errno if it cannot be read. */

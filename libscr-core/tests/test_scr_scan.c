@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datasets found on a prefix folder: by the list of names, and by a search. */
+#include "nth_syscall.h"
 #include "records.h"
 #include "records/scr_index.h"
 #include "records/scr_names.h"
@@ -402,6 +403,52 @@ static void unusable_datasets(void **state)
     scr_scan_close(&scan);
 }
 
+/* In a child process: what became of the dataset "a", which is whole. */
+enum { AS_IT_IS, SEARCH_FAILED, NOT_SEEN, NOT_COMPLETE, UNSAID };
+
+static int find_whole(void *state)
+{
+    struct scratch *s = state;
+    scr_scan scan;
+    int what = UNSAID;
+    if (scr_scan_open(&scan, s->path, NULL) != 0) return SEARCH_FAILED;
+    if (scr_scan_all(&scan, NULL) != 0)
+        what = SEARCH_FAILED;
+    else if (scan.count == 1)
+        what = scan.found[0].complete ? AS_IT_IS : NOT_COMPLETE;
+    else if (scan.stopped || (scan.refused && !scr_scan_is_damage(scan.code)))
+        what = NOT_SEEN;
+    scr_scan_close(&scan);
+    return what;
+}
+
+/* A disk or a limit that keeps this process from reading a dataset does not make it one
+ * from which nobody restarts: it is found as it is, or not at all and that is said. */
+static void cannot_be_read(void **state)
+{
+    static nth_result result;
+    static const int answers[] = {EIO, EACCES, EMFILE, ENOMEM};
+    struct scratch *s = *state;
+    int seen[UNSAID + 1] = {0};
+    put(s, 1, "a");
+    nth_fault none = {0, 0};
+    int rc = nth_run(find_whole, s, nth_at, &none, &result);
+    if (rc) skip();
+    assert_int_equal(nth_returned(&result), AS_IT_IS);
+    unsigned calls = result.count;
+    for (unsigned at = 1; at <= calls; at++)
+        for (int i = 0; i < 4; i++) {
+            nth_fault fault = {at, answers[i]};
+            assert_int_equal(nth_run(find_whole, s, nth_at, &fault, &result), 0);
+            int what = nth_returned(&result);
+            if (what == NOT_COMPLETE || what == UNSAID)
+                fail_msg("errno %d of call %u, %s", answers[i], at,
+                         result.calls[at - 1].name);
+            seen[what]++;
+        }
+    assert_true(seen[AS_IT_IS] && seen[SEARCH_FAILED] && seen[NOT_SEEN]);
+}
+
 /* Files outside of the folder: the map's names begin at the prefix folder. */
 static void scattered_dataset(void **state)
 {
@@ -497,6 +544,7 @@ int main(void)
         scratch_test(one_dataset),
         scratch_test(moved_dataset),
         scratch_test(unusable_datasets),
+        scratch_test(cannot_be_read),
         scratch_test(scattered_dataset),
         scratch_test(found_by_search),
         scratch_test(limits_of_the_search),

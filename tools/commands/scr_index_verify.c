@@ -25,7 +25,21 @@ typedef struct check {
     int dir; /* the folder to which the names in the map are relative */
     int files, damaged, unchecked;
     uint64_t bytes;
+    const char *result; /* for people and programs: the worst of it */
 } check;
+
+/* What could not be read, for want of rights or memory or because a disk fails, may be
+ * whole. */
+static const char *const good = "good", *const damaged = "damaged",
+                         *const unreadable = "unreadable";
+
+static void note(check *c, int rc)
+{
+    if (rc && scr_scan_is_damage(rc))
+        c->result = damaged;
+    else if (rc && c->result == good)
+        c->result = unreadable;
+}
 
 static int check_files(void *arg, int rank, int count, const filo_file files[], char *err)
 {
@@ -38,7 +52,8 @@ static int check_files(void *arg, int rank, int count, const filo_file files[], 
         c->bytes += files[i].size;
         c->unchecked += !files[i].has_crc;
         if (rc == 0) continue;
-        c->damaged++;
+        note(c, rc);
+        c->damaged += scr_scan_is_damage(rc);
         tool_complain("%s: rank %d: %s: %s", c->name, rank, files[i].name, why);
     }
     return 0;
@@ -58,7 +73,7 @@ static int read_map(const tool_prefix *prefix, const scr_dataset *d, check *c, c
 }
 
 /* Checks the files of a dataset whose summary and map are good. */
-static int check_dataset(const tool_prefix *prefix, const scr_dataset *d, check *c)
+static void check_dataset(const tool_prefix *prefix, const scr_dataset *d, check *c)
 {
     char err[ERRTEXT_SIZE] = "";
     int folder = -1;
@@ -66,40 +81,55 @@ static int check_dataset(const tool_prefix *prefix, const scr_dataset *d, check 
     c->dir = d->scattered ? prefix->dir : folder;
     rc = rc ? rc : read_map(prefix, d, c, err);
     io_close(&folder);
+    note(c, rc);
     if (rc) tool_complain("%s: %s", d->name, err);
-    return rc || c->damaged ? COMMAND_BAD : COMMAND_GOOD;
 }
 
-static void add_row(tool_table *table, const check *c, int code)
+static void add_row(tool_table *table, const check *c)
 {
     tool_table_text(table, c->name);
-    tool_table_text(table, code == COMMAND_GOOD ? "good" : "damaged");
-    tool_table_mark(table, code == COMMAND_GOOD ? TOOL_GOOD : TOOL_BAD);
+    tool_table_text(table, c->result);
+    tool_table_mark(table, c->result == good ? TOOL_GOOD : TOOL_BAD);
     tool_table_number(table, c->files);
     tool_table_number(table, (int64_t)c->bytes);
     tool_table_number(table, c->damaged);
     tool_table_number(table, c->unchecked);
 }
 
-/* Summary and map first: they must tell of the same files. An exit code. */
+/* Summary and map first: they must tell of the same files. */
+static void check_found(const tool_prefix *prefix, scr_scan *scan, check *c)
+{
+    char err[ERRTEXT_SIZE] = "";
+    int rc = scr_scan_one(scan, c->name, err);
+    if (rc) {
+        tool_complain("%s: %s", c->name, err);
+        c->result = rc == -ENOENT ? "missing" : unreadable;
+    } else if (scan->refused) {
+        tool_complain("%s", scan->why);
+        note(c, scan->code);
+    } else if (!scan->found[0].complete) {
+        tool_complain("%s: it is not complete", c->name);
+        c->result = "incomplete";
+    } else {
+        check_dataset(prefix, &scan->found[0], c);
+    }
+}
+
+/* An exit code. */
 static int check_name(const tool_prefix *prefix, const char *name, tool_table *table)
 {
     char err[ERRTEXT_SIZE] = "";
     scr_scan scan;
-    check c = {.name = name, .dir = -1};
-    int code = COMMAND_GOOD;
-    if (scr_scan_open(&scan, prefix->path, err) != 0) return tool_complain("%s", err);
-    if (scr_scan_one(&scan, name, err) != 0)
-        code = tool_complain("%s: %s", name, err);
-    else if (scan.refused)
-        code = tool_complain("%s", scan.why);
-    else if (!scan.found[0].complete)
-        code = tool_complain("%s: it is not complete", name);
-    else
-        code = check_dataset(prefix, &scan.found[0], &c);
-    add_row(table, &c, code);
-    scr_scan_close(&scan);
-    return code;
+    check c = {.name = name, .dir = -1, .result = good};
+    if (scr_scan_open(&scan, prefix->path, err) == 0) {
+        check_found(prefix, &scan, &c);
+        scr_scan_close(&scan);
+    } else {
+        tool_complain("%s: %s", name, err);
+        c.result = unreadable;
+    }
+    add_row(table, &c);
+    return c.result == good ? COMMAND_GOOD : COMMAND_BAD;
 }
 
 /* Those that the index calls complete, the newest first. */

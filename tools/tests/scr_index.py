@@ -269,7 +269,7 @@ def test_verify_what_is_no_dataset():
             found, told = verified('ckpt.6', 'out')
             assert found == {'ckpt.6': 'damaged', 'out': 'good'} and 'ckpt.6' in told, (path, told)
     found, told = verified('none', 'run')
-    assert found == {'none': 'damaged', 'run': 'damaged'} and 'No such file' in told
+    assert found == {'none': 'missing', 'run': 'missing'} and 'No such file' in told
 
 
 def test_hostile_maps():

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A prefix folder that cannot be read for a moment. What was there is not called damaged, or not complete: once it can be read
+again it is restarted from."""
+from job import Job, checkpoint, main, restart
+from scavenged import command
+import json
+import tree
+
+NAMES = ["a", "b"]
+
+
+def flushed():
+    """Two checkpoints on the prefix folder, and nothing elsewhere."""
+    job = Job(2, 1, SCR_FLUSH=1)
+    job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
+    job.save()
+    return job
+
+
+def strikes(job, how):
+    """Faults for the 1st, 2nd, ... call that reads or changes the prefix folder, always from the same state, until none is left to
+    strike at. Later ones are a sample."""
+    struck = job.root / "struck"
+    for number in range(1, 1000):
+        if number > 8 and number % 7:
+            continue
+        job.go_back()
+        struck.unlink(missing_ok=True)
+        yield {"FAULTS_BELOW": job.prefix, "FAULTS_AT": number, "FAULTS_HOW": how, "FAULTS_MARK": struck, "FAULTS_READING": 1}
+        if not struck.exists():
+            assert number > 20, number
+            return
+
+
+def complete(job):
+    """{name: whether it is complete} by the index."""
+    path = job.prefix / ".scr/index.scr"
+    sets = tree.read(path).get("DSET", {}) if path.exists() else {}
+    return {name: tree.only(entry["COMPLETE"]) == "1" for folders in sets.values() for name, entry in folders["DIR"].items()}
+
+
+def test_verify():
+    """What could not be read is not called damaged."""
+    with flushed() as job:
+        results = set()
+        for how in ("EIO", "EMFILE"):
+            for faults in strikes(job, how):
+                done = command(job, "scr_index", "--verify", "--json", code=None, faults=faults)
+                found = [json.loads(line)["result"] for line in done.out.splitlines()]
+                assert set(found) <= {"good", "unreadable"} and done.code == ("unreadable" in found or not found), str(done)
+                assert done.code == 0 or done.err, str(done)
+                results.update(found)
+        assert results == {"good", "unreadable"}
+
+
+def test_index_is_made_again():
+    """By the command: what it could not read is said, and added by the next one."""
+    with flushed() as job:
+        for faults in strikes(job, "EIO"):
+            (job.prefix / ".scr/index.scr").unlink()
+            done = command(job, "scr_index", "--rebuild", code=None, faults=faults)
+            found = complete(job)
+            assert all(found.values()), (found, str(done))
+            assert sorted(found) == NAMES or done.err, (found, str(done))
+            command(job, "scr_index", "--rebuild")
+            assert complete(job) == {"a": True, "b": True}, (complete(job), str(done))
+
+
+def test_run_makes_the_index_again():
+    """By a run: the next one restarts from the newest, whatever this one could not read."""
+    with flushed() as job:
+        said = 0
+        for faults in strikes(job, "EIO"):
+            (job.prefix / ".scr/index.scr").unlink()
+            run = job.run("init => ANY", "have => ANY", dies=None, faults={"FAULTS_RANK": 0, **faults})
+            found = complete(job)
+            assert all(found.values()), (found, str(run))
+            said += sorted(found) != NAMES and "cannot be restarted from" in run.err
+            job.run("init", restart("b"))
+        assert said
+
+
+if __name__ == "__main__":
+    main(globals())
