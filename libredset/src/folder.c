@@ -128,7 +128,7 @@ static int take_name(search *s, const redset_place *place, char *err)
     int rc = redset_join(path, sizeof path, s->redundancy, name);
     if (!rc) rc = redset_header_read(s->dir, path, &header, why);
     if (rc == -ENAMETOOLONG) return err_sys(err, rc, "%s", s->redundancy);
-    if (rc && !redset_is_loss(rc)) return err_set(err, rc, "%s", why);
+    if (rc && !redset_loss_of(rc)) return err_set(err, rc, "%s", why);
     if (rc) {
         if (!s->damaged[0]) snprintf(s->damaged, sizeof s->damaged, "%s", why);
         return 0;
@@ -152,6 +152,13 @@ static int find_sets(search *s, char *err)
 
 /* ---- verdict ---- */
 
+/* What cannot be rebuilt is worse than what may be, once it can be read. */
+static int badness(int verdict)
+{
+    if (verdict == REDSET_UNRECOVERABLE) return 3;
+    return verdict < 0 ? 2 : verdict != 0;
+}
+
 /* That of all sets: the worst, with the text of the first that has it. */
 static int conclude(const search *s, char *err)
 {
@@ -159,8 +166,7 @@ static int conclude(const search *s, char *err)
     int like = 0;
     for (int i = 0; i < s->count; i++) {
         const redset_group *g = s->groups[i];
-        bool worse = !worst || (g->verdict == REDSET_UNRECOVERABLE &&
-                                worst->verdict != REDSET_UNRECOVERABLE);
+        bool worse = !worst || badness(g->verdict) > badness(worst->verdict);
         if (!g->verdict) continue;
         if (worse) worst = g;
         like = worse ? 1 : like + (g->verdict == worst->verdict);
@@ -224,10 +230,11 @@ static int verify(search *s, char *err)
 static int rebuild(search *s, char *err)
 {
     int rc = judge(s, err);
-    if (!rc && conclude(s, err) == REDSET_UNRECOVERABLE) rc = REDSET_UNRECOVERABLE;
+    if (!rc) rc = conclude(s, err);
+    if (rc == REDSET_RECOVERABLE) rc = 0;
     for (int i = 0; i < s->count && !rc; i++) {
         rc = redset_group_rebuild(s->groups[i], err);
-        if (rc == REDSET_UNRECOVERABLE) conclude(s, err);
+        if (badness(s->groups[i]->verdict) > 1) conclude(s, err);
     }
     for (int i = 0; i < s->count && !rc; i++)
         rc = redset_group_commit(s->groups[i], err);

@@ -82,8 +82,7 @@ int redset_group_judge(redset_group *group)
                    redset_verdict_mixed(&group->layout, &group->plan, group->text);
     if (group->plan.kind == REDSET_PLAN_NOTHING) return 0;
     explain_loss(group);
-    bool hopeless = group->plan.kind == REDSET_PLAN_HOPELESS;
-    return group->verdict = hopeless ? REDSET_UNRECOVERABLE : REDSET_RECOVERABLE;
+    return group->verdict = redset_plan_verdict(&group->plan);
 }
 
 /* ---- the lost headers ---- */
@@ -174,8 +173,9 @@ static int move_data(redset_group *g, char *err)
 
 static int attempt(redset_group *g, char *err)
 {
-    if (redset_group_judge(g) == REDSET_UNRECOVERABLE) return REDSET_UNRECOVERABLE;
-    int rc = g->plan.kind == REDSET_PLAN_REBUILD ? move_data(g, err) : 0;
+    int rc = redset_group_judge(g);
+    if (rc && rc != REDSET_RECOVERABLE) return rc;
+    rc = g->plan.kind == REDSET_PLAN_REBUILD ? move_data(g, err) : 0;
     return rc || count_damaged(g) ? rc : verify_survivors(g, err);
 }
 

@@ -2,6 +2,8 @@
 /* What follows from the losses of a set: a pure function, under MPI and without. */
 #include "src/redset_private.h"
 
+#include <errno.h>
+
 size_t redset_state_size(const redset_shape *shape)
 {
     return sizeof(redset_state) + ((size_t)shape->failures + 1) * sizeof(uint32_t);
@@ -39,18 +41,44 @@ static bool agree_on_layout(const redset_shape *shape, const void *states, int m
     return true;
 }
 
+/* Fills lost[members], with 1 for losses up to that kind; returns how many. */
+static int find_lost(const redset_shape *shape, const void *states,
+                     enum redset_loss at_most, uint8_t lost[])
+{
+    int count = 0;
+    for (int m = 0; m < shape->members; m++) {
+        uint32_t loss = redset_state_of(shape, states, m)->lost;
+        lost[m] = loss != 0 && loss <= at_most;
+        count += lost[m];
+    }
+    return count;
+}
+
+static redset_plan_kind kind_of(const redset_shape *shape, const void *states,
+                                uint8_t lost[], int *count)
+{
+    find_lost(shape, states, REDSET_LOST, lost);
+    bool could = redset_can_rebuild(shape, lost);
+    *count = find_lost(shape, states, REDSET_UNREAD, lost);
+    if (*count == 0) return REDSET_PLAN_NOTHING;
+    if (redset_can_rebuild(shape, lost)) return REDSET_PLAN_REBUILD;
+    return could ? REDSET_PLAN_WAIT : REDSET_PLAN_HOPELESS;
+}
+
+int redset_plan_verdict(const redset_plan *plan)
+{
+    if (plan->kind == REDSET_PLAN_NOTHING) return 0;
+    if (plan->kind == REDSET_PLAN_WAIT) return -EIO;
+    return plan->kind == REDSET_PLAN_REBUILD ? REDSET_RECOVERABLE : REDSET_UNRECOVERABLE;
+}
+
 redset_plan redset_plan_make(const redset_shape *shape, const void *states,
                              uint8_t lost[])
 {
     redset_plan plan = {.kind = REDSET_PLAN_NOTHING};
-    for (int m = 0; m < shape->members; m++) {
-        lost[m] = redset_state_of(shape, states, m)->lost != 0;
-        plan.lost += lost[m];
-    }
-    if (plan.lost)
-        plan.kind =
-            redset_can_rebuild(shape, lost) ? REDSET_PLAN_REBUILD : REDSET_PLAN_HOPELESS;
-    for (int m = 0; m < shape->members && plan.kind != REDSET_PLAN_HOPELESS; m++)
+    plan.kind = kind_of(shape, states, lost, &plan.lost);
+    bool hopeless = plan.kind == REDSET_PLAN_HOPELESS || plan.kind == REDSET_PLAN_WAIT;
+    for (int m = 0; m < shape->members && !hopeless; m++)
         if (!agree_on_list(shape, states, m) || !agree_on_layout(shape, states, m))
             return (redset_plan){REDSET_PLAN_MIXED, plan.lost, m};
     return plan;

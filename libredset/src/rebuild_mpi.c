@@ -90,9 +90,10 @@ static int judge(rebuilding *r, char *text)
     r->plan = redset_plan_make(&r->shape, r->states, r->is_lost);
     if (r->plan.kind == REDSET_PLAN_MIXED)
         return redset_verdict_mixed(&r->set->layout, &r->plan, text);
-    if (r->plan.kind != REDSET_PLAN_HOPELESS) return 0;
+    int verdict = redset_plan_verdict(&r->plan);
+    if (verdict == 0 || verdict == REDSET_RECOVERABLE) return 0;
     rc = explain_loss(r, text);
-    return rc ? rc : REDSET_UNRECOVERABLE;
+    return rc ? rc : verdict;
 }
 
 /* Collective: no set lost too much, and all are of one encode. */
@@ -360,7 +361,7 @@ int redset_verify(redset *set, const char *folder, int *lost, char *err)
     int rc = inspect(&r, folder, text);
     if (!rc) rc = read_all(&r, text);
     rc = tell_state(&r, rc, text);
-    if (rc >= 0) *lost = (int)r.own.state->lost;
+    if (rc >= 0) *lost = r.own.state->lost != 0;
     finish(&r);
     return redset_report(err, text, rc);
 }

@@ -22,7 +22,8 @@ typedef struct search {
     uint32_t crc;       /* checksum of it */
     bool greeted, told; /* the right neighbour was greeted, the left one was told */
     kvtree *heard;      /* ranks that greeted, with their checksums */
-    char lost[ERRTEXT_SIZE]; /* how the own header was lost */
+    enum redset_loss loss;   /* of the own header, ... */
+    char lost[ERRTEXT_SIZE]; /* ... and how */
 } search;
 
 /* Reads this process's header. That it is lost is no failure. */
@@ -37,8 +38,8 @@ static int find_header(search *s, const char *folder, const char *file, char *te
         rc = redset_header_read(dir, file, &s->header, s->lost);
         io_close(&dir);
     }
-    if (rc && !redset_is_loss(rc)) return err_set(text, rc, "%s", s->lost);
-    if (rc) return 0;
+    s->loss = redset_loss_of(rc);
+    if (rc) return s->loss ? 0 : err_set(text, rc, "%s", s->lost);
     if (s->header->layout.ranks != s->set->layout.ranks)
         return err_set(text, REDSET_UNRECOVERABLE, "%s is of a run with %d ranks, not %d",
                        file, s->header->layout.ranks, s->set->layout.ranks);
@@ -177,8 +178,8 @@ static int exchange(search *s, char *text)
     while (!rc && pending);
     if (rc) return rc;
     if (!s->known.members)
-        rc = err_set(text, REDSET_UNRECOVERABLE, "no survivor knows its place, and %s",
-                     s->lost);
+        rc = err_set(text, s->loss == REDSET_UNREAD ? -EIO : REDSET_UNRECOVERABLE,
+                     "no survivor knows its place, and %s", s->lost);
     return agree(s->set->comm, rc, text);
 }
 

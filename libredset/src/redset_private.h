@@ -47,9 +47,13 @@ int redset_choose_scheme(redset_scheme scheme, int failures, redset_place *place
 
 /* ---- plan.c ---- */
 
+/* A member that something keeps from being read, a disk that fails or a missing right,
+ * counts as lost, too; but it may come back. */
+enum redset_loss { REDSET_LOST = 1, REDSET_UNREAD = 2 };
+
 /* What one member of a set knows of itself, in checksums. */
 typedef struct redset_state {
-    uint32_t lost;   /* 1: something is missing or damaged; the rest is 0 then */
+    uint32_t lost;   /* enum redset_loss; if there is one, the rest is 0 */
     uint32_t layout; /* all that headers of a set have in common */
     uint32_t list[]; /* that of its files, and those of its `failures` left neighbours */
 } redset_state;
@@ -62,6 +66,7 @@ const redset_state *redset_state_of(const redset_shape *shape, const void *state
 typedef enum redset_plan_kind {
     REDSET_PLAN_NOTHING,  /* all is there */
     REDSET_PLAN_REBUILD,  /* the lost members can be rebuilt from the others */
+    REDSET_PLAN_WAIT,     /* the same if those came back that cannot be read */
     REDSET_PLAN_HOPELESS, /* more is lost than can be rebuilt */
     REDSET_PLAN_MIXED     /* survivors tell of different encodes */
 } redset_plan_kind;
@@ -75,6 +80,10 @@ typedef struct redset_plan {
 /* Fills lost[members] with 1 for lost members and 0 for others. */
 redset_plan redset_plan_make(const redset_shape *shape, const void *states,
                              uint8_t lost[]);
+
+/* 0, REDSET_RECOVERABLE, REDSET_UNRECOVERABLE, or -EIO for those that have to wait. Not
+ * for MIXED. */
+int redset_plan_verdict(const redset_plan *plan);
 
 /* ---- list.c: the files of one process ---- */
 
@@ -383,9 +392,9 @@ int redset_sizes_check(int dir, const redset_list *list, char *err);
 int redset_streams_verify(redset_streams *streams, const char *name,
                           const redset_header *header, size_t piece, char *err);
 
-/* Whether an error that came up while reading says that data is lost (rather than that
- * this process lacks memory or descriptors). */
-bool redset_is_loss(int code);
+/* What an error that came up while reading says of the data; 0: nothing, this process
+ * lacks memory or descriptors. */
+enum redset_loss redset_loss_of(int code);
 
 /* ---- salvage.c: what is left of one member, and what comes back ---- */
 

@@ -39,11 +39,12 @@ int redset_salvage_measure(redset_salvage *salvage, char *err)
 
 int redset_salvage_lose(redset_salvage *salvage, int rc, char *err)
 {
-    if (!redset_is_loss(rc)) return err_set(err, rc, "%s", salvage->lost);
+    enum redset_loss loss = redset_loss_of(rc);
+    if (!loss) return err_set(err, rc, "%s", salvage->lost);
     redset_shape shape = redset_shape_of(&salvage->layout->place);
     salvage->header = redset_header_free(salvage->header);
     memset(salvage->state, 0, redset_state_size(&shape));
-    salvage->state->lost = 1;
+    salvage->state->lost = loss;
     return 0;
 }
 

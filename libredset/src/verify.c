@@ -8,10 +8,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
-bool redset_is_loss(int code)
+enum redset_loss redset_loss_of(int code)
 {
-    return code < 0 && code != -ENOMEM && code != -EMFILE && code != -ENFILE &&
-           code != -ECOMM;
+    switch (code) {
+    case -ENOMEM:
+    case -EMFILE:
+    case -ENFILE:
+    case -ECOMM:
+        return 0;
+    case -EBADMSG: /* not what was written, or something else in its place */
+    case -ENOENT:
+    case -ENOTDIR:
+    case -EISDIR:
+    case -ELOOP:
+    case -EINVAL:
+    case -ENXIO:
+        return REDSET_LOST;
+    default:
+        return code < 0 ? REDSET_UNREAD : 0;
+    }
 }
 
 /* As redset_logical_finish, and compares the checksums with the list: -EBADMSG. */

@@ -427,12 +427,13 @@ static void test_verify(void **state)
 
 static void test_losses_and_other_failures(void **state)
 {
-    assert_true(redset_is_loss(-ENOENT));
-    assert_true(redset_is_loss(-EIO));
-    assert_true(redset_is_loss(-EBADMSG));
-    assert_false(redset_is_loss(0));
-    assert_false(redset_is_loss(-ENOMEM));
-    assert_false(redset_is_loss(-EMFILE));
+    assert_int_equal(redset_loss_of(-ENOENT), REDSET_LOST);
+    assert_int_equal(redset_loss_of(-EIO), REDSET_UNREAD);
+    assert_int_equal(redset_loss_of(-EBADMSG), REDSET_LOST);
+    assert_int_equal(redset_loss_of(-EACCES), REDSET_UNREAD);
+    assert_int_equal(redset_loss_of(0), 0);
+    assert_int_equal(redset_loss_of(-ENOMEM), 0);
+    assert_int_equal(redset_loss_of(-EMFILE), 0);
 }
 
 /* Writes the fixture's redundancy file anew, through a store. */

@@ -3,6 +3,7 @@
 #include "src/redset_private.h"
 
 #include "scratch.h"
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -71,6 +72,46 @@ static void test_losses(void **state)
         }
 }
 
+/* What cannot be read counts as lost; where that is too much, it is waited for. */
+static void test_unread(void **state)
+{
+    redset_shape shape;
+    uint8_t all[MOST], gone[MOST], lost[MOST];
+    int seen[REDSET_PLAN_MIXED + 1] = {0};
+    for (int i = 0; shape_number(i, &shape); i++)
+        for (unsigned pattern = 1; pattern < 1u << shape.members; pattern++)
+            for (unsigned unread = pattern; unread; unread = (unread - 1) & pattern) {
+                healthy(&shape);
+                for (int m = 0; m < shape.members; m++) {
+                    if (pattern >> m & 1) lose(&shape, m);
+                    if (unread >> m & 1) state_of(&shape, m)->lost = REDSET_UNREAD;
+                    all[m] = pattern >> m & 1;
+                    gone[m] = all[m] && !(unread >> m & 1);
+                }
+                redset_plan plan = redset_plan_make(&shape, states, lost);
+                assert_memory_equal(lost, all, (size_t)shape.members);
+                assert_int_equal(
+                    plan.kind, redset_can_rebuild(&shape, all)    ? REDSET_PLAN_REBUILD
+                               : redset_can_rebuild(&shape, gone) ? REDSET_PLAN_WAIT
+                                                                  : REDSET_PLAN_HOPELESS);
+                seen[plan.kind]++;
+            }
+    for (int kind = REDSET_PLAN_REBUILD; kind <= REDSET_PLAN_HOPELESS; kind++)
+        assert_true(seen[kind] > 0);
+}
+
+static void test_verdicts(void **state)
+{
+    static const int verdicts[] = {[REDSET_PLAN_NOTHING] = 0,
+                                   [REDSET_PLAN_REBUILD] = REDSET_RECOVERABLE,
+                                   [REDSET_PLAN_WAIT] = -EIO,
+                                   [REDSET_PLAN_HOPELESS] = REDSET_UNRECOVERABLE};
+    for (int kind = REDSET_PLAN_NOTHING; kind <= REDSET_PLAN_HOPELESS; kind++) {
+        const redset_plan plan = {.kind = (redset_plan_kind)kind};
+        assert_int_equal(redset_plan_verdict(&plan), verdicts[kind]);
+    }
+}
+
 static void test_single(void **state)
 {
     const redset_shape shape = {REDSET_SINGLE, 1, 0};
@@ -128,10 +169,9 @@ static void test_heirs_that_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_single),
-        cmocka_unit_test(test_mixed_encodes),
-        cmocka_unit_test(test_heirs_that_differ),
+        cmocka_unit_test(test_losses),        cmocka_unit_test(test_unread),
+        cmocka_unit_test(test_verdicts),      cmocka_unit_test(test_single),
+        cmocka_unit_test(test_mixed_encodes), cmocka_unit_test(test_heirs_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

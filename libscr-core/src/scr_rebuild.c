@@ -194,8 +194,9 @@ static void remove_old(const struct scr *scr, int id, const char *old)
     beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
 }
 
-/* Collective. More redundancy is lost than the scheme makes up for, rc says why, but each
- * rank has its own files: when they are as they were written, they are protected anew. */
+/* Collective. More redundancy is lost than the scheme makes up for, or cannot be read, rc
+ * says why, but each rank has its own files: when they are as they were written, they are
+ * protected anew. */
 static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, char *err)
 {
     scr_kept *kept = scr_kept_find(scr, dataset->id);
@@ -319,13 +320,22 @@ static int find_one(struct scr *scr, int id, scr_dataset *dataset)
 {
     scr_reddesc desc;
     char err[SCR_ERR_TEXT] = "";
-    if (agree_on_description(scr, id, dataset, &desc) != 0) {
+    int rc = agree_on_description(scr, id, dataset, &desc);
+    if (rc == -ENOMEM) {
+        *dataset = (scr_dataset){.id = id, .name = "?"};
+        continue_ids(scr, dataset);
+        dataset->ckpt = 1; /* it may be one */
+        err_set(err, rc, "no memory for its description");
+        give_up(scr, dataset, MPI_Wtime(), rc, err);
+        return 0;
+    }
+    if (rc) {
         scr_say(scr, 0,
                 "dataset %d in the cache has no usable description; it is removed", id);
         scr_cache_delete(scr, id);
         return 0;
     }
-    int rc = scr_stores_locate(scr, id, &desc, err);
+    rc = scr_stores_locate(scr, id, &desc, err);
     if (scr->set.cache_purge || !scr->set.distribute) {
         scr_cache_delete(scr, id);
         return 0;
@@ -374,7 +384,7 @@ static void rebuild_one(struct scr *scr, int id)
     int whole = rc ? 0 : scr_distribute_is_done(scr, &dataset);
     if (!rc && !whole) rc = distribute(scr, &dataset, &moved, err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 1, &rebuilt, err);
-    if (rc > 0 && whole) rc = protect_again(scr, &dataset, rc, err);
+    if ((rc > 0 || rc == -EIO) && whole) rc = protect_again(scr, &dataset, rc, err);
     if (rc) {
         give_up(scr, &dataset, start, judge(scr, &moved, rc), err);
         return;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A prefix folder that cannot be read for a moment. What was there is not called damaged, or not complete: once it can be read
-again it is restarted from."""
+"""A prefix folder or a cache that cannot be read for a while. What is there is not called damaged, not complete or lost: once it can
+be read again it is restarted from."""
 from job import Job, checkpoint, main, restart
 from scavenged import command
 import json
@@ -79,6 +79,24 @@ def test_run_makes_the_index_again():
             said += sorted(found) != NAMES and "cannot be restarted from" in run.err
             job.run("init", restart("b"))
         assert said
+
+
+def test_cache():
+    """A node is lost, and the disk of another one fails while it is rebuilt, which is more than the scheme makes up for. What is next
+    best is offered, or nothing and an error; what cannot be read stays."""
+    told = []
+    for offered, names, at in ((restart("a"), "ab", 1), (["have => CACHE"], "b", 1), (["have => CACHE"], "b", 5),
+                               (["have => CACHE"], "b", 9)):
+        with Job(4, 1, SCR_SET_SIZE=4) as job:
+            job.run("init", map(checkpoint, names))
+            job.lose("n3")
+            folder, = job.node("n2").glob("cache/*/*/scr.dataset.*/b")
+            disk = {"FAULTS_BELOW": folder, "FAULTS_AT": at, "FAULTS_STAYS": 1, "FAULTS_HOW": "EIO", "FAULTS_READING": 1}
+            run = job.run("init", offered, faults=disk)
+            run.said(r"dataset \d \(b\) could not be rebuilt; what is left stays in the cache.*Input/output error")
+            told.append("lost members 1 (rank 1), 2 (rank 2)" in run.err)
+            job.run("init", restart("b"))
+    assert any(told)
 
 
 if __name__ == "__main__":

@@ -35,10 +35,15 @@ def in_story(program, rank, at, method, how, reading):
         return has_struck(job)
 
 
-def prepare(job):
+def prepare(job, **parameters):
     """Two checkpoints in the cache, one of them on the prefix folder; a node is lost."""
-    job.run(STORY[:-1])
+    job.run(STORY[:-1], **parameters)
     job.lose("n3")
+
+
+def prepare_alone(job):
+    """The same, and none is on the prefix folder."""
+    prepare(job, SCR_FLUSH=0)
 
 
 def in_restart(rank, at, how, reading):
@@ -46,6 +51,15 @@ def in_restart(rank, at, how, reading):
         prepare(job)
         done = play(job, PROBE, rank, at, AFTERWARDS, "sync", how, reading)
         judge(job, ["c4", "o1"] + done)
+        return has_struck(job)
+
+
+def in_restart_alone(rank, at, how, reading):
+    """What cannot be read while a node is rebuilt is more than the scheme makes up for: then it is not offered, but it stays."""
+    with Job(RANKS, 1, **PARAMETERS) as job:
+        prepare_alone(job)
+        play(job, PROBE, rank, at, AFTERWARDS[:5], "sync", how, reading)
+        judge(job, ["c4"])
         return has_struck(job)
 
 
@@ -61,9 +75,10 @@ def main():
         calls = max(map(len, sweep.ask(calls_of, STORY, DAEMON, how=how, reading=reading, **METHODS["daemon"])))
         points = [(DAEMON, rank, at, "daemon", how, reading) for rank in range(RANKS) for at in range(1, calls + 1)]
         sweep.add(f"{how}, {DAEMON}", in_story, points)
-        calls = sweep.ask(calls_of, AFTERWARDS, PROBE, prepare, how, reading)
-        points = [(rank, at, how, reading) for rank in range(RANKS) for at in range(1, len(calls[rank]) + 1)]
-        sweep.add(f"{how}, restart", in_restart, points)
+        for name, before, play_it in (("restart", prepare, in_restart), ("restart alone", prepare_alone, in_restart_alone)):
+            calls = sweep.ask(calls_of, AFTERWARDS if name == "restart" else AFTERWARDS[:5], PROBE, before, how, reading)
+            points = [(rank, at, how, reading) for rank in range(RANKS) for at in range(1, len(calls[rank]) + 1)]
+            sweep.add(f"{how}, {name}", play_it, points)
     sweep.run()
 
 

@@ -25,7 +25,9 @@ extern "C" {
 #define REDSET_ERROR_SIZE 512
 
 /* Verdict: more is lost than the scheme can rebuild. err names the set and the members.
- */
+ * What cannot be read, for want of a right or because a disk fails, counts as lost and is
+ * rebuilt, too. Where that is too much, but would not be if it could be read again, the
+ * answer is no verdict but -EIO, with the same text. */
 #define REDSET_UNRECOVERABLE 1
 
 /* Verdict: something is lost, and all of it can be rebuilt. err says what, and why. */
