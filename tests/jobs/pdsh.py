@@ -41,10 +41,17 @@ def hangs(job, node, at):
     (job.node(node) / "hung").write_text(at)
 
 
+def is_gone(pid):
+    try:
+        return "\nState:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+
+
 def expect_gone(job):
-    """Also what pdsh starts in sessions of its own is ended with it."""
+    """Also what pdsh starts in sessions of its own is ended with it. Who was killed needs a moment."""
     for pid in (job.root / "nodes/hanging").read_text().split():
-        assert not pathlib.Path(f"/proc/{pid}").exists() or "\nState:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text(), pid
+        wait_until(lambda pid=pid: is_gone(pid))
 
 
 def nothing_is_left():
