@@ -57,7 +57,7 @@ static int list_datasets(save *s)
                              "scr_scavenge --id ID and scr_index --add NAME save it",
                              err);
     if (rc) return tool_complain("%s", err);
-    qsort(s->ids, (size_t)s->count, sizeof *s->ids, compare);
+    if (s->count > 0) qsort(s->ids, (size_t)s->count, sizeof *s->ids, compare);
     return COMMAND_GOOD;
 }
 
