@@ -64,3 +64,19 @@ int err_wrap(char *err, int code, const char *format, ...)
     append(err, cause);
     return code;
 }
+
+int err_is_damage(int code)
+{
+    switch (code) {
+    case -EBADMSG:
+    case -ENOENT:
+    case -ENOTDIR:
+    case -EISDIR:
+    case -ELOOP:
+    case -EINVAL: /* no regular file */
+    case -ENXIO:
+        return 1;
+    default:
+        return code > 0; /* a verdict */
+    }
+}

@@ -10,8 +10,7 @@
  *
  *     if (fd < 0) return err_sys(err, -errno, "open %s", path);
  *     rc = load(dir, err);
- *     if (rc) return err_wrap(err, rc, "read index");      // "read index: open x: No
- * such file"
+ *     if (rc) return err_wrap(err, rc, "read");   // "read: open x: No such file"
  */
 
 #include "common/prefix.h"
@@ -21,6 +20,7 @@
 #define err_set COMMON(err_set)
 #define err_sys COMMON(err_sys)
 #define err_wrap COMMON(err_wrap)
+#define err_is_damage COMMON(err_is_damage)
 
 /* Stores the formatted text in err, cut to fit and with '?' for control characters, and
  * returns code. */
@@ -34,5 +34,10 @@ int err_sys(char *err, int code, const char *format, ...)
 /* Puts the formatted text and ": " before what err already holds, and returns code. */
 int err_wrap(char *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* What a code of a function that reads says of what should be there: 1, it is missing or
+ * altered, or something else is in its place; 0, all is well, or a right, memory or a
+ * working disk is missing, and another time it may be read. */
+int err_is_damage(int code);
 
 #endif

@@ -10,23 +10,10 @@
 
 enum redset_loss redset_loss_of(int code)
 {
-    switch (code) {
-    case -ENOMEM:
-    case -EMFILE:
-    case -ENFILE:
-    case -ECOMM:
+    if (code >= 0 || code == -ENOMEM || code == -EMFILE || code == -ENFILE ||
+        code == -ECOMM)
         return 0;
-    case -EBADMSG: /* not what was written, or something else in its place */
-    case -ENOENT:
-    case -ENOTDIR:
-    case -EISDIR:
-    case -ELOOP:
-    case -EINVAL:
-    case -ENXIO:
-        return REDSET_LOST;
-    default:
-        return code < 0 ? REDSET_UNREAD : 0;
-    }
+    return err_is_damage(code) ? REDSET_LOST : REDSET_UNREAD;
 }
 
 /* As redset_logical_finish, and compares the checksums with the list: -EBADMSG. */

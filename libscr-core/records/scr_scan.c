@@ -108,11 +108,6 @@ static void refuse(scr_scan *scan, const char *name, int rc, const char *why)
     snprintf(scan->why, sizeof scan->why, "%.200s: %.300s", name, why);
 }
 
-int scr_scan_is_damage(int rc)
-{
-    return rc > 0 || rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP;
-}
-
 int scr_scan_one(scr_scan *scan, const char *name, char *err)
 {
     char why[ERRTEXT_SIZE] = "";
@@ -134,7 +129,7 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
         return err_set(err, rc, "%s: %s", name, why);
     if (rc) {
         refuse(scan, name, rc, why);
-        if (!scr_scan_is_damage(rc)) return 0;
+        if (!err_is_damage(rc)) return 0;
         d.complete = 0;
     }
     return keep(scan, &d) ? err_set(err, -ENOMEM, "no memory") : 0;
@@ -261,7 +256,7 @@ static int look_into(struct search *s, const char *name)
     }
     int rc = open_and_read(s, name);
     if (rc >= 0 || rc == -ENOMEM) return rc;
-    if (!scr_scan_is_damage(rc)) s->scan->stopped = 1; /* it is there */
+    if (!err_is_damage(rc)) s->scan->stopped = 1; /* it is there */
     return 0;
 }
 

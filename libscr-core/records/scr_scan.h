@@ -50,9 +50,6 @@ void scr_scan_close(scr_scan *scan);
  * reading it: it may be whole. */
 int scr_scan_one(scr_scan *scan, const char *name, char *err);
 
-/* 1: what is there is not what was written; 0: it could not be read. */
-int scr_scan_is_damage(int rc);
-
 /* Looks where the list of names (scr_names.h) says; -ENOENT without one, -EBADMSG if it
  * was damaged and may lack names, or another -errno if it cannot be read. */
 int scr_scan_names(scr_scan *scan, char *err);

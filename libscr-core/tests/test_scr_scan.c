@@ -395,10 +395,16 @@ static void unusable_datasets(void **state)
     put(s, 6, "bad summary");
     scratch_flip(s, "bad summary/" SCR_SUMMARY_NAME, 40);
     put(s, 7, "good");
+    put(s, 8, "folder");
+    assert_int_equal(unlinkat(s->dir, "folder/" FILO_MAP, 0), 0);
+    assert_int_equal(mkdirat(s->dir, "folder/" FILO_MAP, 0700), 0);
+    put(s, 9, "fifo");
+    assert_int_equal(unlinkat(s->dir, "fifo/" FILO_MAP, 0), 0);
+    assert_int_equal(mkfifoat(s->dir, "fifo/" FILO_MAP, 0700), 0);
     search(s, &scan, NULL);
     assert_found(&scan, "1 incomplete 0\n2 ranks 0\n3 size 0\n4 no map 0\n5 bad map 0\n"
-                        "7 good 1\n");
-    assert_int_equal(scan.refused, 5);
+                        "7 good 1\n8 folder 0\n9 fifo 0\n");
+    assert_int_equal(scan.refused, 7);
     assert_true(strlen(scan.why) > 10);
     scr_scan_close(&scan);
 }
@@ -416,7 +422,7 @@ static int find_whole(void *state)
         what = SEARCH_FAILED;
     else if (scan.count == 1)
         what = scan.found[0].complete ? AS_IT_IS : NOT_COMPLETE;
-    else if (scan.stopped || (scan.refused && !scr_scan_is_damage(scan.code)))
+    else if (scan.stopped || (scan.refused && !err_is_damage(scan.code)))
         what = NOT_SEEN;
     scr_scan_close(&scan);
     return what;

@@ -35,7 +35,7 @@ static const char *const good = "good", *const damaged = "damaged",
 
 static void note(check *c, int rc)
 {
-    if (rc && scr_scan_is_damage(rc))
+    if (rc && err_is_damage(rc))
         c->result = damaged;
     else if (rc && c->result == good)
         c->result = unreadable;
@@ -53,7 +53,7 @@ static int check_files(void *arg, int rank, int count, const filo_file files[], 
         c->unchecked += !files[i].has_crc;
         if (rc == 0) continue;
         note(c, rc);
-        c->damaged += scr_scan_is_damage(rc);
+        c->damaged += err_is_damage(rc);
         tool_complain("%s: rank %d: %s: %s", c->name, rank, files[i].name, why);
     }
     return 0;
