@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records that a run and commands change at the same time, and the index as one. */
+#include "nth_syscall.h"
 #include "records.h"
 #include "records/scr_index.h"
 #include <errno.h>
@@ -223,6 +224,42 @@ static void set_aside_under_the_lock(void **state)
     kvtree_delete(&index);
 }
 
+/* The file system has no locks, or the file is somebody else's. */
+static int without_locks(void *answer, unsigned n, const nth_call *call)
+{
+    int error = *(const int *)answer;
+    (void)n;
+    if (error == ENOLCK)
+        return call->number == __NR_fcntl && call->args[1] == F_OFD_SETLK ? error
+                                                                          : NTH_GO;
+    return nth_is(call, "open") && (call->args[2] & O_ACCMODE) == O_RDWR ? error : NTH_GO;
+}
+
+static int set_aside(void *state)
+{
+    struct scratch *s = state;
+    char aside[SCR_INDEX_ASIDE_SIZE];
+    return scr_index_set_aside(s->dir, aside, NULL) != 0 || !aside[0];
+}
+
+static void set_aside_without_a_lock(void **state)
+{
+    static nth_result result;
+    static int answers[] = {ENOLCK, EACCES};
+    struct scratch *s = *state;
+    for (int i = 0; i < 2; i++) {
+        int refused = 0;
+        put_index(s);
+        scratch_flip(s, SCR_INDEX_NAME, 25);
+        if (nth_run(set_aside, s, without_locks, &answers[i], &result) != 0) skip();
+        for (unsigned n = 0; n < result.count && n < NTH_CALLS; n++)
+            refused += result.calls[n].answer == answers[i];
+        assert_true(refused > 0);
+        assert_int_equal(nth_returned(&result), 0);
+        assert_int_equal(faccessat(s->dir, SCR_INDEX_NAME, F_OK, 0), -1);
+    }
+}
+
 /* ---- records ---- */
 
 /* Another process writes without the lock, as it does between two looks of this one: its
@@ -318,6 +355,7 @@ int main(void)
         scratch_test(index_is_made),
         scratch_test(made_by_many),
         scratch_test(set_aside_under_the_lock),
+        scratch_test(set_aside_without_a_lock),
         scratch_test(overtaken),
         scratch_test(kept_from_it),
         cmocka_unit_test(why_not),
