@@ -14,6 +14,14 @@ static int mpi_failed(char *err)
     return err_set(err, -EIO, "a collective call of MPI failed");
 }
 
+int agree_possible(MPI_Comm comm, char *err)
+{
+    int between_groups = 0;
+    if (comm == MPI_COMM_NULL) return err_set(err, -EINVAL, "MPI_COMM_NULL");
+    MPI_Comm_test_inter(comm, &between_groups);
+    return between_groups ? err_set(err, -EINVAL, "an intercommunicator") : 0;
+}
+
 int agree(MPI_Comm comm, int code, char *err)
 {
     int size, rank, failed;

@@ -10,6 +10,11 @@
 
 #define agree COMMON(agree)
 #define agree_sum COMMON(agree_sum)
+#define agree_possible COMMON(agree_possible)
+
+/* 0, or -EINVAL and a text for MPI_COMM_NULL and for an intercommunicator. err may be
+ * NULL. */
+int agree_possible(MPI_Comm comm, char *err);
 
 /* Collective over comm. Each rank gives its own code (0, negative error, positive
  * verdict) and, in err (ERRTEXT_SIZE bytes, not NULL), its text. Returns the same code on

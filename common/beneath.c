@@ -50,6 +50,19 @@ static int open_component(int dir, const char *part, mode_t mode)
     return io_open(dir, part, FOLDER_FLAGS, 0);
 }
 
+/* Why a component could not be opened: what the system says of a link is that it is no
+ * folder. */
+static int tell_component(int dir, const char *part, int rc, mode_t mode, int len,
+                          const char *name, char *err)
+{
+    struct stat st = {.st_mode = 0};
+    const char *what = mode ? "make folder" : "open folder";
+    if (rc == -ENOTDIR) (void)fstatat(dir, part, &st, AT_SYMLINK_NOFOLLOW);
+    int is_link = S_ISLNK(st.st_mode);
+    err_sys(err, is_link ? -ELOOP : rc, "%s %.*s", what, len, name);
+    return rc;
+}
+
 int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
                         const char **last, char *err)
 {
@@ -63,10 +76,10 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
         memcpy(part, start, (size_t)(slash - start));
         part[slash - start] = 0;
         int next = open_component(here, part, mode);
-        io_close(&here);
         if (next < 0)
-            return err_sys(err, next, "%s %.*s", mode ? "make folder" : "open folder",
-                           (int)(slash - name), name);
+            next = tell_component(here, part, next, mode, (int)(slash - name), name, err);
+        io_close(&here);
+        if (next < 0) return next;
         here = next;
         start = slash + 1;
     }
@@ -110,10 +123,11 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err)
     int rc = beneath_open_parent(dir, name, mode, &parent, &last, err);
     if (rc) return rc;
     int made = open_component(parent, last, mode);
+    if (made < 0)
+        rc = tell_component(parent, last, made, mode, (int)strlen(name), name, err);
     io_close(&parent);
-    if (made < 0) return err_sys(err, made, "make folder %s", name);
     io_close(&made);
-    return 0;
+    return rc;
 }
 
 /* Syncs the folder that has the last component of name. */

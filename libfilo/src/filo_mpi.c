@@ -18,9 +18,8 @@ _Static_assert(FILO_ERROR_SIZE == ERRTEXT_SIZE && KVTREE_ERROR_SIZE == ERRTEXT_S
 
 static int duplicate(filo_job *job)
 {
-    int is_inter = 0;
-    MPI_Comm_test_inter(job->comm, &is_inter);
-    if (is_inter) return err_set(job->text, -EINVAL, "an intercommunicator");
+    int rc = agree_possible(job->comm, job->text);
+    if (rc) return rc;
     if (MPI_Comm_dup(job->comm, &job->own) != MPI_SUCCESS) {
         job->own = MPI_COMM_NULL;
         return err_set(job->text, -EIO, "duplicate the communicator: MPI failed");

@@ -65,6 +65,9 @@ static void test_intercommunicator(void)
     CHECK_INT(filo_check_names(inter, l.count, l.files, err), -EINVAL);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
+    CHECK_INT(filo_flush(MPI_COMM_NULL, prefix, NULL, l.count, l.files, NULL, err),
+              -EINVAL);
+    list_expect_text(err, "MPI_COMM_NULL");
 }
 
 /* No file system has them, which a rename would tell when others have their names. */

@@ -341,7 +341,7 @@ static void test_fetch_refuses_harmed_files(void)
         {take_away, "No such file"},
         {put_folder, "not a regular file"},
         {put_link, "not a regular file"},
-        {put_linked_folder, "Not a directory"},
+        {put_linked_folder, "a symbolic link, which is not followed"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fetch_harmed(cases[i].harm, &with_crc, FILO_DAMAGED, cases[i].text);

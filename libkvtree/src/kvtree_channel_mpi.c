@@ -4,6 +4,7 @@
  * of the library. */
 #include "src/kvtree_mpi_private.h"
 
+#include "common/agree_mpi.h"
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -94,18 +95,11 @@ static int channel_open(MPI_Comm comm, struct channel **opened)
     return agreed;
 }
 
-int channel_check(MPI_Comm comm)
-{
-    int between_groups = 0;
-    MPI_Comm_test_inter(comm, &between_groups);
-    return between_groups ? -EINVAL : 0;
-}
-
 int channel_of(MPI_Comm comm, const struct channel **channel)
 {
     int found = 0, key = keyval;
     struct channel *ch = NULL;
-    if (channel_check(comm) != 0) return -EINVAL;
+    if (agree_possible(comm, NULL) != 0) return -EINVAL;
     if (key != MPI_KEYVAL_INVALID) MPI_Comm_get_attr(comm, key, &ch, &found);
     int rc = found ? 0 : channel_open(comm, &ch);
     if (!rc) *channel = ch;

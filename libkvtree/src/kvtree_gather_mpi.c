@@ -217,8 +217,7 @@ static int gather(const kvtree_gather *to, const kvtree *tree, int rc, const cha
                   char *err)
 {
     const struct channel *ch;
-    if (channel_check(to->comm) != 0)
-        return err_set(err, -EINVAL, "write: an intercommunicator");
+    if (agree_possible(to->comm, err) != 0) return err_wrap(err, -EINVAL, "write");
     int opened = channel_of(to->comm, &ch);
     if (opened) return err_sys(err, opened, "duplicate the communicator");
     writing w = {.to = to, .comm = ch->comm, .ranks = 1};

@@ -39,6 +39,7 @@ int kvtree_mpi_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_
     char scratch[LIMIT_PAIR];
     struct channel ch = {comm, KVTREE_TAG, limit, scratch};
     struct outbox box;
+    if (comm == MPI_COMM_NULL) return -EINVAL;
     int sent = start_send(&box, &ch, send, to);
     int received = receive(&ch, recv, from);
     int closed = outbox_close(&box);
@@ -145,6 +146,7 @@ int kvtree_mpi_bcast(kvtree *tree, int root, MPI_Comm comm, int limit)
 {
     int rank, ranks;
     const struct channel *kept;
+    if (comm == MPI_COMM_NULL) return -EINVAL;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
     if (root < 0 || root >= ranks) return -EINVAL;

@@ -70,11 +70,9 @@ int outbox_test(struct outbox *box, int *sent);
 /* Waits until all is sent, and frees the memory. */
 int outbox_close(struct outbox *box);
 
-/* -EINVAL for an intercommunicator: collective functions would wait there for ever. */
-int channel_check(MPI_Comm comm);
-
 /* Collective. The channel of comm's private duplicate, made on first use and kept as an
- * attribute of comm; same result on every rank. */
+ * attribute of comm; same result on every rank. -EINVAL for MPI_COMM_NULL and for an
+ * intercommunicator, where collective functions would wait for ever. */
 int channel_of(MPI_Comm comm, const struct channel **channel);
 
 /* Collective. The worst (lowest) code of all ranks. */

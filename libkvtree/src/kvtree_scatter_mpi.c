@@ -221,8 +221,8 @@ static int give(reading *r, enum form form, kvtree *tree, kvtree *fresh)
 static int scatter(reading *r, int rc, enum form form, kvtree *tree)
 {
     const struct channel *ch;
-    if (channel_check(r->from->comm) != 0)
-        return err_set(r->text, -EINVAL, "read: an intercommunicator");
+    if (agree_possible(r->from->comm, r->text) != 0)
+        return err_wrap(r->text, -EINVAL, "read");
     int opened = channel_of(r->from->comm, &ch);
     if (opened) return err_sys(r->text, opened, "duplicate the communicator");
     r->comm = ch->comm;

@@ -70,6 +70,19 @@ static void refused_roots(void)
     kvtree_delete(&tree);
 }
 
+static void no_communicator(void)
+{
+    kvtree *tree = kvtree_new();
+    CHECK_INT(kvtree_bcast(tree, 0, MPI_COMM_NULL), -EINVAL);
+    CHECK_INT(kvtree_exchange(tree, tree, MPI_COMM_NULL), -EINVAL);
+    CHECK_INT(kvtree_send(tree, 0, MPI_COMM_NULL), -EINVAL);
+    CHECK_INT(kvtree_recv(tree, 0, MPI_COMM_NULL), -EINVAL);
+    CHECK_INT(kvtree_sendrecv(tree, 0, tree, 0, MPI_COMM_NULL), -EINVAL);
+    CHECK_INT(kvtree_write_gather("none", tree, MPI_COMM_NULL), -EINVAL);
+    CHECK_INT(kvtree_read_scatter("none", tree, MPI_COMM_NULL), -EINVAL);
+    kvtree_delete(&tree);
+}
+
 static void between_groups(void)
 {
     if (check_ranks < 2) return;
@@ -152,6 +165,7 @@ int main(int argc, char **argv)
     empty_null_large_and_merged();
     around_the_first_piece();
     refused_roots();
+    no_communicator();
     between_groups();
     without_memory();
     without_a_channel();

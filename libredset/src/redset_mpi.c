@@ -51,7 +51,8 @@ int redset_agree_equal(MPI_Comm comm, int rc, const int64_t values[REDSET_VALUES
 int redset_start(MPI_Comm comm, redset **set, char *text)
 {
     MPI_Comm own;
-    int rc = redset_mpi(MPI_Comm_dup(comm, &own), text);
+    int rc = agree_possible(comm, text);
+    rc = rc ? rc : redset_mpi(MPI_Comm_dup(comm, &own), text);
     if (rc) return rc;
     MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* parts of it inherit that */
     redset *s = calloc(1, sizeof *s);

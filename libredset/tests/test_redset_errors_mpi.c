@@ -147,10 +147,35 @@ static void all_is_well(job *j)
     MPI_Barrier(j->comm);
 }
 
+static void refuse(MPI_Comm comm, const char *text)
+{
+    char err[REDSET_ERROR_SIZE] = "";
+    const redset_config config = {.scheme = REDSET_XOR};
+    redset *set = NULL;
+    CHECK_INT(redset_create(comm, &config, &set, err), -EINVAL);
+    CHECK(strstr(err, text) && !set);
+    CHECK_INT(redset_recover(comm, ".", NULL, &set, err), -EINVAL);
+    CHECK(strstr(err, text) && !set);
+}
+
+static void no_communicator(void)
+{
+    MPI_Comm half, inter;
+    int side = check_rank % 2;
+    refuse(MPI_COMM_NULL, "MPI_COMM_NULL");
+    if (check_ranks < 2) return;
+    MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 1, &inter);
+    refuse(inter, "an intercommunicator");
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
 int main(int argc, char **argv)
 {
     job j;
     check_begin(&argc, &argv);
+    no_communicator();
     job_begin(&j, MPI_COMM_WORLD);
     for (int kind = NONE + 1; kind < KINDS; kind++) {
         int failures = fail_calls(&j, (enum kind)kind);

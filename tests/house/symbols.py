@@ -22,8 +22,8 @@ ENDS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "raise", "__assert_fail
         "PMPI_Abort"}
 PRINTS = {"stdout", "printf", "__printf_chk", "vprintf", "__vprintf_chk", "puts", "putchar"}
 WARNS = {"stderr", "perror", "psignal", "warn", "warnx", "err", "errx"}
-# kvtree_print; the end of SCR's messages, and SCR_HALT_EXIT; what commands share
-ALLOWED = {"kvtree": PRINTS, "scr": {"stderr", "exit"}, "tools": PRINTS | WARNS | {"raise"}}
+# kvtree_print; the end of SCR's messages, and SCR_HALT_EXIT; what commands share, and the end of a process that scr_run forked
+ALLOWED = {"kvtree": PRINTS, "scr": {"stderr", "exit"}, "tools": PRINTS | WARNS | {"raise", "_exit"}}
 
 
 class Library:

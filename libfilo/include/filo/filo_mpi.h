@@ -20,7 +20,8 @@
  * -errno, or a verdict where one is listed. folder, map and options must be the same on
  * every rank but where told (-EINVAL where a flush or a fetch would go wrong by it);
  * files are each rank's own. The text in err is the same everywhere, too, and says which
- * rank it comes from. Messages go over a duplicate of comm. */
+ * rank it comes from. Messages go over a duplicate of comm, which is -EINVAL when it is
+ * MPI_COMM_NULL or an intercommunicator. */
 
 #include <filo/filo.h>
 #include <mpi.h>

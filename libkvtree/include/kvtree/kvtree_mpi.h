@@ -6,7 +6,7 @@
  * into NULL they are dropped. All return KVTREE_SUCCESS or -errno (-EINVAL, -ENOMEM,
  * -EBADMSG, -EIO for an MPI error). Trees may be of any size. A tree that its sender
  * could not pack arrives as the sender's error. comm may be an intercommunicator in send,
- * recv and sendrecv; all others refuse one (-EINVAL).
+ * recv and sendrecv; all others refuse one, and all MPI_COMM_NULL (-EINVAL).
  *
  * Collective functions talk over a private duplicate of comm that is kept as its
  * attribute, so messages and collective calls of the application are never touched; it is

@@ -51,7 +51,8 @@ typedef struct redset_config {
 
 /* Makes the sets for a new encode. When more than half of all processes name one failure
  * group, some sets have one member only (when all do, each has), and any scheme becomes
- * SINGLE there: the place of the set tells. comm is duplicated. */
+ * SINGLE there: the place of the set tells. comm is duplicated; MPI_COMM_NULL and an
+ * intercommunicator are -EINVAL, as in redset_recover. */
 int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char *err);
 
 /* Finds the sets of an earlier encode by their redundancy files. Each process gives the
