@@ -48,7 +48,7 @@ static bool put_variable(const char *name, size_t n, FILE *out)
     return value != NULL;
 }
 
-/* The text with its variables; NULL if one is not set. */
+/* The text with its variables; NULL if one is not set, or has no name in its braces. */
 static char *with_variables(const char *text, const char *end)
 {
     char *out = NULL;
@@ -63,6 +63,7 @@ static char *with_variables(const char *text, const char *end)
         bool is_one =
             *text == '$' && stop > name && (!brace || (stop < end && *stop == '}'));
         if (!is_one) {
+            good = good && !(*text == '$' && brace);
             fputc(*text++, stream);
             continue;
         }

@@ -91,7 +91,9 @@ int SCR_Finalize(void);
  * returns a copy of the value in force, to be freed, or NULL; queries may be made at any
  * time. Descriptors: "CKPT=0 TYPE=XOR SET_SIZE=16" sets fields, "CKPT=0 TYPE=" unsets
  * one, "CKPT=" all; "CKPT=0 TYPE" returns one, "CKPT" the numbers that there are, one in
- * a line. Likewise "STORE=/ssd COUNT=3" and "GROUPS=node1 RACK=7". */
+ * a line. Likewise "STORE=/ssd COUNT=3" and "GROUPS=node1 RACK=7". A name that does not
+ * exist is printed as an error, and nothing is set; a value that its parameter cannot
+ * have fails SCR_Init. */
 const char *SCR_Config(const char *config);
 const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -85,12 +85,15 @@ static char *expand(const scr_reader *r, scr_mark mark, const char *text)
     while (stream && *text && !bad) {
         const char *name;
         size_t n = *text == '$' ? variable(text, &name, &skip) : 0;
-        if (n == 0) {
+        if (n == 0 && text[0] == '$' && text[1] == '{') {
+            scr_read_problem(r, mark, "no name of a variable in braces:", text);
+            bad = -1;
+        } else if (n == 0) {
             fputc(*text++, stream);
-            continue;
+        } else {
+            bad = put_variable(r, mark, stream, name, n);
+            text += skip;
         }
-        bad = put_variable(r, mark, stream, name, n);
-        text += skip;
     }
     if (!stream || fclose(stream) != 0) {
         scr_read_no_memory(r, mark);
@@ -266,21 +269,30 @@ int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems
     return rc;
 }
 
-/* A prefix folder that cannot be used is told of later, as that. */
+/* What cannot be looked at is read, which tells why. A prefix folder that cannot be used
+ * is told of later, as that. */
+static int may_be_there(const char *path)
+{
+    struct stat st;
+    return path && (lstat(path, &st) == 0 || errno == EIO || errno == ESTALE);
+}
+
 static void read_of_prefix(scr_config *config, const char *prefix, scr_problems *problems)
 {
     char *path[2] = {scr_path_join(prefix, "scr.yaml"),
                      scr_path_join(prefix, ".scrconf")};
     int there[2];
     for (int i = 0; i < 2; i++)
-        there[i] = path[i] && access(path[i], F_OK) == 0;
+        there[i] = may_be_there(path[i]);
     if (!path[0] || !path[1])
         scr_problems_add(problems, "no memory for the user's file");
     else if (there[0] && there[1])
         scr_problems_add(problems, "both %s and %s are there; one of them has to go",
                          path[0], path[1]);
-    else if (there[0] || there[1])
-        scr_config_file_read(path[there[1]], config->user, problems);
+    else if ((there[0] || there[1]) &&
+             scr_config_file_read(path[there[1]], config->user, problems) == -ENOENT)
+        scr_problems_add(problems, "%s: the file that this link names is not there",
+                         path[there[1]]);
     free(path[0]);
     free(path[1]);
 }

@@ -141,15 +141,19 @@ const char *scr_index_why_not(const scr_dataset *dataset, const scr_index_state 
     return NULL;
 }
 
-static int stamp(kvtree *tree, const char *key)
+static int stamp_at(kvtree *tree, const char *key, time_t when)
 {
     char text[32];
     struct tm local;
-    time_t now = time(NULL);
-    if (!localtime_r(&now, &local) ||
+    if (!localtime_r(&when, &local) ||
         !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &local))
         return -EINVAL;
     return kvtree_set_kv(tree, key, text) ? 0 : -ENOMEM;
+}
+
+static int stamp(kvtree *tree, const char *key)
+{
+    return stamp_at(tree, key, time(NULL));
 }
 
 /* The entry of a dataset, made where missing, with its description; NULL without memory.
@@ -193,10 +197,19 @@ static int choose_newest(scr_index *index)
     return kvtree_util_set_str(index, KEY_CURRENT, newest.name) ? -ENOMEM : 0;
 }
 
+/* What a search found. A time that cannot be told is none. */
+static int put_found(scr_index *index, const scr_dataset *found)
+{
+    kvtree *e = put(index, found, found->complete);
+    if (!e) return -ENOMEM;
+    if (!found->complete || !found->flushed) return 0;
+    return stamp_at(e, KEY_FLUSHED, (time_t)found->flushed) == -ENOMEM ? -ENOMEM : 0;
+}
+
 int scr_index_restore(scr_index *index, const scr_dataset *found, int count)
 {
     for (int i = 0; i < count; i++)
-        if (!put(index, &found[i], found[i].complete)) return -ENOMEM;
+        if (put_found(index, &found[i]) != 0) return -ENOMEM;
     return choose_newest(index);
 }
 
@@ -209,7 +222,7 @@ int scr_index_enter(scr_index *index, const scr_dataset *found, int count, int *
     if (scr_index_start(index) != 0) return -ENOMEM;
     for (int i = 0; i < count; i++) {
         if (entry(index, &found[i])) continue;
-        if (!put(index, &found[i], found[i].complete)) return -ENOMEM;
+        if (put_found(index, &found[i]) != 0) return -ENOMEM;
         ++*added;
     }
     return chosen ? 0 : choose_newest(index);

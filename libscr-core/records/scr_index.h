@@ -114,11 +114,12 @@ int scr_index_set_current(scr_index *index, const scr_dataset *dataset);
 /* The same as somebody's wish: that it failed, or was tried, counts no longer. */
 int scr_index_choose(scr_index *index, const scr_dataset *dataset);
 
-/* An attempt to restart from it begins, with a fetch or in the cache. */
+/* A fetch begins, or an attempt to restart from it: both count until they end well. */
 int scr_index_mark_fetched(scr_index *index, const scr_dataset *dataset);
 int scr_index_mark_tried(scr_index *index, const scr_dataset *dataset);
 
-/* The attempt was none: it ended for a reason that is not the dataset's. */
+/* That was no attempt: the fetch is complete, or it ended for a reason that is not the
+ * dataset's. */
 int scr_index_unmark_tried(scr_index *index, const scr_dataset *dataset);
 
 /* The program has restarted from it: no attempt is open. */

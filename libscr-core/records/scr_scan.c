@@ -112,11 +112,14 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
 {
     char why[ERRTEXT_SIZE] = "";
     int folder;
+    struct stat st;
     scr_dataset d;
     if (scr_dataset_check_name(name, err) != 0) return -ENOENT;
     int rc = open_folder(scan, name, &folder, why);
     if (rc) return err_set(err, rc == -ENOTDIR || rc == -ELOOP ? -ENOENT : rc, "%s", why);
     rc = scr_summary_read(folder, &d, why);
+    if (!rc && beneath_stat(folder, SCR_SUMMARY_NAME, &st, NULL) == 0)
+        d.flushed = st.st_mtime;
     io_close(&folder);
     if (rc == -ENOENT || rc == -ENOMEM) return err_set(err, rc, "%s: %s", name, why);
     if (rc) {

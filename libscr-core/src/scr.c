@@ -93,6 +93,7 @@ static void forget(struct scr *scr)
 int SCR_Init_comm(MPI_Comm comm)
 {
     struct scr *scr = context();
+    char err[SCR_ERR_TEXT] = "";
     if (scr->disabled && (comm == MPI_COMM_NULL || !mpi_is_up())) return SCR_ERR_DISABLED;
     scr->disabled = 0;
     int rc = enter(scr, SCR_CALL_INIT);
@@ -105,8 +106,9 @@ int SCR_Init_comm(MPI_Comm comm)
                             : "SCR_Init: MPI is not initialised; MPI_Init is missing");
         return SCR_ERR_STATE;
     }
-    if (comm == MPI_COMM_NULL) {
-        complain(scr, "SCR_Init_comm: the communicator is MPI_COMM_NULL");
+    if (agree_possible(comm, err) != 0) {
+        err_wrap(err, 0, "SCR_Init_comm: the communicator");
+        complain(scr, err);
         return SCR_ERR_ARGUMENT;
     }
     rc = scr_start(scr, comm, ready_config(scr));

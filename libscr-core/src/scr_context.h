@@ -67,6 +67,7 @@ typedef struct scr_kept {
     int id, cache; /* number of the store */
     int held;      /* it should have left, but cannot be flushed */
     int unread;    /* of an earlier run; nobody has compared its checksums since then */
+    int used;      /* this run wrote it, or restarted from it, since they were compared */
     scr_reddesc desc;
 } scr_kept;
 
@@ -119,7 +120,6 @@ struct scr {
     scr_dataset open; /* the dataset of an output or a restart */
     kvtree *routed; /* files of an output: <name below the prefix folder>/{ORIG, PATH} */
     int route_failed;    /* here, since SCR_Start_output: a file of it is missing */
-    int attempt;         /* id of the dataset of which the index knows that it is tried */
     int index_rebuilt;   /* the index was lost, and is made again */
     kvtree *in_place;    /* files of this rank in the dataset that is read there */
     scr_dataset direct;  /* which dataset that is; id 0: none */
@@ -141,6 +141,7 @@ struct scr {
 
     double restart_start;
     int halt_told;               /* the halt condition that holds has been logged */
+    int halt_unusable;           /* ... and that the halt file cannot be used */
     int signal;                  /* that came to some rank; 0: none */
     scr_halt_end end;            /* of the allocation; on rank 0 */
     struct scr_events *events;   /* NULL: nothing is logged */
@@ -231,6 +232,10 @@ void scr_claim_remove(struct scr *scr);
 
 /* Opens those of the redundancy descriptors in force. Agreed; 0 or -errno with a text. */
 int scr_stores_open(struct scr *scr, char *err);
+
+/* Opens that of a descriptor which writes to the prefix folder itself, for what can be
+ * read in a cache only. Agreed; 0 or -errno with a text. */
+int scr_stores_open_late(struct scr *scr, const scr_reddesc *desc, char *err);
 void scr_stores_close(struct scr *scr);
 
 /* A folder that is private to this user, in a place that anybody may write to. Local;
@@ -286,6 +291,10 @@ void scr_dataset_folder_remove(struct scr *scr, int id);
 /* ---- scr_init.c ---- */
 /* Collective; rc: what this process has met with before, a negative error. */
 int scr_start(struct scr *scr, MPI_Comm comm, int rc);
+
+/* The redundancy sets of a descriptor whose store was opened late. Agreed; a code, and
+ * what fails is said. */
+int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc);
 
 void scr_release(struct scr *scr);
 

@@ -60,8 +60,8 @@ int scr_fetch_passes_over(struct scr *scr, const scr_dataset *dataset)
         if (scr_index_load(scr, index, err) == 0) scr_index_look(index, dataset, &state);
         kvtree_delete(&index);
     }
-    int over = state.complete == 1 && !state.failed &&
-               state.attempts >= SCR_INDEX_ATTEMPTS && dataset->id != scr->attempt;
+    int over =
+        state.complete == 1 && !state.failed && state.attempts >= SCR_INDEX_ATTEMPTS;
     MPI_Bcast(&over, 1, MPI_INT, 0, scr->world);
     return over;
 }
@@ -160,9 +160,11 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
     char err[SCR_ERR_TEXT] = "";
     scr_index_state state = {.complete = 0};
     kvtree *index = kvtree_new();
-    if (index && scr_index_load(scr, index, err) == 0) scr_index_look(index, d, &state);
+    int rc = index ? scr_index_load(scr, index, err) : -ENOMEM, dropped = 0;
+    if (!rc) dropped = scr_index_look(index, d, &state) == -ENOENT;
     kvtree_delete(&index);
-    return state.complete == 1 && !state.failed && check_summary(scr, d, err) == 0;
+    return (dropped || (state.complete == 1 && !state.failed)) &&
+           check_summary(scr, d, err) == 0;
 }
 
 /* The redundancy descriptor that the dataset gets here. */
@@ -288,8 +290,19 @@ static int read_instead(struct scr *scr, const scr_dataset *d, char *err)
     return rc ? err_set(err, rc, "%.250s; and where it lies: %s", first, why) : 0;
 }
 
-/* Collective, agreed. Files in containers cannot be read in place, but fetched, where the
- * dataset has a cache. */
+/* Collective, agreed. The dataset gets a cache, though all that is written goes to the
+ * prefix folder itself. err tells why it needs one, and why it has none in the end. */
+static int begin_cache(struct scr *scr, const scr_dataset *d, char *err)
+{
+    char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "its redundancy";
+    const scr_reddesc *desc = desc_of(scr, d);
+    int rc = cache_of(scr, d) < 0 ? scr_stores_open_late(scr, desc, why) : 0;
+    if (!rc && scr_redundancy_late(scr, desc) != SCR_SUCCESS) rc = -EIO;
+    memcpy(first, err, sizeof first);
+    return rc ? err_set(err, rc, "%.250s; and a cache cannot be had: %s", first, why) : 0;
+}
+
+/* Collective, agreed. Files in containers cannot be read in place, but fetched. */
 static int bring(struct scr *scr, const scr_dataset *d, char *err)
 {
     if (!scr_bypass_wanted(scr, d)) {
@@ -297,7 +310,8 @@ static int bring(struct scr *scr, const scr_dataset *d, char *err)
         return rc < 0 ? read_instead(scr, d, err) : rc;
     }
     int rc = read_in_place(scr, d, 0, err);
-    if (rc != -EOPNOTSUPP || cache_of(scr, d) < 0) return rc;
+    if (rc != -EOPNOTSUPP) return rc;
+    if ((rc = begin_cache(scr, d, err)) != 0) return rc;
     scr_say(scr, 1, "dataset %d (%s): %s", d->id, d->name, err);
     return bring_to_cache(scr, d, err);
 }
@@ -317,6 +331,13 @@ static int is_substitute(const struct scr *scr, const scr_dataset *d)
     while (e && kvtree_elem_key_int(e) <= d->id)
         e = kvtree_elem_next(e);
     return e != NULL;
+}
+
+/* Reading was no attempt: that begins with SCR_Start_restart. */
+static int fetched(scr_index *index, const scr_dataset *d)
+{
+    int rc = scr_index_unmark_tried(index, d);
+    return rc ? rc : scr_index_set_current(index, d);
 }
 
 static int fetch_failed(struct scr *scr, const scr_dataset *d, int rc, double start,
@@ -356,8 +377,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     int rc = bring(scr, d, err);
     if (rc) return fetch_failed(scr, d, rc, start, err);
     scr_fetch_spare(scr, d, 0);
-    if (!is_substitute(scr, d)) note(scr, d, scr_index_set_current);
-    scr->attempt = d->id;
+    note(scr, d, is_substitute(scr, d) ? scr_index_unmark_tried : fetched);
     if (d->id > scr->dataset_id) scr->dataset_id = d->id;
     if (d->ckpt > scr->ckpt_id) scr->ckpt_id = d->ckpt;
     e = event_of(scr, d, SCR_LOG_FETCH_COMPLETE, start);

@@ -15,8 +15,8 @@ int scr_fetch_candidate(struct scr *scr, int below, const kvtree *tried,
 /* 1 for a cached checkpoint that the prefix folder has, too, tried in vain too often. */
 int scr_fetch_passes_over(struct scr *scr, const scr_dataset *dataset);
 
-/* On rank 0, local: 1 when index and summary say that it is whole on the prefix folder.
- */
+/* On rank 0, local: 1 when it is whole on the prefix folder, as index and summary say; or
+ * the summary alone, where somebody has dropped it from the index. */
 int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
 
 /* Brings it into the cache or, where that fails, finds it whole where it is. 0; positive

@@ -10,6 +10,14 @@
 #include <string.h>
 #include <time.h>
 
+/* Once, until it can be used again: applications ask at every step. */
+static void tell_unusable(struct scr *scr, const char *why)
+{
+    if (!scr->halt_unusable)
+        scr_say(scr, 0, "warning: the halt file is not usable: %s", why);
+    scr->halt_unusable = 1;
+}
+
 void scr_halt_refresh(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
@@ -17,16 +25,17 @@ void scr_halt_refresh(struct scr *scr)
     if (fresh && scr_halt_read(scr->prefix_fd, fresh, err) == 0) {
         kvtree_delete(&scr->halt);
         scr->halt = fresh;
+        scr->halt_unusable = 0;
         return;
     }
-    scr_say(scr, 0, "warning: the halt file is not usable: %s", err);
+    tell_unusable(scr, err);
     kvtree_delete(&fresh);
 }
 
 /* In place of a file that cannot be read, what was known of it. */
 static int replace_file(struct scr *scr, scr_changer *change, void *arg, char *err)
 {
-    scr_say(scr, 0, "warning: the halt file is not usable: %s", err);
+    tell_unusable(scr, err);
     int rc = change(scr->halt, arg);
     return rc > 0 ? scr_halt_write(scr->prefix_fd, scr->halt, err) : rc;
 }

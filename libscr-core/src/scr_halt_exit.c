@@ -16,11 +16,13 @@ static int is_everybody(const struct scr *scr)
            result != MPI_UNEQUAL;
 }
 
-/* On rank 0: conditions that only this run knows of must be told to scripts. */
-static void record(struct scr *scr)
+/* On rank 0: conditions that only this run knows of must be told to scripts, and an end
+ * with exit code 0 to the user. */
+static void tell(struct scr *scr)
 {
     char why[SCR_HALT_REASON_SIZE] = "", reason[SCR_HALT_REASON_SIZE + 32];
     scr_halt_check(scr->halt, &scr->end, scr_halt_today(), why);
+    scr_say(scr, 0, "the run is ended (SCR_HALT_EXIT=1): %s", why);
     snprintf(reason, sizeof reason, SCR_HALT_EXITED ": %s", why);
     scr_halt_record(scr, reason);
 }
@@ -36,8 +38,7 @@ void scr_halt_exit(struct scr *scr)
         scr->set.halt_exit = 0;
         return;
     }
-    if (scr->rank == 0) record(scr);
-    scr_say(scr, 1, "the run is ended (SCR_HALT_EXIT=1)");
+    if (scr->rank == 0) tell(scr);
     int rc = scr_finish(scr);
     scr_release(scr);
     scr->state = SCR_STATE_UNINITIALISED; /* for what runs at exit */

@@ -182,6 +182,12 @@ static int begin_redundancy(struct scr *scr)
     return rc;
 }
 
+int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc)
+{
+    redset **set = &scr->sets[desc->index];
+    return *set ? SCR_SUCCESS : begin_sets(scr, desc, set);
+}
+
 /* Where the last checkpoint makes room for the next. */
 static void tell_hazards(struct scr *scr)
 {

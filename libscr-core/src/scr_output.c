@@ -383,6 +383,7 @@ int scr_output_complete(struct scr *scr, int valid)
     }
     kvtree_unset_all(scr->routed);
     if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
+    if (!d->bypass) scr_kept_find(scr, d->id)->used = 1;
     if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
     if (d->ckpt) scr->offer_below = INT_MAX;
     count_checkpoint(scr);

@@ -14,6 +14,16 @@ static int passes_over(struct scr *scr, const scr_dataset *cached)
     return scr->set.fetch && scr_fetch_passes_over(scr, cached);
 }
 
+/* What this run wrote or read may have been cut or removed since: a restart reads it
+ * again. */
+static int is_as_written(struct scr *scr, int id)
+{
+    scr_kept *kept = scr_kept_find(scr, id);
+    if (kept && kept->used) kept->unread = 1;
+    if (kept) kept->used = 0;
+    return scr_cache_ensure(scr, id);
+}
+
 /* The newest checkpoint of the cache that is as it was written; id 0: none. */
 static void newest_cached(struct scr *scr, scr_dataset *cached)
 {
@@ -22,7 +32,7 @@ static void newest_cached(struct scr *scr, scr_dataset *cached)
         if (!id || scr_cached_get(scr, id, cached) != 0) cached->id = 0;
         if (!cached->id) return;
         if (!passes_over(scr, cached)) {
-            if (scr_cache_ensure(scr, id)) return;
+            if (is_as_written(scr, id)) return;
             continue;
         }
         scr_say(scr, 1, "dataset %d (%s) leaves the cache", id, cached->name);
@@ -111,15 +121,12 @@ static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *chang
         scr_say(scr, 0, "warning: the index could not be changed: %s", err);
 }
 
-/* The attempt is in the index before the application reads anything; a fetch has entered
- * it already. */
+/* The attempt is in the index before the application reads anything. */
 static void begin_attempt(struct scr *scr)
 {
-    if (scr->set.fetch && scr->attempt != scr->open.id) {
-        if (scr->rank == 0) note(scr, &scr->open, scr_index_mark_tried);
-        MPI_Barrier(scr->world); /* whoever crashes now does so on record */
-    }
-    scr->attempt = scr->open.id;
+    if (!scr->set.fetch) return;
+    if (scr->rank == 0) note(scr, &scr->open, scr_index_mark_tried);
+    MPI_Barrier(scr->world); /* whoever crashes now does so on record */
 }
 
 int scr_restart_start(struct scr *scr, char *name)
@@ -170,8 +177,9 @@ int scr_restart_complete(struct scr *scr, int valid)
         scr_event_of(all ? SCR_LOG_RESTART_COMPLETE : SCR_LOG_RESTART_FAILED, &scr->open);
     e.secs = scr->idle_since - scr->restart_start;
     e.code = SCR_ERR_INVALID;
-    scr->attempt = 0;
     if (all) {
+        scr_kept *kept = scr_kept_find(scr, scr->open.id);
+        if (kept) kept->used = 1;
         if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_mark_good);
         scr_event(scr, 2, &e, "the application restarted from dataset %d (%s)",
                   scr->open.id, scr->open.name);

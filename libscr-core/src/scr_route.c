@@ -182,13 +182,13 @@ int scr_route_restart(struct scr *scr, const char *name, char *file)
     int rc = find_path(scr, name, path);
     if (rc == -ENOMEM) scr->no_memory = 1;
     if (rc == -ENOENT) {
-        snprintf(text, sizeof text, "dataset %.200s has no file \"%.200s\" of this rank",
-                 scr->open.name, name);
+        err_set(text, rc, "dataset %.200s has no file \"%.200s\" of this rank",
+                scr->open.name, name);
         return refuse(scr, SCR_ERR_ARGUMENT, text);
     }
     if (!rc && access(path, R_OK) != 0) rc = -errno;
     if (rc) {
-        snprintf(text, sizeof text, "\"%.200s\" cannot be read: %s", name, strerror(-rc));
+        err_set(text, rc, "\"%.200s\" cannot be read: %s", name, strerror(-rc));
         return refuse(scr, SCR_FAILURE, text);
     }
     strcpy(file, path);

@@ -176,6 +176,24 @@ int scr_stores_open(struct scr *scr, char *err)
     return rc;
 }
 
+int scr_stores_open_late(struct scr *scr, const scr_reddesc *desc, char *err)
+{
+    const scr_reddescs *r = &scr->descs.reddescs;
+    int number = -1, count = scr->cache_count, rc = 0;
+    for (int i = 0; i < r->count && number < 0; i++)
+        if (strcmp(r->list[i].store, desc->store) == 0) number = scr->cache_of_desc[i];
+    MPI_Bcast(&number, 1, MPI_INT, 0, scr->world);
+    if (number < 0) {
+        number = count;
+        rc = open_store(scr, desc, err);
+    }
+    if (!rc)
+        scr->cache_of_desc[desc->index] = number;
+    else if (scr->cache_count > count)
+        close_cache(&scr->caches[--scr->cache_count], scr->node, scr->world);
+    return rc;
+}
+
 void scr_stores_close(struct scr *scr)
 {
     scr_removal_settle(scr);

@@ -253,8 +253,6 @@ static void variables(void **state)
         {"5$", "5$"},
         {"a $ b", "a $ b"},
         {"$$", "$$"},
-        {"${}", "${}"},
-        {"${SCR_TEST_A", "${SCR_TEST_A"},
         {"$(ls)", "$(ls)"},
         {"$SCR_TEST_D", "$SCR_TEST_A"}, /* once only */
     };
@@ -281,6 +279,9 @@ static void unknown_variable(void **state)
             "1:13: no such environment variable: \"SCR_TEST_NONE\"", 0);
     refused(s, "SCR_FLUSH: 1\nSCR_PREFIX: ${SCR_TEST_NONE}\n",
             "2:13: no such environment variable: \"SCR_TEST_NONE\"", 1);
+    refused(s, "SCR_PREFIX: /p/${SCR_TEST_E\n",
+            "1:13: no name of a variable in braces: \"${SCR_TEST_E\"", 0);
+    refused(s, "SCR_PREFIX: ${}\n", "1:13: no name of a variable in braces: \"${}\"", 0);
     refused(s, "SCR_PREFIX: $SCR_TEST_E\n", "1:13: no value for \"SCR_PREFIX\"", 0);
 }
 

@@ -173,11 +173,15 @@ static void restored(void **state)
     found[4].complete = 0;
     found[3].ckpt = 0;
     found[1].id = 3; /* a copy of 3 */
+    found[2].flushed = found[4].flushed = 1300000000;
     scr_index *index = kvtree_new();
     assert_int_equal(scr_index_start(index), 0);
     assert_int_equal(scr_index_restore(index, found, 5), 0);
     assert_string_equal(kvtree_get_val(index, "CURRENT"), "scr.dataset.2");
     assert_null(kvtree_getf(index, "DSET 1 DIR scr.dataset.1 FLUSHED")); /* not known */
+    assert_non_null(
+        strstr(scr_index_time(index, &found[2], SCR_INDEX_FLUSHED), "2011-03-1"));
+    assert_null(scr_index_time(index, &found[4], SCR_INDEX_FLUSHED)); /* not complete */
     assert_int_equal(scr_index_get(index, "scr.dataset.5", &d), 0);
     assert_int_equal(scr_index_look(index, &d, &entry), 0);
     assert_int_equal(entry.complete, 0);

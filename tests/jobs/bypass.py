@@ -202,6 +202,24 @@ def test_fetch_bypass():
         assert job.cached() == [2]
 
 
+def test_containers_of_an_earlier_run():
+    """They are fetched into a cache, though nothing is written there: one that nothing else uses, or that of another
+    descriptor; a cache that cannot be had is told, and an older checkpoint is next."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"), SCR_FLUSH=1)
+        job.run("init", checkpoint("b"), "finalize", SCR_FLUSH=1, SCR_USE_CONTAINERS=1)
+        own = [f"config:STORE={job.root}/store", f"config:CKPT=0 INTERVAL=1 BYPASS=1 STORE={job.root}/store"]
+        both = [own, f"config:CKPT=1 INTERVAL=7 STORE={job.root}/store"]
+        (job.root / "file").touch()
+        for config, how in (([], {"SCR_CACHE_BYPASS": 1}), (own, {}), (both, {})):
+            job.lose("n1", "n2")
+            run = job.run(config, "init", restart("b"), restart("b"), checkpoint("c"), "delete:c", "finalize", **how)
+            run.said("dataset 2 .b. is fetched", times=1)
+            assert nothing_cached(job)
+        run = job.run(f"config:STORE={job.root}/file/x", f"config:CKPT=0 BYPASS=1 STORE={job.root}/file/x", "init", restart("a"), "finalize")
+        run.said("b could not be fetched.*packed into containers.*and a cache cannot be had: .*Not a directory", times=1)
+
+
 def test_planted_links():
     """A link that somebody planted in the way, or as the file, is refused."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:

@@ -73,6 +73,19 @@ def test_another_file():
         run.said("error: SCR_CONF_FILE=.*no.yaml: no such file", times=1)
 
 
+def test_link_to_a_file():
+    """Of the prefix folder's own file: what it leads to counts, and that has to be there."""
+    with Job(**PAIR) as job:
+        write(job, "SCR_CACHE_SIZE: 5\n", "site.yaml")
+        for link, named, why in (("scr.yaml", "gone.yaml", "the file that this link names is not there"),
+                                 (".scrconf", ".scrconf", "Too many levels of symbolic links|a symbolic link")):
+            (job.prefix / link).symlink_to(named)
+            job.run("init => CONFIG").said(f"error: .*/{link}: {why}", times=1)
+            (job.prefix / link).unlink()
+        (job.prefix / "scr.yaml").symlink_to("site.yaml")
+        job.run("init", "config:SCR_CACHE_SIZE => 1 =5")
+
+
 def test_older_form():
     """Lines instead of YAML, in a file of either name; both files are one too many."""
     for name in (".scrconf", "scr.yaml"):

@@ -106,6 +106,25 @@ def test_one_crash_is_forgiven():
             assert attempts(job, "c2") == 0
 
 
+def test_asking_is_no_attempt():
+    """Runs that end in order, as when too little of the allocation is left, do not count, however they ask; nor does one
+    that is killed before it begins to read."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2), "finalize")
+        ask = ["init", "have => 1 c2"]
+        for rest in (["finalize"], ["exit => 0", "finalize"], [checkpoint("o1", flags="o"), "finalize"]):
+            for _ in range(3):
+                job.run(ask, rest).not_said("passed over")
+                assert attempts(job, "c2") == 0
+        for _ in range(3):
+            lose_all(job)
+            job.run(ask, "finalize", SCR_FETCH_BYPASS=1)
+            lose_all(job)
+            job.run(ask, "kill@1", dies=True)
+        assert attempts(job, "c2") == 0
+        job.run("init", restart("c2"), "finalize")
+
+
 def test_crash_within_the_fetch():
     """SCR's own part counts as well; c1 is tried when c2 ended two runs."""
     with Job(**PAIR) as job:

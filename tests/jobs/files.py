@@ -108,6 +108,25 @@ def test_outside_the_prefix_folder():
         run.said("rank 1: .*is not below the prefix folder", times=3)
 
 
+def test_control_characters():
+    """What a name has of them does not reach the terminal, nor look like a line of SCR."""
+    with Job(2, 1) as job:
+        run = job.run("init", checkpoint("a"), "start_restart => ANY", "have", "start_restart",
+                      "route@1:x\nSCR: error: y => ARGUMENT", "complete_restart:1", "finalize")
+        run.said("error: SCR_Route_file: rank 1: dataset a has no file .x.SCR: error: y. of this rank", times=1)
+
+
+def test_link_in_the_prefix_folder():
+    """No link is followed there; the reason says so."""
+    with Job(2, 1, SCR_FLUSH=1) as job:
+        (job.root / "elsewhere").mkdir()
+        (job.prefix / "ckpts").symlink_to(job.root / "elsewhere")
+        run = job.run("init", checkpoint("ckpts/1", code="FLUSH"), "finalize => FLUSH")
+        run.said("make folder ckpts: a symbolic link, which is not followed", times=2)
+        (job.prefix / "ckpts").unlink()
+        job.run("init", restart("ckpts/1"), "finalize")
+
+
 def test_one_file_of_two_ranks():
     """A file belongs to one rank, on one node or on two."""
     for layout in ([("n1", 2)], [("n1", 1), ("n2", 1)]):

@@ -154,6 +154,14 @@ def test_removed_from_the_prefix_folder():
         job.run("init", restart("a"))
 
 
+def test_dropped():
+    """Its files stay there, whole: nothing of it is needed on the nodes."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", series(1, 2), "drop:c2", "finalize").not_said("warning")
+        assert left(job) == [] and (job.prefix / "c2/rank_0").exists(), left(job)
+        job.run("init", restart("c1"))
+
+
 # ---- summary ----
 
 def test_summary():

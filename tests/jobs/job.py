@@ -147,6 +147,20 @@ def descendants():
     return found
 
 
+def bury():
+    """Takes note of all children that have ended, also of those that came to this process when their parents died."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def nothing_is_left():
+    bury()
+    return not descendants()
+
+
 def end_all():
     """Ends what this process started, also what was started by that."""
     while pids := descendants():
@@ -155,11 +169,7 @@ def end_all():
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            pass
+        bury()
         time.sleep(0.01)
 
 

@@ -334,6 +334,15 @@ def test_damaged_halt_file():
             tree.read(job.prefix / ".scr/halt.scr")
 
 
+def test_unusable_halt_file():
+    """Said once, however often the application asks."""
+    with Job(**PAIR) as job:
+        empty = f"touch@0:{job.prefix}/.scr/halt.scr"
+        for name in ("c1", "c2"):
+            run = job.run("init", "exit => 0", empty, ["exit => 0"] * 20, "need => 0", checkpoint(name), "finalize")
+            run.said("the halt file is not usable", times=1)
+
+
 def lock(path):
     """The open file, locked as a command locks it that changes it."""
     file = open(path, "r+b")

@@ -49,9 +49,18 @@ static void init(struct probe *p, const char *arg, struct result *r)
     r->code = SCR_Init();
 }
 
+static MPI_Comm between_groups(int side)
+{
+    MPI_Comm half, both;
+    MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 1, &both);
+    MPI_Comm_free(&half);
+    return both;
+}
+
 /* A communicator of the application, which goes away while SCR runs; arg is the order of
  * its ranks: 1 as in MPI_COMM_WORLD, -1 reversed; %N is MPI_COMM_NULL, and all that there
- * is where MPI is not. */
+ * is where MPI is not; 2: one between the even and the odd ranks. */
 static void init_comm(struct probe *p, const char *arg, struct result *r)
 {
     MPI_Comm comm;
@@ -61,7 +70,10 @@ static void init_comm(struct probe *p, const char *arg, struct result *r)
         r->code = SCR_Init_comm(MPI_COMM_NULL);
         return;
     }
-    MPI_Comm_split(MPI_COMM_WORLD, 0, p->rank * (atoi(arg) < 0 ? -1 : 1), &comm);
+    if (atoi(arg) == 2)
+        comm = between_groups(p->rank % 2);
+    else
+        MPI_Comm_split(MPI_COMM_WORLD, 0, p->rank * (atoi(arg) < 0 ? -1 : 1), &comm);
     r->code = SCR_Init_comm(comm);
     MPI_Comm_free(&comm);
 }
@@ -293,10 +305,11 @@ static void milliseconds(struct probe *p, const char *arg, struct result *r)
     poll(NULL, 0, atoi(arg));
 }
 
-/* The two sides of an appointment with the script that runs this. */
+/* The two sides of an appointment with the script that runs this. What is there is empty
+ * afterwards. */
 static void touch(struct probe *p, const char *arg, struct result *r)
 {
-    int fd = open(arg, O_WRONLY | O_CREAT, 0600);
+    int fd = open(arg, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     r->code = fd < 0 || close(fd) != 0;
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Restart after failures: which nodes were lost, where the ranks run now, and how many there are."""
+import concurrent.futures
 import shutil
 
 import damage
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, restart, wait_until
 
 FOUR = ["n1", "n2", "n3", "n4"]
 
@@ -258,6 +259,28 @@ def test_only_redundancy_lost():
                     job.lose("n2")
                 run = job.run("init", restart("b"), "finalize", SCR_FLUSH=1)
                 run.said("dataset 2 .b. is complete again", times=int(scheme != "SINGLE"))
+
+
+def test_damaged_in_the_run_that_wrote():
+    """An application that steps back without a new start gets what it wrote, or the next older one."""
+    with Job(4, 1, SCR_FLUSH=0) as job, concurrent.futures.ThreadPoolExecutor() as pool:
+        begun, go = job.root / "begun", job.root / "go"
+        appointment = [f"touch@0:{begun}", f"await:{go}"]
+        for lost, name, (said, times) in ((1, "b", ("is complete again: files of 1 of 4 ranks", 1)),
+                                          (2, "a", ("dataset 2 .b. is lost from the cache", 1)), (0, "b", ("rebuilt", 0))):
+            run = pool.submit(job.run, "init", checkpoint("a"), checkpoint("b"), restart("b"), appointment, restart(name),
+                              restart(name))
+            try:
+                wait_until(begun.exists)
+                for node in FOUR[:lost]:
+                    file = next(job.cache(node).glob("scr.dataset.2/b/rank_*"))
+                    file.write_bytes(file.read_bytes()[:10])
+            finally:
+                go.touch()
+            run.result().said(said, times=times)
+            begun.unlink()
+            go.unlink()
+            job.lose(*FOUR)
 
 
 def test_redundancy_that_disagrees():

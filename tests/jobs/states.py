@@ -196,6 +196,7 @@ def test_communicator():
     """SCR_Init_comm keeps a copy; ranks are those of the communicator it was given."""
     with Job(2, 2) as job:
         job.run("init_comm:1", checkpoint("a"), "finalize")
+        job.run("init_comm:2 => ARGUMENT").said("SCR_Init_comm: the communicator: an intercommunicator", times=1)
         run = job.run("init_comm:-1", "have => 1 a", "start_restart => a", "route:a/rank_%r => ANY",
                       "complete_restart:1", "finalize")
         # rank 0 of this run is rank 3 for SCR

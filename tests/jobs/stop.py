@@ -130,7 +130,7 @@ def test_exit_after_checkpoint():
         wish(job, CheckpointsLeft=2)
         run = job.run("init", checkpoint("c1"), "need => 0", checkpoint("c2"), "need => 1", "finalize", ends=True)
         assert run.code == 0 and run.ops[-1]["op"].startswith("put:c2"), run
-        run.said("the run is ended", times=1)
+        run.said("the run is ended .SCR_HALT_EXIT=1.: the number of checkpoints that was asked for is done", times=1)
         assert reason(job) == "SCR_HALT_EXIT: the number of checkpoints that was asked for is done", reason(job)
         assert log_of(job).count("RUN_END") == 1, log_of(job)
         job.lose("n1", "n2")
@@ -163,7 +163,8 @@ def test_exit_in_init():
     with Job(**SMALL) as job:
         job.run("init", checkpoint("c1"))
         wish(job, ExitReason="enough")
-        run = job.run("init_comm:-1", ends=True, SCR_HALT_EXIT=1)
+        run = job.run("init_comm:-1", ends=True, SCR_HALT_EXIT=1, SCR_DEBUG=0)
+        run.said("the run is ended .SCR_HALT_EXIT=1.: enough", times=1)
         assert run.code == 0 and not run.ops, run
         assert reason(job) == "enough"
         job.lose("n1", "n2")
