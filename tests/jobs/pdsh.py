@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from job import Job, Skip, checkpoint, descendants, main, wait_until
+from job import Job, Skip, checkpoint, main, nothing_is_left, wait_until
 from scavenged import BUILD, cached, command, is_settled, next_run_reads, saved
 import damage
 
@@ -52,15 +52,6 @@ def expect_gone(job):
     """Also what pdsh starts in sessions of its own is ended with it. Who was killed needs a moment."""
     for pid in (job.root / "nodes/hanging").read_text().split():
         wait_until(lambda pid=pid: is_gone(pid))
-
-
-def nothing_is_left():
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
-    return not descendants()
 
 
 def test_all():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scr_run on simulated nodes with the example heat: nodes are lost or hang while it computes and while it writes
 checkpoints, it goes on on spare nodes or on fewer, and ends with the result of a run that nothing disturbed."""
+import datetime
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 
 from job import Job, Skip, descendants, main, wait_until
 
@@ -133,15 +135,98 @@ def test_one_after_the_other():
         runs.check_result()
 
 
+def told_at(runs, pattern):
+    """Time of the only line that matches."""
+    line, = [line for line in (runs.prefix / ".scr/runs.log").read_text().splitlines() if re.search(pattern, line)]
+    return datetime.datetime.fromisoformat(line.split("  ", 1)[0])
+
+
 def test_node_hangs():
-    """mpiexec would wait for ever: the check of the nodes ends the run."""
-    with Runs(SCR_NODE_TIMEOUT=3, SCR_NODE_INTERVAL=1) as runs:
+    """mpiexec would wait for ever: the check of the nodes ends the run. It waited for the node; nobody does so again."""
+    with Runs(SCR_NODE_TIMEOUT=6, SCR_NODE_INTERVAL=1) as runs:
         runs.run("--simulate", "3x2", "--nodes", "2", "--runs", "2", "--fail", "node=2,after=2,how=hang")
         assert runs.log("it was ended: down: node2"), runs.out
+        waited = told_at(runs, "node node2 is down: no answer: ") - told_at(runs, "it was ended")
+        assert waited.total_seconds() < 6, runs.out
         assert runs.log("begins")[1:] == ["run 2: begins on node[1,3], 4 ranks"]
         runs.said("heat: restarted from ckpt")
         runs.job.layout = [("n1", 2), ("n2", 2)]
         runs.check_result()
+
+
+def test_watched_with_bypass():
+    """Nothing is ever cached, but the index of the prefix folder tells that it makes progress."""
+    with Runs(last=9, SCR_CACHE_BYPASS=1, SCR_WATCHDOG=1, SCR_WATCHDOG_TIMEOUT=3) as runs:
+        runs.start("--simulate", "2x2")
+        time.sleep(6)
+        runs.process.send_signal(signal.SIGINT)
+        runs.finish(fails=None)
+        assert runs.log("scr_run was told to end") and not runs.log("it hangs"), runs.out
+
+
+def test_node_lost_with_bypass():
+    for more in ("", ",while=checkpoint"):
+        with Runs(SCR_CACHE_BYPASS=1) as runs:
+            runs.run("--simulate", "3x2", "--nodes", "2", "--runs", "2", "--fail", f"node=2,after=2checkpoints{more}")
+            assert runs.log("begins")[1:] == ["run 2: begins on node[1,3], 4 ranks"], runs.out
+            runs.said("heat: restarted from ckpt")
+            runs.job.layout = [("n1", 2), ("n2", 2)]
+            runs.check_result()
+
+
+def test_only_new_ones_count():
+    """A job that begins with a fetched checkpoint of a high number: its node is lost after 5 new ones."""
+    with Runs(last=3, SCR_FLUSH=0) as runs:
+        runs.start("--simulate", "2x2")
+        wait_until(lambda: newest(runs) >= 15)
+        runs.process.send_signal(signal.SIGINT)
+        runs.finish(fails=None)
+        runs.run("--simulate", "3x2", "--nodes", "2", "--runs", "2", "--fail", "node=2,after=5checkpoints")
+        first, second = map(int, re.findall(r"heat: restarted from ckpt\.(\d+)", runs.out))
+        assert second >= first + 5 * EVERY, runs.out
+        runs.job.layout = [("n1", 2), ("n2", 2)]
+        runs.check_result()
+
+
+def test_node_comes_and_goes():
+    """A node that fails a single check while the program runs stays out, and is told of."""
+    with Runs(SCR_NODE_INTERVAL=1, SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0) as runs:
+        tests, hot = runs.job.root / "tests", runs.job.root / "hot"
+        tests.mkdir()
+        (tests / "heat").write_text(f'#!/bin/sh\n[ "$SCR_NODE_NAME" = node2 ] && rm {hot} 2>/dev/null || exit 0\n'
+                                    'echo too hot\nexit 1\n')
+        (tests / "heat").chmod(0o755)
+        runs.more["SCR_NODE_TESTS"] = tests
+        runs.start("--simulate", "3x2", "--nodes", "2", "--runs", "3")
+        wait_until(lambda: newest(runs) >= 2)
+        hot.touch()
+        runs.finish()
+        assert runs.log("it was ended: down: node2") and not hot.exists(), runs.out
+        assert len(runs.log("node node2 is down: .*too hot")) == 1, runs.out
+        assert runs.log("begins") == ["run 1: begins on node[1-2], 4 ranks", "run 2: begins on node[1,3], 4 ranks"], runs.out
+        events = re.findall(" NODE_LOST .*", (runs.prefix / ".scr/log").read_text())
+        assert len(events) == 1 and re.search('node="node2" .*too hot', events[0]), events
+        runs.job.layout = [("n1", 2), ("n2", 2)]
+        runs.check_result()
+
+
+def test_shared_stores():
+    """Simulated nodes have one store that descriptors name: that is told."""
+    for variables, warnings in (({}, ["disk"]), ({"SCR_COPY_TYPE": "SINGLE"}, [])):
+        with Runs(last=1) as runs:
+            stores = {name: runs.job.root / name for name in ("disk", "all", "unused")}
+            for store in stores.values():
+                store.mkdir()
+            (runs.prefix / "scr.yaml").write_text(
+                "SCR_COPY_TYPE: FILE\n"
+                f"STORE:\n  {stores['disk']}: {{COUNT: 2}}\n  {stores['all']}: {{GROUP: WORLD}}\n"
+                f"  {stores['unused']}: {{COUNT: 1}}\n"
+                f"CKPT:\n  0: {{STORE: {stores['disk']}, TYPE: SINGLE}}\n"
+                f"  1: {{INTERVAL: 2, STORE: {stores['all']}, TYPE: SINGLE}}\n")
+            runs.more.update(variables)
+            runs.run("--simulate", "2x1")
+            assert [line.split(": ")[1] for line in runs.log("warning: ")] == [
+                f"the simulated nodes share the store {stores[name]}" for name in warnings], runs.out
 
 
 # In place of a remote shell: "ssh NODE COMMAND...". The nodes are processes and folders here, but have proxies of their own.
@@ -209,6 +294,23 @@ def test_hydra():
 def test_hydra_without_a_word():
     """As when the power of a node fails: mpiexec does not notice."""
     lose_under_hydra(signal.SIGSTOP)
+
+
+def test_nobody_could_ask():
+    """The way to the nodes says more than anybody takes: that is not the nodes' fault, and no reason to end the program."""
+    with Runs(last=9, SCR_NODE_INTERVAL=1, SCR_NODELIST="n[1-2]", SCR_REMOTE="shell") as runs:
+        make_machines(runs)
+        talks, talked = runs.job.root / "talks", runs.job.root / "talked"
+        (runs.job.root / "shell").write_text(
+            SHELL.replace("exec setsid", f"[ -e {talks} ] && echo $SCR_NODE_NAME >>{talked} && yes | head -c 99999\nexec setsid"))
+        runs.start("--launcher", "hydra", "--per-node", "2")
+        wait_until(lambda: newest(runs) >= 2)
+        talks.touch()
+        wait_until(lambda: talked.exists() and talked.read_text().split().count("n2") >= 3)
+        talks.unlink()
+        runs.process.send_signal(signal.SIGINT)
+        runs.finish(fails=None)
+        assert not runs.log("down") and runs.log("scr_run was told to end"), runs.out
 
 
 def test_saved_for_the_next_job():

@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 from flush import with_scr_transfer
-from job import Job, checkpoint, descendants, main, restart, wait_until
+from job import Job, checkpoint, main, nothing_is_left, restart, wait_until
 from resume import DAEMON, expect_clean, let_finish, temporaries
 from scavenged import (BUILD, begin, cached, command, copy, entry, index, is_settled, lose_all, next_run_reads, saved, scavenge)
 import damage
@@ -339,6 +339,21 @@ def test_flush_goes_on_for_long():
         expect_clean(job)
 
 
+def test_flush_is_stopped():
+    """At the end of a job nobody finishes it: scr_transfer ends where its files are saved, and what it copied goes."""
+    with_scr_transfer()
+    with Job(nodes=2, per_node=2, **DAEMON, SCR_FLUSH_ASYNC_BW="1KB") as job:
+        job.run("init", checkpoint("b", size=100000), "kill@0", dies=True)
+        wait_until(lambda: len(temporaries(job)) == 4)
+        command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-2]")
+        assert not temporaries(job) and not flushes(job), temporaries(job)
+        assert not list(job.root.glob("nodes/*/cntl/**/transfer_*")), list(job.root.glob("nodes/*/cntl/**/transfer_*"))
+        assert command(job, "scr_index", "--verify").code == 0
+        job.lose("n1", "n2")
+        job.run("init", restart("b", size=100000), "finalize")
+        expect_clean(job)
+
+
 def test_postrun_is_interrupted():
     """Ctrl-C while a node copies: all ends, nothing looks whole that is not, and the next call saves it."""
     for number, at in ((signal.SIGINT, 3), (signal.SIGTERM, 9)):
@@ -354,7 +369,7 @@ def test_postrun_is_interrupted():
             out, _ = process.communicate(timeout=120)
             assert process.returncode == -number, (process.returncode, out)
             assert f"told to end by signal {int(number)}: dataset 3 (b) is not saved, it may be only in the cache; " in out, out
-            assert not descendants(), out
+            assert nothing_is_left(), out
             assert "b" not in index(job)["DSET"].get("3", {}).get("DIR", {}), out
             command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")
             is_good(job, files)

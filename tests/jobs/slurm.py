@@ -521,6 +521,30 @@ def test_scr_srun():
     assert begins == ["run 1: begins on n[1-4]", "run 2: begins on n[1,3-4]"], begins
 
 
+ASKS = """PATH={build}:$PATH
+unset SLURM_JOB_END_TIME # newer versions set it
+echo asked $(SLURM_TIME_FORMAT=relative scr_env --endtime)
+srun --nodes=1 --ntasks=1 sleep 0
+scr_kill_jobstep $SLURM_JOB_ID.0
+echo killed $?
+scr_run --nodes 2 --per-node 1 sh -c 'echo given $SCR_END_TIME'
+"""
+
+
+def test_questions():
+    """When the allocation ends, also for the program; and a step that has ended. Each answer has a name before it."""
+    def body(runs, cluster):
+        script = runs.job.root / "asks"
+        script.write_text(ASKS.format(build=BUILD))
+        for begin, minutes in (time.time(), 10), (0, 0):  # 0: any number
+            start(runs, cluster, f"--time={minutes}", "sh", script)
+            out, _ = runs.process.communicate(timeout=120)
+            said = {line.split(" ")[0]: line.split(" ")[1:] for line in out.splitlines()}
+            assert said["killed"] == ["0"] and said["asked"] == said["given"], out
+            assert begin + 595 < int(*said["asked"]) < time.time() + 605 if minutes else not said["asked"], out
+    system(body)
+
+
 # In place of srun: the first run of scr_run waits until the test is ready.
 LATE_SRUN = """#!/bin/sh
 case "$*" in *--job-name=scr_run.*.1\\ *)

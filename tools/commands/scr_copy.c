@@ -156,6 +156,9 @@ int main(int argc, char **argv)
         {'a', "alive", "SECONDS",
          "print an empty line so often, to show that this node\nis there",
          .number = &r.alive},
+        {'x', "stop", NULL,
+         "end what scr_transfer still copies for ranks that are\nsaved",
+         .flag = &r.wish.stop},
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},
         {0}};
     const tool t = {

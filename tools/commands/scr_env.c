@@ -5,7 +5,6 @@
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_table.h"
-#include "records/scr_halt.h"
 #include "records/scr_nodes.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,16 +22,15 @@ typedef struct request {
 /* *end is 0 where nobody tells it. */
 static int find_end(const tool_prefix *prefix, int64_t *end)
 {
-    char err[ERRTEXT_SIZE] = "";
     scr_problems problems = {0, NULL};
-    scr_halt_end told = {0, NULL};
+    scr_halt_end told;
     *end = 0;
     scr_config_int64(&prefix->config, "SCR_END_TIME", 0, end, &problems);
     if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
     if (*end) return COMMAND_GOOD;
-    if (scr_halt_find_end(&told, err) != 0) return tool_complain("%s", err);
+    int code = tool_manager_end(ANSWER, &told);
     *end = told.time;
-    return COMMAND_GOOD;
+    return code;
 }
 
 /* The short form of the nodes, or of those that are down, to be freed. */

@@ -84,6 +84,7 @@ static int take_request(const tool *t, request *r)
         if (r->remove && (r->given[i] || r->unset[i] || r->immediate))
             return tool_misused(t, "--remove goes alone");
     }
+    if (changes && r->list) return tool_misused(t, "--list changes nothing");
     if (!changes && !r->list) return tool_misused(t, "nothing to do");
     int code = take_time(t, r, AFTER);
     if (code < 0) code = take_time(t, r, BEFORE);
@@ -216,7 +217,7 @@ int main(int argc, char **argv)
         {'i', "immediate", NULL,
          "end at once, where scr_run runs the job; else at the next\nchance",
          .flag = &r.immediate},
-        {'l', "list", NULL, "list the conditions", .flag = &r.list},
+        {'l', "list", NULL, "only list the conditions", .flag = &r.list},
         {'C', "unset-checkpoints", NULL, "forget about --checkpoints",
          .flag = &r.unset[LEFT]},
         {'A', "unset-after", NULL, "forget about --after", .flag = &r.unset[AFTER]},

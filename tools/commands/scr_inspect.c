@@ -5,7 +5,7 @@
 
 #include "common/beneath.h"
 #include "common/io.h"
-#include "lib/tool.h"
+#include "lib/tool_manager.h"
 #include "lib/tool_table.h"
 #include "lib/tool_time.h"
 #include "scavenge/copy.h"
@@ -184,6 +184,8 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     if (r.up && r.all) return tool_misused(&t, "either --up or --all");
     if ((r.up || r.all) && r.brief) return tool_misused(&t, "--brief is of one node");
+    code = tool_manager_check(&t, r.up);
+    if (code >= 0) return code;
     code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD)
         code = r.up || r.all ? inspect_nodes(&r, &prefix) : work(&r, &prefix);

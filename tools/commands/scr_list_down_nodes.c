@@ -45,12 +45,11 @@ static int print_list(const hostlist *nodes, const down_reason *reasons)
     return code;
 }
 
-static int write_log(const tool_prefix *prefix, const hostlist *nodes,
-                     const down_reason *reasons, const hostlist *known)
+static void write_log(const tool_prefix *prefix, const hostlist *nodes,
+                      const down_reason *reasons, const hostlist *known)
 {
     hostlist fresh = {0, NULL};
-    int code =
-        hostlist_minus(nodes, known, &fresh) ? tool_complain("no memory") : COMMAND_GOOD;
+    if (hostlist_minus(nodes, known, &fresh) != 0) tool_complain("no memory");
     for (int i = 0, k = 0; i < nodes->count && k < fresh.count; i++) {
         /* both are in the same order */
         if (strcmp(nodes->names[i], fresh.names[k]) != 0) continue;
@@ -58,10 +57,9 @@ static int write_log(const tool_prefix *prefix, const hostlist *nodes,
         if (!*reasons[i].text) continue;
         const scr_log_event event = {
             .kind = SCR_LOG_NODE_LOST, .node = nodes->names[i], .note = reasons[i].text};
-        if (tool_log_write(prefix, &event, NULL) != COMMAND_GOOD) code = COMMAND_BAD;
+        tool_log_write(prefix, &event, NULL);
     }
     hostlist_done(&fresh);
-    return code;
 }
 
 /* ---- work ---- */
@@ -75,8 +73,8 @@ static int report(const tool_prefix *prefix, const request *r, const hostlist *n
     code = r->json || (r->reason && some) ? print_table(nodes, reasons, r->json)
            : r->reason                    ? COMMAND_GOOD
                                           : print_list(nodes, reasons);
-    if (r->log && write_log(prefix, nodes, reasons, known) != COMMAND_GOOD)
-        code = COMMAND_BAD;
+    /* what cannot be logged is told; which nodes are down is known */
+    if (r->log) write_log(prefix, nodes, reasons, known);
     if (command_flush() != COMMAND_GOOD || code != COMMAND_GOOD) return UNKNOWN;
     return some ? SOME_ARE_DOWN : COMMAND_GOOD;
 }

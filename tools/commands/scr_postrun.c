@@ -158,8 +158,9 @@ static int run_command(save *s, const char *name, const char *const *arguments)
 static int copy(save *s)
 {
     char id[16];
-    const char *const known[] = {"--id", id, "--up", s->up, NULL};
-    const char *const all[] = {"--id", id, "--up", s->up, "--down", s->down, NULL};
+    const char *const known[] = {"--stop", "--id", id, "--up", s->up, NULL};
+    const char *const all[] = {"--stop", "--id",   id,      "--up",
+                               s->up,    "--down", s->down, NULL};
     snprintf(id, sizeof id, "%d", s->id);
     return run_command(s, "scr_scavenge", *s->down ? all : known);
 }
@@ -262,7 +263,7 @@ static int work(const tool_prefix *prefix, const hostlist *known, int *signal)
 {
     scr_problems problems = {0, NULL};
     int enabled = 1;
-    save s = {.prefix = prefix, .signals = {.fd = -1}};
+    save s = {.prefix = prefix, .signals = {.fd = -1, .out = -1}};
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;

@@ -2,29 +2,34 @@
 /* scr_retries_halt: whether a job script should start the program again (SCR Developer
  * Guide 1.2, section 2.25.4). */
 #include "lib/tool.h"
-#include "lib/tool_prefix.h"
+#include "lib/tool_manager.h"
 #include "records/scr_halt.h"
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
-enum { GO_ON = 1, UNKNOWN = 3 }; /* exit codes beside 0, halt */
+enum {
+    GO_ON = 1, /* exit codes beside 0, halt */
+    UNKNOWN = 3,
+    ANSWER = 30 /* seconds that the batch system has for an answer */
+};
 
 typedef struct request {
     const char *dir;
     int quiet;
 } request;
 
-/* When the allocation ends; a text that is no time is told, and is no end. */
-static int find_end(const tool_prefix *prefix, scr_halt_end *end)
+/* When the allocation ends, where a condition counts from it; that a batch system has no
+ * answer, or one that is no time, is told, and is no end. */
+static int find_end(const tool_prefix *prefix, const kvtree *halt, scr_halt_end *end)
 {
-    char err[ERRTEXT_SIZE] = "";
     scr_problems problems = {0, NULL};
     int64_t time = 0;
     scr_config_int64(&prefix->config, "SCR_END_TIME", 0, &time, &problems);
     if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
     *end = (scr_halt_end){time, "SCR_END_TIME"};
-    if (time == 0 && scr_halt_find_end(end, err) != 0) tool_complain("%s", err);
+    if (time == 0 && kvtree_get(halt, SCR_HALT_KEY_SECONDS))
+        tool_manager_end(ANSWER, end);
     return COMMAND_GOOD;
 }
 
@@ -33,8 +38,8 @@ static int check(const tool_prefix *prefix, const request *r)
     char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
     scr_halt_end end = {0, NULL};
     kvtree *halt = kvtree_new();
-    int code = find_end(prefix, &end), rc = -ENOMEM;
-    if (halt) rc = scr_halt_read(prefix->dir, halt, err);
+    int rc = halt ? scr_halt_read(prefix->dir, halt, err) : -ENOMEM;
+    int code = find_end(prefix, halt, &end);
     if (rc) tool_complain("%s", err);
     if (rc || code != COMMAND_GOOD)
         code = UNKNOWN;

@@ -30,7 +30,7 @@ enum {
 
 typedef struct request {
     const char *dir, *up, *down;
-    int id, seconds, width, quiet;
+    int id, seconds, width, stop, quiet;
 } request;
 
 typedef enum state { UNKNOWN, ANSWERED, WITHOUT, FAILED, GONE } state;
@@ -169,6 +169,7 @@ static int copy(scavenge *s, const char *sets, state a, state b)
 {
     char id[16], created[32], width[16], alive[16];
     char *program = tool_remote_command("scr_copy");
+    const char *stop = s->r->stop ? "--stop" : NULL; /* where files are, rounds begin */
     snprintf(id, sizeof id, "%d", s->r->id);
     snprintf(created, sizeof created, "%" PRId64, s->key.created);
     snprintf(width, sizeof width, "%d", s->r->width);
@@ -185,7 +186,7 @@ static int copy(scavenge *s, const char *sets, state a, state b)
                                 "--prefix",
                                 s->prefix->path,
                                 sets ? "--sets" : "--files",
-                                sets,
+                                sets ? sets : stop,
                                 NULL};
     int code = program ? choose(s, a, b) : tool_complain("no memory");
     s->remote.silence = s->silence;
@@ -389,6 +390,8 @@ int main(int argc, char **argv)
          .number = &r.seconds},
         {'w', "width", "N", "ranks that a node copies at a time (default: 4)",
          .number = &r.width},
+        {'x', "stop", NULL, "end what scr_transfer still copies, where it is saved",
+         .flag = &r.stop},
         {'q', "quiet", NULL, "print complaints only", .flag = &r.quiet},
         {0}};
     const tool t = {
@@ -404,6 +407,9 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     if (code < 0 && (r.seconds < 1 || r.width < 1))
         code = tool_misused(&t, "--timeout and --width are at least 1");
+    if (code < 0) code = tool_manager_check(&t, jobset);
+    if (code < 0) code = tool_manager_check(&t, r.up);
+    if (code < 0) code = tool_manager_check(&t, r.down);
     if (code >= 0) return code;
     command_outlive_reader();
     if (jobset && setenv("SCR_NODELIST", jobset, 1) != 0)

@@ -416,7 +416,7 @@ static int make_all(test *t, int json)
 int main(int argc, char **argv)
 {
     test t = {.seconds = 60, .made = -1};
-    int json = 0;
+    int json = 0, nodes, per_node;
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &t.request.dir},
@@ -445,6 +445,10 @@ int main(int argc, char **argv)
     int code = tool_start(&described, argc, argv, &args);
     if (code < 0 && t.request.simulate && t.request.launcher)
         code = tool_misused(&described, "--simulate needs no launcher");
+    if (code < 0 && t.request.simulate &&
+        simulate_parse(t.request.simulate, &nodes, &per_node) != 0)
+        code = tool_misused(&described, "'%s' is not NODESxRANKS, as 4x2",
+                            t.request.simulate);
     if (code < 0 && t.request.simulate && t.switch_off)
         code = tool_misused(&described, "--simulate needs no --switch-off");
     if (code < 0 && t.switch_off && !*t.switch_off)

@@ -37,20 +37,30 @@ static int read_limits(const tool_prefix *prefix, const request *r, watchdog *w)
     return COMMAND_GOOD;
 }
 
-/* Once a second, until it hangs or is over. An error in between says nothing new. 1 when
- * it hangs. */
+/* 1 when it hangs. As long as nobody knows, it does not. */
+static int look(progress_source *source, watchdog *w, double *seconds)
+{
+    char err[ERRTEXT_SIZE] = "";
+    progress p = source->last;
+    if (progress_read(source, &p, err) == 0)
+        return watchdog_look(w, &p, tool_tasks_now(), seconds);
+    if (!w->told) tool_complain("whether it hangs is not known now: %s", err);
+    w->told = 1;
+    return 0;
+}
+
+/* Once a second, until it hangs or is over. 1 when it hangs. */
 static int watch(const tool_prefix *prefix, const request *r, watchdog *w)
 {
     static const struct timespec second = {.tv_sec = 1};
     double seconds;
-    progress p = {0};
-    progress_read(prefix->dir, &p, NULL);
-    w->last = p;
+    progress_source source;
+    progress_begin(&source, prefix->dir);
+    progress_read(&source, &w->last, NULL);
     w->since = tool_tasks_now();
-    while (!watchdog_look(w, &p, tool_tasks_now(), &seconds)) {
+    while (!look(&source, w, &seconds)) {
         if (tool_jobstep_has_ended(r->step, 0)) return 0;
         nanosleep(&second, NULL);
-        progress_read(prefix->dir, &p, NULL);
     }
     if (tool_jobstep_has_ended(r->step, 1)) return 0;
     tool_complain("%s hangs: no checkpoint for %.0f s; it is ended", r->step, seconds);

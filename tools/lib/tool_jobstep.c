@@ -169,6 +169,9 @@ static int kill_slurm(const char *step, char *err)
     char *output;
     int rc = tool_run(command, ANSWER, &output, err);
     if (!rc) free(output);
+    /* scancel has many words for that */
+    if (rc && has_ended_slurm(step))
+        return err_set(err, -ESRCH, "job step %s has ended already", step);
     return rc;
 }
 

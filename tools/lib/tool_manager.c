@@ -3,12 +3,14 @@
 #include "lib/tool_manager.h"
 
 #include "common/io.h"
-#include "lib/tool.h"
 #include "lib/tool_run.h"
+#include "lib/tool_time.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <time.h>
 
 enum { FILE_SIZE = 1 << 24 }; /* longest list of nodes in a file */
 
@@ -133,13 +135,77 @@ int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down)
 
 /* ---- the end ---- */
 
+static const char *job_of(const manager *m)
+{
+    return get(m->job[0]) ? get(m->job[0]) : get(m->job[1]);
+}
+
+/* What squeue says of the end of a job, to be freed: "17 2026-11-22T18:30:00". Other
+ * parts of the same array, or of a heterogeneous job, may have lines, too. */
+static int ask_end(const char *job, double seconds, char **output, char *err)
+{
+    static const char format[] = "SLURM_TIME_FORMAT"; /* as the user wants to see times */
+    const char *const command[] = {"squeue", "--noheader", "--format=%A %e",
+                                   "--job",  job,          NULL};
+    char *users = get(format) ? strdup(get(format)) : NULL;
+    int rc = setenv(format, "standard", 1) == 0 ? 0 : err_set(err, -ENOMEM, "no memory");
+    if (!rc) rc = tool_run(command, seconds, output, err);
+    if (users)
+        setenv(format, users, 1);
+    else
+        unsetenv(format);
+    free(users);
+    return rc;
+}
+
+/* The time in the line of that job, or NULL. */
+static const char *find_end(char *lines, const char *job)
+{
+    char *line;
+    while ((line = strsep(&lines, "\n")) != NULL) {
+        line += strspn(line, " ");
+        size_t n = strcspn(line, " ");
+        if (strlen(job) != n || strncmp(line, job, n) != 0) continue;
+        line += n + strspn(line + n, " ");
+        line[strcspn(line, " ")] = 0;
+        return line;
+    }
+    return NULL;
+}
+
+static int take_end(const char *text, scr_halt_end *end)
+{
+    static const char *const without[] = {"",        "N/A",  "NONE",
+                                          "UNKNOWN", "NULL", "UNLIMITED"};
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (!text || strcasecmp(text, without[i]) == 0) return COMMAND_GOOD;
+    if (tool_time_parse(text, time(NULL), &end->time) != 0)
+        return tool_complain("squeue: the job ends at \"%.60s\", which is no time", text);
+    end->source = "squeue";
+    return COMMAND_GOOD;
+}
+
+int tool_manager_end(double seconds, scr_halt_end *end)
+{
+    char err[ERRTEXT_SIZE] = "", *output;
+    const manager *m = find();
+    const char *job = job_of(m);
+    *end = (scr_halt_end){0, NULL};
+    if (scr_halt_find_end(end, err) != 0) return tool_complain("%s", err);
+    if (end->time || strcmp(m->name, "slurm") != 0) return COMMAND_GOOD;
+    if (ask_end(job, seconds, &output, err) != 0) return tool_complain("%s", err);
+    int code = take_end(find_end(output, job), end);
+    free(output);
+    return code;
+}
+
 int tool_manager_is_over(double seconds)
 {
     static const char *const ends[] = {
         "COMPLETING", "COMPLETED", "CANCELLED", "TIMEOUT",       "FAILED",    "NODE_FAIL",
         "PREEMPTED",  "DEADLINE",  "REVOKED",   "OUT_OF_MEMORY", "BOOT_FAIL", NULL};
     const manager *m = find();
-    const char *job = get(m->job[0]) ? get(m->job[0]) : get(m->job[1]);
+    const char *job = job_of(m);
     char err[ERRTEXT_SIZE] = "", *output;
     int over = 0;
     const char *const command[] = {
@@ -151,6 +217,15 @@ int tool_manager_is_over(double seconds)
         over |= strcmp(output, ends[i]) == 0;
     free(output);
     return over;
+}
+
+int tool_manager_check(const tool *t, const char *text)
+{
+    char err[ERRTEXT_SIZE] = "";
+    hostlist list = {0, NULL};
+    int rc = text ? hostlist_parse(text, &list, err) : 0;
+    hostlist_done(&list);
+    return rc ? tool_misused(t, "%s", err) : -1;
 }
 
 int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,

@@ -6,7 +6,9 @@
  * row per system, and one for machines without any. */
 
 #include "lib/hostlist.h"
+#include "lib/tool.h"
 #include "lib/tool_prefix.h"
+#include "records/scr_halt.h"
 
 /* The name of the batch system: "slurm", "pbs", "lsf", "flux" or "none". */
 const char *tool_manager_name(void);
@@ -19,10 +21,19 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes);
  * only Slurm is asked, for at most so many seconds. */
 int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down);
 
+/* A list of nodes on the command line, or NULL: -1, or the exit code for wrong usage
+ * where it is none, after a complaint. */
+int tool_manager_check(const tool *t, const char *text);
+
 /* Adds, each once, those of `up` (NULL: of the allocation) that are not `down`; with both
  * NULL that is who the batch system calls down, as above. The same. */
 int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
                     double seconds, hostlist *nodes);
+
+/* When the allocation ends: what the batch system tells in the environment, or else what
+ * Slurm answers, which is asked for at most so many seconds. end->time is 0 where nobody
+ * tells. An exit code, after a complaint. SCR_END_TIME is up to the caller. */
+int tool_manager_end(double seconds, scr_halt_end *end);
 
 /* 1 when the batch system says that the allocation ends, or has ended: its nodes do not
  * answer any more, which is no fault of theirs. Only Slurm is asked, for at most so many

@@ -78,9 +78,10 @@ static int set_up(const tool_start_of *how, posix_spawn_file_actions_t *actions)
     int rc = 0;
     if (!how->input || !serves(0, O_RDONLY))
         rc = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!rc && how->out >= 0)
-        rc = posix_spawn_file_actions_adddup2(actions, how->out, 1);
-    else if (!rc && !serves(1, O_WRONLY))
+    int out = how->out >= 0 ? how->out : 1;
+    if (!rc && out != 1 && serves(out, O_WRONLY))
+        rc = posix_spawn_file_actions_adddup2(actions, out, 1);
+    else if (!rc && !serves(out, O_WRONLY))
         rc = posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0);
     if (!rc && how->out >= 0 && how->joined)
         rc = posix_spawn_file_actions_adddup2(actions, how->out, 2);

@@ -98,8 +98,8 @@ static void judge(int task, const tool_end *end, void *arg)
              end->code == -EHOSTUNREACH && *line ? line : end->text);
     else
         give(reason, "%s", *line ? line : end->text);
-    /* below 0: maybe nobody asked it */
-    reason->answers = answered || (end->code < 0 && !tool_remote_is_gone(end->code));
+    reason->unasked = end->code < 0 && !tool_remote_is_gone(end->code);
+    reason->answers = answered || reason->unasked;
 }
 
 static int ask(const tool_prefix *prefix, search *s)

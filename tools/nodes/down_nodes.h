@@ -14,6 +14,7 @@ enum { DOWN_REASON_SIZE = 256 };
 typedef struct down_reason {
     char text[DOWN_REASON_SIZE]; /* empty: the node can be used */
     int answers; /* 1: not for a run, but what its cache has may still be saved */
+    int unasked; /* 1: maybe nobody asked it: who should have could not, or was cut off */
 } down_reason;
 
 /* Seconds that a node has to answer: SCR_NODE_TIMEOUT. An exit code, after a complaint.

@@ -17,7 +17,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { SAMPLE = 4096 /* bytes of a file that is written */, TRIES = 16 };
+enum {
+    SAMPLE = 4096, /* bytes of a file that is written */
+    TRIES = 16,
+    OUTPUT = 1 << 20, /* bytes that a test may say, and of its reason */
+    REASON = 200
+};
 
 /* The name of that file; letters and digits follow. */
 #define SAMPLE_NAME "scr-check-"
@@ -172,15 +177,29 @@ typedef struct verdict {
     char *err;
 } verdict;
 
+/* The last line that has something in it; its length. */
+static int last_line(const char *text, const char **line)
+{
+    static const char blank[] = " \t\r\n";
+    size_t end = strlen(text), begin;
+    while (end > 0 && strchr(blank, text[end - 1]))
+        end--;
+    for (begin = end; begin > 0 && text[begin - 1] != '\n';)
+        begin--;
+    *line = text + begin;
+    return (int)(end - begin);
+}
+
 static void judge(int task, const tool_end *end, void *arg)
 {
     verdict *v = arg;
     if (!end->code) return;
     v->rc = end->code < 0 ? end->code : -EIO;
-    int line = (int)strcspn(end->output, "\n");
-    if (line > 0)
-        err_set(v->err, v->rc, "test %s: %.*s", v->name, line < 200 ? line : 200,
-                end->output);
+    const char *line;
+    int size = last_line(end->output, &line);
+    if (end->code > 0 && size > 0)
+        err_set(v->err, v->rc, "test %s: %.*s", v->name, size < REASON ? size : REASON,
+                line);
     else
         err_set(v->err, v->rc, "test %s", end->text);
 }
@@ -195,7 +214,7 @@ static int run_one(const char *folder, const char *name, double seconds, char *e
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || !(st.st_mode & 0111)) return 0;
     const char *const argv[] = {path, NULL};
     const tool_task task = {argv, 1};
-    const tool_limits limits = {.seconds = seconds, .bytes = SAMPLE, .most = 1};
+    const tool_limits limits = {.seconds = seconds, .bytes = OUTPUT, .most = 1};
     verdict v = {0, name, err};
     int rc = tool_tasks_run(&task, 1, &limits, judge, &v, err);
     return rc ? rc : v.rc;

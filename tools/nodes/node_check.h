@@ -35,7 +35,7 @@ int node_check_folder(const node_folder *folder, char *err);
 
 /* Runs each program in a folder, by the order of names, in so many seconds each. -ENOENT
  * for no such folder; otherwise -errno for the first that does not exit with 0, with its
- * name and what it said. */
+ * name and what it said last. */
 int node_check_programs(const char *folder, double seconds, char *err);
 
 #endif

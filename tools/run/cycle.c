@@ -8,7 +8,6 @@
 #include "lib/tool.h"
 #include "lib/tool_tasks.h"
 #include "records/scr_log.h"
-#include "run/progress.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -141,12 +140,10 @@ static void switch_off(cycle *c)
 static int look(void *arg, char why[EXECUTE_WHY_SIZE])
 {
     cycle *c = arg;
-    progress p = {.latest = c->first};
+    progress p = c->progress.last;
     if (c->done) return 0;
-    progress_read(c->prefix, &p, NULL);
-    /* scr_run forgets those of an earlier job */
-    if (p.latest < c->first) c->first = p.latest;
-    if (p.latest - c->first < CHECKPOINTS) return 0;
+    progress_read(&c->progress, &p, NULL);
+    if (p.completed < CHECKPOINTS) return 0;
     c->done = 1;
     if (!c->switch_off) {
         tool_complain("now switch off node %s", c->node);
@@ -171,8 +168,8 @@ int cycle_run(cycle *c, execute_signals *signals, char *err)
     progress p = {0};
     execute_result result = {.code = -1};
     off_t begin = find_size(c->prefix);
-    progress_read(c->prefix, &p, NULL);
-    c->first = p.latest;
+    progress_begin(&c->progress, c->prefix);
+    progress_read(&c->progress, &p, NULL);
     c->done = c->switch_off && !*c->switch_off;
     const execute_job job = {.argv = c->argv,
                              .interval = 1,

@@ -7,6 +7,7 @@
  * it has written checkpoints, and the log tells what became of that. */
 
 #include "run/execute.h"
+#include "run/progress.h"
 
 enum { CYCLE_TEXT_SIZE = 300 };
 
@@ -39,8 +40,8 @@ typedef struct cycle {
                                       or the program ended before */
     cycle_log log;
 
-    int first; /* newest dataset before it */
-    int done;  /* 1: the node was switched off, or that was tried */
+    progress_source progress;
+    int done; /* 1: the node was switched off, or that was tried */
 } cycle;
 
 /* Runs it to its end. 0, or -errno where nothing was started or the log cannot be read,

@@ -28,7 +28,7 @@ int execute_catch(execute_signals *s)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (sigaction(all[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(&set, all[i]);
-    *s = (execute_signals){.fd = -1};
+    *s = (execute_signals){.fd = -1, .out = -1};
     if (sigprocmask(SIG_BLOCK, &set, &s->before) != 0) return -errno;
     s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return s->fd < 0 ? -errno : 0;
@@ -168,7 +168,7 @@ int execute(const execute_job *job, execute_signals *signals, execute_result *re
     watch w = {.job = job, .signals = signals, .result = result};
     double begin = tool_tasks_now();
     *result = (execute_result){0};
-    w.pid = execute_start(job->argv, signals, -1);
+    w.pid = execute_start(job->argv, signals, job->ours ? signals->out : -1);
     if (w.pid < 0) return w.pid;
     w.since = begin;
     w.next_look = begin;

@@ -13,6 +13,7 @@ typedef struct execute_signals {
     int fd;
     sigset_t before; /* the mask that programs get */
     int stop, last;  /* the first and the last signal that told it to end, or 0 */
+    int out; /* open: standard output of commands of ours (execute_job); -1: as here */
 } execute_signals;
 
 /* 0 or -errno. */

@@ -3,7 +3,8 @@
 #include "run/hooks.h"
 
 #include "lib/tool.h"
-#include "lib/tool_run.h"
+#include "lib/tool_tasks.h"
+#include "records/scr_quote.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,26 +12,44 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE = 60 /* seconds */ };
+enum { PATIENCE = 60 /* seconds */, OUTPUT = 1 << 24 /* bytes that one may say */ };
+
+typedef struct answer {
+    int code;
+    char *said, text[ERRTEXT_SIZE];
+} answer;
+
+static void take(int task, const tool_end *end, void *arg)
+{
+    answer *a = arg;
+    a->code = end->code;
+    a->said = strdup(end->output);
+    snprintf(a->text, sizeof a->text, "%s", end->text);
+}
 
 static void print_lines(char *text)
 {
     char *line;
     while ((line = strsep(&text, "\n")) && (*line || text)) {
-        tool_print(line);
-        printf("\n");
+        scr_quote_text(stderr, line, "");
+        fputc('\n', stderr);
     }
-    fflush(stdout);
 }
 
+/* What it says is shown in any case: one that says no says why. */
 static int run_hook(const char *path, const char *first, const char *second)
 {
     const char *const argv[] = {path, first, second, NULL};
-    char err[ERRTEXT_SIZE] = "", *output = NULL;
-    if (tool_run(argv, PATIENCE, &output, err) != 0) return tool_complain("%s", err);
-    print_lines(output);
-    free(output);
-    return COMMAND_GOOD;
+    const tool_task task = {argv, 0};
+    const tool_limits limits = {.seconds = PATIENCE, .bytes = OUTPUT, .most = 1};
+    char err[ERRTEXT_SIZE] = "";
+    answer a = {.code = 0};
+    if (tool_tasks_run(&task, 1, &limits, take, &a, err) != 0)
+        return tool_complain("%s", err);
+    if (!a.said) return tool_complain("no memory");
+    print_lines(a.said);
+    free(a.said);
+    return a.code ? tool_complain("%s", a.text) : COMMAND_GOOD;
 }
 
 int hooks_call(const tool_prefix *prefix, const char *name, const char *first,

@@ -13,7 +13,8 @@
 #define HOOK_POSTRUN "postrun"     /* after the last, with the exit code of saving */
 
 /* Calls the program of that name with two arguments, which may be NULL, and prints what
- * it says. An exit code, after a complaint; COMMAND_GOOD where there is none. */
+ * it says on standard error. An exit code, after a complaint; COMMAND_GOOD where there is
+ * none. */
 int hooks_call(const tool_prefix *prefix, const char *name, const char *first,
                const char *second);
 

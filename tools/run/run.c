@@ -332,6 +332,7 @@ static int run_with_scr(run *r)
             code = tool_complain("%s", err);
     }
     if (code != COMMAND_GOOD) return code;
+    run_tell_shared(r);
     run_decision d = run_all(r);
     run_plan_tell(&r->facts, &d, text);
     run_log_add(&r->log, "no further run: %s", text);

@@ -8,6 +8,7 @@
 
 #include "lib/tool_prefix.h"
 #include "nodes/down_nodes.h"
+#include "records/scr_halt.h"
 #include "run/execute.h"
 #include "run/launcher.h"
 #include "run/progress.h"
@@ -50,7 +51,9 @@ typedef struct run {
     run_node *table;      /* one per node */
     down_reason *reasons; /* the same */
     run_facts facts;
-    char halt[512]; /* why the job should halt; "": it need not */
+    scr_halt_end end; /* when it ends; ... */
+    int end_known;    /* ... 0: nobody was asked yet */
+    char halt[512];   /* why the job should halt; "": it need not */
 
     /* simulated nodes */
     char *simulated;
@@ -65,10 +68,10 @@ typedef struct run {
     launch launch;
     hostlist chosen, down; /* names are those of nodes */
     int *ranks;
-    int first;         /* newest dataset before it */
-    int checker;       /* process that looks at the nodes; 0 */
-    int checked;       /* what it says, open; -1 */
-    double next_check; /* times */
+    progress_source progress;
+    int checker;        /* process that looks at the nodes; 0 */
+    down_reason *found; /* what it finds, one per chosen node; NULL */
+    double next_check;  /* times */
     double check_until;
 } run;
 
@@ -81,6 +84,9 @@ int run_job(const run_request *request);
 int run_open(run *r, const run_request *request);
 void run_close(run *r);
 
+/* The same: what simulated nodes have in common, though real ones would not. */
+void run_tell_shared(run *r);
+
 /* run.c: the nodes that the plan chose, and the launch on them, of that name. */
 void run_take_chosen(run *r);
 void run_describe(run *r, const char *name);
@@ -91,7 +97,8 @@ int run_look(void *arg, char why[EXECUTE_WHY_SIZE]);
 void run_look_end(run *r);
 
 /* run_halt.c: whether the halt file, or the end of the allocation, says that the job
- * should not go on: r->halt. What an earlier job recorded itself is gone (prepare.h). */
+ * should not go on: r->halt. What an earlier job recorded itself is gone (prepare.h). The
+ * first call asks for that end, and gives it to all programs as SCR_END_TIME. */
 void run_read_halt(run *r);
 
 /* scr_run ended the program for a reason of its own: the signal by which it did so is

@@ -3,40 +3,44 @@
 #include "run/run.h"
 
 #include "lib/tool.h"
-#include "records/scr_halt.h"
+#include "lib/tool_manager.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* When the allocation ends. */
-static scr_halt_end find_end(const run *r)
+enum { ANSWER = 30 }; /* seconds that the batch system has for an answer */
+
+/* When the allocation ends. SCR in the program asks nobody: what Slurm answered goes into
+ * the environment. */
+static void find_end(run *r)
 {
-    char err[ERRTEXT_SIZE];
+    char text[24];
     scr_problems problems = {0, NULL};
     int64_t when = 0;
-    scr_halt_end end = {0, NULL};
+    r->end_known = 1;
     scr_config_int64(&r->prefix.config, "SCR_END_TIME", 0, &when, &problems);
     tool_tell_problems(&problems);
-    if (when)
-        end = (scr_halt_end){when, "SCR_END_TIME"};
-    else if (scr_halt_find_end(&end, err) != 0)
-        tool_complain("%s", err);
-    return end;
+    r->end = (scr_halt_end){when, "SCR_END_TIME"};
+    if (when || tool_manager_end(ANSWER, &r->end) != COMMAND_GOOD || !r->end.time) return;
+    snprintf(text, sizeof text, "%" PRId64, r->end.time);
+    if (setenv("SCR_END_TIME", text, 1) != 0) tool_complain("no memory");
 }
 
 void run_read_halt(run *r)
 {
     char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
-    scr_halt_end end = find_end(r);
     kvtree *halt = kvtree_new();
+    if (!r->end_known) find_end(r);
     int rc = halt ? scr_halt_read(r->prefix.dir, halt, err) : -ENOMEM;
     *r->halt = 0;
     if (rc) {
         /* nobody knows what it said; the program would not start with it, either */
         snprintf(r->halt, sizeof r->halt, "%.400s", err);
-    } else if (scr_halt_check(halt, &end, time(NULL), reason)) {
+    } else if (scr_halt_check(halt, &r->end, time(NULL), reason)) {
         snprintf(r->halt, sizeof r->halt, "%s", reason);
     }
     kvtree_delete(&halt);

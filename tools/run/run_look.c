@@ -28,9 +28,7 @@ static void fail_nodes(run *r, const progress *p)
     char err[ERRTEXT_SIZE] = "";
     for (int i = 0; i < r->failure_count; i++) {
         simulate_failure *f = &r->failures[i];
-        if (!simulate_is_due(f, r->simulated, r->facts.attempts, p->latest - r->first,
-                             p->latest))
-            continue;
+        if (!simulate_is_due(f, r->simulated, r->facts.attempts, p)) continue;
         f->done = 1;
         run_log_add(&r->log, "run %d: %s %s now, as --fail says", r->facts.attempts,
                     f->node, f->hangs ? "hangs" : "is lost");
@@ -40,59 +38,85 @@ static void fail_nodes(run *r, const progress *p)
 
 /* ---- the nodes ---- */
 
-/* Starts scr_list_down_nodes for the nodes of the run; its output goes to a file. */
+static size_t found_size(const run *r)
+{
+    return (size_t)r->chosen.count * sizeof *r->found;
+}
+
+/* In another process, which shares r->found: it may take long. */
+static void ask_nodes(run *r)
+{
+    setpgid(0, 0);
+    io_close(&r->claim);
+    _exit(down_nodes_find(&r->prefix, &r->chosen, r->node_time, r->found));
+}
+
 static void start_check(run *r)
 {
-    tool_words words = {0};
-    char *command = tool_remote_command("scr_list_down_nodes");
-    char *list = hostlist_compress(&r->chosen);
-    r->checked = memfd_create("scr_list_down_nodes", MFD_CLOEXEC);
-    if (command && list && r->checked >= 0) {
-        tool_words_add(&words, "%s", command);
-        tool_words_add(&words, "--prefix=%s", r->prefix.path);
-        tool_words_add(&words, "%s", list);
-    }
-    int pid = words.list && !words.failed
-                  ? execute_start(tool_words_list(&words), &r->signals, r->checked)
-                  : -ENOMEM;
+    void *found = mmap(NULL, found_size(r), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    r->found = found == MAP_FAILED ? NULL : found;
+    pid_t pid = r->found ? fork() : -1;
+    if (pid == 0) ask_nodes(r);
+    if (pid > 0) setpgid(pid, pid); /* whoever comes first */
     r->checker = pid > 0 ? pid : 0;
-    if (pid <= 0) io_close(&r->checked);
     /* it has a time limit for each node; they are asked 64 side by side */
     r->check_until = tool_tasks_now() + 30 + r->node_time * (2 + r->chosen.count / 64.0);
-    tool_words_done(&words);
-    free(list);
-    free(command);
+}
+
+static void forget_found(run *r)
+{
+    if (r->found) munmap(r->found, found_size(r));
+    r->found = NULL;
 }
 
 static void end_check(run *r)
 {
-    if (!r->checker) return;
-    kill(-r->checker, SIGKILL);
-    waitpid(r->checker, NULL, 0);
+    if (r->checker) {
+        kill(-r->checker, SIGKILL);
+        waitpid(r->checker, NULL, 0);
+    }
     r->checker = 0;
-    io_close(&r->checked);
+    forget_found(r);
 }
 
-/* 1 when it has ended and says that nodes are down. */
+/* What was found counts: who decides about the next run need not ask these nodes again.
+ * 1 and their names if there are some. */
+static int take_found(run *r, char why[EXECUTE_WHY_SIZE])
+{
+    hostlist down = {0, calloc((size_t)r->chosen.count + 1, sizeof *down.names)};
+    for (int i = 0, k = 0; i < r->nodes.count && k < r->chosen.count && down.names; i++) {
+        /* both are in the same order */
+        if (r->nodes.names[i] != r->chosen.names[k]) continue;
+        const down_reason *reason = &r->found[k++];
+        /* memory may be short here: no reason to end a program */
+        if (!*reason->text || reason->unasked) continue;
+        r->reasons[i] = *reason;
+        down.names[down.count++] = r->nodes.names[i];
+    }
+    char *list = down.count ? hostlist_compress(&down) : NULL;
+    int some = down.count > 0;
+    if (some) snprintf(why, EXECUTE_WHY_SIZE, "down: %.200s", list ? list : "?");
+    free(list);
+    free(down.names); /* the names are those of nodes */
+    return some;
+}
+
+/* 1 when it has ended and found that nodes are down. */
 static int take_check(run *r, char why[EXECUTE_WHY_SIZE])
 {
-    char text[EXECUTE_WHY_SIZE - 32];
-    int status;
+    int status, some = 0;
     if (waitpid(r->checker, &status, WNOHANG) != r->checker) {
         if (tool_tasks_now() > r->check_until) end_check(r);
         return 0;
     }
-    ssize_t n = pread(r->checked, text, sizeof text - 1, 0);
     r->checker = 0;
-    io_close(&r->checked);
     r->next_check = tool_tasks_now() + r->interval;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 1 || n <= 0) return 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == COMMAND_GOOD)
+        some = take_found(r, why);
+    forget_found(r);
     /* the batch system ends the program itself then */
-    if (tool_manager_is_over(ANSWER)) return 0;
-    text[n] = 0;
-    text[strcspn(text, "\n")] = 0;
-    snprintf(why, EXECUTE_WHY_SIZE, "down: %s", text);
-    return 1;
+    return some && !tool_manager_is_over(ANSWER);
 }
 
 static int check_nodes(run *r, char why[EXECUTE_WHY_SIZE])
@@ -108,12 +132,13 @@ static int check_nodes(run *r, char why[EXECUTE_WHY_SIZE])
 void run_look_begin(run *r)
 {
     progress p = {0};
-    progress_read(r->prefix.dir, &p, NULL);
-    r->first = p.latest;
+    progress_begin(&r->progress, r->prefix.dir);
+    progress_read(&r->progress, &p, NULL);
     r->watchdog.last = p;
     r->watchdog.since = tool_tasks_now();
+    r->watchdog.told = 0;
     r->checker = 0;
-    r->checked = -1;
+    r->found = NULL;
     /* they were asked just before */
     r->next_check = tool_tasks_now() + r->interval;
 }
@@ -123,19 +148,30 @@ void run_look_end(run *r)
     end_check(r);
 }
 
+/* 1 when the program hangs. As long as nobody knows, it does not. */
+static int is_hanging(run *r, const progress *p, const char *unknown, double *seconds)
+{
+    if (!r->watch) return 0;
+    if (!unknown) return watchdog_look(&r->watchdog, p, tool_tasks_now(), seconds);
+    if (!r->watchdog.told)
+        run_log_add(&r->log, "whether the program hangs is not known now: %s", unknown);
+    r->watchdog.told = 1;
+    return 0;
+}
+
 int run_look(void *arg, char why[EXECUTE_WHY_SIZE])
 {
     run *r = arg;
     double seconds;
-    progress p = r->watchdog.last;
-    /* a file that cannot be read now says nothing new */
-    progress_read(r->prefix.dir, &p, NULL);
+    char err[ERRTEXT_SIZE] = "";
+    progress p = r->progress.last;
+    int rc = progress_read(&r->progress, &p, err);
     fail_nodes(r, &p);
     if (run_must_end_now(r)) {
         snprintf(why, EXECUTE_WHY_SIZE, "scr_halt --immediate");
         return 1;
     }
-    if (r->watch && watchdog_look(&r->watchdog, &p, tool_tasks_now(), &seconds)) {
+    if (is_hanging(r, &p, rc ? err : NULL, &seconds)) {
         snprintf(why, EXECUTE_WHY_SIZE,
                  "it hangs: no checkpoint for %.0f s (SCR_WATCHDOG)", seconds);
         return 1;

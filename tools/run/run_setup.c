@@ -6,9 +6,12 @@
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
+#include "records/scr_descs.h"
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Seconds, on real and on simulated nodes, where no parameter says more. */
 static const int64_t pauses[] = {60, 0}, intervals[] = {60, 2};
@@ -41,6 +44,42 @@ static int make_nodes(run *r)
     int rc = simulate_open(count, &r->simulated, &nodes, err);
     hostlist_done(&nodes);
     return rc ? tool_complain("%s", err) : export_nodes(r, count);
+}
+
+/* 1 for the path of a descriptor, where datasets are that a lost node would take along.
+ */
+static int is_shared(const scr_store *store, const scr_reddescs *reddescs)
+{
+    int used = 0;
+    for (int i = 0; i < reddescs->count; i++)
+        used |= reddescs->list[i].enabled && !reddescs->list[i].bypass &&
+                strcmp(reddescs->list[i].store, store->path) == 0;
+    return used && !store->implied && strcmp(store->group, "NODE") == 0;
+}
+
+/* What is wrong in the configuration is for the program to tell. */
+void run_tell_shared(run *r)
+{
+    scr_problems problems = {0, NULL};
+    scr_descs descs;
+    if (!r->simulated) return;
+    /* this is another one on each node, whatever was set */
+    int rc =
+        scr_layer_set(r->prefix.config.env, "SCR_CACHE_BASE", r->simulated, "scr_run");
+    rc = rc ? rc : scr_descs_load(&r->prefix.config, &descs, &problems);
+    scr_problems_done(&problems);
+    if (rc) {
+        tool_complain("no memory");
+        return;
+    }
+    for (int i = 0; i < descs.stores.count; i++)
+        if (is_shared(&descs.stores.list[i], &descs.reddescs))
+            run_log_add(&r->log,
+                        "warning: the simulated nodes share the store %s: one that is "
+                        "lost loses nothing there; without descriptors "
+                        "(SCR_COPY_TYPE=XOR, say) each has a cache of its own",
+                        descs.stores.list[i].path);
+    scr_descs_done(&descs);
 }
 
 /* ---- settings ---- */
@@ -125,14 +164,25 @@ static int find_launcher(run *r)
                 : tool_complain("no launcher is there: srun, flux or mpiexec");
 }
 
+/* Standard output is the program's alone: what commands of ours say of their work goes
+ * where we tell what happens, or nowhere. */
+static int set_output(run *r)
+{
+    int quiet = r->request->quiet;
+    r->signals.out =
+        quiet ? io_open(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0) : STDERR_FILENO;
+    return r->signals.out < 0 ? tool_complain("/dev/null: %s", strerror(-r->signals.out))
+                              : COMMAND_GOOD;
+}
+
 int run_open(run *r, const run_request *request)
 {
-    *r = (run){.request = request, .per_node = 1, .checked = -1, .claim = -1};
-    r->prefix.dir = r->log.fd = r->signals.fd = -1;
-    int code = COMMAND_GOOD;
+    *r = (run){.request = request, .per_node = 1, .claim = -1};
+    r->prefix.dir = r->log.fd = r->signals.fd = r->signals.out = -1;
     if (processes_adopt() != 0 || execute_catch(&r->signals) != 0)
         return tool_complain("no signals");
-    if (request->simulate) code = make_nodes(r);
+    int code = set_output(r);
+    if (code == COMMAND_GOOD && request->simulate) code = make_nodes(r);
     if (code == COMMAND_GOOD) code = tool_prefix_configure(&r->prefix, request->dir);
     if (code == COMMAND_GOOD && setenv("SCR_PREFIX", r->prefix.path, 1) != 0)
         code = tool_complain("no memory");
@@ -152,6 +202,7 @@ void run_close(run *r)
     run_log_close(&r->log);
     io_close(&r->claim);
     tool_prefix_close(&r->prefix);
+    if (r->signals.out != STDERR_FILENO) io_close(&r->signals.out);
     execute_release(&r->signals);
     free(r->chosen.names); /* names are those of nodes */
     free(r->down.names);

@@ -185,11 +185,11 @@ static int is_writing(const char *folder, const char *node, int latest)
     return writing;
 }
 
-int simulate_is_due(const simulate_failure *f, const char *folder, int run, int completed,
-                    int latest)
+int simulate_is_due(const simulate_failure *f, const char *folder, int run,
+                    const progress *p)
 {
-    if (f->done || f->run != run || completed < f->after) return 0;
-    return !f->busy || is_writing(folder, f->node, latest);
+    if (f->done || f->run != run || p->completed < f->after) return 0;
+    return !f->busy || p->writing || is_writing(folder, f->node, p->latest);
 }
 
 static int hang(const char *folder, const char *node, const processes_filter *filter,

@@ -7,6 +7,7 @@
  * environment. */
 
 #include "lib/hostlist.h"
+#include "run/progress.h"
 
 /* "4x2": 4 nodes with 2 ranks each; "4": with one. 0 or -EINVAL. */
 int simulate_parse(const char *text, int *nodes, int *per_node);
@@ -33,9 +34,9 @@ int simulate_parse_failures(const char *text, int nodes,
  * names. *folder is to be freed. 0, or -errno with a text. */
 int simulate_open(int count, char **folder, hostlist *nodes, char *err);
 
-/* Whether it is time: completed datasets in this run, the newest id of all. */
+/* Whether it is time, in that run. */
 int simulate_is_due(const simulate_failure *failure, const char *folder, int run,
-                    int completed, int latest);
+                    const progress *p);
 
 /* Lets it happen: kills the processes of the node, and its memory is gone; or stops them.
  * 0, or -errno with a text. */

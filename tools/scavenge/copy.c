@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct task {
     const scavenge_node *node;
@@ -100,14 +101,31 @@ static int copy_files(const task *t, const scavenge_part *part, sums *s, char *e
     return rc;
 }
 
+/* Nobody will finish the flush: the process that copies for it ends, and what it has
+ * copied goes, as by filo_flush_abandon in a run. Where that fails it goes on. */
+static void stop_transfer(const char *state)
+{
+    axl_transfer *transfer;
+    axl_file file;
+    uint64_t id;
+    if (axl_resume(state, "daemon", &transfer, NULL) != 0) return;
+    int rc = axl_cancel(transfer, NULL);
+    for (size_t i = 0; !rc && i < axl_count(transfer); i++)
+        if (axl_get(transfer, i, &file) == 0 &&
+            filo_temporary_id(file.destination, &id) == 0)
+            unlink(file.destination);
+    axl_free(transfer);
+}
+
 /* The process scr_transfer may still copy files of the rank. No run starts meanwhile. */
-static void note_flush(const task *t, scavenge_rank *rank)
+static void note_flush(const task *t, scavenge_rank *rank, int copied)
 {
     char state[PATH_MAX];
     int n = snprintf(state, sizeof state, "%s/transfer_%d.scrinfo", t->node->path,
                      rank->rank);
-    if (n > 0 && (size_t)n < sizeof state && axl_is_busy(state) == 0)
-        strcpy(rank->flush, t->flush);
+    if (n < 0 || (size_t)n >= sizeof state) return;
+    if (t->wish->stop && copied) stop_transfer(state);
+    if (axl_is_busy(state) == 0) strcpy(rank->flush, t->flush);
 }
 
 /* 1 when the rank has something of that dataset; 0 if it has not. */
@@ -118,7 +136,7 @@ static int copy_rank(const task *t, int rank, sums *s, char *err)
     if (rc) return rc;
     if (part.dataset.created == t->copied->dataset.created) {
         rc = copy_files(t, &part, s, err);
-        note_flush(t, part.rank);
+        note_flush(t, part.rank, rc == 0);
         /* last: whoever sees it may rely on the files */
         if (!rc && t->wish->files)
             rc = scavenge_rank_write(t->target, part.rank, &part.dataset, err);

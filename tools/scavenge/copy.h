@@ -18,6 +18,7 @@ typedef struct scavenge_wish {
     const int *sets; /* ... these sets; NULL: of all */
     int set_count;
     int width; /* ranks at a time */
+    int stop;  /* 1: ends what scr_transfer still copies for ranks that are saved */
 } scavenge_wish;
 
 typedef struct scavenge_copied {

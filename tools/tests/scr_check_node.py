@@ -146,11 +146,16 @@ def test_site_tests():
     put('bin/README', b'no program')
     os.environ['SCR_NODE_TESTS'] = os.path.abspath('bin')
     expect(run(*given), 0, 'PASS\n')
-    put_program('b-bad', 'echo the GPU is gone; echo more; exit 3')
+    # the last line that says something is the reason
+    put_program('b-bad', 'seq 5000; echo the GPU is gone >&2; echo; echo " "; exit 3')
     expect(run(*given), 1, '', ['test b-bad: the GPU is gone\n'])
+    put_program('b-bad', 'printf "the GPU is gone"; exit 3')
+    expect(run(*given), 1, '', ['test b-bad: the GPU is gone\n'])
+    put_program('b-bad', 'seq 5000')
+    expect(run(*given), 0, 'PASS\n')
     put_program('b-bad', 'exit 3')
     expect(run(*given), 1, '', ['test ', '/b-bad: exit code 3\n'])
-    put_program('b-bad', 'sleep 1000')
+    put_program('b-bad', 'echo begins; sleep 1000')
     expect(run(*given, '--seconds', '1'), 1, '', ['did not end within 1 seconds'])
     expect(run(*given, '--tests', os.path.abspath('none')), 1, '', ['tests ', 'No such file'])
     del os.environ['SCR_NODE_TESTS']

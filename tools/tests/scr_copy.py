@@ -169,7 +169,7 @@ def test_newer_one():
 def test_usage():
     expect_wrong_usage([], ['--id', '0'], ['--id', 'x'], ['-i', '4', 'more'], ['-i', '4', '-f', '-s', '1'],
                        ['-i', '4', '-s', 'a'], ['-i', '4', '-s', '['], ['-i', '4', '-t', 'now'], ['-i', '4', '-w', '0'])
-    expect_documented(12, {'--id': '4', '--prefix': '.', '--cntldir': '.', '--created': '5', '--sets': '1', '--width': '2',
+    expect_documented(13, {'--id': '4', '--prefix': '.', '--cntldir': '.', '--created': '5', '--sets': '1', '--width': '2',
                            '--wait': '1', '--alive': '1'})
     expect_well_formed_page()
     fill()

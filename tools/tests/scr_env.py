@@ -7,10 +7,12 @@ import os
 import pathlib
 import re
 import socket
+import subprocess
+import time
 
-from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_tests)
-from prefix import NODES, put_program, put_tree, value, without_scr_variables
+from prefix import HALT, NODES, put_program, put_tree, value, without_scr_variables
 
 PATH = os.environ['PATH']
 
@@ -93,6 +95,63 @@ def test_down():
         expect(run('--down'), 1, '', [reason])
     os.environ['PATH'] = os.getcwd()
     expect(run('--down'), 1, '', ['sinfo: No such file'])
+
+
+SQUEUE = """echo "$@" >>asked
+[ "$SLURM_TIME_FORMAT" = standard ] || exit 9
+case "$*" in "--noheader --format=%A %e --job 17") cat answer;; *) exit 8;; esac"""
+
+
+def test_end_of_slurm():
+    """squeue is asked where the environment does not tell; "17" may be an array, other parts of which have lines, too."""
+    clean(SLURM_JOB_ID='17', SLURM_JOB_NODELIST='n1', SLURM_TIME_FORMAT='relative')
+    put_program('squeue', SQUEUE)
+    answer, end = pathlib.Path('answer'), int(time.mktime((2030, 5, 4, 3, 2, 1, 0, 0, -1)))
+    answer.write_text('16 2030-01-01T00:00:00\n17 2030-05-04T03:02:01\n170 2031-01-01T00:00:00\n')
+    expect(run('--endtime'), 0, f'{end}\n')
+    assert json.loads(run('--json').stdout)['endtime'] == end
+    for told in ('17 N/A', '17 UNLIMITED', '17 Unknown', '17 NONE', '17', '18 2030-05-04T03:02:01', ''):
+        answer.write_text(told + '\n')
+        expect(run('--endtime'), 1, '', ['nobody tells when the allocation ends'])
+    answer.write_text('17 soon\n')
+    expect(run('--endtime'), 1, '', ['squeue: the job ends at "soon", which is no time'])
+    for script, reason in (('echo no >&2; exit 3', 'squeue: exit code 3'), ('kill -9 $$', 'squeue: ended by signal 9')):
+        put_program('squeue', script)
+        expect(run('--endtime'), 1, '', [reason])
+    os.unlink('asked')
+    put_program('squeue', SQUEUE)
+    for name in ('SCR_END_TIME', 'SLURM_JOB_END_TIME'):
+        os.environ[name] = '1900000000'
+        expect(run('--endtime'), 0, '1900000000\n')
+        del os.environ[name]
+    clean(PBS_JOBID='17')
+    expect(run('--endtime'), 1, '', ['nobody tells'])
+    assert not os.path.exists('asked'), 'it is known, or this is not Slurm'
+
+
+def test_end_of_slurm_in_programs():
+    """scr_run asks once, and SCR in the program need not ask; scr_retries_halt in a script does."""
+    clean(SLURM_JOB_ID='17', SCR_NODELIST='n1', SCR_NODE_NAME='n1', SCR_REMOTE='local', SCR_RUNS='2', SCR_RUN_PAUSE='2',
+          SCR_CNTL_BASE=os.path.abspath('cntl'), SCR_CACHE_BASE=os.path.abspath('cache'))
+    for folder in ('cntl', 'cache'):
+        os.mkdir(folder)
+    put_program('squeue', SQUEUE)
+    put_program('sinfo', '')
+    put_program('mpiexec.mpich', 'echo "$SCR_END_TIME $SLURM_TIME_FORMAT" >>told; exit 7')
+    beside = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND).parent
+    job = [beside / 'scr_run', '--launcher', 'hydra', 'program']
+
+    def result():
+        return subprocess.run(job, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              timeout=60, check=False).returncode
+
+    end = int(time.time()) + 7200
+    pathlib.Path('answer').write_text(time.strftime('17 %Y-%m-%dT%H:%M:%S\n', time.localtime(end)))
+    assert result() == 7
+    assert open('told').read() == f'{end} \n' * 2 and len(open('asked').readlines()) == 1
+    put_tree(HALT, {'HaltSeconds': value(9000)})
+    assert result() == 1 and f'{end} \n' * 2 == open('told').read()
+    assert '(squeue)' in open('.scr/runs.log').read()
 
 
 def test_usage():

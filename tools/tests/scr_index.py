@@ -122,8 +122,9 @@ def test_add():
     # a folder that was moved has the name that it has now
     os.rename('ckpt.6', 'old')
     run('--remove', 'ckpt.6')
+    os.utime('old/.scr/summary.scr', (1300000000, 1300000000))
     expect(run('--add', 'old'), 0, 'old: added\n')
-    assert listed()['old']['dset'] == 6
+    assert listed()['old']['dset'] == 6 and listed()['old']['flushed'].startswith('2011-03-1'), listed()['old']
     assert b'+old ' in pathlib.Path('.scr/datasets').read_bytes()
     before = pathlib.Path(INDEX).read_bytes()
     os.mkdir('nothing')

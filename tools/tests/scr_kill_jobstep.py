@@ -55,8 +55,11 @@ def test_slurm():
     for step in ('17.3', '17_2.0', '17+1.0'):
         expect(run('--jobStepId', step), 0)
         assert open('told').read() == step + '\n'
-    put_program('scancel', 'echo no >&2; exit 1')
-    expect(run('17.3'), 1, '', ['no\n', 'scancel: exit code 1'])
+    put_program('scancel', 'echo no >&2; exit 225')
+    for script, code, told in (('echo 17.2; echo 17.3', 1, 'scancel: exit code 225'), ('exit 1', 1, 'scancel: exit code 225'),
+                               ('echo 17.2; echo 17.30', 0, 'job step 17.3 has ended already'), ('', 0, 'has ended already')):
+        put_program('squeue', f'[ "$*" = "--noheader --steps --format=%i --job 17" ] || exit 2; {script}')
+        expect(run('17.3'), code, '', ['no\n', told])
 
 
 def test_usage():

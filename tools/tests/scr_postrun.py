@@ -49,6 +49,35 @@ def called():
     return path.read_text().replace(f'--prefix={os.getcwd()} ', '').splitlines() if path.exists() else []
 
 
+def test_under_scr_run():
+    """Standard output is the program's alone, whatever scr_postrun, the commands under it and the site say."""
+    put_program('mpiexec.mpich', 'cp made .scr/flush.scr; echo the result')
+    put_commands('echo copied', 'echo added; echo bad >&2')
+    for name in ('scr_run', 'scr_list_down_nodes'):
+        shutil.copy(COMMAND.parent / name, f'bin/{name}')
+    put_dataset(['CACHE'])
+    os.rename(FLUSH, 'made')
+    put_program('site/postrun', 'echo from the site')
+    libraries = os.environ.get('LD_LIBRARY_PATH', '')
+    os.environ.update(LD_LIBRARY_PATH=f'{COMMAND.parent}:{libraries}', SCR_SITE_HOOKS=os.path.abspath('bin/site'))
+    simulate = ['--simulate', '1x1', 'program']
+    told = ['dataset 3 (ckpt.3) is only in the cache: it is copied from node1', 'copied', 'added']
+    for options, shown in (([], True), (['--quiet'], False)):
+        done = run(*options, *simulate, command='bin/scr_run')
+        lines = done.stderr.decode().splitlines()
+        assert done.returncode == 1 and done.stdout == b'the result\n' and 'bad' in lines and 'from the site' in lines, done
+        assert [line for line in lines if line in told] == (told if shown else []), done
+        assert not [line for line in lines if line.startswith('scr_run: ')] or shown, done
+    put_program('mpiexec.mpich', 'rm .scr/flush.scr; echo the result')
+    expect(run('-q', *simulate, command='bin/scr_run'), 0, 'the result\n', ['from the site\n'])
+    # who closes standard error loses what is said there, and nothing else
+    put_program('mpiexec.mpich', '')
+    for first in range(3):
+        assert run_closed(*simulate, command='bin/scr_run', first=first).returncode == 0
+    os.environ['LD_LIBRARY_PATH'] = libraries
+    del os.environ['SCR_SITE_HOOKS']
+
+
 def test_nothing():
     expect(run(), 0, 'no dataset is in the cache\n')
     for location in (['PFS'], ['CACHE', 'PFS']):
@@ -67,11 +96,11 @@ def test_saves():
     put_commands()
     said = 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3-4]\n'
     expect(postrun(), 0, said)
-    assert called() == ['scavenge --id 3 --up n[1,3-4] --down n2', 'index --add ckpt.3'], called()
+    assert called() == ['scavenge --stop --id 3 --up n[1,3-4] --down n2', 'index --add ckpt.3'], called()
     os.remove('called')
     # one that was down once is not asked
     expect(postrun('--down', 'n4'), 0, said.replace('n[1,3-4]', 'n[1,3]'))
-    assert called()[0] == 'scavenge --id 3 --up n[1,3] --down n[2,4]'
+    assert called()[0] == 'scavenge --stop --id 3 --up n[1,3] --down n[2,4]'
 
 
 def test_unfit_node():
@@ -82,7 +111,7 @@ def test_unfit_node():
     put_commands()
     put_program('scr_check_node', '[ "$SCR_NODE_NAME" != n3 ] || { echo "scr_check_node: the folder /cache is full"; exit 1; }')
     expect(postrun(), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3-4]\n')
-    assert called()[0] == 'scavenge --id 3 --up n[1,3-4] --down n2', called()
+    assert called()[0] == 'scavenge --stop --id 3 --up n[1,3-4] --down n2', called()
     put_program('scr_check_node', 'echo scr_check_node: no; exit 1')
     expect(postrun('--down', 'n4'), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3]\n')
     # a launcher that fails is no answer

@@ -82,6 +82,20 @@ def test_not_ready():
     del os.environ['SCR_ENABLE']
 
 
+def test_site_says_no():
+    """And why: on either stream, the last line maybe without its end, and nothing in it for terminals."""
+    prepare()
+    os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin')
+    put_program('prerun', 'printf "welcome\\n\\n\\033[2J"')
+    expect(run(), 0, '', ['welcome\n\n\\x1b[2J\n'])
+    for script, why in (('exit 4', 'exit code 4'), ('kill -9 $$', 'ended by signal 9')):
+        put_program('prerun', f'echo "no way"; printf today; echo sorry >&2; {script}')
+        done = run()
+        assert done.returncode == 1 and not done.stdout and b'sorry\n' in done.stderr, done
+        assert b'no way\ntoday\nscr_prerun: ' in done.stderr and f'bin/prerun: {why}\n'.encode() in done.stderr, done
+    del os.environ['SCR_SITE_HOOKS']
+
+
 def test_runtime():
     """scr_test_runtime, which says what is missing."""
     prepare()

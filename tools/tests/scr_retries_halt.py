@@ -6,7 +6,7 @@ import pathlib
 import time
 
 from command import expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests
-from prefix import damage, put_halt, value, without_scr_variables
+from prefix import damage, put_halt, put_program, value, without_scr_variables
 
 without_scr_variables()
 
@@ -40,6 +40,19 @@ def test_end_of_allocation():
     os.environ['SLURM_JOB_END_TIME'] = 'soon'
     expect(run(), 1, '', ['SLURM_JOB_END_TIME="soon" is no time'])
     del os.environ['SLURM_JOB_END_TIME']
+    os.environ['SLURM_JOB_ID'] = '17'
+    for when, code in ((end, 0), (end + 86400, 1)):
+        put_program('squeue', f'echo >asked; date -d @{when} "+17 %Y-%m-%dT%H:%M:%S"')
+        done = run()
+        assert done.returncode == code and ('(squeue)' in done.stdout.decode()) == (code == 0), done
+    put_program('squeue', 'echo >asked; exit 1')
+    expect(run(), 1, '', ['squeue: exit code 1'])
+    os.unlink('asked')
+    put_halt({'CheckpointsLeft': value(1)})
+    expect(run(), 1)
+    assert not os.path.exists('asked'), 'no condition counts from the end'
+    del os.environ['SLURM_JOB_ID']
+    put_halt({'HaltSeconds': value(7200)})
     pathlib.Path('scr.yaml').write_text(f'SCR_END_TIME: {end}\n')
     assert run().returncode == 0
 

@@ -118,9 +118,9 @@ def test_cycle():
 def test_usage():
     prepare()
     expect_wrong_usage(['--seconds', 'x'], ['--simulate', '2', '--launcher', 'hydra'],
-                       ['--simulate', '2', '--switch-off', 'true'], ['--switch-off', ''])
-    done = run('--simulate', 'x')
-    assert done.returncode == 1 and b'is not NODESxRANKS' in done.stderr, done
+                       ['--simulate', '2', '--switch-off', 'true'], ['--switch-off', ''],
+                       *(['--simulate', wrong] for wrong in ('x', '0x1', '1x0', '2x')))
+    assert b"'0x1' is not NODESxRANKS" in run('--simulate', '0x1').stderr
     expect_documented(8, {'--switch-off': 'true', '--prefix': '.', '--launcher': 'hydra', '--simulate': '2', '--seconds': '1'})
     expect_well_formed_page()
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from command import COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests, run_unread
-from prefix import FLUSH, put_program, put_tree, value, without_scr_variables
+from prefix import FLUSH, INDEX, Prefix, put, put_program, put_tree, value, without_scr_variables
 
 without_scr_variables()
 
@@ -59,19 +59,52 @@ def test_slurm():
     assert open('asked').read() == '--noheader --steps --format=%i --job 17\n' * 4
 
 
-def test_progress():
+def put_index(count):
+    prefix = Prefix()
+    for number in range(1, count + 1):
+        prefix.enter(f'c{number}', number, [{}])
+    put_tree('new.scr', prefix.index)
+    os.makedirs('.scr', exist_ok=True)
+    os.rename('new.scr', INDEX)
+
+
+def goes_on(put):
     """Datasets, one every second, for longer than the limit; then no more of them."""
     process, step = started()
-    put_datasets(1)
+    put(1)
     watchdog = subprocess.Popen([COMMAND, '--jobStepId', step, '--timeout', '5'], stderr=subprocess.DEVNULL)
     for count in range(2, 10):
         begin = time.monotonic()
-        put_datasets(count)
+        put(count)
         time.sleep(1)
         if time.monotonic() - begin > 3:
             break  # this machine is too slow to say anything
         assert watchdog.poll() is None and process.poll() is None
     assert watchdog.wait(120) == 0 and process.wait(60) == -signal.SIGTERM
+
+
+def test_progress():
+    goes_on(put_datasets)
+
+
+def test_bypass():
+    """What is written to the prefix folder at once is in its index only."""
+    goes_on(put_index)
+
+
+def test_unreadable():
+    """As long as nobody knows, it does not hang; that is told once."""
+    process, step = started()
+    put_index(1)
+    with subprocess.Popen([COMMAND, '--jobStepId', step, '--timeout', '2'], stderr=subprocess.PIPE, text=True) as watchdog:
+        put('new.scr', b'damaged')
+        os.rename('new.scr', INDEX)
+        time.sleep(5)
+        assert watchdog.poll() is None and process.poll() is None
+        put_index(1)
+        _, told = watchdog.communicate(timeout=60)
+    assert watchdog.returncode == 0 and process.wait(60) == -signal.SIGTERM
+    assert told.count('whether it hangs is not known now: ') == 1 and INDEX in told and 'hangs: no checkpoint' in told, told
 
 
 def test_flush():

@@ -346,9 +346,11 @@ static int do_simulate(void *arg)
 
 static int do_progress(void *arg)
 {
-    progress p = {0, 0};
-    int rc = progress_read(here.dir, &p, nth_text);
-    assert_true(rc ? !p.latest && !p.flushing : p.latest == 9 && p.flushing);
+    progress_source source;
+    progress p = {0};
+    progress_begin(&source, here.dir);
+    int rc = progress_read(&source, &p, nth_text);
+    assert_true(rc ? !p.latest && !p.flushing : p.latest == 11 && p.flushing);
     return rc;
 }
 
@@ -426,7 +428,12 @@ static void simulated_nodes(void **state)
     scr_flush_file_set(flush, 9, "b", SCR_LOCATION_FLUSHING, 1);
     assert_int_equal(scr_flush_file_write(here.dir, flush, NULL), 0);
     kvtree_delete(&flush);
-    nth_each("progress", do_progress, NULL, 4);
+    kvtree *index = kvtree_new();
+    const scr_dataset d = {.id = 11, .name = "c"};
+    assert_int_equal(scr_index_add(index, &d, 1), 0);
+    assert_int_equal(kvtree_file_write(here.dir, SCR_INDEX_NAME, index, NULL), 0);
+    kvtree_delete(&index);
+    nth_each("progress", do_progress, NULL, 8);
 }
 
 int main(void)
