@@ -310,7 +310,7 @@ def newest_name(runs):
 
 
 def running(program):
-    """Ids of processes with that program, which a rank or a node may have."""
+    """Ids of processes with that program, which a rank or a node may have; parents first."""
     found = []
     for pid in descendants():
         try:
@@ -376,8 +376,7 @@ class Interrupted:
 
     def signal(self, number):
         """As Ctrl-C does; the launcher is in a process group of its own."""
-        command, = running("scr_run")
-        os.kill(command, number)
+        os.kill(running("scr_run")[0], number)  # a child has its name, too, until it is another program
 
     def finish(self, code=None):
         """It ends with that exit code, or with that of the last run."""
