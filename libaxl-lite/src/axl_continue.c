@@ -82,7 +82,7 @@ static int look_back(const axl_transfer *t, axl_transfer **old, char *err)
     const char *path = t->state_path;
     int rc = 0;
     bool stop = !t->method->remote || t->flags & AXL_COMPARE;
-    if (stop && axl_owner_is_there(path)) rc = axl_daemon_halt(path, text);
+    if (stop && axl_owner_is_there(path)) rc = axl_daemon_halt(path, false, text);
     if (!rc) rc = axl_resume(path, "daemon", old, text);
     if (rc == -ENOENT) return 0;
     if (rc == -EBADMSG || rc == -ENODATA) return drop_file(path, err);

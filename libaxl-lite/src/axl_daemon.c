@@ -192,8 +192,10 @@ static void start_again(axl_transfer *t, uint64_t bytes)
     t->bytes_done = bytes;
     int rc = t->starts++ < STARTS_MAX
                  ? start_process(t, err)
-                 : err_set(err, -ECHILD, "scr_transfer ended %d times without a result",
-                           STARTS_MAX);
+                 : err_set(err, -ECHILD,
+                           "scr_transfer ended %d times without a result; can %s be "
+                           "written?",
+                           STARTS_MAX, t->state_path);
     if (rc) axl_transfer_finish(t, rc, err);
 }
 
@@ -234,11 +236,16 @@ static void daemon_wait(axl_transfer *transfer)
     }
 }
 
-int axl_daemon_halt(const char *path, char *err)
+int axl_daemon_halt(const char *path, bool for_good, char *err)
 {
-    int rc = axl_state_command(path, AXL_COMMAND_STOP, err);
+    int rc = axl_state_command(path, AXL_COMMAND_STOP, err), most = QUIET;
+    /* a file that is gone says the same, at its next look */
+    if (rc && rc != -ENOENT && for_good && unlink(path) == 0) {
+        rc = 0;
+        most += (int)(2 * AXL_INTERVAL / FIRST_PAUSE);
+    }
     /* one that is about to begin says so soon, and obeys then */
-    for (int quiet = 0; !rc && quiet < QUIET && axl_owner_is_there(path); quiet++) {
+    for (int quiet = 0; !rc && quiet < most && axl_owner_is_there(path); quiet++) {
         if (axl_state_is_running(path)) quiet = 0;
         usleep((useconds_t)(1e6 * FIRST_PAUSE));
     }
@@ -255,7 +262,7 @@ static void daemon_stop(axl_transfer *transfer, bool for_good)
     axl_command command;
     int rc = read_own(transfer, &state, &news, &command, err);
     if (!rc) kvtree_delete(&state);
-    if (!rc) rc = axl_daemon_halt(transfer->state_path, err);
+    if (!rc) rc = axl_daemon_halt(transfer->state_path, true, err);
     for (size_t i = 0; i < transfer->count && !rc; i++)
         axl_place_remove(transfer, i);
     axl_transfer_finish(transfer, rc ? rc : -ECANCELED,

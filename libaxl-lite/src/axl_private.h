@@ -92,6 +92,7 @@ struct axl_transfer {
     bool obeys;        /* the one that dispatches was told so by the state file */
     char *daemon_path; /* of scr_transfer; NULL: in $PATH */
     int starts;        /* of it, since it moved some bytes */
+    int unsaved;       /* -errno: the result could not be written to the state file */
     axl_state state;
     int result;                 /* once finished: 0 or the first error ... */
     char error[AXL_ERROR_SIZE]; /* ... and its text */
@@ -182,8 +183,9 @@ int axl_worker_pay(axl_worker *worker, uint64_t bytes);
 
 /* ---- axl_daemon.c ---- */
 
-/* Tells whoever works on a state file to stop, and waits until nothing moves. */
-int axl_daemon_halt(const char *path, char *err);
+/* Tells whoever works on a state file to stop, and waits until nothing moves. for_good:
+ * where that cannot be written the file is removed. */
+int axl_daemon_halt(const char *path, bool for_good, char *err);
 
 /* ---- axl_resume.c ---- */
 

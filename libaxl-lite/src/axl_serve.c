@@ -58,6 +58,8 @@ static int move_files(const axl_service *s, char *err)
         watch(s, t);
     else
         rc = axl_state_fail(t, rc, err);
+    if (!rc && t->unsaved && t->unsaved != -ENOENT)
+        rc = err_sys(err, t->unsaved, "write %s", s->path);
     t->owner = -1; /* it stays ours */
     axl_free(t);
     return rc;

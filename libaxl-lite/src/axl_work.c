@@ -343,7 +343,10 @@ static void clean_up(axl_transfer *t, bool keep)
     for (size_t i = 0; i < t->count; i++) {
         axl_item *item = &t->items[i];
         io_close(&item->fd);
-        if (item->made && !item->file.done && !keep) axl_place_remove(t, i);
+        if (item->made && !item->file.done && !keep) {
+            axl_place_remove(t, i);
+            item->synced = 0;
+        }
         free(item->crcs);
         free(item->moved);
         item->crcs = NULL;
@@ -351,16 +354,23 @@ static void clean_up(axl_transfer *t, bool keep)
     }
 }
 
-/* That it was stopped is no result: it may go on. */
+/* That it was stopped is no result: it may go on. What was copied in part makes room for
+ * the result: it may be what fills the disk. */
 static void save_result(axl_work *w, axl_news *news)
 {
     axl_news told = *news;
+    char err[AXL_ERROR_SIZE] = "";
     told.follows = w->transfer->obeys;
     if (!w->rc) told.result = 0;
-    int rc = axl_save(w, &told, told.error);
+    int rc = axl_save(w, &told, err);
+    if (rc && w->rc) {
+        clean_up(w->transfer, false);
+        rc = axl_save(w, &told, err);
+    }
+    w->transfer->unsaved = rc;
     if (!rc || news->result) return;
-    *news = told;
     news->result = rc;
+    snprintf(news->error, sizeof news->error, "%s", err);
 }
 
 /* No worker runs any more. */
