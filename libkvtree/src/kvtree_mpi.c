@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +34,28 @@ static int receive(const struct channel *ch, kvtree *tree, int rank)
     return message_receive(ch, &first, &status, tree);
 }
 
+/* Whether comm has this rank, on its other side if it is an intercommunicator. MPI would
+ * end the program. */
+static bool is_rank(int rank, MPI_Comm comm)
+{
+    int between, ranks;
+    MPI_Comm_test_inter(comm, &between);
+    if (between)
+        MPI_Comm_remote_size(comm, &ranks);
+    else
+        MPI_Comm_size(comm, &ranks);
+    return rank >= 0 && rank < ranks;
+}
+
 int kvtree_mpi_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_Comm comm,
                         int limit)
 {
     char scratch[LIMIT_PAIR];
     struct channel ch = {comm, KVTREE_TAG, limit, scratch};
     struct outbox box;
-    if (comm == MPI_COMM_NULL) return -EINVAL;
+    if (comm == MPI_COMM_NULL || (to != MPI_PROC_NULL && !is_rank(to, comm)) ||
+        (from != MPI_PROC_NULL && from != MPI_ANY_SOURCE && !is_rank(from, comm)))
+        return -EINVAL;
     int sent = start_send(&box, &ch, send, to);
     int received = receive(&ch, recv, from);
     int closed = outbox_close(&box);

@@ -5,6 +5,8 @@
 #include "fail_malloc.h"
 #include "src/kvtree_mpi_private.h"
 
+#include <limits.h>
+
 static int next, previous;
 
 /* A tree that tells who sent it. */
@@ -106,6 +108,38 @@ static void nobody_and_oneself(void)
     kvtree_delete(&got);
 }
 
+/* Ranks that a communicator does not have are refused by the library; MPI would end the
+ * program. */
+static void nobody_there(MPI_Comm comm, int ranks, int partner)
+{
+    const int none[] = {-1000, ranks, INT_MAX, MPI_ANY_SOURCE};
+    kvtree *mine = tree_from(check_rank), *got = kvtree_new();
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(kvtree_send(mine, none[i], comm), -EINVAL);
+        CHECK_INT(kvtree_sendrecv(mine, none[i], got, partner, comm), -EINVAL);
+        if (none[i] == MPI_ANY_SOURCE) continue;
+        CHECK_INT(kvtree_recv(got, none[i], comm), -EINVAL);
+        CHECK_INT(kvtree_sendrecv(mine, partner, got, none[i], comm), -EINVAL);
+    }
+    CHECK_INT(kvtree_size(got), 0);
+    CHECK_INT(kvtree_sendrecv(mine, partner, got, MPI_ANY_SOURCE, comm), 0);
+    CHECK_INT(kvtree_size(got), 2); /* nothing else was under way */
+    kvtree_delete(&mine);
+    kvtree_delete(&got);
+}
+
+/* Between rank 0 and all others, whose sizes differ: the far side counts. */
+static void ranks_of_the_other_side(void)
+{
+    MPI_Comm side, between;
+    if (check_ranks < 2) return;
+    MPI_Comm_split(MPI_COMM_WORLD, check_rank > 0, check_rank, &side);
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, check_rank > 0 ? 0 : 1, 1, &between);
+    if (check_rank < 2) nobody_there(between, check_rank ? 1 : check_ranks - 1, 0);
+    MPI_Comm_free(&between);
+    MPI_Comm_free(&side);
+}
+
 static void empty_trees_and_merging(void)
 {
     kvtree *empty = kvtree_new(), *got = kvtree_new();
@@ -187,6 +221,8 @@ int main(int argc, char **argv)
     sizes_around_the_limit();
     one_way();
     nobody_and_oneself();
+    nobody_there(MPI_COMM_WORLD, check_ranks, check_rank);
+    ranks_of_the_other_side();
     empty_trees_and_merging();
     without_memory();
     foreign_messages();

@@ -24,13 +24,14 @@ extern "C" {
 
 #define KVTREE_TAG 0x6b76
 
-/* Sends tree to rank; blocks as MPI_Send does. rank may be MPI_PROC_NULL. */
+/* Sends tree to rank; blocks as MPI_Send does. rank may be MPI_PROC_NULL; one that comm
+ * does not have is -EINVAL, and nothing is sent. */
 int kvtree_send(const kvtree *tree, int rank, MPI_Comm comm);
 
-/* Receives a tree from rank. */
+/* Receives a tree from rank, which may be MPI_ANY_SOURCE or MPI_PROC_NULL. */
 int kvtree_recv(kvtree *tree, int rank, MPI_Comm comm);
 
-/* Both at once, without a deadlock; either rank may be MPI_PROC_NULL. */
+/* Both at once, without a deadlock. */
 int kvtree_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_Comm comm);
 
 /* Collective. The tree of root is merged into that of all other ranks. */
