@@ -12,6 +12,8 @@ int axl_copy(const char *source, const char *destination, unsigned flags, uint64
     axl_transfer *t;
     axl_file file;
     const axl_options options = {.flags = flags};
+    if (flags & AXL_COMPARE)
+        return err_set(err, -EINVAL, "axl_copy: there is no earlier copy to compare");
     int rc = axl_create("sync", &options, &t, err);
     if (rc) return rc;
     rc = axl_add(t, source, destination, err);

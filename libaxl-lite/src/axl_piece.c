@@ -129,16 +129,23 @@ static int write_zeros(axl_piece *p, uint64_t at, uint64_t end, char *err)
     return rc;
 }
 
-/* Nothing of what was there may shine through. Where the file system cannot punch holes,
- * or now will not, zeros are written. */
-static int clear(axl_piece *p, uint64_t at, uint64_t end, char *err)
+/* Nothing of what was there may shine through. */
+static bool punch(const axl_piece *p, uint64_t at, uint64_t end)
 {
     bool blank = !p->item->part && p->there < 0;
-    if (blank || p->out < 0 || at == end) return 0;
-    if (fallocate(p->out, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, target(p, at),
-                  (off_t)(end - at)) == 0)
-        return 0;
-    return write_zeros(p, at, end, err);
+    return blank || p->out < 0 ||
+           fallocate(p->out, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, target(p, at),
+                     (off_t)(end - at)) == 0;
+}
+
+/* A hole is done without a byte that moves, but where the file system cannot punch holes,
+ * or now will not: zeros are written there. */
+static int move_hole(axl_piece *p, uint64_t at, uint64_t end, char *err)
+{
+    if (at == end) return 0;
+    if (!punch(p, at, end)) return write_zeros(p, at, end, err);
+    if (p->worker) axl_worker_skip(p->worker, end - at);
+    return 0;
 }
 
 /* The kernel may know a short way: blocks that both files share, or a server that copies.
@@ -162,7 +169,7 @@ int axl_piece_move(axl_piece *piece, char *err)
     while (at < end && !rc) {
         find_data(piece, at, end, &from, &to);
         if (piece->checksum) piece->crc = crc32_add_zeros(piece->crc, from - at);
-        rc = clear(piece, at, from, err);
+        rc = move_hole(piece, at, from, err);
         if (rc || from == end) break;
         rc = by_kernel ? move_by_kernel(piece, from, to, err)
                        : move_by_buffer(piece, from, to, err);

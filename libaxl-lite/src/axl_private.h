@@ -181,6 +181,9 @@ void axl_work_look(const axl_transfer *transfer, size_t i, axl_file *file,
  * -ECANCELED when the transfer ends. */
 int axl_worker_pay(axl_worker *worker, uint64_t bytes);
 
+/* The same for bytes that need not move, and cost nothing: holes. */
+void axl_worker_skip(axl_worker *worker, uint64_t bytes);
+
 /* ---- axl_daemon.c ---- */
 
 /* Tells whoever works on a state file to stop, and waits until nothing moves. for_good:

@@ -79,6 +79,14 @@ int axl_worker_pay(axl_worker *worker, uint64_t bytes)
     return over ? -ECANCELED : 0;
 }
 
+void axl_worker_skip(axl_worker *worker, uint64_t bytes)
+{
+    axl_work *w = worker->work;
+    pthread_mutex_lock(&w->lock);
+    w->bytes += bytes;
+    pthread_mutex_unlock(&w->lock);
+}
+
 static bool is_cancelled(axl_work *w)
 {
     pthread_mutex_lock(&w->lock);

@@ -62,6 +62,9 @@ static inline void finish(axl_transfer *t)
     int rc = axl_dispatch(t, err);
     if (!rc) rc = axl_wait(t, err);
     if (rc) fail_msg("%s", err);
+    axl_progress p;
+    assert_int_equal(axl_progress_get(t, &p), 0);
+    assert_true(p.files_done == p.files && p.bytes_done == p.bytes);
 }
 
 static inline unsigned char *write_source(const scratch *s, size_t size)

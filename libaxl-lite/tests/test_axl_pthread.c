@@ -200,6 +200,7 @@ static void large_file_with_holes(void **state)
 {
     scratch *s = *state;
     struct stat source, destination;
+    axl_progress p;
     uint32_t crc = write_large(s->source), found;
     for (unsigned flags = 0; flags <= (AXL_CHECKSUM | AXL_KEEP_MODE | AXL_KEEP_TIMES);
          flags++) {
@@ -209,6 +210,8 @@ static void large_file_with_holes(void **state)
         assert_int_equal(axl_dispatch(t, NULL), 0);
         assert_int_equal(axl_wait(t, NULL), 0);
         assert_int_equal(axl_get(t, 0, &file), 0);
+        assert_int_equal(axl_progress_get(t, &p), 0);
+        assert_true(p.bytes == large && p.bytes_done == large);
         axl_free(t);
         if (flags & AXL_CHECKSUM) assert_int_equal(file.crc, crc);
         assert_int_equal(axl_checksum(s->destination, NULL, &found, NULL), 0);

@@ -82,7 +82,8 @@ typedef struct axl_part {
 /* How far a transfer is. */
 typedef struct axl_progress {
     size_t files, files_done;   /* in all; in place */
-    uint64_t bytes, bytes_done; /* of sources, known once dispatched; copied so far */
+    uint64_t bytes, bytes_done; /* of sources, holes among them, known once dispatched;
+                                 * copied so far */
 } axl_progress;
 
 /* A new transfer by method:
@@ -183,6 +184,7 @@ int axl_get(const axl_transfer *transfer, size_t i, axl_file *file);
 axl_transfer *axl_free(axl_transfer *transfer);
 
 /* One file, in the calling thread, as axl_dispatch moves it. size and crc may be NULL.
+ * flags are those above without AXL_COMPARE (-EINVAL).
  * The source must be a regular file, not a link (-ELOOP), a folder (-EISDIR) or anything
  * else (-EINVAL). A source that is written to meanwhile is -ESTALE. Holes stay holes. On
  * failure the destination is what it was before, and no temporary file stays; folders
