@@ -105,9 +105,10 @@ const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1
  * SCR_CHECKPOINT_OVERHEAD percent. */
 int SCR_Need_checkpoint(int *flag);
 
-/* Opens a dataset. name: relative, unique; its files belong below the folder of that
- * name. NULL: "scr.dataset.<id>". May remove the oldest dataset from the cache
- * (SCR_CACHE_SIZE). */
+/* Opens a dataset. name: unique, relative, shorter than SCR_MAX_FILENAME, without empty,
+ * "." and ".." components and control characters, not below ".scr" (SCR_ERR_ARGUMENT);
+ * its files belong below the folder of that name. NULL: "scr.dataset.<id>". May remove
+ * the oldest dataset from the cache (SCR_CACHE_SIZE). */
 int SCR_Start_output(const char *name, int flags);
 
 /* Local, not collective. In output: registers the file (path relative to the current
@@ -115,6 +116,7 @@ int SCR_Start_output(const char *name, int flags);
  * restart: gives the path to read it from, and fails if that is not readable; a bare file
  * name is looked up in the dataset. Outside of both, also before SCR_Init: copies name.
  * In output, a failure that is not the name's makes SCR_Complete_output fail, too.
+ * What holds for names of datasets holds for the path below the prefix folder, too.
  * file has SCR_MAX_FILENAME bytes and holds name after a failure, too, if that fits. */
 int SCR_Route_file(const char *name, char *file);
 

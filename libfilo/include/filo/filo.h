@@ -44,7 +44,8 @@ typedef struct filo_segment {
 
 typedef struct filo_file {
     char *local;   /* path of the rank's own copy */
-    char *name;    /* below the folder, relative and without ".." */
+    char *name;    /* relative to the folder, shorter than 1024 bytes, without empty, "."
+                    * and ".." components and control characters */
     uint64_t size; /* bytes */
     uint32_t crc;  /* CRC32, when has_crc */
     int has_crc;

@@ -86,7 +86,8 @@ int redset_file_name_parse(const char *name, redset_place *place);
 
 /* A protected file. */
 typedef struct redset_file {
-    const char *name;   /* relative to the folder, without ".." */
+    const char *name;   /* relative to the folder, shorter than 1024 bytes, without empty,
+                         * "." and ".." components and control characters (-EINVAL) */
     const kvtree *meta; /* kept beside it and given back after a loss; may be NULL. The
                          * keys FILE, SIZE and CRC are redset's own */
     uint64_t size;      /* bytes; filled in */
