@@ -74,6 +74,28 @@ int command_wrong_usage(const char *arguments)
     return COMMAND_WRONG_USAGE;
 }
 
+int command_count(const char *usage, int count, int least, int most)
+{
+    if (count >= least && (most < 0 || count <= most)) return COMMAND_GOOD;
+    fprintf(stderr, "%s: %d arguments that are no options, not %s%d\n", command_self(),
+            count,
+            least == most   ? ""
+            : count < least ? "at least "
+                            : "at most ",
+            count < least ? least : most);
+    return command_wrong_usage(usage);
+}
+
+int command_names(const char *usage, int count, char **list)
+{
+    for (int i = 0; i < count; i++) {
+        if (*list[i]) continue;
+        fprintf(stderr, "%s: an argument is empty\n", command_self());
+        return command_wrong_usage(usage);
+    }
+    return COMMAND_GOOD;
+}
+
 int command_version(void)
 {
     printf("%s %s\n", command_self(), PROJECT_VERSION);

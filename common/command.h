@@ -14,6 +14,8 @@
 #define command_flush COMMON(command_flush)
 #define command_usage COMMON(command_usage)
 #define command_wrong_usage COMMON(command_wrong_usage)
+#define command_count COMMON(command_count)
+#define command_names COMMON(command_names)
 #define command_version COMMON(command_version)
 #define command_number COMMON(command_number)
 
@@ -46,6 +48,13 @@ void command_usage(FILE *out, const char *arguments);
 
 /* The same on standard error, and where to find more; COMMAND_WRONG_USAGE. */
 int command_wrong_usage(const char *arguments);
+
+/* Whether there are least to most (-1: any number) arguments that are no options. If not,
+ * says so, and how the command is used. */
+int command_count(const char *usage, int count, int least, int most);
+
+/* The same where one of them is empty, as a variable that is not set makes it. */
+int command_names(const char *usage, int count, char **list);
 
 /* The argument of an option that takes a number from 0 on; otherwise says so. */
 int command_number(const char *option, const char *text, int *number);

@@ -117,7 +117,9 @@ int main(int argc, char **argv)
         else if (c != 'i' || parse_interval(optarg, &r.interval) != COMMAND_GOOD)
             return command_wrong_usage(ARGUMENTS);
     }
-    if (argc - optind != 1) return command_wrong_usage(ARGUMENTS);
+    if (command_count(ARGUMENTS, argc - optind, 1, 1) != COMMAND_GOOD ||
+        command_names(ARGUMENTS, 1, argv + optind) != COMMAND_GOOD)
+        return COMMAND_WRONG_USAGE;
     r.file = argv[optind];
     return serve(&r);
 }

@@ -222,7 +222,7 @@ def test_damaged_files():
 
 
 def test_usage():
-    expect_wrong_usage([], ['a', 'b'], ['--wrong', 'a'], ['--interval=0', 'a'], ['--interval=x', 'a'], ['a', '-i'],
+    expect_wrong_usage([], ['a', 'b'], [''], ['--wrong', 'a'], ['--interval=0', 'a'], ['--interval=x', 'a'], ['a', '-i'],
                        ['--interval=-1', 'a'], ['--interval=nan', 'a'], ['--interval=1e9', 'a'])
     expect_documented(5, {'--interval': '2'})
     expect_well_formed_page()

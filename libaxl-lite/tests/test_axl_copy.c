@@ -71,8 +71,8 @@ static void test_flags(void **state)
     scratch_write(s->source, "abc", 3);
     for (int i = 0; i < 3; i++) {
         char err[AXL_ERROR_SIZE] = "";
-        assert_int_equal(
-            axl_copy(s->source, s->destination, none[i], NULL, NULL, err), -EINVAL);
+        assert_int_equal(axl_copy(s->source, s->destination, none[i], NULL, NULL, err),
+                         -EINVAL);
         assert_true(strlen(err) > 10);
         assert_int_equal(scratch_left(s), 0);
     }
@@ -290,7 +290,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(test_sizes),
         WITH_FOLDER(test_asks_for_holes),
-        WITH_FOLDER(test_results_are_optional), WITH_FOLDER(test_flags),
+        WITH_FOLDER(test_results_are_optional),
+        WITH_FOLDER(test_flags),
         WITH_FOLDER(test_mode),
         WITH_FOLDER(test_source_missing),
         WITH_FOLDER(test_source_is_link),

@@ -154,7 +154,9 @@ int main(int argc, char **argv)
         else if (c != 'i' || parse_indent(optarg, &request.indent) != COMMAND_GOOD)
             return command_wrong_usage(ARGUMENTS);
     }
-    if (optind == argc) return command_wrong_usage(ARGUMENTS);
+    if (command_count(ARGUMENTS, argc - optind, 1, -1) != COMMAND_GOOD ||
+        command_names(ARGUMENTS, argc - optind, argv + optind) != COMMAND_GOOD)
+        return COMMAND_WRONG_USAGE;
     request.headings = argc - optind > 1 && request.form != KVTREE_FORM_JSON;
     return show_all(argv + optind, &request);
 }

@@ -83,7 +83,7 @@ def test_things_that_are_no_files():
     expect(run('missing'), 1, '', ['kvtree_print: read missing: No such file or directory'])
     expect(run('mis\x1b\nsing'), 1, '', ['read mis\\x1b\\x0asing: No such'])
     expect(run('/dev/zero'), 1, '', ['read /dev/zero: not a tree file'])
-    expect(run(''), 1, '', ['read \\0: No such file'])
+    expect(run('missing', ''), 2, '', ['kvtree_print: an argument is empty'])
     expect(run('-', stdin=None, preexec_fn=lambda: os.close(0)), 1, '', ['read -: ', 'Bad file descriptor'])
     pathlib.Path('private').write_bytes(image(SMALL))
     os.chmod('private', 0)
@@ -128,7 +128,7 @@ def test_output_fails():
 
 def test_wrong_usage():
     pathlib.Path('f').write_bytes(image(GUIDE))
-    expect_wrong_usage([], ['--json'], ['--wrong', 'f'], ['-x', 'f'], ['f', '--indent'], ['--indent=0', 'f'],
+    expect_wrong_usage([], ['--json'], ['f', ''], ['--wrong', 'f'], ['-x', 'f'], ['f', '--indent'], ['--indent=0', 'f'],
                        ['--indent=65', 'f'], ['--indent=2x', 'f'], ['--indent=', 'f'],
                        ['-i', '99999999999999999999', 'f'], ['--json=1', 'f'])
     expect(run('--indent=64', 'f', '-k'), 0, (f"RANK\n{' ' * 64}0\n{' ' * 128}FILES = 2\n"

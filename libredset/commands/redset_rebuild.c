@@ -153,7 +153,9 @@ int main(int argc, char **argv)
         int code = take_option(c, &r);
         if (code >= 0) return code;
     }
-    if (argc - optind != 1) return command_wrong_usage(ARGUMENTS);
+    if (command_count(ARGUMENTS, argc - optind, 1, 1) != COMMAND_GOOD ||
+        command_names(ARGUMENTS, 1, argv + optind) != COMMAND_GOOD)
+        return COMMAND_WRONG_USAGE;
     r.folder = argv[optind];
     return work(&r);
 }

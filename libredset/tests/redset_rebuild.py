@@ -545,7 +545,7 @@ def test_other_names():
 
 def test_usage():
     os.mkdir('f')
-    expect_wrong_usage([], ['f', 'f'], ['--wrong', 'f'], ['-x', 'f'], ['f', '--set'], ['--set=x', 'f'], ['-s', '-1', 'f'],
+    expect_wrong_usage([], ['f', 'f'], [''], ['--wrong', 'f'], ['-x', 'f'], ['f', '--set'], ['--set=x', 'f'], ['-s', '-1', 'f'],
                        ['--set=', 'f'], ['--set=2147483648', 'f'], ['--verify=1', 'f'], ['--redundancy'])
     expect_documented(6, {'--set': '1', '--redundancy': 'x'})
     expect_well_formed_page()

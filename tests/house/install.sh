@@ -59,6 +59,10 @@ if [ "$told" != 'no halt conditions' ]; then
     echo "scr_halt says: $told"
     exit 1
 fi
+for command in "$installed"/bin/*; do
+    page=$installed/share/man/man1/$(basename "$command").1
+    [ -f "$page" ] || { echo "$page is not installed" && exit 1; }
+done
 page=$installed/share/man/man1/kvtree_print.1
 library=$(basename "$(readlink -f "$installed/$libdir/libscr-kvtree.so")")
 for file in "$page" "$installed/share/man/man1/scr_halt.1" "$installed/share/scr-kvtree/kvtree_totalview.c" "$installed/share/scr/scr.mysql" \

@@ -97,10 +97,13 @@ def expect_ends_unread(*calls):
 
 
 def expect_wrong_usage(*calls):
+    """Each is told what is wrong, before how the command is used."""
     for arguments in calls:
         done = run(*arguments)
         assert done.returncode == 2 and not done.stdout, arguments
         assert f'usage: {COMMAND.name} ['.encode() in done.stderr and b'--help' in done.stderr, arguments
+        reason = done.stderr.splitlines()[0]
+        assert b': ' in reason and not reason.startswith(b'usage: '), (arguments, done.stderr)
 
 
 # ---- help and manual page ----

@@ -83,6 +83,8 @@ int main(int argc, char **argv)
     tool_args args;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
+    if (command_names(t.arguments, args.count, args.list) != COMMAND_GOOD)
+        return COMMAND_WRONG_USAGE;
     char *buffer = malloc(BUFFER);
     code = buffer ? COMMAND_GOOD : tool_complain("no memory");
     for (int i = 0; buffer && i < args.count; i++)

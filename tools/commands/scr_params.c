@@ -136,6 +136,8 @@ int main(int argc, char **argv)
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
+    if (command_names(t.arguments, args.count, args.list) != COMMAND_GOOD)
+        return COMMAND_WRONG_USAGE;
     if (r.check && (args.count || r.set || r.json))
         return tool_misused(&t, "--check prints nothing that could be chosen");
     for (int i = 0; i < args.count; i++)

@@ -109,8 +109,9 @@ int main(int argc, char **argv)
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
-    if (!r.step || tool_jobstep_check(r.step) != 0)
-        return tool_misused(&t, "'%.60s' is no id of a job step", r.step ? r.step : "");
+    if (!r.step) return tool_misused(&t, "--jobStepId is needed");
+    if (tool_jobstep_check(r.step) != 0)
+        return tool_misused(&t, "'%.60s' is no id of a job step", r.step);
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = work(&prefix, &r);

@@ -130,9 +130,8 @@ int tool_start(const tool *t, int argc, char **argv, tool_args *args)
     }
     args->count = argc - optind;
     args->list = argv + optind;
-    if (args->count < t->least || (t->most >= 0 && args->count > t->most))
-        return command_wrong_usage(t->arguments);
-    return -1;
+    int code = command_count(t->arguments, args->count, t->least, t->most);
+    return code == COMMAND_GOOD ? -1 : code;
 }
 
 int tool_one_folder(const tool *t, const tool_args *args, const char **folder)

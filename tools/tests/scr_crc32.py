@@ -35,7 +35,7 @@ def test_what_cannot_be_read():
 
 
 def test_usage():
-    expect_wrong_usage([], ['--json'], ['--odd', 'x'])
+    expect_wrong_usage([], ['--json'], ['--odd', 'x'], [''])
     expect_documented(3)
     expect_well_formed_page()
 

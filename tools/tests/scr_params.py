@@ -93,7 +93,7 @@ def test_example():
 
 def test_usage():
     clean()
-    expect_wrong_usage(['--check', '--json'], ['--check', 'SCR_FLUSH'], ['SCR_FLUSHH'], ['--no'])
+    expect_wrong_usage(['--check', '--json'], ['--check', 'SCR_FLUSH'], ['SCR_FLUSHH'], ['SCR_FLUSH', ''], ['--no'])
     expect_documented(7, {'--prefix': 'x', '--system': 'x'})
     expect_well_formed_page()
 

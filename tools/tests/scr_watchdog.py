@@ -120,6 +120,7 @@ def test_flush():
 def test_usage():
     process, step = started()
     expect_wrong_usage([], ['--jobStepId', '17'], ['--jobStepId', step, 'x'], ['--jobStepId', step, '--timeout', 'x'])
+    expect(run(), 2, '', ['--jobStepId is needed'])
     expect(run('--jobStepId', step), 1, '', ['longest time without a checkpoint is needed'])
     expect(run('--jobStepId', step, '--dir', 'none'), 1, '', ['prefix folder '])
     os.environ['SCR_WATCHDOG_TIMEOUT_PFS'] = 'long'
