@@ -44,6 +44,7 @@ int tool_run_is_there(const char *program)
 {
     const char *path = getenv("PATH");
     char name[PATH_MAX];
+    if (!*program || strchr(program, '/')) return access(program, X_OK) == 0;
     while (path && *path) {
         size_t n = strcspn(path, ":");
         int size =

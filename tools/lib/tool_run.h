@@ -14,7 +14,7 @@
  * then, with what it started; -EIO when it fails, each with a text. */
 int tool_run(const char *const argv[], double seconds, char **output, char *err);
 
-/* 1 if PATH has the program, and it may be run. */
+/* 1 if PATH has the program, or it is a path, and it may be run. */
 int tool_run_is_there(const char *program);
 
 #endif

@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 
-from command import (expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
+from command import (expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
 from prefix import put_program, without_scr_variables
 
 without_scr_variables()
@@ -113,6 +113,13 @@ def test_cycle():
     assert found['cycle'].startswith('exit code 1; '), found
     results, found = steps('true', code=0, nodes='1x2')
     assert results == {**GOOD, 'steer': 'not made'} and found['cycle'] == 'there are too few nodes to lose one', (results, found)
+
+
+def test_program_is_missing():
+    """It is told before anything is tried."""
+    prepare()
+    for program in ('no', './no', '/no/true', ''):
+        expect(run('--simulate', '2x1', program), 1, '', [f'scr_test_system: {program}: there is no such program'])
 
 
 def test_usage():
