@@ -321,6 +321,14 @@ static void unreadable(void)
     assert_int_equal(chmod(path, 0200), 0);
 }
 
+/* For who looks at it afterwards. */
+static void readable(void)
+{
+    char path[160];
+    name_file(path, "out", 0);
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
 static void cut(void)
 {
     char path[160];
@@ -376,6 +384,7 @@ static void what_differs_is_copied_again(void **state)
         harms[k / 6].hurt();
         make_old();
         assert_int_equal(go_on(&next), harms[k / 6].verdict);
+        readable();
         assert_int_equal(wrong_bytes(), 0);
         assert_false(is_old(0));
         assert_int_equal(is_old(1), harms[k / 6].verdict == AXL_CONTINUES);

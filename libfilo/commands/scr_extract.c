@@ -309,6 +309,12 @@ static int help(void)
     return command_flush();
 }
 
+static int conflict(const char *options)
+{
+    fprintf(stderr, "%s: %s exclude each other\n", command_self(), options);
+    return command_wrong_usage(ARGUMENTS);
+}
+
 /* Takes one option; -1 to go on, or an exit code. */
 static int take_option(int c, request *r)
 {
@@ -321,7 +327,7 @@ static int take_option(int c, request *r)
         return -1;
     case 'l':
     case 'n':
-        if (r->task != EXTRACT) return command_wrong_usage(ARGUMENTS);
+        if (r->task != EXTRACT) return conflict("--list and --verify");
         r->task = c == 'l' ? LIST : VERIFY;
         return -1;
     case 'r':
@@ -357,9 +363,11 @@ int main(int argc, char **argv)
         int code = take_option(c, &r);
         if (code >= 0) return code;
     }
-    int changes = r.to || r.force;
-    if (optind == argc || !*argv[optind] || (changes && r.task != EXTRACT))
-        return command_wrong_usage(ARGUMENTS);
+    if ((r.to || r.force) && r.task != EXTRACT)
+        return conflict("--to or --force and --list or --verify");
+    if (command_count(ARGUMENTS, argc - optind, 1, -1) != COMMAND_GOOD ||
+        command_names(ARGUMENTS, argc - optind, argv + optind) != COMMAND_GOOD)
+        return COMMAND_WRONG_USAGE;
     r.place.folder = argv[optind];
     r.name = argv + optind + 1;
     r.names = argc - optind - 1;

@@ -61,6 +61,7 @@ static void test_ends(void **state)
     char err[ERRTEXT_SIZE] = "";
     const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 3};
     const char *const missing[] = {"scr-no-such-program", NULL};
+    setenv("PATH", "/usr/bin:/bin", 1); /* none that may not be searched: EACCES */
     const tool_task tasks[] = {
         {SCRIPT("echo one"), 0},        {SCRIPT("printf two; exit 7"), 0},
         {SCRIPT("kill -9 $$"), 0},      {missing, 0},
