@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ enum { ENVIRONMENT = 1 << 20 /* bytes of one that is read */ };
 
 typedef struct process {
     pid_t pid, parent;
-    int ours, dead;
+    int ours, known, dead;
     char name[32];
 } process;
 
@@ -76,7 +77,7 @@ static int add(processes *all, pid_t pid)
     return 0;
 }
 
-/* Those below that one. */
+/* Those below that one, and below those that are marked already. */
 static void mark_ours(processes *all, pid_t self)
 {
     for (int changed = 1; changed;) {
@@ -92,8 +93,8 @@ static void mark_ours(processes *all, pid_t self)
     }
 }
 
-/* All processes that one can see; marked are those below that one. */
-static int list_all(processes *all, pid_t above)
+/* All processes that one can see. */
+static int list_all(processes *all)
 {
     DIR *proc = opendir("/proc");
     const struct dirent *entry;
@@ -103,7 +104,6 @@ static int list_all(processes *all, pid_t above)
         if (pid > 1) rc = add(all, (pid_t)pid);
     }
     if (proc) closedir(proc);
-    mark_ours(all, above);
     return rc;
 }
 
@@ -132,7 +132,8 @@ int processes_signal(const processes_filter *filter, int signal)
 {
     processes all = {0, 0, NULL};
     char *buffer = malloc(ENVIRONMENT);
-    int rc = buffer ? list_all(&all, getpid()) : -ENOMEM, count = 0;
+    int rc = buffer ? list_all(&all) : -ENOMEM, count = 0;
+    mark_ours(&all, getpid());
     for (int i = 0; i < all.count && !rc; i++)
         if (is_meant(&all.list[i], filter, buffer))
             count += kill(all.list[i].pid, signal) == 0;
@@ -141,23 +142,62 @@ int processes_signal(const processes_filter *filter, int signal)
     return rc ? rc : count;
 }
 
-int processes_open_below(pid_t pid, int *fds, int most)
+/* ---- below another one ---- */
+
+/* Those that have not ended, whose numbers are still their own. */
+static void mark_known(processes *all, const processes_below *below)
 {
-    processes all = {0, 0, NULL};
-    int count = 0, rc = list_all(&all, pid);
-    for (int i = 0; i < all.count && count < most && !rc; i++) {
-        if (!all.list[i].ours || all.list[i].dead) continue;
-        long fd = syscall(SYS_pidfd_open, all.list[i].pid, 0);
-        if (fd >= 0) fds[count++] = (int)fd;
+    for (int k = 0; k < below->count; k++) {
+        struct pollfd ended = {.fd = below->list[k].fd, .events = POLLIN};
+        if (poll(&ended, 1, 0) != 0) continue;
+        for (int i = 0; i < all->count; i++)
+            if (all->list[i].pid == below->list[k].pid)
+                all->list[i].ours = all->list[i].known = 1;
     }
-    free(all.list);
-    return count;
 }
 
-void processes_signal_open(const int *fds, int count, int signal)
+static int add_below(processes_below *below, pid_t pid)
 {
-    for (int i = 0; i < count; i++)
-        syscall(SYS_pidfd_send_signal, fds[i], signal, NULL, 0);
+    if (below->count == below->room) {
+        int room = 2 * below->room + 16;
+        void *list = realloc(below->list, (size_t)room * sizeof *below->list);
+        if (!list) return 0;
+        below->list = list;
+        below->room = room;
+    }
+    long fd = syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) return 0;
+    below->list[below->count++] = (struct process_below){pid, (int)fd};
+    return 1;
+}
+
+int processes_look_below(pid_t pid, processes_below *below)
+{
+    processes all = {0, 0, NULL};
+    int added = 0;
+    list_all(&all);
+    mark_known(&all, below);
+    mark_ours(&all, pid);
+    for (int i = 0; i < all.count; i++) {
+        const process *p = &all.list[i];
+        if (p->ours && !p->known && !p->dead) added += add_below(below, p->pid);
+    }
+    free(all.list);
+    return added;
+}
+
+void processes_signal_below(const processes_below *below, int signal)
+{
+    for (int i = 0; i < below->count; i++)
+        syscall(SYS_pidfd_send_signal, below->list[i].fd, signal, NULL, 0);
+}
+
+void processes_forget_below(processes_below *below)
+{
+    for (int i = 0; i < below->count; i++)
+        io_close(&below->list[i].fd);
+    free(below->list);
+    *below = (processes_below){0};
 }
 
 void processes_reap(void)

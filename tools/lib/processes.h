@@ -24,13 +24,26 @@ int processes_signal(const processes_filter *filter, int signal);
  * be started meanwhile. 0; -ETIMEDOUT; or -errno. Nobody is reaped. */
 int processes_end(const processes_filter *filter, double seconds);
 
-/* Opens the processes below another one, at most so many: descriptors that stand for them
- * also when their parents have ended, and for nobody else. Their number; 0 also where
- * the kernel has no such descriptors (Linux 5.3). */
-int processes_open_below(pid_t pid, int *fds, int most);
+/* Processes that were seen below another one. Each has a descriptor that stands for it
+ * also when its parent has ended, and for nobody else. Zeros: none. */
+typedef struct processes_below {
+    int count, room;
+    struct process_below {
+        pid_t pid;
+        int fd;
+    } * list;
+} processes_below;
+
+/* Adds those that are below that process now, and below those that are there already.
+ * Returns how many are new; 0 also where the kernel has no such descriptors (Linux 5.3).
+ * What there is no memory or descriptor for is left out. */
+int processes_look_below(pid_t pid, processes_below *below);
 
 /* Signals each of them, as far as it has not ended. */
-void processes_signal_open(const int *fds, int count, int signal);
+void processes_signal_below(const processes_below *below, int signal);
+
+/* Forgets them. */
+void processes_forget_below(processes_below *below);
 
 /* Reaps all children that have ended; not while somebody waits for one of them. */
 void processes_reap(void);

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PIECE = 65536, MOMENT = 10 /* ms */, STRAYS = 64 };
+enum { PIECE = 65536, MOMENT = 10 /* ms */, LOOKS = 100 };
 
 static const double grace = 1; /* seconds between SIGTERM, SIGKILL, and giving up */
 
@@ -40,7 +40,7 @@ typedef struct slot {
     int silent;      /* 1: that is because it printed nothing */
     char *text;
     size_t size, room;
-    int strays[STRAYS], stray_count; /* what is below it, when it is ended; open */
+    processes_below below; /* what it started, from when it was told to end */
 } slot;
 
 typedef struct crowd {
@@ -164,22 +164,21 @@ static void tell(const crowd *c, int task, int code, const char *why, const slot
     c->told(task, &end, c->arg);
 }
 
-/* Signals it and all that is below it. */
-static void signal_all(const crowd *c, slot *s, int number)
+/* Signals it and all that is below it; whether there was something new. */
+static int signal_all(const crowd *c, slot *s, int number)
 {
-    if (!c->limits->group_only)
-        s->stray_count += processes_open_below(s->pid, s->strays + s->stray_count,
-                                               STRAYS - s->stray_count);
+    int added = c->limits->group_only ? 0 : processes_look_below(s->pid, &s->below);
     kill(-s->pid, number);
-    processes_signal_open(s->strays, s->stray_count, number);
+    processes_signal_below(&s->below, number);
+    return added;
 }
 
-/* The same for the last time. */
+/* They are stopped first, so that none can start another one that nobody looks for. */
 static void kill_all(const crowd *c, slot *s)
 {
+    for (int i = 0; i < LOOKS && signal_all(c, s, SIGSTOP) > 0; i++)
+        continue;
     signal_all(c, s, SIGKILL);
-    while (s->stray_count > 0)
-        io_close(&s->strays[--s->stray_count]);
 }
 
 /* Nothing more comes of it: reaps it and tells. */
@@ -188,6 +187,7 @@ static void close_slot(crowd *c, slot *s, int reaped_late)
     int status = 0;
     char why[64];
     if (s->code) kill_all(c, s);
+    processes_forget_below(&s->below);
     io_close(&s->out);
     /* a process that not even SIGKILL ends waits for a device, and who knows how long */
     pid_t done = waitpid(s->pid, &status, reaped_late ? WNOHANG : 0);
@@ -276,7 +276,7 @@ static void look_at(crowd *c, slot *s)
         s->silent = now <= s->deadline;
         end_early(c, s, -ETIMEDOUT);
     } else if (s->state == TOLD_TO_END) {
-        signal_all(c, s, SIGKILL);
+        kill_all(c, s);
         s->state = KILLED;
         s->deadline = tool_tasks_now() + grace;
     } else {
@@ -373,6 +373,7 @@ static void end_all(crowd *c)
         slot *s = &c->slots[i];
         if (s->state != FREE) {
             kill_all(c, s);
+            processes_forget_below(&s->below);
             io_close(&s->out);
             waitpid(s->pid, NULL, 0);
         }

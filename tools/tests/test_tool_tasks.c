@@ -125,6 +125,12 @@ static void time_out(const char *script)
     assert_true(child > 1);
     /* its parent is gone, so that it is ours now, and can be waited for */
     assert_int_equal(waitpid((pid_t)child, NULL, 0), child);
+    /* and so is all that it started */
+    pid_t left = 0;
+    for (begin = now(); left >= 0 && now() < begin + 20; usleep(10000))
+        left = waitpid(-1, NULL, WNOHANG);
+    if (left == 0) fail_msg("%s: a process is left", script);
+    assert_int_equal(errno, ECHILD);
 }
 
 static void test_time_is_over(void **state)
@@ -136,6 +142,9 @@ static void test_time_is_over(void **state)
     /* in a session of its own, as pdsh does with remote shells */
     time_out("setsid sh -c 'trap : TERM; echo $$; exec >&- 2>&-; "
              "while :; do sleep 1000; done' & wait");
+    /* which never stops to start others in sessions of their own */
+    time_out("setsid sh -c 'trap \"\" TERM; echo $$; exec >&- 2>&-; "
+             "while sleep 0.02; do setsid sleep 1000 & done' & wait");
 }
 
 /* A program can be told to end although its caller has blocked the signal. */
