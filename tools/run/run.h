@@ -56,7 +56,8 @@ typedef struct run {
     char halt[512];   /* why the job should halt; "": it need not */
 
     /* simulated nodes */
-    char *simulated;
+    char *simulated; /* their folder */
+    int lock;        /* that it is ours; -1 */
     int per_node;
     simulate_failure failures[SIMULATE_FAILURES];
     int failure_count;

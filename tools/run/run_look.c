@@ -48,6 +48,7 @@ static void ask_nodes(run *r)
 {
     setpgid(0, 0);
     io_close(&r->claim);
+    io_close(&r->lock);
     _exit(down_nodes_find(&r->prefix, &r->chosen, r->node_time, r->found));
 }
 

@@ -41,7 +41,7 @@ static int make_nodes(run *r)
     if (request->fail && simulate_parse_failures(request->fail, count, r->failures,
                                                  &r->failure_count, err) != 0)
         return tool_complain("--fail: %s", err);
-    int rc = simulate_open(count, &r->simulated, &nodes, err);
+    int rc = simulate_open(count, &r->simulated, &r->lock, &nodes, err);
     hostlist_done(&nodes);
     return rc ? tool_complain("%s", err) : export_nodes(r, count);
 }
@@ -177,7 +177,7 @@ static int set_output(run *r)
 
 int run_open(run *r, const run_request *request)
 {
-    *r = (run){.request = request, .per_node = 1, .claim = -1};
+    *r = (run){.request = request, .per_node = 1, .claim = -1, .lock = -1};
     r->prefix.dir = r->log.fd = r->signals.fd = r->signals.out = -1;
     if (processes_adopt() != 0 || execute_catch(&r->signals) != 0)
         return tool_complain("no signals");
@@ -198,7 +198,7 @@ void run_close(run *r)
     const processes_filter all = {{NULL}, NULL};
     if (processes_end(&all, 30) != 0) tool_complain("processes are left behind");
     processes_reap();
-    simulate_close(r->simulated);
+    simulate_close(r->simulated, &r->lock);
     run_log_close(&r->log);
     io_close(&r->claim);
     tool_prefix_close(&r->prefix);

@@ -8,6 +8,7 @@
 #include "common/number.h"
 #include "lib/processes.h"
 #include "lib/tool.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -16,10 +17,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_NODES = 1024, MOST_RANKS = 1024, PATIENCE = 30 /* s to kill a node */ };
+#define NAME "scr-nodes-XXXXXX"
+
+enum {
+    TRIES = 100,
+    MOST_NODES = 1024,
+    MOST_RANKS = 1024,
+    PATIENCE = 30 /* s to kill a node */
+};
 
 /* ---- text ---- */
 
@@ -121,24 +130,80 @@ static int make_nodes(const char *folder, int count, hostlist *nodes, char *err)
     return hostlist_parse(list, nodes, err);
 }
 
-int simulate_open(int count, char **folder, hostlist *nodes, char *err)
+/* 0 when the folder is ours alone, or -errno. Nobody else has it before its owner has the
+ * lock: then it may have been removed as one that was left. */
+static int take(int dir, const char *name, int *lock)
 {
-    static const char name[] = "/scr-nodes-XXXXXX";
-    const char *base = getenv("TMPDIR");
-    char *path;
-    if (!base || *base != '/') base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    if (asprintf(&path, "%s%s", base, name) < 0)
-        return err_set(err, -ENOMEM, "no memory");
-    if (!mkdtemp(path)) {
-        int rc = err_sys(err, -errno, "simulated nodes: %s", path);
-        free(path);
-        return rc;
+    struct stat there, open;
+    *lock = io_open(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (*lock < 0) return *lock;
+    int rc = flock(*lock, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
+    if (!rc && fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) != 0) rc = -errno;
+    if (!rc && fstat(*lock, &open) != 0) rc = -errno;
+    if (!rc && (there.st_ino != open.st_ino || open.st_uid != geteuid())) rc = -EPERM;
+    if (rc) io_close(lock);
+    return rc;
+}
+
+/* What a scr_run left that was killed. */
+static void remove_left(const char *base)
+{
+    const size_t before = sizeof NAME - 1 - strlen("XXXXXX");
+    int dir = io_open(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), lock;
+    DIR *stream = dir >= 0 ? beneath_list(dir) : NULL;
+    const struct dirent *item;
+    while (stream && (item = readdir(stream)) != NULL) {
+        if (strlen(item->d_name) != sizeof NAME - 1 ||
+            strncmp(item->d_name, NAME, before) != 0 ||
+            take(dir, item->d_name, &lock) != 0)
+            continue;
+        if (beneath_remove_tree(dir, item->d_name, NULL) == 0)
+            tool_complain("%s/%s is removed, the nodes of a scr_run that was killed",
+                          base, item->d_name);
+        io_close(&lock);
     }
-    int rc = make_nodes(path, count, nodes, err);
-    if (rc)
-        simulate_close(path);
-    else
-        *folder = path;
+    if (stream) closedir(stream);
+    io_close(&dir);
+}
+
+/* Where there are no locks nobody removes what others left. */
+static int make_one(char *path, int *lock)
+{
+    if (!mkdtemp(path)) return -errno;
+    int rc = take(AT_FDCWD, path, lock);
+    if (rc == -ENOLCK || rc == -EOPNOTSUPP || rc == -ENOSYS) return 0;
+    if (rc) rmdir(path);
+    return rc;
+}
+
+static int make_folder(const char *base, char **folder, int *lock)
+{
+    int rc = -EWOULDBLOCK;
+    for (int i = 0; i < TRIES && (rc == -EWOULDBLOCK || rc == -ENOENT); i++) {
+        char *path;
+        if (i > 0 && access(base, F_OK) != 0) return -errno;
+        if (asprintf(&path, "%s/" NAME, base) < 0) return -ENOMEM;
+        rc = make_one(path, lock);
+        if (rc)
+            free(path);
+        else
+            *folder = path;
+    }
+    return rc;
+}
+
+int simulate_open(int count, char **folder, int *lock, hostlist *nodes, char *err)
+{
+    const char *base = getenv("TMPDIR");
+    if (!base || *base != '/') base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    remove_left(base);
+    *folder = NULL;
+    int rc = make_folder(base, folder, lock);
+    if (rc) return err_sys(err, rc, "simulated nodes: %s", base);
+    rc = make_nodes(*folder, count, nodes, err);
+    if (!rc) return 0;
+    simulate_close(*folder, lock);
+    *folder = NULL;
     return rc;
 }
 
@@ -151,7 +216,7 @@ static int remove_folder(const char *folder, const char *name, char *err)
     return rc;
 }
 
-void simulate_close(char *folder)
+void simulate_close(char *folder, int *lock)
 {
     char err[ERRTEXT_SIZE] = "";
     char *slash = folder ? strrchr(folder, '/') : NULL;
@@ -162,6 +227,7 @@ void simulate_close(char *folder)
             remove_folder(folder, slash + 1, err) != 0)
             tool_complain("simulated nodes are left in %s/%s: %s", folder, slash + 1,
                           err);
+        io_close(lock);
     }
     free(folder);
 }

@@ -31,8 +31,9 @@ int simulate_parse_failures(const char *text, int nodes,
                             char *err);
 
 /* Makes a folder with the nodes node1, node2, ... in TMPDIR, or in memory, and adds their
- * names. *folder is to be freed. 0, or -errno with a text. */
-int simulate_open(int count, char **folder, hostlist *nodes, char *err);
+ * names. Whoever has *lock open has the folder. Those that nobody has any more, as their
+ * scr_run was killed, are removed, which is told. 0, or -errno with a text. */
+int simulate_open(int count, char **folder, int *lock, hostlist *nodes, char *err);
 
 /* Whether it is time, in that run. */
 int simulate_is_due(const simulate_failure *failure, const char *folder, int run,
@@ -42,7 +43,7 @@ int simulate_is_due(const simulate_failure *failure, const char *folder, int run
  * 0, or -errno with a text. */
 int simulate_strike(const char *folder, const simulate_failure *failure, char *err);
 
-/* Removes and frees the folder; NULL is fine. */
-void simulate_close(char *folder);
+/* Removes and frees the folder, and closes the lock; NULL is fine. */
+void simulate_close(char *folder, int *lock);
 
 #endif

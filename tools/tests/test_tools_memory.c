@@ -333,11 +333,11 @@ static int do_simulate(void *arg)
     simulate_failure list[SIMULATE_FAILURES];
     hostlist nodes = {0};
     char *folder = NULL;
-    int count = 0;
+    int count = 0, lock = -1;
     int rc = simulate_parse_failures("node=1,after=2 node=2", 2, list, &count, nth_text);
-    if (!rc) rc = simulate_open(2, &folder, &nodes, nth_text);
+    if (!rc) rc = simulate_open(2, &folder, &lock, &nodes, nth_text);
     if (!rc) assert_true(count == 2 && nodes.count == 2);
-    simulate_close(folder);
+    simulate_close(folder, &lock);
     hostlist_done(&nodes);
     if (rc) is_empty("tmp"); /* removing needs memory, too, but that was there */
     if (!rc) empty("tmp");
@@ -419,8 +419,9 @@ static void simulated_nodes(void **state)
     nth_each("simulated nodes", do_simulate, NULL, 6);
     hostlist nodes = {0};
     char *folder;
-    assert_int_equal(simulate_open(3, &folder, &nodes, NULL), 0);
-    simulate_close(folder);
+    int lock = -1;
+    assert_int_equal(simulate_open(3, &folder, &lock, &nodes, NULL), 0);
+    simulate_close(folder, &lock);
     hostlist_done(&nodes);
     is_empty("tmp");
     unsetenv("TMPDIR");
