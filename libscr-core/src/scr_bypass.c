@@ -4,7 +4,7 @@
  * files there. SCR names the files, syncs them, and keeps their map, summary and index
  * entry, so that such a dataset is found and removed as a flushed one. Several ranks may
  * write one file. */
-#include "scr_context.h"
+#include "scr_fetch.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -323,7 +323,7 @@ int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *er
 {
     scr_place place = {.folder = NULL};
     struct mapped m = {.until = INT64_MAX, .compare = compare};
-    int ranks, rc = scr_place_of(scr, d, &place);
+    int rc = scr_place_of(scr, d, &place);
     kvtree_unset_all(scr->in_place);
     if (rc) err_set(err, rc, "no memory");
     rc = agree(scr->world, rc, err);
@@ -334,12 +334,7 @@ int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *er
     m.folder = place.folder;
     if (scr->rank == 0 && d->scattered) m.until = written_until(scr, d);
     MPI_Bcast(&m.until, 1, MPI_INT64_T, 0, scr->world);
-    rc = filo_read_map(scr->world, place.folder, place.map, &ranks, &m.count, &m.files,
-                       NULL, err);
-    if (rc == -ENOENT) rc = FILO_DAMAGED; /* a complete dataset has its map */
-    if (!rc && ranks != scr->ranks)
-        rc = err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
-                     ranks, d->ranks);
+    rc = scr_fetch_map(scr, d, &place, NULL, &m.count, &m.files, err);
     if (!rc) rc = agree(scr->world, note_files(scr, d, &m, err), err);
     filo_files_free(m.count, m.files);
     free(place.folder);

@@ -41,7 +41,7 @@ int scr_fetch_candidate(struct scr *scr, int below, const kvtree *tried,
         if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
         int failed = rc;
         rc = rc ? rc : scr_index_next_fetch(index, below, tried, dataset);
-        if (!failed && below == INT_MAX)
+        if (!failed && below == INT_MAX && kvtree_size(tried) == 0)
             tell_passed_over(scr, index, rc ? 0 : dataset->id);
         kvtree_delete(&index);
     }
@@ -187,24 +187,29 @@ static int make_folder(struct scr *scr, const scr_dataset *d, char *err)
     return scr_dataset_folder_make(scr, d->id, err);
 }
 
+int scr_fetch_map(struct scr *scr, const scr_dataset *d, const scr_place *place,
+                  const filo_options *options, int *count, filo_file **files, char *err)
+{
+    int ranks, rc = filo_read_map(scr->world, place->folder, place->map, &ranks, count,
+                                  files, options, err);
+    if (!rc && ranks != scr->ranks)
+        return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
+                       ranks, d->ranks);
+    return rc == -ENOENT ? FILO_DAMAGED : rc;
+}
+
 static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
 {
     scr_place place = {.folder = NULL};
     filo_options options = {
         .checksum = 1, .width = scr->set.fetch_width, .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
-    int ranks, count = 0, rc = scr_place_of(scr, d, &place);
+    int count = 0, rc = scr_place_of(scr, d, &place);
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : make_folder(scr, d, err);
     rc = rc ? rc : check_summary(scr, d, err);
     rc = agree(scr->world, rc, err);
-    rc = rc ? rc
-            : filo_read_map(scr->world, place.folder, place.map, &ranks, &count, &files,
-                            &options, err);
-    if (rc == -ENOENT) rc = FILO_DAMAGED; /* a complete dataset has its map */
-    if (!rc && ranks != scr->ranks)
-        rc = err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
-                     ranks, d->ranks);
+    rc = rc ? rc : scr_fetch_map(scr, d, &place, &options, &count, &files, err);
     if (!rc) rc = agree(scr->world, set_local(scr, d, &place, count, files, err), err);
     rc = rc ? rc : filo_fetch(scr->world, place.folder, count, files, &options, err);
     rc = rc ? rc : protect(scr, d, count, files, err);

@@ -6,6 +6,7 @@
  * is said. */
 
 #include "scr_context.h"
+#include <filo/filo_mpi.h>
 
 /* The checkpoint on the prefix folder to restart from next (see scr_index_next_fetch); 0,
  * -ENOENT, or, when the index cannot be read, another -errno: that is said. */
@@ -24,6 +25,11 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
  * -errno when it only cannot be read here and now: then it stays. Says what went wrong.
  */
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
+
+/* Reads the map of a complete dataset, which has one, for as many ranks as this run has:
+ * positive where that is not so. As filo_read_map; agreed. */
+int scr_fetch_map(struct scr *scr, const scr_dataset *dataset, const scr_place *place,
+                  const filo_options *options, int *count, filo_file **files, char *err);
 
 /* A dataset that is passed over, though nothing is wrong with it, stays on the prefix
  * folder in this run, and the one to restart from; on 0: no longer. The same on every

@@ -5,6 +5,7 @@
 #include "records/scr_index.h"
 #include "scr_fetch.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,8 +54,12 @@ static int fetch_newer(struct scr *scr, scr_dataset *cached, int *over)
     while (scr->set.fetch &&
            (rc = scr_fetch_candidate(scr, below, tried, &candidate)) == 0 &&
            candidate.id > cached->id) {
-        /* another copy of it may be better; without memory none is tried */
-        below = candidate.id + (kvtree_set(tried, candidate.name, NULL) != NULL);
+        /* another copy of it may be better, and newer ones than that of CURRENT where it
+         * is of other ranks; without memory none is tried */
+        if (!kvtree_set(tried, candidate.name, NULL))
+            below = candidate.id;
+        else if (candidate.ranks == scr->ranks || below != INT_MAX)
+            below = candidate.id + 1;
         MPI_Bcast(&below, 1, MPI_INT, 0, scr->world);
         if ((fetched = scr_fetch_dataset(scr, &candidate)) == 0)
             *cached = candidate;

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which checkpoint a restart gets: attempts that end the program, wishes of the user, and datasets of which
 cache, prefix folder or index have only a part."""
-from job import Job, checkpoint, main, restart
+import concurrent.futures
+import shutil
+
+from job import Job, checkpoint, main, restart, wait_until
 import damage
 import tree
 
@@ -226,6 +229,27 @@ def test_any_error_in_the_cache():
                 assert offered == {0} or set(get["code"]) == {0}, f"{how} at {at}\n{run}"
                 seen |= offered
             assert seen == {0, 1}, seen  # the cache cannot be used at all, or the fetch failed
+
+
+def test_cache_is_gone():
+    """As when somebody tidies up: no fault of the checkpoints, which are read where they are."""
+    for nodes in (["n2"], ["n1", "n2"]):
+        with Job(**PAIR, SCR_PREFIX_SIZE=2) as job, concurrent.futures.ThreadPoolExecutor() as pool:
+            begun, go = job.root / "begun", job.root / "go"
+            job.run("init", series(1, 2), "finalize")
+            lose_all(job)
+            run = pool.submit(job.run, "init", f"touch@0:{begun}", f"await:{go}", restart("c2"), "kill@0", dies=True)
+            try:
+                wait_until(begun.exists)
+                for node in nodes:
+                    for folder in job.node(node).iterdir():
+                        shutil.rmtree(folder)
+            finally:
+                go.touch()
+            run.result().said("warning: c2 could not be brought into the cache, and is read from .* itself: node n[12]: "
+                              ".*No such file or directory", times=1)
+            assert not any("FAILED" in entry(job, name) for name in ("c1", "c2")), names(job)
+            job.run("init", restart("c2"), "finalize")
 
 
 def test_nothing_can_be_read():

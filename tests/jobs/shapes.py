@@ -112,6 +112,23 @@ def test_more_ranks():
         other_number(layout)
 
 
+def test_older_one_of_another_number():
+    """Which the last run began with, or somebody has chosen: that does not hide newer ones of this number."""
+    few = [("n1", 2)]
+    with Job(2, 2, SCR_FLUSH=1) as job:
+        def begins_with(name, **how):
+            job.lose(*filter(lambda node: job.node(node).exists(), job.nodes()))
+            return job.run("init", restart(name), **how)
+        job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
+        job.run("init", checkpoint("c"), checkpoint("d"), "finalize", layout=few)
+        begins_with("b")
+        begins_with("d", layout=few).said("b .* was written by 4 ranks", times=1)
+        begins_with("b")
+        begins_with("c", layout=few, SCR_CURRENT="c")
+        begins_with("b")
+        begins_with("d", layout=few, SCR_CURRENT="a")
+
+
 def test_other_number_and_no_files():
     """Ranks that wrote nothing are ranks, too."""
     with Job(2, 2, SCR_FLUSH=1) as job:
