@@ -32,12 +32,13 @@ static inline void check_offers(const scr_index *index, int count)
     scr_dataset d;
     scr_index_state state;
     kvtree *tried = kvtree_new();
-    while (scr_index_next_fetch(index, INT_MAX, tried, &d) == 0) {
+    while (scr_index_next_fetch(index, SCR_AGE_ANY, tried, &d) == 0) {
         REQUIRE(count-- > 0 && d.ckpt > 0 && told_dataset_name(d.name));
         REQUIRE(scr_index_look(index, &d, &state) == 0 && state.complete == 1);
         REQUIRE(!state.failed && state.attempts < SCR_INDEX_ATTEMPTS);
         REQUIRE(!kvtree_get(tried, d.name) && kvtree_set(tried, d.name, NULL));
-        if (scr_index_next_fetch(index, d.id, NULL, &d) == 0) REQUIRE(d.ckpt > 0);
+        if (scr_index_next_fetch(index, (scr_age){d.id, 0}, NULL, &d) == 0)
+            REQUIRE(d.ckpt > 0);
     }
     kvtree_delete(&tried);
     if (scr_index_passed_over(index, 0, &d) == 0)

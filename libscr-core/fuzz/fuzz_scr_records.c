@@ -517,7 +517,7 @@ static void check_scan(const kvtree *tree, uint32_t hash)
         REQUIRE(!found->complete || read_map(tree) == 0 || found->scattered);
         REQUIRE(scr_index_get(index, DATASET, &d) == 0 && same_dataset(&d, found));
         bool offered = found->complete && found->ckpt > 0;
-        REQUIRE((scr_index_next_fetch(index, INT_MAX, NULL, &d) == 0) == offered);
+        REQUIRE((scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d) == 0) == offered);
         REQUIRE(scr_index_is_current(index, DATASET) == offered);
     }
     scr_scan_close(&scan);

@@ -63,6 +63,21 @@ static int get_text(const kvtree *tree, const char *key, char *text, size_t size
     return 0;
 }
 
+scr_age scr_dataset_age(const scr_dataset *dataset)
+{
+    return (scr_age){dataset->id, dataset->created};
+}
+
+int scr_dataset_is_older(const scr_dataset *dataset, scr_age age)
+{
+    return dataset->id != age.id ? dataset->id < age.id : dataset->created < age.created;
+}
+
+int scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than)
+{
+    return scr_dataset_is_older(than, scr_dataset_age(dataset));
+}
+
 int scr_dataset_check_name(const char *name, char *err)
 {
     int rc = beneath_check_name(name, err);

@@ -7,6 +7,7 @@
  * its typed form. */
 
 #include <kvtree/kvtree.h>
+#include <limits.h>
 #include <stdint.h>
 
 #define SCR_NAME_SIZE 1024
@@ -32,6 +33,20 @@ typedef struct scr_dataset {
     char name[SCR_NAME_SIZE];
     char user[128], job_id[128], job_name[128], cluster[128];
 } scr_dataset;
+
+/* Where a dataset stands among others: by id, and where two jobs in one prefix folder
+ * have used the same id, by time. */
+typedef struct scr_age {
+    int id;
+    int64_t created;
+} scr_age;
+
+/* Every dataset is older. */
+#define SCR_AGE_ANY ((scr_age){INT_MAX, 0})
+
+scr_age scr_dataset_age(const scr_dataset *dataset);
+int scr_dataset_is_older(const scr_dataset *dataset, scr_age age);
+int scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than);
 
 /* -EINVAL or -EBADMSG unless name may be that of a dataset: a name below the prefix
  * folder (common/beneath.h) that does not lead into SCR's own folder. */

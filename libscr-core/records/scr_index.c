@@ -40,9 +40,20 @@ static int next_entry(const scr_index *index, walk *w)
     return 1;
 }
 
-static kvtree *entry(const scr_index *index, const scr_dataset *d)
+/* What stands under the id and name of a dataset. */
+static kvtree *entry_at(const scr_index *index, const scr_dataset *d)
 {
     return kvtree_get_kv(kvtree_get_kv_int(index, KEY_DSET, d->id), KEY_DIR, d->name);
+}
+
+/* The same, if it is of that very dataset: two jobs in one prefix folder may have used id
+ * and name. Where no time is known, it is. */
+static kvtree *entry(const scr_index *index, const scr_dataset *d)
+{
+    kvtree *e = entry_at(index, d);
+    int64_t created = 0;
+    kvtree_util_get_int64(kvtree_get(e, KEY_DSET), "CREATED", &created);
+    return created && d->created && created != d->created ? NULL : e;
 }
 
 static scr_index_state state_of(const kvtree *e)
@@ -61,7 +72,7 @@ static int describes(const scr_index *index, const walk *w, scr_dataset *dataset
     scr_dataset d;
     const kvtree *e = kvtree_elem_hash(w->dir);
     if (scr_dataset_from_tree(kvtree_get(e, KEY_DSET), &d, NULL) != 0 ||
-        strcmp(d.name, kvtree_elem_key(w->dir)) != 0 || entry(index, &d) != e)
+        strcmp(d.name, kvtree_elem_key(w->dir)) != 0 || entry_at(index, &d) != e)
         return 0;
     *dataset = d;
     return 1;
@@ -193,7 +204,7 @@ static int choose_newest(scr_index *index)
 {
     scr_dataset newest;
     kvtree_unset(index, KEY_CURRENT); /* it would be the next one */
-    if (scr_index_next_fetch(index, INT_MAX, NULL, &newest) != 0) return 0;
+    if (scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &newest) != 0) return 0;
     return kvtree_util_set_str(index, KEY_CURRENT, newest.name) ? -ENOMEM : 0;
 }
 
@@ -221,7 +232,7 @@ int scr_index_enter(scr_index *index, const scr_dataset *found, int count, int *
     *added = 0;
     if (scr_index_start(index) != 0) return -ENOMEM;
     for (int i = 0; i < count; i++) {
-        if (entry(index, &found[i])) continue;
+        if (entry_at(index, &found[i])) continue;
         if (put_found(index, &found[i]) != 0) return -ENOMEM;
         ++*added;
     }
@@ -286,15 +297,16 @@ int scr_index_mark_good(scr_index *index, const scr_dataset *dataset)
 int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset)
 {
     kvtree *e = entry(index, dataset);
-    if (scr_index_is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
     if (!e) return -ENOENT;
+    if (scr_index_is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
     kvtree_unset(e, KEY_ATTEMPTS);
     return stamp(e, KEY_FAILED);
 }
 
 int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset)
 {
-    int rc = entry(index, dataset) ? 0 : -ENOENT;
+    int rc = 0;
+    if (!entry(index, dataset)) return -ENOENT;
     for (walk w = {NULL, NULL}; next_entry(index, &w);) {
         kvtree *e = kvtree_elem_hash(w.dir);
         if (strcmp(kvtree_elem_key(w.dir), dataset->name) != 0) continue;
@@ -351,12 +363,6 @@ static int was_tried_too_often(const kvtree *e)
     return state.complete == 1 && !state.failed && state.attempts >= SCR_INDEX_ATTEMPTS;
 }
 
-/* Newest first. */
-static int is_newer(const scr_dataset *a, const scr_dataset *b)
-{
-    return a->id != b->id ? a->id > b->id : a->created > b->created;
-}
-
 /* 1 when there is a CURRENT, with its description. */
 static int get_current(const scr_index *index, scr_dataset *dataset)
 {
@@ -364,21 +370,21 @@ static int get_current(const scr_index *index, scr_dataset *dataset)
     return current && scr_index_get(index, current, dataset) == 0 && dataset->ckpt > 0;
 }
 
-int scr_index_next_fetch(const scr_index *index, int below, const kvtree *tried,
+int scr_index_next_fetch(const scr_index *index, scr_age below, const kvtree *tried,
                          scr_dataset *dataset)
 {
     scr_dataset d, best = {.id = 0};
-    if (below == INT_MAX && get_current(index, &d)) {
+    if (below.id == SCR_AGE_ANY.id && get_current(index, &d)) {
         if (is_usable(entry(index, &d)) && !kvtree_get(tried, d.name)) {
             *dataset = d;
             return 0;
         }
-        if (was_tried_too_often(entry(index, &d))) below = d.id + 1;
+        if (was_tried_too_often(entry(index, &d))) below = (scr_age){d.id + 1, 0};
     }
     for (walk w = {NULL, NULL}; next_entry(index, &w);)
         if (is_usable(kvtree_elem_hash(w.dir)) && describes(index, &w, &d) &&
-            d.ckpt > 0 && d.id < below && !kvtree_get(tried, d.name) &&
-            is_newer(&d, &best))
+            d.ckpt > 0 && scr_dataset_is_older(&d, below) && !kvtree_get(tried, d.name) &&
+            scr_dataset_is_newer(&d, &best))
             best = d;
     if (!best.id) return -ENOENT;
     *dataset = best;
@@ -400,7 +406,7 @@ int scr_index_passed_over(const scr_index *index, int above, scr_dataset *datase
 static int oldest_first(const void *a, const void *b)
 {
     const scr_dataset *x = a, *y = b;
-    return is_newer(x, y) - is_newer(y, x);
+    return scr_dataset_is_newer(x, y) - scr_dataset_is_newer(y, x);
 }
 
 int scr_index_list(const scr_index *index, scr_dataset **list, int *count)

@@ -103,7 +103,7 @@ int scr_index_found(const scr_index *index, kvtree *names);
 /* The names in the index, newest first, as a list for people that fits into text. */
 void scr_index_names(const scr_index *index, char *text, size_t size);
 
-/* ---- changes of an entry: -ENOENT without one of that id and name ---- */
+/* ---- changes of an entry: -ENOENT without one of that id, name and time ---- */
 
 /* Removes what the index has of that name, whatever the ids. */
 int scr_index_remove(scr_index *index, const scr_dataset *dataset);
@@ -152,12 +152,12 @@ void scr_index_unset_trace(scr_index *index, uint64_t id);
 
 /* ---- decisions: pure functions ---- */
 
-/* The checkpoint to fetch: CURRENT, if it can be used and below is INT_MAX; else the
- * newest (by id, then by time) that is complete, has not failed, was not tried in vain
- * too often, and has an id less than below. A CURRENT that was tried too often is not
+/* The checkpoint to fetch: CURRENT, if it can be used and below is SCR_AGE_ANY; else the
+ * newest that is complete, has not failed, was not tried in vain too often, and is older
+ * than below. A CURRENT that was tried too often is not
  * made up for by newer ones. Names in the tree tried are left out (NULL: none). -ENOENT
  * if there is none. */
-int scr_index_next_fetch(const scr_index *index, int below, const kvtree *tried,
+int scr_index_next_fetch(const scr_index *index, scr_age below, const kvtree *tried,
                          scr_dataset *dataset);
 
 /* The newest checkpoint with an id above this one that could be fetched, but was tried

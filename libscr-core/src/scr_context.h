@@ -124,9 +124,10 @@ struct scr {
     kvtree *in_place;    /* files of this rank in the dataset that is read there */
     scr_dataset direct;  /* which dataset that is; id 0: none */
     int restart_offered; /* id of the dataset that SCR_Have_restart offered; 0: none */
-    int fetch_below;     /* only checkpoints with lower ids are fetched; INT_MAX: all */
-    int offer_below;     /* ... are offered from the cache: there was no memory for one */
-    int no_memory;       /* here, since SCR_Start_restart, to say where a file is */
+    scr_age fetch_below; /* only older checkpoints are fetched */
+    int offer_below; /* only those of lower ids are offered from the cache: there was no
+                        memory for one */
+    int no_memory;   /* here, since SCR_Start_restart, to say where a file is */
 
     int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init */
     double started;       /* scr_clock when SCR_Init was done, */

@@ -30,7 +30,7 @@ static void tell_passed_over(const struct scr *scr, const kvtree *index, int abo
             d.name, SCR_INDEX_ATTEMPTS, d.name);
 }
 
-int scr_fetch_candidate(struct scr *scr, int below, const kvtree *tried,
+int scr_fetch_candidate(struct scr *scr, scr_age below, const kvtree *tried,
                         scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
@@ -41,7 +41,7 @@ int scr_fetch_candidate(struct scr *scr, int below, const kvtree *tried,
         if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
         int failed = rc;
         rc = rc ? rc : scr_index_next_fetch(index, below, tried, dataset);
-        if (!failed && below == INT_MAX && kvtree_size(tried) == 0)
+        if (!failed && below.id == SCR_AGE_ANY.id && kvtree_size(tried) == 0)
             tell_passed_over(scr, index, rc ? 0 : dataset->id);
         kvtree_delete(&index);
     }
@@ -130,9 +130,9 @@ static int protect(struct scr *scr, const scr_dataset *d, int count,
 }
 
 /* Rank 0 compares the summary in the dataset's folder with what the index says. */
-static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
+static int check_summary(struct scr *scr, const scr_dataset *d, scr_dataset *found,
+                         char *err)
 {
-    scr_dataset found;
     int folder;
     if (scr->rank != 0) return 0;
     char *path = scr_path_join(scr->prefix_real, d->name);
@@ -143,28 +143,29 @@ static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
         return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
                        rc == -ENOTDIR ? "; what has its name is a link or a file" : "");
     if (!rc) {
-        rc = scr_summary_read(folder, &found, err);
+        rc = scr_summary_read(folder, found, err);
         close(folder);
     }
     if (rc == -ENOENT || rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP)
         return FILO_DAMAGED;
-    if (!rc && (found.id != d->id || found.ranks != d->ranks || !found.complete))
+    if (!rc && (found->id != d->id || found->ranks != d->ranks || !found->complete))
         rc = err_set(err, FILO_DAMAGED,
-                     "its summary is of dataset %d (%d ranks, complete %d)", found.id,
-                     found.ranks, found.complete);
+                     "its summary is of dataset %d (%d ranks, complete %d)", found->id,
+                     found->ranks, found->complete);
     return rc;
 }
 
 int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
+    scr_dataset found;
     scr_index_state state = {.complete = 0};
     kvtree *index = kvtree_new();
     int rc = index ? scr_index_load(scr, index, err) : -ENOMEM, dropped = 0;
     if (!rc) dropped = scr_index_look(index, d, &state) == -ENOENT;
     kvtree_delete(&index);
     return (dropped || (state.complete == 1 && !state.failed)) &&
-           check_summary(scr, d, err) == 0;
+           check_summary(scr, d, &found, err) == 0 && found.created == d->created;
 }
 
 /* The redundancy descriptor that the dataset gets here. */
@@ -204,10 +205,11 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     filo_options options = {
         .checksum = 1, .width = scr->set.fetch_width, .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
+    scr_dataset found;
     int count = 0, rc = scr_place_of(scr, d, &place);
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : make_folder(scr, d, err);
-    rc = rc ? rc : check_summary(scr, d, err);
+    rc = rc ? rc : check_summary(scr, d, &found, err);
     rc = agree(scr->world, rc, err);
     rc = rc ? rc : scr_fetch_map(scr, d, &place, &options, &count, &files, err);
     if (!rc) rc = agree(scr->world, set_local(scr, d, &place, count, files, err), err);
@@ -233,7 +235,8 @@ static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
 /* Collective, agreed. */
 static int read_in_place(struct scr *scr, const scr_dataset *d, int compare, char *err)
 {
-    int rc = agree(scr->world, check_summary(scr, d, err), err);
+    scr_dataset found;
+    int rc = agree(scr->world, check_summary(scr, d, &found, err), err);
     rc = rc ? rc : scr_bypass_open(scr, d, compare, err);
     if (!rc) scr->direct = *d;
     return rc;
@@ -307,9 +310,31 @@ static int begin_cache(struct scr *scr, const scr_dataset *d, char *err)
     return rc ? err_set(err, rc, "%.250s; and a cache cannot be had: %s", first, why) : 0;
 }
 
+/* Collective. The id stands for another dataset in the cache, which may be all that is
+ * left of it. */
+static int is_taken(struct scr *scr, const scr_dataset *d)
+{
+    int count = 0, *ranks = NULL, taken = 0;
+    if (scr_filemap_list_ranks_of(scr->map, d->id, &count, &ranks) != 0) count = 0;
+    for (int i = 0; i < count; i++) {
+        scr_dataset other;
+        const kvtree *tree = scr_filemap_get_dataset(scr->map, d->id, ranks[i]);
+        if (scr_dataset_from_tree(tree, &other, NULL) == 0 && other.complete &&
+            other.created != d->created)
+            taken = 1;
+    }
+    free(ranks);
+    MPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_INT, MPI_MAX, scr->world);
+    return taken;
+}
+
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
 static int bring(struct scr *scr, const scr_dataset *d, char *err)
 {
+    if (is_taken(scr, d)) {
+        err_set(err, -EEXIST, "another dataset %d is there", d->id);
+        return read_instead(scr, d, err);
+    }
     if (!scr_bypass_wanted(scr, d)) {
         int rc = bring_to_cache(scr, d, err);
         return rc < 0 ? read_instead(scr, d, err) : rc;

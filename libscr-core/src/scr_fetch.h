@@ -10,7 +10,7 @@
 
 /* The checkpoint on the prefix folder to restart from next (see scr_index_next_fetch); 0,
  * -ENOENT, or, when the index cannot be read, another -errno: that is said. */
-int scr_fetch_candidate(struct scr *scr, int below, const kvtree *tried,
+int scr_fetch_candidate(struct scr *scr, scr_age below, const kvtree *tried,
                         scr_dataset *dataset);
 
 /* 1 for a cached checkpoint that the prefix folder has, too, tried in vain too often. */

@@ -86,6 +86,7 @@ static void delete_others(struct scr *scr)
         scr_dataset d = {.id = kvtree_elem_key_int(e)};
         const char *name = kvtree_get_val(kvtree_elem_hash(e), "NAME");
         kvtree_util_get_int(kvtree_elem_hash(e), "RANKS", &d.ranks);
+        kvtree_util_get_int64(kvtree_elem_hash(e), "CREATED", &d.created);
         snprintf(d.name, sizeof d.name, "%s", name ? name : "");
         next = kvtree_elem_next(e);
         int there = scr->rank == 0 && scr_fetch_finds(scr, &d);

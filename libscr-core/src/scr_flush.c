@@ -216,7 +216,8 @@ static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
     if (!rc) rc = agree(scr->world, scr_index_flush_ends(scr, d, err), err);
     if (!rc) scr_location(scr, d, SCR_LOCATION_PFS, 1);
     /* it is what the index names now, and what was passed over is older */
-    if (!rc && d->ckpt && d->id >= scr->fetch_below) scr->fetch_below = INT_MAX;
+    if (!rc && d->ckpt && !scr_dataset_is_older(d, scr->fetch_below))
+        scr->fetch_below = SCR_AGE_ANY;
     /* when all is there, nobody writes to temporary files of it, whoever made them */
     if (f->resumed) scr_flush_clean(scr, d, rc ? f->record.trace.id : 0);
     note_end(scr, f);
@@ -324,9 +325,9 @@ static int get_newer(struct scr *scr, const scr_dataset *d, int i, scr_dataset *
     if (index && scr_index_load(scr, index, err) == 0)
         scr_index_list(index, &list, &count);
     for (int k = 0; k < count && !found; k++) {
-        if (list[k].id <= d->id || !list[k].scattered || list[k].ranks != scr->ranks ||
-            scr_index_look(index, &list[k], &state) != 0 || state.complete != 1 ||
-            state.failed || i-- > 0)
+        if (!scr_dataset_is_newer(&list[k], d) || !list[k].scattered ||
+            list[k].ranks != scr->ranks || scr_index_look(index, &list[k], &state) != 0 ||
+            state.complete != 1 || state.failed || i-- > 0)
             continue;
         *newer = list[k];
         found = 1;

@@ -256,8 +256,9 @@ int scr_index_drop(struct scr *scr, const scr_dataset *d, char *err)
 static int is_overtaken(const struct scr *scr, const kvtree *index, const scr_dataset *d)
 {
     scr_dataset next;
-    return scr_index_next_fetch(index, INT_MAX, NULL, &next) == 0 && next.id > d->id &&
-           next.id < scr->fetch_below;
+    return scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &next) == 0 &&
+           scr_dataset_is_newer(&next, d) &&
+           scr_dataset_is_older(&next, scr->fetch_below);
 }
 
 int scr_index_replaced(struct scr *scr, const scr_dataset *d)
@@ -270,7 +271,7 @@ int scr_index_replaced(struct scr *scr, const scr_dataset *d)
         scr_index_get(index, d->name, &newer) == 0)
         scr_index_look(index, &newer, &state);
     kvtree_delete(&index);
-    return state.complete == 1 && !state.failed && newer.id > d->id;
+    return state.complete == 1 && !state.failed && scr_dataset_is_newer(&newer, d);
 }
 
 /* A dataset that becomes an entry. */

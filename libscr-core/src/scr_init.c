@@ -205,7 +205,8 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     char err[SCR_ERR_TEXT] = "";
     scr->prefix_fd = scr->control_fd = scr->lock_fd = -1;
     scr->node = MPI_COMM_NULL;
-    scr->fetch_below = scr->offer_below = INT_MAX;
+    scr->fetch_below = SCR_AGE_ANY;
+    scr->offer_below = INT_MAX;
     scr->set = (struct scr_settings){.enable = 1};
     if (MPI_Comm_dup(comm, &scr->world) != MPI_SUCCESS) return SCR_FAILURE;
     MPI_Comm_rank(scr->world, &scr->rank);

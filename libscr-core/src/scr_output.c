@@ -360,7 +360,8 @@ static void remove_open(struct scr *scr)
 static void settle_bypassed(struct scr *scr)
 {
     if (!scr->open.ckpt) return;
-    if (scr->open.id >= scr->fetch_below) scr->fetch_below = INT_MAX;
+    if (!scr_dataset_is_older(&scr->open, scr->fetch_below))
+        scr->fetch_below = SCR_AGE_ANY;
     scr_window_move(scr, scr->open.id);
 }
 

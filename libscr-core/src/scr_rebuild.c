@@ -354,6 +354,7 @@ static int find_one(struct scr *scr, int id, scr_dataset *dataset)
         kvtree *other = kvtree_set_kv_int(scr->aside, "OTHER", id);
         kvtree_util_set_str(other, "NAME", dataset->name);
         kvtree_util_set_int(other, "RANKS", dataset->ranks);
+        kvtree_util_set_int64(other, "CREATED", dataset->created);
         return 0;
     }
     return 1;

@@ -5,7 +5,6 @@
 #include "records/scr_index.h"
 #include "scr_fetch.h"
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,32 +41,68 @@ static void newest_cached(struct scr *scr, scr_dataset *cached)
     }
 }
 
+/* All that is on the prefix folder, newest first, whatever CURRENT is. */
+#define BESIDES_CURRENT ((scr_age){SCR_ID_MAX + 1, 0})
+
+/* A search on the prefix folder. */
+struct search {
+    scr_age below;
+    kvtree *tried; /* names */
+    int rises;     /* what is newer than CURRENT is not tried yet */
+};
+
+/* What is newer than CURRENT, where somebody has chosen that, is better than nothing. */
+static int next_candidate(struct scr *scr, struct search *s, int nothing, scr_dataset *d)
+{
+    int rc = scr_fetch_candidate(scr, s->below, s->tried, d);
+    if (rc != -ENOENT || !nothing || !s->rises) return rc;
+    s->rises = 0;
+    s->below = BESIDES_CURRENT;
+    rc = scr_fetch_candidate(scr, s->below, s->tried, d);
+    if (!rc)
+        scr_say(scr, 0,
+                "warning: neither the checkpoint to begin with nor an older one can be "
+                "used, so newer ones are tried");
+    return rc;
+}
+
+/* After d another copy of it may be better, and all others where it is CURRENT, but of
+ * other ranks; without memory to leave it out only older ones are. */
+static void pass(struct scr *scr, struct search *s, const scr_dataset *d)
+{
+    if (!kvtree_set(s->tried, d->name, NULL))
+        s->below = scr_dataset_age(d);
+    else if (d->ranks != scr->ranks && s->below.id == SCR_AGE_ANY.id)
+        s->below = BESIDES_CURRENT;
+    else
+        s->below = (scr_age){d->id + 1, 0};
+    MPI_Bcast(&s->below, sizeof s->below, MPI_BYTE, 0, scr->world);
+}
+
 /* The prefix folder may have a newer one than the cache, when the newest was lost there.
  * What cannot be fetched is left out in the next round; *over is why one was that nothing
  * is wrong with, or 0. */
 static int fetch_newer(struct scr *scr, scr_dataset *cached, int *over)
 {
-    scr_dataset candidate;
-    kvtree *tried = kvtree_new();
-    int below = scr->fetch_below, rc = 0, fetched;
+    scr_dataset d;
+    struct search s = {scr->fetch_below, kvtree_new(),
+                       scr->fetch_below.id == SCR_AGE_ANY.id};
+    int rc = 0, fetched;
     *over = 0;
     while (scr->set.fetch &&
-           (rc = scr_fetch_candidate(scr, below, tried, &candidate)) == 0 &&
-           candidate.id > cached->id) {
-        /* another copy of it may be better, and newer ones than that of CURRENT where it
-         * is of other ranks; without memory none is tried */
-        if (!kvtree_set(tried, candidate.name, NULL))
-            below = candidate.id;
-        else if (candidate.ranks == scr->ranks || below != INT_MAX)
-            below = candidate.id + 1;
-        MPI_Bcast(&below, 1, MPI_INT, 0, scr->world);
-        if ((fetched = scr_fetch_dataset(scr, &candidate)) == 0)
-            *cached = candidate;
+           (rc = next_candidate(scr, &s, !cached->id && !*over, &d)) == 0) {
+        pass(scr, &s, &d);
+        if (!scr_dataset_is_newer(&d, cached)) {
+            if (s.below.id != BESIDES_CURRENT.id) break;
+            continue;
+        }
+        if ((fetched = scr_fetch_dataset(scr, &d)) == 0)
+            *cached = d;
         else
             newest_cached(scr, cached); /* what left the cache to make room is gone */
         if (fetched < 0) *over = fetched;
     }
-    kvtree_delete(&tried);
+    kvtree_delete(&s.tried);
     return rc;
 }
 
@@ -191,7 +226,7 @@ int scr_restart_complete(struct scr *scr, int valid)
         return SCR_SUCCESS;
     }
     /* also when the index has a newer one, or cannot be changed */
-    scr->fetch_below = scr->open.id;
+    scr->fetch_below = scr_dataset_age(&scr->open);
     if (!what[1]) return give_way(scr, &e);
     scr_event_fail(scr, SCR_ERR_INVALID, &e,
                    "the application could not restart from dataset %d (%s); it is marked "

@@ -246,13 +246,35 @@ static void two_values(void **state)
     kvtree_delete(&tree);
 }
 
+/* By id, then by time. */
+static void in_order(void **state)
+{
+    const scr_dataset list[] = {{.id = 1, .created = 9},
+                                {.id = 2, .created = 3},
+                                {.id = 2, .created = 4},
+                                {.id = SCR_ID_MAX, .created = 1}};
+    for (int i = 0; i < 4; i++) {
+        assert_true(scr_dataset_is_older(&list[i], SCR_AGE_ANY));
+        for (int k = 0; k < 4; k++) {
+            assert_int_equal(scr_dataset_is_older(&list[i], scr_dataset_age(&list[k])),
+                             i < k);
+            assert_int_equal(scr_dataset_is_newer(&list[i], &list[k]), i > k);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_as_documented), cmocka_unit_test(round_trip),
-        cmocka_unit_test(read_as_in_the_guide),  cmocka_unit_test(missing_fields),
-        cmocka_unit_test(impossible_numbers),    cmocka_unit_test(hostile_names),
-        cmocka_unit_test(texts_of_any_length),   cmocka_unit_test(two_values),
+        cmocka_unit_test(written_as_documented),
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(read_as_in_the_guide),
+        cmocka_unit_test(missing_fields),
+        cmocka_unit_test(impossible_numbers),
+        cmocka_unit_test(hostile_names),
+        cmocka_unit_test(texts_of_any_length),
+        cmocka_unit_test(two_values),
+        cmocka_unit_test(in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,12 +93,12 @@ static void read_from_the_guide(void **state)
                                                          "1312853406814268"));
     scr_dataset d;
     int dset, ckpt;
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 18);
-    assert_int_equal(scr_index_next_fetch(index, 18, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, (scr_age){18, 0}, NULL, &d), 0);
     assert_int_equal(d.id, 12);
     assert_int_equal(d.created, 1312853406814268);
-    assert_int_equal(scr_index_next_fetch(index, 12, NULL, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, (scr_age){12, 0}, NULL, &d), -ENOENT);
     scr_index_highest(index, &dset, &ckpt);
     assert_true(dset == 18 && ckpt == 18);
     kvtree_delete(&index);
@@ -116,7 +116,7 @@ static void missing_file(void **state)
     assert_says(s->err, SCR_INDEX_NAME);
     assert_int_equal(kvtree_size(index), 0);
     assert_int_equal(scr_index_start(index), 0);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), -ENOENT);
     scr_index_highest(index, &dset, &ckpt);
     assert_true(dset == 0 && ckpt == 0);
     /* what is written then is an index, even without any dataset */
@@ -192,14 +192,14 @@ static void incomplete_is_not_fetched(void **state)
     add(index, 3, 0);
     assert_int_equal(scr_index_get(index, "scr.dataset.3", &d), 0);
     assert_null(kvtree_getf(index, "DSET 3 DIR scr.dataset.3 FLUSHED"));
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), -ENOENT);
     assert_int_equal(apply(index, scr_index_set_current, "scr.dataset.3"), 0);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), -ENOENT);
     add(index, 3, 1);
     assert_non_null(kvtree_getf(index, "DSET 3 DIR scr.dataset.3 FLUSHED"));
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     add(index, 3, 0); /* being written once more */
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), -ENOENT);
     kvtree_delete(&index);
 }
 
@@ -213,7 +213,7 @@ static void same_name_with_a_new_id(void **state)
     assert_int_equal(scr_index_add(index, &d, 0), 0);
     assert_string_equal(kvtree_get_val(kvtree_getf(index, "DIR scr.dataset.18"), "DSET"),
                         "20");
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 18);
     assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), 0);
     assert_int_equal(d.id, 18);
@@ -221,7 +221,7 @@ static void same_name_with_a_new_id(void **state)
     d.id = 20;
     assert_int_equal(scr_index_add(index, &d, 1), 0);
     assert_null(kvtree_getf(index, "DSET 18"));
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 20);
     assert_string_equal(d.name, "scr.dataset.18");
     d.id = 22;
@@ -274,9 +274,9 @@ static void current(void **state)
     assert_int_equal(apply(index, scr_index_set_current, "nothing"), -ENOENT);
     assert_string_equal(kvtree_get_val(index, "CURRENT"), "scr.dataset.18");
     assert_int_equal(apply(index, scr_index_set_current, "scr.dataset.12"), 0);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 12); /* the current one, although 18 is newer */
-    assert_int_equal(scr_index_next_fetch(index, 19, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, (scr_age){19, 0}, NULL, &d), 0);
     assert_int_equal(d.id, 18); /* it counts for the first attempt only */
     assert_int_equal(apply(index, scr_index_remove, "scr.dataset.18"), 0);
     assert_string_equal(kvtree_get_val(index, "CURRENT"), "scr.dataset.12");
@@ -292,22 +292,22 @@ static void fetched_and_failed(void **state)
     assert_index(index, GUIDE);
     assert_int_equal(apply(index, scr_index_mark_fetched, "scr.dataset.18"), 0);
     assert_non_null(kvtree_getf(index, "DSET 18 DIR scr.dataset.18 FETCHED"));
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 18); /* an attempt is no failure */
     assert_int_equal(apply(index, scr_index_mark_failed, "scr.dataset.18"), 0);
     assert_non_null(kvtree_getf(index, "DSET 18 DIR scr.dataset.18 FAILED"));
     assert_null(kvtree_get(index, "CURRENT"));
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 12);
     assert_int_equal(apply(index, scr_index_set_current, "scr.dataset.18"), 0);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 12); /* CURRENT alone does not clear that, a wish does */
     assert_int_equal(apply(index, scr_index_choose, "scr.dataset.18"), 0);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 18);
     assert_int_equal(apply(index, scr_index_mark_failed, "scr.dataset.18"), 0);
     add(index, 18, 1); /* a new copy has not failed either */
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 18);
     kvtree_delete(&index);
 }
@@ -325,7 +325,7 @@ static void incomplete(void **state)
     assert_string_equal(scr_index_time(index, &d, SCR_INDEX_REASON), "rank 3 is lost");
     assert_int_equal(scr_index_mark_incomplete(index, &d, "so is 4"), 0);
     assert_string_equal(scr_index_time(index, &d, SCR_INDEX_REASON), "so is 4");
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 12);
     add(index, 18, 1);
     assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), 0);
@@ -340,18 +340,21 @@ static void walk_from_new_to_old(void **state)
 {
     scr_index *index = kvtree_new();
     scr_dataset d;
-    int below = INT_MAX, expected = 20, dset, ckpt;
+    scr_age below = SCR_AGE_ANY;
+    int expected = 20, dset, ckpt;
     for (int i = 0; i < 20; i++) {
         int id = i * 7 % 20 + 1;
         scr_dataset one = checkpoint(id);
         if (id % 4 == 3) one.ckpt = 0; /* not a checkpoint */
         assert_int_equal(scr_index_add(index, &one, id % 4 != 1), 0);
     }
-    for (; scr_index_next_fetch(index, below, NULL, &d) == 0; below = d.id, expected -= 2)
+    for (; scr_index_next_fetch(index, below, NULL, &d) == 0; expected -= 2) {
         assert_int_equal(d.id, expected);
+        below = scr_dataset_age(&d);
+    }
     assert_int_equal(expected, 0);
     d.id = 77;
-    assert_int_equal(scr_index_next_fetch(index, 2, NULL, &d), -ENOENT);
+    assert_int_equal(scr_index_next_fetch(index, (scr_age){2, 0}, NULL, &d), -ENOENT);
     assert_int_equal(d.id, 77);
     scr_index_highest(index, &dset, &ckpt);
     assert_true(dset == 20 && ckpt == 20);
@@ -373,7 +376,7 @@ static void hostile_entries(void **state)
         kvtree_util_set_str(about, lies[i][0], lies[i][1]);
         assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), -ENOENT);
         assert_int_equal(d.id, 77);
-        assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+        assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
         assert_int_equal(d.id, 12);
         scr_index_highest(index, &dset, &ckpt);
         assert_true(dset <= 99 && ckpt <= 18);
@@ -398,7 +401,7 @@ static void hostile_ids(void **state)
         free(list);
         assert_int_equal(scr_index_get(index, "scr.dataset.19", &d), -ENOENT);
         kvtree_unset(index, "CURRENT");
-        assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+        assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
         assert_int_equal(d.id, 18);
         kvtree_delete(&index);
     }
@@ -419,14 +422,14 @@ static void hostile_shape(void **state)
         scr_dataset d;
         int dset, ckpt;
         scr_index *index = text_tree(texts[i]);
-        assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), -ENOENT);
+        assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), -ENOENT);
         assert_int_equal(scr_index_get(index, "a", &d), -ENOENT);
         assert_int_equal(apply(index, scr_index_mark_fetched, "a"), -ENOENT);
         assert_int_equal(apply(index, scr_index_remove, "a"), -ENOENT);
         scr_index_highest(index, &dset, &ckpt);
         assert_true(dset == 0 && ckpt == 0);
         add(index, 4, 1);
-        assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+        assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
         assert_int_equal(d.id, 4);
         kvtree_delete(&index);
     }

@@ -527,7 +527,7 @@ static void lost_index(void **state)
     search(s, &scan, NULL);
     assert_int_equal(scr_index_restore(index, scan.found, scan.count), 0);
     scr_scan_close(&scan);
-    assert_int_equal(scr_index_next_fetch(index, INT_MAX, NULL, &d), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_string_equal(d.name, "run/b");
     assert_int_equal(d.ranks, 3);
     kvtree_delete(&index);

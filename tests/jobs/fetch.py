@@ -96,6 +96,31 @@ def test_no_older_one():
         job.run("init", "current:c1", restart("c1"))
 
 
+def test_only_newer_ones():
+    """Than the chosen one, which is damaged, or ended two runs: better than nothing, after all older ones."""
+    said = "warning: neither the checkpoint to begin with nor an older one can be used, so newer ones are tried"
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 3), "current:c2", "finalize")
+        damage.flip(job.prefix / "c2/rank_1")
+        lose_all(job)
+        job.run("init", restart("c1"), "kill@0", dies=True).not_said(said)
+        damage.flip(job.prefix / "c1/rank_0")
+        job.run("init", "current:c1", series(4, 4), "current:c1", "finalize")
+        lose_all(job)
+        damage.flip(job.prefix / "c4/rank_0")
+        job.run("init", restart("c3"), "finalize").said(said, times=1)
+        assert [name for name in ("c1", "c2", "c3", "c4") if "FAILED" in entry(job, name)] == ["c1", "c2", "c4"]
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2), "current:c1", "finalize")
+        for _ in range(2):
+            lose_all(job)
+            job.run("init", crash_in("c1"), dies=True)
+        lose_all(job)
+        run = job.run("init", restart("c2"), "finalize")
+        run.said(said, times=1)
+        run.said("c1 is passed over", times=1)
+
+
 def test_one_crash_is_forgiven():
     """As when a node fails just then: a restart that succeeds starts the count anew."""
     with Job(**PAIR) as job:

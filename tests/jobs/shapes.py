@@ -127,6 +127,10 @@ def test_older_one_of_another_number():
         begins_with("c", layout=few, SCR_CURRENT="c")
         begins_with("b")
         begins_with("d", layout=few, SCR_CURRENT="a")
+        job.lose(*filter(lambda node: job.node(node).exists(), job.nodes()))
+        job.run("init", restart("c"), "kill@0", dies=True, layout=few, SCR_CURRENT="c")
+        job.run("init", restart("a"), "finalize", SCR_CURRENT="a", SCR_JOB_ID=73)
+        job.run("init", restart("d"), "finalize", layout=few)  # a is older than c, too, which is in the cache
 
 
 def test_other_number_and_no_files():

@@ -48,7 +48,7 @@ static const char *why_not(const kvtree *index, const scr_dataset *d,
     int same = strcmp(other->name, d->name) == 0;
     if (scr_index_look(index, other, &state) != 0) return NULL;
     if (same && state.deleting) return "is being deleted";
-    if (other->id <= d->id) return NULL;
+    if (!scr_dataset_is_newer(other, d)) return NULL;
     if (same && state.complete == 1) return "is newer, and has its name";
     if (same && !scr_index_time(index, other, SCR_INDEX_REASON))
         return "is newer, and may be about to get its name";
@@ -95,7 +95,8 @@ static int is_current(const kvtree *index, const scr_dataset *d)
 static int is_newest(const kvtree *index, const scr_dataset *d)
 {
     scr_dataset next;
-    return scr_index_next_fetch(index, INT_MAX, NULL, &next) != 0 || next.id <= d->id;
+    return scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &next) != 0 ||
+           !scr_dataset_is_newer(&next, d);
 }
 
 static int apply(kvtree *index, void *arg)

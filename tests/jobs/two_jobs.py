@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two jobs with one prefix folder, which began at the same time and so use the same ids, and the same names
+or not: their datasets are different ones; the newer one counts, and neither is taken for the other."""
+import concurrent.futures
+
+from job import Job, checkpoint, main, restart, wait_until
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0}
+FIRST, SECOND = {"SCR_JOB_ID": 71}, {"SCR_JOB_ID": 72}
+NAMES = [("c1", "c1"), ("a1", "b1")]  # what the first job writes, and the second one
+NEW, OLD = 2000, 1000  # sizes
+
+
+def entries(job, name):
+    """What the index has of that name, by id."""
+    index = tree.read(job.prefix / ".scr/index.scr")
+    return {int(id): of_id["DIR"][name] for id, of_id in index["DSET"].items() if name in of_id["DIR"]}
+
+
+def older_in_the_cache(job, first, second, **how):
+    """The first job has a checkpoint in its cache, the prefix folder a newer one of the second job."""
+    job.run("init", checkpoint(first, OLD), "kill@0", dies=True, **FIRST)
+    job.run("init", checkpoint(second, NEW), "finalize", **{"SCR_FLUSH": 1, **SECOND, **how})
+    assert list(entries(job, second)) == [1], "they do not have the same id"
+
+
+def newer_in_the_cache(job, first, second):
+    """The same, but the first job wrote its own after that."""
+    begun, go = job.root / "begun", job.root / "go"
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        run = pool.submit(job.run, "init", f"touch@0:{begun}", f"await:{go}", checkpoint(first, NEW), "kill@0",
+                          dies=True, **FIRST)
+        try:
+            wait_until(begun.exists)
+            job.run("init", checkpoint(second, OLD), "finalize", SCR_FLUSH=1, **SECOND)
+        finally:
+            go.touch()
+        run.result()
+    assert list(entries(job, second)) == [1], "they do not have the same id"
+
+
+def of_the_second(job, second):
+    """What other nodes read: all that there is on the prefix folder."""
+    return job.run("init", restart(second, NEW), "finalize", SCR_JOB_ID=73)
+
+
+def test_older_in_the_cache():
+    """The newer one is offered, and read where it is: the cache keeps what it has under that id, in case
+    that the program cannot use the newer one."""
+    for first, second in NAMES:
+        with Job(**PAIR) as job:
+            older_in_the_cache(job, first, second)
+            job.run("init", restart(second, NEW), "kill@0", dies=True, **FIRST).said(
+                f"warning: {second} could not be brought into the cache, and is read from .* itself: "
+                ".*another dataset 1 is there", times=1)
+            job.run("init", f"have => 1 {second}", f"start_restart => {second}", "complete_restart:0 => INVALID",
+                    restart(first, OLD), checkpoint("c2"), "finalize", **FIRST)
+            assert "FAILED" in entries(job, second)[1]
+
+
+def test_newer_in_the_cache():
+    """It is offered; that the program cannot use it says nothing of the other one, which is the next."""
+    for first, second in NAMES:
+        with Job(**PAIR) as job:
+            newer_in_the_cache(job, first, second)
+            job.run("init", restart(first, NEW), f"have => 1 {first}", f"start_restart => {first}",
+                    "complete_restart:0 => INVALID", restart(second, OLD), "kill@0", dies=True, **FIRST)
+            assert "FAILED" not in entries(job, second)[1]
+
+
+def test_flush_of_the_older():
+    """Does not take the place of the newer one."""
+    with Job(**PAIR) as job:
+        older_in_the_cache(job, "c1", "c1")
+        job.run("init", "have => 1 c1", "finalize", SCR_FETCH=0, SCR_FLUSH=1, **FIRST).said(
+            "dataset 1 is not flushed: the prefix folder has a newer one of its name", times=1)
+        of_the_second(job, "c1")
+
+
+def test_flush_of_the_newer():
+    """Counts as not flushed before, and takes the place of the older one."""
+    with Job(**PAIR) as job:
+        newer_in_the_cache(job, "c1", "c1")
+        job.run("init", restart("c1", NEW), "finalize", SCR_FLUSH=1, **FIRST).said("dataset 1 .c1. is flushed", times=1)
+        of_the_second(job, "c1")
+
+
+def test_containers():
+    """Cannot be read where they are: the older one is offered, nothing is marked as failed, and all is told."""
+    with Job(**PAIR) as job:
+        older_in_the_cache(job, "a1", "b1", SCR_USE_CONTAINERS=1)
+        job.run("init", restart("a1", OLD), "finalize", **FIRST).said(
+            "b1 could not be fetched .*another dataset 1 is there.*no fault of the checkpoint", times=1)
+        assert "FAILED" not in entries(job, "b1")[1]
+        of_the_second(job, "b1")
+
+
+def test_current():
+    """A wish for one is not answered by the other, whatever is newer."""
+    with Job(**PAIR) as job:
+        newer_in_the_cache(job, "a1", "b1")
+        job.run("init", restart("a1", NEW), "kill@0", dies=True, **FIRST)
+        job.run("init", restart("b1", OLD), "finalize", SCR_CURRENT="b1", **FIRST)
+
+
+if __name__ == "__main__":
+    main(globals())
