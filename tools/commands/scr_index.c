@@ -169,7 +169,9 @@ static int choose(const tool_prefix *prefix, const index_request *r)
             code = tool_complain("%s cannot be the current checkpoint: %s", d.name, why);
     }
     if (code == COMMAND_GOOD) code = change(prefix, &d, scr_index_choose);
-    if (code == COMMAND_GOOD) index_say(d.name, "current: the next run begins with it");
+    if (code == COMMAND_GOOD)
+        index_say(d.name, "current: the next run begins with it, unless it finds a newer "
+                          "one in its caches");
     kvtree_delete(&index);
     return code;
 }
@@ -250,6 +252,7 @@ static int run(const index_request *r)
     /* what was scavenged is packed as the configuration says */
     int code = (r->task == INDEX_ADD ? tool_prefix_configure_anyway
                                      : tool_prefix_open)(&prefix, r->dir);
+    if (code == COMMAND_GOOD && is_change(r->task)) code = tool_prefix_as_owner(&prefix);
     if (code == COMMAND_GOOD) {
         switch (r->task) {
         case INDEX_ADD:

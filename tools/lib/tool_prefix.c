@@ -8,7 +8,9 @@
 #include "records/scr_path.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +97,31 @@ int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given)
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system)
 {
     return open_prefix(prefix, given, system ? system : SCR_SYSTEM_FILE, 0);
+}
+
+/* Whose what SCR keeps there is, or will be. */
+static int find_owner(const tool_prefix *prefix, struct stat *st)
+{
+    if (fstatat(prefix->dir, ".scr", st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(st->st_mode))
+        return 0;
+    return fstat(prefix->dir, st) == 0 ? 0 : -errno;
+}
+
+int tool_prefix_as_owner(const tool_prefix *prefix)
+{
+    struct stat st;
+    if (geteuid() != 0) return COMMAND_GOOD;
+    int rc = find_owner(prefix, &st);
+    if (rc) return tool_complain("prefix folder %s: %s", prefix->path, strerror(-rc));
+    if (st.st_uid == 0) return COMMAND_GOOD;
+    const struct passwd *user = getpwuid(st.st_uid);
+    rc = user ? initgroups(user->pw_name, st.st_gid) : setgroups(0, NULL);
+    if (rc != 0 || setgid(st.st_gid) != 0 || setuid(st.st_uid) != 0)
+        return tool_complain("what is in %s/.scr is user %lu's, and this program cannot "
+                             "become that user: %s",
+                             prefix->path, (unsigned long)st.st_uid, strerror(errno));
+    return COMMAND_GOOD;
 }
 
 void tool_prefix_close(tool_prefix *prefix)

@@ -33,6 +33,11 @@ int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given);
  * that one). */
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system);
 
+/* For a command that changes what SCR keeps in the prefix folder: where root runs it, and
+ * that is another user's, the rest of the program is done as that user, whose runs could
+ * neither read nor change what root would leave there. */
+int tool_prefix_as_owner(const tool_prefix *prefix);
+
 /* Who runs jobs there, in which allocation, and where this is, as the configuration says
  * or else as it is found out. */
 typedef struct tool_owner {

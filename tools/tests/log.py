@@ -6,7 +6,7 @@ import pathlib
 
 from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_closed, run_unread)
-from prefix import without_scr_variables
+from prefix import expect_owner_kept, without_scr_variables
 
 
 def switch_on():
@@ -41,6 +41,11 @@ def check_places(good):
     pathlib.Path('scr.yaml').write_text('SCR_LOG_TXT_ENABLE: maybe\n')
     expect(run(*good), 1, '', ['SCR_LOG_TXT_ENABLE'])
     os.unlink('scr.yaml')
+
+
+def check_owner(good):
+    switch_on()
+    expect_owner_kept(good)
 
 
 def check_targets_that_fail(good):

@@ -5,7 +5,7 @@ import pathlib
 import time
 import zlib
 
-from command import image
+from command import image, run
 
 HALT, FLUSH, NODES, INDEX = (f'.scr/{name}.scr' for name in ('halt', 'flush', 'nodes', 'index'))
 
@@ -85,6 +85,24 @@ class Prefix:
 def names(folder='.'):
     """All files below a folder."""
     return sorted(str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob('*') if not path.is_dir())
+
+
+def expect_owner_kept(*runs):
+    """What root changes, in these runs of the command, of another user's stays that user's, and what is root's stays root's."""
+    if os.geteuid() != 0:
+        return
+    os.chmod('.', 0o755)
+    for owner in (12345, 0):
+        inside = [pathlib.Path('.scr'), *pathlib.Path('.scr').rglob('*')] if os.path.exists('.scr') else []
+        os.chown('.', 12345, 23456)
+        for path in inside:
+            os.chown(path, owner, owner and 23456)
+        for arguments in runs:
+            done = run(*arguments)
+            assert done.returncode == 0, done
+        for path in [pathlib.Path('.scr'), *pathlib.Path('.scr').rglob('*')]:
+            assert (path.stat().st_uid, path.stat().st_gid) == (owner, owner and 23456), (owner, path, path.stat())
+    os.chown('.', 0, 0)
 
 
 def put_program(name, script):

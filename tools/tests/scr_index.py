@@ -9,7 +9,7 @@ import subprocess
 
 from command import (COMMAND, expect, expect_documented, expect_ends_unread, expect_output_fails, expect_well_formed_page,
                      expect_wrong_usage, run, run_closed, run_tests, run_unread)
-from prefix import INDEX, Prefix, damage, names, put, put_tree, value, without_scr_variables
+from prefix import INDEX, Prefix, damage, expect_owner_kept, names, put, put_tree, value, without_scr_variables
 
 without_scr_variables()
 os.environ['TZ'] = 'UTC'
@@ -93,7 +93,7 @@ def test_one_dataset():
 
 def test_current():
     fill('run/ckpt.12')
-    expect(run('--current', 'ckpt.6'), 0, 'ckpt.6: current: the next run begins with it\n')
+    expect(run('--current', 'ckpt.6'), 0, 'ckpt.6: current: the next run begins with it, unless it finds a newer one in its caches\n')
     assert state()['ckpt.6'] == (True, True) and state()['run/ckpt.12'] == (True, False)
     # somebody's wish counts more than that it failed
     assert run('--current', 'ckpt.18').returncode == 0 and state()['ckpt.18'] == (True, True)
@@ -101,6 +101,13 @@ def test_current():
     for name, reason in (('out', 'it is no checkpoint'), ('ckpt.20', 'it is not complete'), ('none', 'there is no dataset "none"')):
         expect(run('--current', name), 1, '', [reason])
     assert pathlib.Path(INDEX).read_bytes() == before
+
+
+def test_by_root():
+    fill('run/ckpt.12')
+    expect_owner_kept(['--current', 'ckpt.6'], ['--drop', 'ckpt.6'], ['--add', 'ckpt.6'], ['--rebuild'])
+    os.unlink(INDEX)
+    expect_owner_kept(['--rebuild'])
 
 
 def test_remove():

@@ -4,7 +4,7 @@
 import subprocess
 
 from command import COMMAND, expect, expect_wrong_usage, run, run_tests
-from log import check_places, check_targets_that_fail, check_usage, logged, switch_on
+from log import check_owner, check_places, check_targets_that_fail, check_usage, logged, switch_on
 
 WHO = {'user': 'tester', 'jobid': '17', 'host': 'n1'}
 
@@ -38,6 +38,10 @@ def test_at_once():
 def test_places():
     switch_on()
     check_places(['-T', 'ERROR', 'note=x'])
+
+
+def test_by_root():
+    check_owner(['-T', 'ERROR', 'note=x'])
 
 
 def test_targets_that_fail():

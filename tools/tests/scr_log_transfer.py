@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scr_log_transfer: transfers, and nothing else."""
 from command import expect, expect_wrong_usage, run, run_tests
-from log import check_places, check_targets_that_fail, check_usage, logged, switch_on
+from log import check_owner, check_places, check_targets_that_fail, check_usage, logged, switch_on
 
 
 def test_transfer():
@@ -20,6 +20,10 @@ def test_transfer():
 def test_places():
     switch_on()
     check_places(['-T', 'FLUSH', '--from', '/x'])
+
+
+def test_by_root():
+    check_owner(['-T', 'FLUSH', '--from', '/x'])
 
 
 def test_targets_that_fail():
