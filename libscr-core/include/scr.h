@@ -112,12 +112,13 @@ int SCR_Need_checkpoint(int *flag);
 int SCR_Start_output(const char *name, int flags);
 
 /* Local, not collective. In output: registers the file (path relative to the current
- * folder or absolute, below the prefix folder) and gives the path to write it to. In
- * restart: gives the path to read it from, and fails if that is not readable; a bare file
- * name is looked up in the dataset. Outside of both, also before SCR_Init: copies name.
- * In output, a failure that is not the name's makes SCR_Complete_output fail, too.
- * What holds for names of datasets holds for the path below the prefix folder, too.
- * file has SCR_MAX_FILENAME bytes and holds name after a failure, too, if that fits. */
+ * folder or absolute, below the prefix folder, also where links lead there) and gives the
+ * path to write it to. In restart: gives the path to read it from, and fails if that is
+ * not readable; a bare file name is looked up in the dataset. Outside of both, also
+ * before SCR_Init: copies name. In output, a failure that is not the name's makes
+ * SCR_Complete_output fail, too. What holds for names of datasets holds for the path
+ * below the prefix folder, too. file has SCR_MAX_FILENAME bytes and holds name after a
+ * failure, too, if that fits. */
 int SCR_Route_file(const char *name, char *file);
 
 /* Closes the dataset: valid is 1 on a rank that wrote all its files. A file belongs to

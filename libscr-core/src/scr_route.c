@@ -24,6 +24,25 @@ static int refuse(const struct scr *scr, int code, const char *text)
     return code;
 }
 
+/* The absolute path with the links followed that are in its folders, as far as these are
+ * there: *real, to be freed; NULL where that cannot be told. 0 or -ENOMEM. */
+static int follow_links(const char *path, char **real)
+{
+    char *above = strdup(path), *folder = NULL, *end = above;
+    int rc = above ? 0 : -ENOMEM;
+    *real = NULL;
+    while (!rc && !folder && (end = strrchr(above, '/')) != NULL && end > above) {
+        *end = 0;
+        folder = realpath(above, NULL);
+        if (!folder && errno != ENOENT) rc = -errno;
+    }
+    if (folder && !(*real = scr_path_join(folder, path + strlen(above) + 1)))
+        rc = -ENOMEM;
+    free(folder);
+    free(above);
+    return rc == -ENOMEM ? rc : 0;
+}
+
 /* The absolute path of name and its part below the prefix folder (inside *path), as given
  * or without links. 0, or -EXDEV when it is not below the prefix folder. */
 static int below_prefix(const struct scr *scr, const char *name, char **path,
@@ -36,7 +55,17 @@ static int below_prefix(const struct scr *scr, const char *name, char **path,
     if (!*path) return -ENOMEM;
     *below = scr_path_below(scr->prefix, *path);
     if (!*below) *below = scr_path_below(scr->prefix_real, *path);
-    return *below ? 0 : -EXDEV;
+    if (*below) return 0;
+    char *real;
+    if (follow_links(*path, &real) != 0) return -ENOMEM;
+    *below = real ? scr_path_below(scr->prefix_real, real) : NULL;
+    if (!*below) {
+        free(real);
+        return -EXDEV;
+    }
+    free(*path);
+    *path = real;
+    return 0;
 }
 
 int scr_name_is_reserved(const char *name)

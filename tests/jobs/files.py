@@ -81,6 +81,25 @@ def test_ways_to_name_a_file():
                                     ("absolute", "linked", "relative", "simple") for rank in (0, 1)], names
 
 
+def test_through_links():
+    """Whatever links lead to a file, as with the $PWD of a shell, where SCR_PREFIX is not set and SCR knows the
+    current folder by its name without links."""
+    with Job(2, 1) as job:
+        (job.prefix / "a/b").mkdir(parents=True)
+        for name, to in (("link", job.prefix), ("up", job.root), ("deep", job.prefix / "a/b"), ("out", "/"), ("loop", "loop")):
+            (job.root / name).symlink_to(to)
+        files = [f"{job.root}/{name}_%r:{size}" for name, size in (("link/a/b/c/x", 10), ("up/prefix/a/b/y", 20),
+                                                                  ("up/up/link/a/z", 30), ("deep/v", 40))]
+        run = job.run("init", "start:a:c", [f"put:{file}" for file in files], f"route@1:{job.root}/out/x => ARGUMENT",
+                      f"route@1:{job.root}/loop/x => ARGUMENT", f"route@1:{job.root}/up/x => ARGUMENT", "complete:1",
+                      "start_restart => ANY", "have => 1 a", "start_restart", [f"get:{file}" for file in files],
+                      "route:a/b/c/x_%r", f"route:{job.prefix}/a/b/v_%r", f"route@1:{job.root}/loop/x => ARGUMENT",
+                      "complete_restart:1", "finalize", SCR_PREFIX=None)
+        run.said("rank 1: .*is not below the prefix folder", times=3)
+        assert sorted(str(path.relative_to(job.prefix / "a")) for path in job.prefix.glob("a/**/*_1")) == \
+            ["b/c/x_1", "b/v_1", "b/y_1", "z_1"]
+
+
 def test_relative_prefix():
     """SCR_PREFIX relative to where the program starts, and a folder that is not there yet."""
     with Job(2, 1, SCR_PREFIX="new/folder") as job:
