@@ -93,7 +93,7 @@ int SCR_Finalize(void);
  * one, "CKPT=" all; "CKPT=0 TYPE" returns one, "CKPT" the numbers that there are, one in
  * a line. Likewise "STORE=/ssd COUNT=3" and "GROUPS=node1 RACK=7". A name that does not
  * exist is printed as an error, and nothing is set; a value that its parameter cannot
- * have fails SCR_Init. */
+ * have fails SCR_Init. SCR_Finalize forgets what was set: another SCR_Init is without. */
 const char *SCR_Config(const char *config);
 const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

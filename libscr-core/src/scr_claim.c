@@ -5,7 +5,7 @@
  * prefix folder on record there; others find that, and take folders beside them. Two runs
  * of one calculation would remove each other's files: the second one waits for the end of
  * the first, which may be dying, and then gives up. */
-#include "scr_context.h"
+#include "scr_folders.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -18,6 +18,7 @@
 #include <kvtree/kvtree_util.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -72,16 +73,10 @@ static int try_lock(int fd, pid_t *holder)
     return -EAGAIN;
 }
 
-static bool is_removed(int fd)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 && st.st_nlink == 0;
-}
-
 /* The run before this one removes the folder when it ends well, which may be just now. */
 static int open_again(struct scr *scr, char *err)
 {
-    if (!is_removed(scr->control_fd)) return 0;
+    if (!scr_is_removed(scr->control_fd)) return 0;
     scr_control_close(scr);
     return scr_control_open(scr, err);
 }
@@ -97,7 +92,7 @@ static int lock_once(struct scr *scr, enum owner *owner, pid_t *holder, char *er
     rc = rc ? rc : read_record(scr, scr->control_fd, owner, err);
     if (rc || *owner == THEIRS) return rc;
     rc = try_lock(scr->lock_fd, holder);
-    if (!rc && is_removed(scr->lock_fd)) rc = -EAGAIN;
+    if (!rc && scr_is_removed(scr->lock_fd)) rc = -EAGAIN;
     if (rc == -EAGAIN) io_close(&scr->lock_fd);
     if (rc && rc != -EAGAIN) err_sys(err, rc, "lock %s/" LOCK_NAME, scr->control);
     return rc;
@@ -216,6 +211,35 @@ int scr_claim(struct scr *scr, char *err)
     rc = agree(scr->world, rc, err);
     /* the leader has the lock now: its folder stays */
     return rc ? rc : agree(scr->world, open_again(scr, err), err);
+}
+
+/* ---- while it runs ---- */
+
+int scr_claim_renew(struct scr *scr, char *err)
+{
+    enum owner owner;
+    char *control = scr->control;
+    int folder = scr->control_fd, held = scr->lock_fd;
+    if (!scr_is_removed(folder)) return 0;
+    scr->control = NULL;
+    scr->control_fd = scr->lock_fd = -1;
+    int rc = look(scr, &owner, err);
+    if (!rc && owner == THEIRS)
+        rc =
+            err_set(err, -EBUSY, "%s belongs to another prefix folder now", scr->control);
+    if (!rc && scr->node_rank == 0 && owner == NOBODY) rc = write_record(scr, err);
+    if (rc) {
+        unlock(scr);
+        scr_control_close(scr);
+        scr->control = control;
+        scr->control_fd = folder;
+        scr->lock_fd = held;
+        return rc;
+    }
+    free(control);
+    io_close(&folder);
+    io_close(&held);
+    return 1;
 }
 
 /* ---- the end ---- */

@@ -200,35 +200,6 @@ int scr_settings_load(struct scr *scr);
 /* The answer to a question of SCR_Config, to be freed; NULL: there is none. Local. */
 char *scr_query(struct scr *scr, const char *question);
 
-/* ---- scr_folders.c: prefix and control folder ---- */
-int scr_folders_open(struct scr *scr);
-void scr_folders_close(struct scr *scr);
-
-/* The control folder of scr->owner on this node. Local; 0 or -errno with a text. */
-int scr_control_open(struct scr *scr, char *err);
-void scr_control_close(struct scr *scr);
-
-/* Says that a file of it is damaged, and why. Not collective. */
-void scr_control_warn(const struct scr *scr, const char *reason);
-
-/* Removes it, and what is empty above it. Local. */
-void scr_control_remove(const struct scr *scr);
-
-/* 1 when this node has a control folder of that owner. Local. */
-int scr_control_exists(const struct scr *scr, const char *owner);
-
-/* ---- scr_claim.c ---- */
-
-/* Finds out whether control and cache folder of this job are those of this calculation,
- * takes others if not, opens the control folder, and keeps other runs away. Agreed; 0 or
- * -errno with a text. */
-int scr_claim(struct scr *scr, char *err);
-void scr_unclaim(struct scr *scr);
-
-/* On the leader of a node, before that: removes what the run has left in the control
- * folder, and the folder. What fails stays. */
-void scr_claim_remove(struct scr *scr);
-
 /* ---- scr_stores.c: the stores in use, and what lies in which ---- */
 
 /* Opens those of the redundancy descriptors in force. Agreed; 0 or -errno with a text. */

@@ -2,7 +2,7 @@
 /* The prefix and the control folder. Control folder and caches lie in world-writable
  * places: they are created private, opened without following links, and refused when
  * somebody else owns them. */
-#include "scr_context.h"
+#include "scr_folders.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -10,6 +10,7 @@
 #include "common/folder.h"
 #include "common/io.h"
 #include "records/scr_path.h"
+#include "scr_removal.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -175,6 +176,42 @@ int scr_folders_open(struct scr *scr)
     if (scr_claim(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
     if (scr_stores_open(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
     return SCR_SUCCESS;
+}
+
+int scr_is_removed(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* Local. One process of the node says it. */
+static int renew(struct scr *scr, char *err)
+{
+    char line[SCR_ERR_TEXT];
+    int control = scr_claim_renew(scr, err);
+    int stores = control < 0 ? 0 : scr_stores_renew(scr, err);
+    for (int i = 0; i < scr->kept_count; i++)
+        scr->kept[i].unread = 1;
+    int rc = control < 0 ? control : stores;
+    if (rc < 0 || control + stores == 0) return rc;
+    snprintf(line, sizeof line,
+             "warning: node %.64s: somebody has removed %s of this run, which %s made "
+             "again%s",
+             scr->node_name,
+             !stores   ? "the control folder"
+             : control ? "control folder and cache"
+                       : "the cache",
+             stores && control ? "are" : "is",
+             stores ? "; the datasets in it are lost on this node" : "");
+    if (scr->node_rank == 0) scr_event_local(scr, 0, line);
+    return scr_map_write(scr, err);
+}
+
+int scr_folders_renew(struct scr *scr, char *err)
+{
+    scr_removal_settle(scr);
+    MPI_Barrier(scr->world); /* nobody has a file there any more */
+    return agree(scr->world, renew(scr, err), err);
 }
 
 void scr_folders_close(struct scr *scr)

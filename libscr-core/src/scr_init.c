@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starting and ending a context (SCR Developer Guide 1.2, section 2.26). */
-#include "scr_context.h"
+#include "scr_folders.h"
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"

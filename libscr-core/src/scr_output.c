@@ -8,6 +8,7 @@
 #include "records/scr_flush_file.h"
 #include "records/scr_halt.h"
 #include "records/scr_path.h"
+#include "scr_folders.h"
 #include "scr_removal.h"
 #include "scr_stop.h"
 #include "scr_totals.h"
@@ -106,11 +107,14 @@ static void describe(struct scr *scr, const char *name, int flags, int64_t creat
     memcpy(d->cluster, scr->cluster, sizeof d->cluster);
 }
 
-/* Local. */
+/* Local. -ENOENT: somebody has removed what it lies in, or the records. */
 static int make_folder(struct scr *scr, int cache, const scr_reddesc *desc, char *err)
 {
     if (scr_keep(scr, scr->open.id, cache, desc) != 0)
         return err_set(err, -ENOMEM, "no memory");
+    if (scr_is_removed(scr->control_fd))
+        return err_set(err, -ENOENT, "node %s: %s is not there any more", scr->node_name,
+                       scr->control);
     return scr_dataset_folder_make(scr, scr->open.id, err);
 }
 
@@ -126,6 +130,8 @@ static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
     int rc = make_folder(scr, cache, desc, err);
     rc = agree_sum(scr->world, rc, err, 1, &tight);
     if (leaves) scr_removal_begin(scr, cache, leaves);
+    if (rc == -ENOENT && (rc = scr_folders_renew(scr, err)) == 0)
+        rc = agree(scr->world, make_folder(scr, cache, desc, err), err);
     if (!rc && tight) {
         scr_removal_settle(scr);
         MPI_Barrier(scr->world);

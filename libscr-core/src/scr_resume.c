@@ -4,7 +4,7 @@
  * whose dataset is whole in the cache is resumed; what nobody goes on with is stopped,
  * and its temporary files are removed
  * (docs/decisions/0016-flushes-that-outlive-their-program.md). */
-#include "scr_context.h"
+#include "scr_folders.h"
 
 #include "common/beneath.h"
 #include "common/io.h"

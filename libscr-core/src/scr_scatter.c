@@ -6,7 +6,7 @@
  * A crash in between must not lose an entry. So the leader first writes all entries to
  * one file and lets the master file name only that; then every process writes its own;
  * only then does the master file name those, and the rest is removed. */
-#include "scr_context.h"
+#include "scr_folders.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"

@@ -12,6 +12,7 @@
 #include "common/io.h"
 #include "common/split_mpi.h"
 #include "records/scr_path.h"
+#include "scr_folders.h"
 #include "scr_removal.h"
 #include <errno.h>
 #include <limits.h>
@@ -210,6 +211,38 @@ void scr_stores_close(struct scr *scr)
     scr->kept = NULL;
     scr->listed = NULL;
     scr->cache_count = scr->kept_count = 0;
+}
+
+/* Local. 1, or -errno where it cannot be made again, and nothing has changed. */
+static int renew(struct scr *scr, scr_cache *cache, char *err)
+{
+    char *folder = cache->folder, path[SCR_DESC_PATH_SIZE];
+    int fd = cache->fd;
+    cache->fd = -1;
+    memcpy(path, cache->path, sizeof path);
+    const scr_store *store = scr_stores_find(&scr->descs.stores, path);
+    int rc = open_cache(scr, store, path, cache, err);
+    if (rc) {
+        io_close(&cache->fd);
+        cache->fd = fd;
+        cache->folder = folder;
+        return rc;
+    }
+    io_close(&fd);
+    free(folder);
+    return 1;
+}
+
+int scr_stores_renew(struct scr *scr, char *err)
+{
+    int count = 0;
+    for (int i = 0; i < scr->cache_count; i++) {
+        if (!scr_is_removed(scr->caches[i].fd)) continue;
+        int rc = renew(scr, &scr->caches[i], err);
+        if (rc < 0) return rc;
+        count++;
+    }
+    return count;
 }
 
 /* ---- which dataset lies where ---- */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_FOLDERS_H
+#define SCR_FOLDERS_H
+
+/* The folders of a run: the prefix folder, and on each node the control folder and those
+ * of the stores. */
+
+#include "scr_context.h"
+
+/* ---- scr_folders.c ---- */
+int scr_folders_open(struct scr *scr);
+void scr_folders_close(struct scr *scr);
+
+/* The folders on nodes that somebody has removed, who tidied up, are made again, so that
+ * the run can go on; what was in them is lost there, which is said. Agreed; 0 or -errno
+ * with a text. */
+int scr_folders_renew(struct scr *scr, char *err);
+
+/* 1 when somebody has removed the open file or folder. */
+int scr_is_removed(int fd);
+
+/* The control folder of scr->owner on this node. Local; 0 or -errno with a text. */
+int scr_control_open(struct scr *scr, char *err);
+void scr_control_close(struct scr *scr);
+
+/* Says that a file of it is damaged, and why. Not collective. */
+void scr_control_warn(const struct scr *scr, const char *reason);
+
+/* Removes it, and what is empty above it. Local. */
+void scr_control_remove(const struct scr *scr);
+
+/* 1 when this node has a control folder of that owner. Local. */
+int scr_control_exists(const struct scr *scr, const char *owner);
+
+/* ---- scr_claim.c ---- */
+
+/* Finds out whether control and cache folder of this job are those of this calculation,
+ * takes others if not, opens the control folder, and keeps other runs away. Agreed; 0 or
+ * -errno with a text. */
+int scr_claim(struct scr *scr, char *err);
+void scr_unclaim(struct scr *scr);
+
+/* The same control folder once more, where it was removed: 1, or 0 where it was not.
+ * Local; or -errno with a text, and nothing has changed. */
+int scr_claim_renew(struct scr *scr, char *err);
+
+/* On the leader of a node, before that: removes what the run has left in the control
+ * folder, and the folder. What fails stays. */
+void scr_claim_remove(struct scr *scr);
+
+/* ---- scr_stores.c ---- */
+
+/* Likewise the folders of the stores: how many were removed. */
+int scr_stores_renew(struct scr *scr, char *err);
+
+#endif
