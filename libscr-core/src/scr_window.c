@@ -249,7 +249,8 @@ int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
     }
     free(x);
     kvtree_delete(&others);
-    if (!rc && scr->rank == 0) {
+    if (rc) return rc;
+    if (scr->rank == 0) {
         rc = remove_records(scr, d, err);
         rc = rc ? rc : scr_index_drop(scr, d, err);
         if (!rc && scr_flush_file_has(scr->flush, d->id, SCR_LOCATION_PFS))

@@ -336,8 +336,11 @@ def test_delete_of_what_is_not_whole():
         job.run("init", "delete:c3", "delete:c2 => PREFIX", "finalize")
         assert set(index(job)["DIR"]) == {"c1", "c2"}, index(job)
         assert (job.prefix / "c2/rank_0").exists()
-        job.run("init", "drop:c2", "finalize")
-        assert set(index(job)["DIR"]) == {"c1"}, index(job)
+        (job.prefix / "c1").rename(job.prefix / "away")
+        (job.prefix / "c1").symlink_to("away")
+        run = job.run("init", "drop:c2", "delete:c1 => PREFIX", "finalize")
+        run.said("error: c1 could not be removed: on 2 ranks, first rank 0: [^:]*: a symbolic link, which is not followed", times=1)
+        assert set(index(job)["DIR"]) == {"c1"} and (job.prefix / "away/rank_0").exists(), index(job)
 
 
 def test_delete_name_used_twice():
