@@ -311,16 +311,17 @@ static int begin_cache(struct scr *scr, const scr_dataset *d, char *err)
 }
 
 /* Collective. The id stands for another dataset in the cache, which may be all that is
- * left of it. */
+ * left of it. An older one that could not be rebuilt here is given up for a newer one. */
 static int is_taken(struct scr *scr, const scr_dataset *d)
 {
     int count = 0, *ranks = NULL, taken = 0;
+    int remains = kvtree_get_kv_int(scr->aside, "ID", d->id) != NULL;
     if (scr_filemap_list_ranks_of(scr->map, d->id, &count, &ranks) != 0) count = 0;
     for (int i = 0; i < count; i++) {
         scr_dataset other;
         const kvtree *tree = scr_filemap_get_dataset(scr->map, d->id, ranks[i]);
         if (scr_dataset_from_tree(tree, &other, NULL) == 0 && other.complete &&
-            other.created != d->created)
+            other.created != d->created && !(remains && scr_dataset_is_newer(d, &other)))
             taken = 1;
     }
     free(ranks);

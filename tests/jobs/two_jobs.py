@@ -97,6 +97,19 @@ def test_containers():
         of_the_second(job, "b1")
 
 
+def test_remains():
+    """Of an older one that cannot be rebuilt now make way for the newer one, in containers, too."""
+    with Job(4, 1, SCR_SET_SIZE=4, SCR_FLUSH=0) as job:
+        older_in_the_cache(job, "a1", "b1", SCR_USE_CONTAINERS=1)
+        job.lose("n3")
+        folder, = job.node("n2").glob("cache/*/scr.71/scr.dataset.1/a1")
+        disk = {"FAULTS_BELOW": folder, "FAULTS_AT": 1, "FAULTS_STAYS": 1, "FAULTS_HOW": "EIO", "FAULTS_READING": 1}
+        run = job.run("init", restart("b1", NEW), "finalize", faults=disk, **FIRST)
+        run.said("a1. could not be rebuilt; what is left stays", times=1)
+        run.said("dataset 1 .b1. is fetched", times=1)
+        of_the_second(job, "b1")
+
+
 def test_current():
     """A wish for one is not answered by the other, whatever is newer."""
     with Job(**PAIR) as job:

@@ -99,12 +99,12 @@ int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char 
     return open_prefix(prefix, given, system ? system : SCR_SYSTEM_FILE, 0);
 }
 
-/* Whose what SCR keeps there is, or will be. */
+/* Whose what SCR keeps there is, or will be: every run leaves an index. */
 static int find_owner(const tool_prefix *prefix, struct stat *st)
 {
-    if (fstatat(prefix->dir, ".scr", st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISDIR(st->st_mode))
-        return 0;
+    static const char *const kept[] = {".scr/index.scr", ".scr"};
+    for (int i = 0; i < 2; i++)
+        if (fstatat(prefix->dir, kept[i], st, AT_SYMLINK_NOFOLLOW) == 0) return 0;
     return fstat(prefix->dir, st) == 0 ? 0 : -errno;
 }
 

@@ -92,16 +92,19 @@ def expect_owner_kept(*runs):
     if os.geteuid() != 0:
         return
     os.chmod('.', 0o755)
-    for owner in (12345, 0):
-        inside = [pathlib.Path('.scr'), *pathlib.Path('.scr').rglob('*')] if os.path.exists('.scr') else []
+    index = pathlib.Path(INDEX)
+    for folders, owner in ((12345, 12345), (0, 0), *[(12345, 0)] * index.exists()):
         os.chown('.', 12345, 23456)
-        for path in inside:
+        for path in pathlib.Path('.').glob('.scr/**/*'):
             os.chown(path, owner, owner and 23456)
+        if os.path.exists('.scr'):
+            os.chown('.scr', folders, folders and 23456)
         for arguments in runs:
             done = run(*arguments)
             assert done.returncode == 0, done
-        for path in [pathlib.Path('.scr'), *pathlib.Path('.scr').rglob('*')]:
+        for path in pathlib.Path('.').glob('.scr/**/*'):
             assert (path.stat().st_uid, path.stat().st_gid) == (owner, owner and 23456), (owner, path, path.stat())
+        assert os.stat('.scr').st_uid == folders, os.stat('.scr')
     os.chown('.', 0, 0)
 
 
