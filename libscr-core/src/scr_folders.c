@@ -210,7 +210,6 @@ static int renew(struct scr *scr, char *err)
 int scr_folders_renew(struct scr *scr, char *err)
 {
     scr_removal_settle(scr);
-    MPI_Barrier(scr->world); /* nobody has a file there any more */
     return agree(scr->world, renew(scr, err), err);
 }
 
