@@ -14,10 +14,12 @@
 #include "records/scr_index.h"
 #include "records/scr_path.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <filo/filo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Names of files, one after the other with their NULs. */
@@ -124,21 +126,30 @@ static int take(void *arg, int rank, int count, const filo_file files[], char *e
 }
 
 /* Rank 0. Nothing is touched before all of the map has been read once: of a dataset with
- * a damaged map files would stay that nobody knows. One without a map has none to remove.
- */
-static int check_map(struct scr *scr, const scr_dataset *d, char *err)
+ * a damaged map files would stay that nobody knows. One without a map has none to remove:
+ * *none. */
+static int check_map(struct scr *scr, const scr_dataset *d, int *none, char *err)
 {
     scr_place place = {.folder = NULL};
     if (scr_place_of(scr, d, &place) != 0) return err_set(err, -ENOMEM, "no memory");
     const filo_place from = {.folder = place.folder, .map = place.map};
     int rc = filo_map_read(&from, NULL, NULL, NULL, err);
     free(place.folder);
-    if (rc != -ENOENT) return rc;
+    *none = rc == -ENOENT;
+    return *none ? 0 : rc;
+}
+
+/* Rank 0. A dataset without a map was deleted: what else is in its folder stays, and
+ * where its files lie elsewhere, that is not known. */
+static void tell_rest(struct scr *scr, const scr_dataset *d)
+{
+    struct stat st;
+    if (!d->scattered && fstatat(scr->prefix_fd, d->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
     scr_say(scr, 0,
-            "warning: %s has no map on the prefix folder; if its flush did not end, "
+            "warning: %s had no map on the prefix folder; if its flush did not end, "
             "files of it may stay there",
             d->name);
-    return 0;
 }
 
 static int note_names(void *arg, int rank, int count, const filo_file files[], char *err)
@@ -234,7 +245,7 @@ static int remove_records(struct scr *scr, const scr_dataset *d, char *err)
 int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
 {
     kvtree *others = kvtree_new();
-    int rc = scr->rank ? 0 : check_map(scr, d, err);
+    int none = 0, rc = scr->rank ? 0 : check_map(scr, d, &none, err);
     if (!rc && scr->rank == 0 && d->scattered) rc = find_others(scr, d, others, err);
     if (!rc && scr->rank == 0)
         rc = scr_index_change(scr, d, scr_index_mark_deleting, err);
@@ -253,6 +264,7 @@ int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
     if (scr->rank == 0) {
         rc = remove_records(scr, d, err);
         rc = rc ? rc : scr_index_drop(scr, d, err);
+        if (!rc && none) tell_rest(scr, d);
         if (!rc && scr_flush_file_has(scr->flush, d->id, SCR_LOCATION_PFS))
             scr_location(scr, d, SCR_LOCATION_PFS, 0);
     }
