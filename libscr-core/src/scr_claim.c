@@ -215,31 +215,85 @@ int scr_claim(struct scr *scr, char *err)
 
 /* ---- while it runs ---- */
 
-int scr_claim_renew(struct scr *scr, char *err)
+bool scr_claim_is_lost(const struct scr *scr)
 {
-    enum owner owner;
-    char *control = scr->control;
-    int folder = scr->control_fd, held = scr->lock_fd;
-    if (!scr_is_removed(folder)) return 0;
+    struct stat st;
+    return scr_is_removed(scr->control_fd) ||
+           (scr->node_rank == 0 &&
+            (scr_is_removed(scr->lock_fd) ||
+             fstatat(scr->control_fd, RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0));
+}
+
+/* What a process has of the control folder. */
+struct hold {
+    char *control;
+    int control_fd, lock_fd;
+};
+
+static struct hold let_go(struct scr *scr)
+{
+    struct hold old = {scr->control, scr->control_fd, scr->lock_fd};
     scr->control = NULL;
     scr->control_fd = scr->lock_fd = -1;
-    int rc = look(scr, &owner, err);
-    if (!rc && owner == THEIRS)
-        rc =
-            err_set(err, -EBUSY, "%s belongs to another prefix folder now", scr->control);
-    if (!rc && scr->node_rank == 0 && owner == NOBODY) rc = write_record(scr, err);
+    return old;
+}
+
+/* Keeps the new one, or after an error the old one. */
+static int settle(struct scr *scr, struct hold old, int rc)
+{
     if (rc) {
-        unlock(scr);
-        scr_control_close(scr);
-        scr->control = control;
-        scr->control_fd = folder;
-        scr->lock_fd = held;
-        return rc;
+        const struct hold new = let_go(scr);
+        scr->control = old.control;
+        scr->control_fd = old.control_fd;
+        scr->lock_fd = old.lock_fd;
+        old = new;
     }
-    free(control);
-    io_close(&folder);
-    io_close(&held);
-    return 1;
+    io_close(&old.control_fd);
+    io_close(&old.lock_fd);
+    free(old.control);
+    return rc;
+}
+
+static void tell_renewed(const struct scr *scr)
+{
+    char line[SCR_ERR_TEXT + 400];
+    snprintf(line, sizeof line,
+             "warning: node %s: somebody has removed %s of this run, or files in it, "
+             "which are made again",
+             scr->node_name, scr->control);
+    scr_event_local(scr, 0, line);
+}
+
+/* The leader of a node. While the lock is held and can be found nobody else is there. */
+static int renew_leader(struct scr *scr, char *err)
+{
+    enum owner owner = NOBODY;
+    int rc = 0, open = !scr_is_removed(scr->control_fd) && !scr_is_removed(scr->lock_fd);
+    if (!open) {
+        const struct hold old = let_go(scr);
+        rc = look(scr, &owner, err);
+        if (!rc && owner == THEIRS)
+            rc = err_set(err, -EBUSY, "node %s: %s belongs to another prefix folder now",
+                         scr->node_name, scr->control);
+        rc = settle(scr, old, rc);
+    }
+    if (!rc && owner == NOBODY) rc = write_record(scr, err);
+    if (!rc) tell_renewed(scr);
+    return rc;
+}
+
+static int renew_other(struct scr *scr, char *err)
+{
+    const struct hold old = let_go(scr);
+    return settle(scr, old, scr_control_open(scr, err));
+}
+
+int scr_claim_renew(struct scr *scr, char *err)
+{
+    int lost = scr_claim_is_lost(scr), leader = scr->node_rank == 0;
+    int rc = agree(scr->world, lost && leader ? renew_leader(scr, err) : 0, err);
+    /* the leaders have the locks now: the folders are ours */
+    return rc ? rc : agree(scr->world, lost && !leader ? renew_other(scr, err) : 0, err);
 }
 
 /* ---- the end ---- */

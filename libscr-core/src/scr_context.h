@@ -96,7 +96,8 @@ struct scr {
     kvtree *aside; /* datasets that this run cannot use, the same on every rank: cached,
                       ID/<id> could not be rebuilt here, but may be in another run;
                       OTHER/<id>/{NAME, RANKS} was written by another number of ranks;
-                      on the prefix folder, INTACT/<id> could only not be read here */
+                      on the prefix folder, INTACT/<id> could only not be read here;
+                      REFUSED/<name> is what the program could not use */
     scr_filemap *map;
     char map_name[64];
     kvtree *flush,

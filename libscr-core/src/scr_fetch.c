@@ -286,7 +286,6 @@ static void name_node(struct scr *scr, int code, char *err)
 static int read_instead(struct scr *scr, const scr_dataset *d, char *err)
 {
     char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "";
-    name_node(scr, -EIO, err);
     int rc = read_in_place(scr, d, 1, why);
     if (!rc)
         scr_say(scr, 0,
@@ -333,11 +332,13 @@ static int is_taken(struct scr *scr, const scr_dataset *d)
 static int bring(struct scr *scr, const scr_dataset *d, char *err)
 {
     if (is_taken(scr, d)) {
-        err_set(err, -EEXIST, "another dataset %d is there", d->id);
+        err_set(err, -EEXIST,
+                "another dataset %d is there, which SCR_CACHE_PURGE=1 gives up", d->id);
         return read_instead(scr, d, err);
     }
     if (!scr_bypass_wanted(scr, d)) {
         int rc = bring_to_cache(scr, d, err);
+        if (rc < 0) name_node(scr, rc, err);
         return rc < 0 ? read_instead(scr, d, err) : rc;
     }
     int rc = read_in_place(scr, d, 0, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of a run: what is only in the cache goes to the prefix folder, and nothing of a
  * run that ended well is left on the nodes. */
-#include "scr_context.h"
+#include "scr_folders.h"
 
 #include "records/scr_flush_file.h"
 #include "records/scr_halt.h"
@@ -142,6 +142,7 @@ int scr_finish(struct scr *scr)
 {
     if (scr->rank == 0) scr_halt_record(scr, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
+    scr_folders_ensure(scr);
     int background = scr_flush_result(scr), rc = flush_outputs(scr);
     int newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;
     rc = rc ? rc : newest ? newest : background;

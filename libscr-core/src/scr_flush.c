@@ -404,11 +404,26 @@ static int is_replaced(struct scr *scr, int id, char *err)
     return replaced;
 }
 
+/* Collective. 1 when the dataset is to be flushed; else *code is the result. */
+static int is_to_go(struct scr *scr, int id, int *code)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int replaced = is_replaced(scr, id, err);
+    *code = SCR_SUCCESS;
+    if (replaced < 0)
+        *code = scr_fail(scr, SCR_ERR_FLUSH,
+                         "flush of dataset %d: it cannot be told whether a newer one has "
+                         "files of the same names: %s",
+                         id, err);
+    return replaced == 0;
+}
+
 int scr_flush_start(struct scr *scr, int id)
 {
-    int code = SCR_SUCCESS;
+    int code;
     if (!scr->set.flush_async) return scr_flush_dataset(scr, id);
     scr_flush_wait(scr);
+    if (!is_to_go(scr, id, &code)) return code;
     scr->flushing = try_start(scr, (struct wish){id, 1, NULL}, &code);
     return code;
 }
@@ -424,19 +439,13 @@ int scr_flush_resume(struct scr *scr, const scr_flush_record *earlier)
 int scr_flush_dataset(struct scr *scr, int id)
 {
     char err[SCR_ERR_TEXT] = "";
-    int code = SCR_SUCCESS;
+    int code;
     if (scr_flush_id(scr) == id) {
         scr_flush_wait(scr);
         return scr_flush_result(scr);
     }
     scr_flush_wait(scr);
-    int replaced = is_replaced(scr, id, err);
-    if (replaced < 0)
-        return scr_fail(scr, SCR_ERR_FLUSH,
-                        "flush of dataset %d: it cannot be told whether a newer one has "
-                        "files of the same names: %s",
-                        id, err);
-    if (replaced) return SCR_SUCCESS;
+    if (!is_to_go(scr, id, &code)) return code;
     struct scr_flush *f = try_start(scr, (struct wish){id, 0, NULL}, &code);
     return f ? conclude(scr, f, filo_flush_wait(f->transfer, err), err) : code;
 }

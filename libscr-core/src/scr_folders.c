@@ -181,36 +181,36 @@ int scr_folders_open(struct scr *scr)
 int scr_is_removed(int fd)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 && st.st_nlink == 0;
+    return fstat(fd, &st) != 0 ? errno == ESTALE : st.st_nlink == 0;
 }
 
-/* Local. One process of the node says it. */
-static int renew(struct scr *scr, char *err)
+int scr_folders_gone(const struct scr *scr)
 {
-    char line[SCR_ERR_TEXT];
-    int control = scr_claim_renew(scr, err);
-    int stores = control < 0 ? 0 : scr_stores_renew(scr, err);
-    for (int i = 0; i < scr->kept_count; i++)
-        scr->kept[i].unread = 1;
-    int rc = control < 0 ? control : stores;
-    if (rc < 0 || control + stores == 0) return rc;
-    snprintf(line, sizeof line,
-             "warning: node %.64s: somebody has removed %s of this run, which %s made "
-             "again%s",
-             scr->node_name,
-             !stores   ? "the control folder"
-             : control ? "control folder and cache"
-                       : "the cache",
-             stores && control ? "are" : "is",
-             stores ? "; the datasets in it are lost on this node" : "");
-    if (scr->node_rank == 0) scr_event_local(scr, 0, line);
-    return scr_map_write(scr, err);
+    int gone = scr_claim_is_lost(scr);
+    for (int i = 0; i < scr->cache_count; i++)
+        gone = gone || scr_is_removed(scr->caches[i].fd);
+    return gone;
 }
 
 int scr_folders_renew(struct scr *scr, char *err)
 {
     scr_removal_settle(scr);
-    return agree(scr->world, renew(scr, err), err);
+    int rc = scr_claim_renew(scr, err);
+    if (rc) return rc;
+    rc = scr_stores_renew(scr, err);
+    for (int i = 0; i < scr->kept_count; i++)
+        scr->kept[i].unread = 1;
+    rc = rc ? rc : scr_map_write(scr, err);
+    return agree(scr->world, rc, err);
+}
+
+void scr_folders_ensure(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int gone = scr_folders_gone(scr);
+    MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->world);
+    if (gone && scr_folders_renew(scr, err) != 0)
+        scr_say(scr, 0, "warning: folders that somebody has removed: %s", err);
 }
 
 void scr_folders_close(struct scr *scr)

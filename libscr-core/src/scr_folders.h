@@ -6,15 +6,22 @@
  * of the stores. */
 
 #include "scr_context.h"
+#include <stdbool.h>
 
 /* ---- scr_folders.c ---- */
 int scr_folders_open(struct scr *scr);
 void scr_folders_close(struct scr *scr);
 
-/* The folders on nodes that somebody has removed, who tidied up, are made again, so that
- * the run can go on; what was in them is lost there, which is said. Agreed; 0 or -errno
- * with a text. */
+/* 1 when somebody who tidied up has removed a folder of the run on this node, or what
+ * keeps others away from it. Local. */
+int scr_folders_gone(const struct scr *scr);
+
+/* Makes it again, so that the run can go on; what was there is lost, which is said.
+ * Collective, agreed; 0 or -errno with a text, and then nobody else's are touched. */
 int scr_folders_renew(struct scr *scr, char *err);
+
+/* Both; what fails is said, and will fail where it is needed. Collective. */
+void scr_folders_ensure(struct scr *scr);
 
 /* 1 when somebody has removed the open file or folder. */
 int scr_is_removed(int fd);
@@ -40,8 +47,11 @@ int scr_control_exists(const struct scr *scr, const char *owner);
 int scr_claim(struct scr *scr, char *err);
 void scr_unclaim(struct scr *scr);
 
-/* The same control folder once more, where it was removed: 1, or 0 where it was not.
- * Local; or -errno with a text, and nothing has changed. */
+/* Whether it was removed, or the files that keep others away. Local. */
+bool scr_claim_is_lost(const struct scr *scr);
+
+/* Takes the same control folder once more, where it was. Collective, agreed; 0 or -errno
+ * with a text. */
 int scr_claim_renew(struct scr *scr, char *err);
 
 /* On the leader of a node, before that: removes what the run has left in the control
@@ -50,7 +60,7 @@ void scr_claim_remove(struct scr *scr);
 
 /* ---- scr_stores.c ---- */
 
-/* Likewise the folders of the stores: how many were removed. */
+/* Likewise the folders of the stores. Local. */
 int scr_stores_renew(struct scr *scr, char *err);
 
 #endif

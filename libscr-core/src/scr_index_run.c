@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -180,6 +181,9 @@ static void read_flush_file(struct scr *scr, const kvtree *index)
         scr_say(scr, 0,
                 "warning: %s; it counts as empty, so datasets may be flushed once more",
                 err);
+    /* its numbers stand for other datasets where it is that of another job */
+    const char *owner = scr_flush_file_owner(scr->flush);
+    if (owner && strcmp(owner, scr->owner) != 0) scr_flush_file_keep(scr->flush, NULL, 0);
     /* without it scr_prerun takes the datasets for those of an earlier allocation */
     scr_flush_file_set_owner(scr->flush, scr->owner);
     if (!rc && (scr->index_rebuilt || scr->dataset_id == 0)) forget_lost(scr, index);
@@ -280,6 +284,7 @@ struct entry {
     const scr_dataset *dataset;
     const scr_trace *trace; /* of the flush that begins, or NULL */
     int complete, noted;
+    int over; /* it took the place of a newer one, which was complete */
 };
 
 /* The list of names knows it before the index does. */
@@ -288,10 +293,14 @@ static int enter_dataset(kvtree *index, void *arg)
     struct entry *e = arg;
     const scr_dataset *d = e->dataset;
     scr_dataset known;
-    if (!e->noted && scr_index_get(index, d->name, &known) != 0) {
+    scr_index_state state;
+    int has = scr_index_get(index, d->name, &known) == 0;
+    if (!e->noted && !has) {
         note_name(e->scr, d->name, 1);
         e->noted = 1;
     }
+    e->over = e->complete && has && scr_dataset_is_newer(&known, d) &&
+              scr_index_look(index, &known, &state) == 0 && state.complete == 1;
     if (scr_index_add(index, d, e->complete) != 0) return -ENOMEM;
     if (e->trace && scr_index_set_trace(index, d, e->trace) != 0) return -ENOMEM;
     if (e->complete && d->ckpt && !is_overtaken(e->scr, index, d) &&
@@ -304,7 +313,7 @@ int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, const scr_trac
                            char *err)
 {
     char hidden[SCR_NAME_SIZE + 8];
-    struct entry e = {scr, d, trace, 0, 0};
+    struct entry e = {scr, d, trace, 0, 0, 0};
     if (scr->rank != 0) return 0;
     int rc = update(scr, enter_dataset, &e, err);
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
@@ -315,7 +324,7 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
 {
     if (scr->rank != 0) return 0;
     int folder;
-    struct entry e = {scr, d, NULL, 1, 0};
+    struct entry e = {scr, d, NULL, 1, 0, 0};
     char *path = scr_path_join(scr->prefix_real, d->name);
     int rc = path ? beneath_open_folder(path, &folder, err)
                   : err_set(err, -ENOMEM, "no memory");
@@ -324,7 +333,15 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
     sweep_records(scr, folder, d->name); /* a flush that was resumed */
     rc = scr_summary_write(folder, d, err);
     close(folder);
-    return rc ? rc : update(scr, enter_dataset, &e, err);
+    rc = rc ? rc : update(scr, enter_dataset, &e, err);
+    if (!rc && e.over)
+        scr_say(
+            scr, 0,
+            "warning: while %s was flushed, another job flushed a newer dataset of that "
+            "name, whose files are written over; give each job a prefix folder of its "
+            "own",
+            d->name);
+    return rc;
 }
 
 /* ids: those flushes of which nothing is left, as keys. */

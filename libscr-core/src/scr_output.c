@@ -60,13 +60,13 @@ static int compare_arguments(struct scr *scr, const arguments *mine, int rc, cha
 }
 
 /* Name and flags must be the same on every rank; *created is the time on rank 0, whose
- * clock counts. All of it is the greatest of some numbers: of a number and its
- * complement, where all ranks have the same one. One operation of MPI when all is well.
- */
+ * clock counts; *gone: some rank misses folders of the run. All of it is the greatest of
+ * some numbers: of a number and its complement, where all ranks have the same one. One
+ * operation of MPI when all is well. */
 static int check_arguments(struct scr *scr, const char *name, int flags, int64_t *created,
-                           char *err)
+                           int *gone, char *err)
 {
-    enum { WORDS = sizeof(arguments) / 8, FAILED = 2 * WORDS, TIME, ALL };
+    enum { WORDS = sizeof(arguments) / 8, FAILED = 2 * WORDS, TIME, GONE, ALL };
     arguments mine;
     struct timeval now;
     int64_t words[WORDS], numbers[ALL], most[ALL];
@@ -79,10 +79,12 @@ static int check_arguments(struct scr *scr, const char *name, int flags, int64_t
     }
     numbers[FAILED] = rc != 0;
     numbers[TIME] = scr->rank == 0 ? (int64_t)now.tv_sec * 1000000 + now.tv_usec : 0;
+    numbers[GONE] = scr_folders_gone(scr);
     MPI_Allreduce(numbers, most, ALL, MPI_INT64_T, MPI_MAX, scr->world);
     for (int i = 0; i < WORDS; i++)
         differ |= most[i] != ~most[WORDS + i];
     *created = most[TIME];
+    *gone = most[GONE] != 0;
     return differ || most[FAILED] ? compare_arguments(scr, &mine, rc, err) : 0;
 }
 
@@ -107,14 +109,11 @@ static void describe(struct scr *scr, const char *name, int flags, int64_t creat
     memcpy(d->cluster, scr->cluster, sizeof d->cluster);
 }
 
-/* Local. -ENOENT: somebody has removed what it lies in, or the records. */
+/* Local. */
 static int make_folder(struct scr *scr, int cache, const scr_reddesc *desc, char *err)
 {
     if (scr_keep(scr, scr->open.id, cache, desc) != 0)
         return err_set(err, -ENOMEM, "no memory");
-    if (scr_is_removed(scr->control_fd))
-        return err_set(err, -ENOENT, "node %s: %s is not there any more", scr->node_name,
-                       scr->control);
     return scr_dataset_folder_make(scr, scr->open.id, err);
 }
 
@@ -130,8 +129,6 @@ static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
     int rc = make_folder(scr, cache, desc, err);
     rc = agree_sum(scr->world, rc, err, 1, &tight);
     if (leaves) scr_removal_begin(scr, cache, leaves);
-    if (rc == -ENOENT && (rc = scr_folders_renew(scr, err)) == 0)
-        rc = agree(scr->world, make_folder(scr, cache, desc, err), err);
     if (!rc && tight) {
         scr_removal_settle(scr);
         MPI_Barrier(scr->world);
@@ -150,14 +147,17 @@ static int start_in_place(struct scr *scr, char *err)
 int scr_output_start(struct scr *scr, const char *name, int flags)
 {
     int64_t created;
+    int gone;
     char err[SCR_ERR_TEXT] = "";
-    if (check_arguments(scr, name, flags, &created, err))
+    if (check_arguments(scr, name, flags, &created, &gone, err))
         return scr_fail(scr, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
     if (scr->dataset_id >= SCR_ID_MAX || scr->ckpt_id >= SCR_ID_MAX)
         return scr_fail(scr, SCR_FAILURE,
                         "SCR_Start_output: numbers of datasets end at %d, and %s or the "
                         "cache has that one; use another prefix folder",
                         SCR_ID_MAX, scr->prefix);
+    if (gone && scr_folders_renew(scr, err) != 0)
+        return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
     /* nobody removes anything before all ranks have come this far */
     describe(scr, name, flags, created);
     const scr_reddesc *desc =

@@ -406,6 +406,7 @@ int scr_cache_ensure(struct scr *scr, int id)
     if (!kept || !kept->unread) return kept != NULL;
     /* every rank has it: else something would have been missing */
     int rc = scr_cached_get(scr, id, &dataset);
+    rc = agree(scr->world, rc ? rc : scr_dataset_folder_make(scr, id, err), err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 0, &rebuilt, err);
     if (rc)
         give_up(scr, &dataset, start, rc, err);

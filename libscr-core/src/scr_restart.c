@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Restart: offering the newest checkpoint, and what the application says of it. */
-#include "scr_context.h"
+#include "scr_folders.h"
 
 #include "records/scr_index.h"
 #include "scr_fetch.h"
@@ -51,6 +51,17 @@ struct search {
     int rises;     /* what is newer than CURRENT is not tried yet */
 };
 
+/* What the program has refused in this run is not tried again. */
+static struct search begin_search(struct scr *scr)
+{
+    const kvtree *refused = kvtree_get(scr->aside, "REFUSED");
+    struct search s = {scr->fetch_below, kvtree_new(), 1};
+    if (s.below.id != SCR_AGE_ANY.id) s.rises = refused != NULL;
+    if (refused && kvtree_merge(s.tried, refused) != 0) s.rises = 0;
+    MPI_Bcast(&s.rises, 1, MPI_INT, 0, scr->world);
+    return s;
+}
+
 /* What is newer than CURRENT, where somebody has chosen that, is better than nothing. */
 static int next_candidate(struct scr *scr, struct search *s, int nothing, scr_dataset *d)
 {
@@ -85,8 +96,7 @@ static void pass(struct scr *scr, struct search *s, const scr_dataset *d)
 static int fetch_newer(struct scr *scr, scr_dataset *cached, int *over)
 {
     scr_dataset d;
-    struct search s = {scr->fetch_below, kvtree_new(),
-                       scr->fetch_below.id == SCR_AGE_ANY.id};
+    struct search s = begin_search(scr);
     int rc = 0, fetched;
     *over = 0;
     while (scr->set.fetch &&
@@ -137,6 +147,7 @@ static int without(const struct scr *scr, int rc, int over)
 int scr_restart_have(struct scr *scr, int *flag, char *name)
 {
     scr_dataset cached;
+    scr_folders_ensure(scr);
     scr->direct.id = 0;
     newest_cached(scr, &cached);
     int over, rc = fetch_newer(scr, &cached, &over);
@@ -152,13 +163,23 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     return *flag ? SCR_SUCCESS : without(scr, rc, over);
 }
 
-/* On rank 0, for what the index has. It may be that the cache alone has it. */
-static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
+/* On rank 0, for what the index has: -ENOENT where the cache alone has it. */
+static int note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = scr_index_change(scr, d, change, err);
     if (rc && rc != -ENOENT)
         scr_say(scr, 0, "warning: the index could not be changed: %s", err);
+    return rc;
+}
+
+/* Collective. The same where the program could not use it; it is not fetched again in
+ * this run, also where the index could not be changed. */
+static void refuse(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
+{
+    int rc = scr->rank == 0 ? note(scr, d, change) : 0;
+    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
+    if (rc != -ENOENT) kvtree_set_kv(scr->aside, "REFUSED", d->name);
 }
 
 /* The attempt is in the index before the application reads anything. */
@@ -196,9 +217,9 @@ int scr_restart_start(struct scr *scr, char *name)
  * tries this one again. */
 static int give_way(struct scr *scr, const scr_log_event *e)
 {
-    scr->offer_below = scr->open.id;
+    if (scr->direct.id != scr->open.id) scr->offer_below = scr->open.id;
     if (scr->set.fetch) scr_fetch_spare(scr, &scr->open, 1);
-    if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
+    if (scr->set.fetch) refuse(scr, &scr->open, scr_index_unmark_tried);
     return scr_event_fail(scr, SCR_ERR_INVALID, e,
                           "the application could not restart from dataset %d (%s), as a "
                           "rank had no memory; it stays, and an older one is tried next",
@@ -232,7 +253,7 @@ int scr_restart_complete(struct scr *scr, int valid)
                    "the application could not restart from dataset %d (%s); it is marked "
                    "as failed, and an older one is tried next",
                    scr->open.id, scr->open.name);
-    if (scr->rank == 0) note(scr, &scr->open, scr_index_mark_failed);
+    refuse(scr, &scr->open, scr_index_mark_failed);
     if (scr->direct.id != scr->open.id) scr_cache_delete(scr, scr->open.id);
     return SCR_ERR_INVALID;
 }

@@ -24,23 +24,31 @@ static int refuse(const struct scr *scr, int code, const char *text)
     return code;
 }
 
-/* The absolute path with the links followed that are in its folders, as far as these are
- * there: *real, to be freed; NULL where that cannot be told. 0 or -ENOMEM. */
-static int follow_links(const char *path, char **real)
+/* The absolute path with the links followed that lead to the prefix folder, or, where
+ * none does, that are in its folders, as far as these are there: *real, to be freed; NULL
+ * where that cannot be told. What is a link in the prefix folder keeps its name. 0 or
+ * -ENOMEM. */
+static int follow_links(const char *prefix, const char *path, char **real)
 {
-    char *above = strdup(path), *folder = NULL, *end = above;
-    int rc = above ? 0 : -ENOMEM;
-    *real = NULL;
-    while (!rc && !folder && (end = strrchr(above, '/')) != NULL && end > above) {
+    char *above = strdup(path), *deepest = NULL;
+    int rc = above ? 0 : -ENOMEM, found = 0;
+    size_t rest = 0;
+    for (char *end = above; !rc && !found && (end = strchr(end + 1, '/')) != NULL;) {
         *end = 0;
-        folder = realpath(above, NULL);
-        if (!folder && errno != ENOENT) rc = -errno;
+        char *folder = realpath(above, NULL);
+        *end = '/';
+        if (!folder && errno == ENOMEM) rc = -ENOMEM;
+        if (!folder) break;
+        free(deepest);
+        deepest = folder;
+        rest = (size_t)(end - above) + 1;
+        found = strcmp(folder, prefix) == 0;
     }
-    if (folder && !(*real = scr_path_join(folder, path + strlen(above) + 1)))
-        rc = -ENOMEM;
-    free(folder);
+    *real = rc || !deepest ? NULL : scr_path_join(deepest, path + rest);
+    if (!rc && deepest && !*real) rc = -ENOMEM;
+    free(deepest);
     free(above);
-    return rc == -ENOMEM ? rc : 0;
+    return rc;
 }
 
 /* The absolute path of name and its part below the prefix folder (inside *path), as given
@@ -57,7 +65,7 @@ static int below_prefix(const struct scr *scr, const char *name, char **path,
     if (!*below) *below = scr_path_below(scr->prefix_real, *path);
     if (*below) return 0;
     char *real;
-    if (follow_links(*path, &real) != 0) return -ENOMEM;
+    if (follow_links(scr->prefix_real, *path, &real) != 0) return -ENOMEM;
     *below = real ? scr_path_below(scr->prefix_real, real) : NULL;
     if (!*below) {
         free(real);

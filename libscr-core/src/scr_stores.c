@@ -213,10 +213,10 @@ void scr_stores_close(struct scr *scr)
     scr->cache_count = scr->kept_count = 0;
 }
 
-/* Local. 1, or -errno where it cannot be made again, and nothing has changed. */
+/* Local. After an error nothing has changed. */
 static int renew(struct scr *scr, scr_cache *cache, char *err)
 {
-    char *folder = cache->folder, path[SCR_DESC_PATH_SIZE];
+    char *folder = cache->folder, path[SCR_DESC_PATH_SIZE], line[SCR_ERR_TEXT + 400];
     int fd = cache->fd;
     cache->fd = -1;
     memcpy(path, cache->path, sizeof path);
@@ -230,19 +230,21 @@ static int renew(struct scr *scr, scr_cache *cache, char *err)
     }
     io_close(&fd);
     free(folder);
-    return 1;
+    snprintf(
+        line, sizeof line,
+        "warning: node %s: somebody has removed %s of this run, which is made again; "
+        "the datasets in it are lost on this node",
+        scr->node_name, cache->folder);
+    if (cache->rank == 0) scr_event_local(scr, 0, line);
+    return 0;
 }
 
 int scr_stores_renew(struct scr *scr, char *err)
 {
-    int count = 0;
-    for (int i = 0; i < scr->cache_count; i++) {
-        if (!scr_is_removed(scr->caches[i].fd)) continue;
-        int rc = renew(scr, &scr->caches[i], err);
-        if (rc < 0) return rc;
-        count++;
-    }
-    return count;
+    int rc = 0;
+    for (int i = 0; i < scr->cache_count && !rc; i++)
+        if (scr_is_removed(scr->caches[i].fd)) rc = renew(scr, &scr->caches[i], err);
+    return rc;
 }
 
 /* ---- which dataset lies where ---- */

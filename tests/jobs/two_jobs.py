@@ -26,18 +26,22 @@ def older_in_the_cache(job, first, second, **how):
     assert list(entries(job, second)) == [1], "they do not have the same id"
 
 
-def newer_in_the_cache(job, first, second):
-    """The same, but the first job wrote its own after that."""
+def beside(job, before, other, after, **how):
+    """The first job does one thing before the other job does its own, and one after that."""
     begun, go = job.root / "begun", job.root / "go"
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        run = pool.submit(job.run, "init", f"touch@0:{begun}", f"await:{go}", checkpoint(first, NEW), "kill@0",
-                          dies=True, **FIRST)
+        run = pool.submit(job.run, before, f"touch@0:{begun}", f"await:{go}", after, **{**FIRST, **how})
         try:
             wait_until(begun.exists)
-            job.run("init", checkpoint(second, OLD), "finalize", SCR_FLUSH=1, **SECOND)
+            job.run("init", other, SCR_FLUSH=1, dies=None, **SECOND)
         finally:
             go.touch()
-        run.result()
+        return run.result()
+
+
+def newer_in_the_cache(job, first, second):
+    """The same, but the first job wrote its own after that."""
+    beside(job, "init", [checkpoint(second, OLD), "finalize"], [checkpoint(first, NEW), "kill@0"], dies=True)
     assert list(entries(job, second)) == [1], "they do not have the same id"
 
 
@@ -85,6 +89,53 @@ def test_flush_of_the_newer():
         newer_in_the_cache(job, "c1", "c1")
         job.run("init", restart("c1", NEW), "finalize", SCR_FLUSH=1, **FIRST).said("dataset 1 .c1. is flushed", times=1)
         of_the_second(job, "c1")
+
+
+def test_marks_of_the_other():
+    """That the second job has flushed its own, and wrote the flush file last, says nothing of the first one's: a
+    checkpoint, and an output that has to leave the cache."""
+    slow = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
+    for flags, more in (("c", []), ("o", [checkpoint(f"n{number}") for number in range(3)])):
+        with Job(**PAIR) as job, concurrent.futures.ThreadPoolExecutor() as pool:
+            gates = [job.root / name for name in ("first", "go_second", "second", "go_first", "end_second")]
+            first, go_second, second, go_first, end_second = gates
+            runs = [pool.submit(job.run, "init", f"touch@0:{first}", f"await:{go_first}", checkpoint("a1", NEW, flags=flags), "kill@0",
+                                dies=True, **{**FIRST, **slow, "SCR_FLUSH_ASYNC_BW": "1KB", "SCR_FLUSH": 0}),
+                    pool.submit(job.run, "init", f"await:{go_second}", checkpoint("b1", 50000), f"touch@0:{second}", f"await:{end_second}",
+                                checkpoint("b2"), "kill@0", dies=True, **slow, **SECOND)]
+            try:
+                wait_until(first.exists)
+                go_second.touch()
+                wait_until(second.exists)
+                go_first.touch()
+                runs[0].result()
+            finally:
+                for gate in gates:
+                    gate.touch()
+            runs[1].result()
+            marks = tree.read(job.prefix / ".scr/flush.scr")
+            assert "scr.72" in tree.only(marks["OWNER"]) and "PFS" in marks["DSET"]["1"]["LOCATION"], marks
+            job.run("init", restart("a1", NEW) if flags == "c" else [], more, "finalize", SCR_FLUSH=1, **FIRST)
+            assert entries(job, "a1")[1]["COMPLETE"] == {"1": {}} and (job.prefix / "a1/rank_1").exists()
+
+
+def test_newer_while_it_is_written():
+    """What is overtaken then is not flushed, in the background neither."""
+    for background in (0, 1):
+        with Job(**PAIR) as job:
+            run = beside(job, ["init", "start:c1:c", f"put:c1/rank_%r:{OLD}"], [checkpoint("c1", NEW), "finalize"],
+                         ["complete:1", "finalize"], SCR_FLUSH=1, SCR_FLUSH_ASYNC=background)
+            run.said("dataset 1 is not flushed: the prefix folder has a newer one of its name")
+            of_the_second(job, "c1")
+
+
+def test_newer_while_it_is_flushed():
+    """Its files are written over, which is said; what is offered is one of both, not a mixture."""
+    with Job(**PAIR) as job:
+        run = beside(job, ["init", checkpoint("c1", 200000)], [checkpoint("c1", NEW), "finalize"], "finalize", SCR_FLUSH=1,
+                     SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="100KB")
+        run.said("warning: while c1 was flushed, another job flushed a newer dataset of that name, whose files are written over", times=1)
+        job.run("init", restart("c1", 200000), "finalize", SCR_JOB_ID=73)
 
 
 def test_containers():

@@ -87,6 +87,13 @@ def test_log():
     event, = map(json.loads, open('.scr/log.jsonl'))
     assert (event['event'], event['node'], event['note']) == ('NODE_LOST', 'n2', 'no answer: n2: Host is down')
     assert run_unread('--log', '--down', 'n3').returncode == 1 and len(list(open('.scr/log.jsonl'))) == 2
+    if os.geteuid() == 0:  # the log of another user's runs stays theirs
+        shutil.rmtree('.scr')
+        os.makedirs('.scr')
+        os.chmod('.', 0o755)
+        os.chown('.scr', 12345, 23456)
+        expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n')
+        assert os.stat('.scr/log.jsonl').st_uid == 12345
     # no log that can be written changes what is known of the nodes
     shutil.rmtree('.scr')
     expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n', ['.scr/log'])

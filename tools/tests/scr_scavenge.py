@@ -45,6 +45,17 @@ def test_nodes():
         assert done.returncode == 2 and b'hosts "n[8"' in done.stderr, done
 
 
+def test_by_root():
+    """In another user's prefix folder: as that user, whose the caches are, too, and what is saved."""
+    clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
+    put_program('reach', f'id -u >> {os.getcwd()}/asked; exit 3')
+    if os.geteuid() == 0:
+        os.chown('.', 12345, 23456)
+        assert run('--id', '4', '--up', 'n2').returncode == 3
+        assert pathlib.Path('asked').read_text() == '12345\n'
+        os.chown('.', 0, 0)
+
+
 def test_failures():
     """A node that cannot be reached, and one that says something else, are told of."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
