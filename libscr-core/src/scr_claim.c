@@ -11,6 +11,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "records/scr_flush_file.h"
 #include "records/scr_identity.h"
 #include <dirent.h>
 #include <errno.h>
@@ -98,11 +99,12 @@ static int lock_once(struct scr *scr, enum owner *owner, pid_t *holder, char *er
     return rc;
 }
 
-/* Takes the lock of the control folder, unless that is another calculation's. */
-static int lock(struct scr *scr, enum owner *owner, char *err)
+/* Takes the lock of the control folder, unless that is another calculation's. patience:
+ * in seconds. */
+static int lock(struct scr *scr, double patience, enum owner *owner, char *err)
 {
     const struct timespec nap = {0, 50000000};
-    double until = MPI_Wtime() + PATIENCE;
+    double until = MPI_Wtime() + patience;
     pid_t holder = 0;
     int rc;
     while ((rc = lock_once(scr, owner, &holder, err)) == -EAGAIN && MPI_Wtime() < until)
@@ -139,11 +141,11 @@ static void other_owner(const struct scr *scr, char owner[SCR_OWNER_SIZE])
 
 /* Local: opens the control folder of the owner's name and, on the leader of the node,
  * looks whose it is. */
-static int look(struct scr *scr, enum owner *owner, char *err)
+static int look(struct scr *scr, double patience, enum owner *owner, char *err)
 {
     *owner = NOBODY;
     int rc = scr_control_open(scr, err);
-    if (!rc && scr->node_rank == 0) rc = lock(scr, owner, err);
+    if (!rc && scr->node_rank == 0) rc = lock(scr, patience, owner, err);
     return rc ? err_wrap(err, rc, "node %s", scr->node_name) : 0;
 }
 
@@ -165,7 +167,7 @@ static int go_beside(struct scr *scr, const char *beside, enum owner *owner, cha
         scr, 1,
         "the cache of job %s is that of another prefix folder; this run uses %s in it",
         scr->job_id, scr->owner);
-    int rc = look(scr, owner, err);
+    int rc = look(scr, PATIENCE, owner, err);
     if (!rc && *owner == THEIRS)
         rc = err_set(err, -EBUSY, "%s belongs to another prefix folder", scr->control);
     return agree(scr->world, rc, err);
@@ -199,7 +201,7 @@ int scr_claim(struct scr *scr, char *err)
     enum owner owner;
     other_owner(scr, beside);
     int other = has_other(scr, beside);
-    int rc = other ? 0 : agree(scr->world, look(scr, &owner, err), err);
+    int rc = other ? 0 : agree(scr->world, look(scr, PATIENCE, &owner, err), err);
     if (rc) return rc;
     if (!other) {
         other = count_nodes(scr, owner, THEIRS);
@@ -214,6 +216,13 @@ int scr_claim(struct scr *scr, char *err)
 }
 
 /* ---- while it runs ---- */
+
+void scr_claim_stay(const struct scr *scr)
+{
+    if (scr->node_rank != 0 || scr->estranged) return;
+    futimens(scr->lock_fd, NULL);
+    utimensat(scr->control_fd, RECORD_NAME, NULL, AT_SYMLINK_NOFOLLOW);
+}
 
 bool scr_claim_is_lost(const struct scr *scr)
 {
@@ -271,7 +280,7 @@ static int renew_leader(struct scr *scr, char *err)
     int rc = 0, open = !scr_is_removed(scr->control_fd) && !scr_is_removed(scr->lock_fd);
     if (!open) {
         const struct hold old = let_go(scr);
-        rc = look(scr, &owner, err);
+        rc = look(scr, 0, &owner, err);
         if (!rc && owner == THEIRS)
             rc = err_set(err, -EBUSY, "node %s: %s belongs to another prefix folder now",
                          scr->node_name, scr->control);
@@ -288,12 +297,38 @@ static int renew_other(struct scr *scr, char *err)
     return settle(scr, old, scr_control_open(scr, err));
 }
 
+/* Collective. Whoever has the folders now: what is there is theirs, and what this run
+ * knows of it does not count any more. */
+static void estrange(struct scr *scr)
+{
+    int count = 0, *ids = NULL, newest = scr_cached_newest(scr);
+    scr_flush_stop(scr, 0);
+    scr->estranged = newest && !scr_location_has(scr, newest, SCR_LOCATION_PFS) ? 2 : 1;
+    if (scr_filemap_list_datasets(scr->map, &count, &ids) != 0) count = 0;
+    for (int i = 0; i < count; i++)
+        scr_filemap_remove_dataset(scr->map, ids[i]);
+    free(ids);
+    scr->kept_count = 0;
+    kvtree_unset(scr->aside, "ID");
+    kvtree_unset(scr->aside, "OTHER");
+}
+
 int scr_claim_renew(struct scr *scr, char *err)
 {
+    if (scr->estranged)
+        return err_set(err, -EBUSY,
+                       "the folders of this run on some nodes are another run's now; end "
+                       "this one, and start it with a job id of its own (SCR_JOB_ID)");
     int lost = scr_claim_is_lost(scr), leader = scr->node_rank == 0;
-    int rc = agree(scr->world, lost && leader ? renew_leader(scr, err) : 0, err);
+    int rc = lost && leader ? renew_leader(scr, err) : 0, busy = rc == -EBUSY;
+    rc = agree(scr->world, rc, err);
+    if (rc) {
+        MPI_Allreduce(MPI_IN_PLACE, &busy, 1, MPI_INT, MPI_MAX, scr->world);
+        if (busy) estrange(scr);
+        return rc;
+    }
     /* the leaders have the locks now: the folders are ours */
-    return rc ? rc : agree(scr->world, lost && !leader ? renew_other(scr, err) : 0, err);
+    return agree(scr->world, lost && !leader ? renew_other(scr, err) : 0, err);
 }
 
 /* ---- the end ---- */

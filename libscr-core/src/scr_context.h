@@ -96,8 +96,7 @@ struct scr {
     kvtree *aside; /* datasets that this run cannot use, the same on every rank: cached,
                       ID/<id> could not be rebuilt here, but may be in another run;
                       OTHER/<id>/{NAME, RANKS} was written by another number of ranks;
-                      on the prefix folder, INTACT/<id> could only not be read here;
-                      REFUSED/<name> is what the program could not use */
+                      on the prefix folder, INTACT/<id> could only not be read here */
     scr_filemap *map;
     char map_name[64];
     kvtree *flush,
@@ -114,7 +113,8 @@ struct scr {
     struct scr_removal *removing; /* under way, at the first of a store; or NULL */
     int leaving, leaving_from;    /* the dataset that is removed, or 0; its store */
     struct scr_flush *flushing;   /* under way; or NULL */
-    int flush_failed;             /* code of one that failed, until a call returns it */
+    int flush_failed;             /* code of one that failed, until a call returns it; */
+    int flush_failed_id;          /* of which dataset */
 
     int dataset_id, ckpt_id; /* last ones used */
 
@@ -126,9 +126,10 @@ struct scr {
     scr_dataset direct;  /* which dataset that is; id 0: none */
     int restart_offered; /* id of the dataset that SCR_Have_restart offered; 0: none */
     scr_age fetch_below; /* only older checkpoints are fetched */
-    int offer_below; /* only those of lower ids are offered from the cache: there was no
-                        memory for one */
-    int no_memory;   /* here, since SCR_Start_restart, to say where a file is */
+    int offer_below;  /* only those of lower ids are offered from the cache: there was no
+                         memory for one */
+    int offers_again; /* what the program refused is not marked: nothing newer is tried */
+    int no_memory;    /* here, since SCR_Start_restart, to say where a file is */
 
     int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init */
     double started;       /* scr_clock when SCR_Init was done, */
@@ -148,6 +149,8 @@ struct scr {
     scr_halt_end end;            /* of the allocation; on rank 0 */
     struct scr_events *events;   /* NULL: nothing is logged */
     struct scr_summary *summary; /* on rank 0, or NULL */
+    int estranged; /* the folders on nodes are another run's: 1, or 2 if the newest
+                      checkpoint was only there; the same on every rank */
     int clean; /* nothing is left in the cache, nor is anything to be left of the run */
 };
 

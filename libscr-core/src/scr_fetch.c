@@ -331,6 +331,10 @@ static int is_taken(struct scr *scr, const scr_dataset *d)
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
 static int bring(struct scr *scr, const scr_dataset *d, char *err)
 {
+    if (scr->estranged) {
+        err_set(err, -EBUSY, "it is another run's now");
+        return read_instead(scr, d, err);
+    }
     if (is_taken(scr, d)) {
         err_set(err, -EEXIST,
                 "another dataset %d is there, which SCR_CACHE_PURGE=1 gives up", d->id);

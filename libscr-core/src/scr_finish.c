@@ -123,7 +123,7 @@ static int is_there(struct scr *scr, int id)
 static void empty_cache(struct scr *scr)
 {
     int newest = scr_cached_newest(scr);
-    if (scr->set.cache_keep || !scr->set.fetch) return;
+    if (scr->set.cache_keep || !scr->set.fetch || scr->estranged) return;
     if (newest && !scr_location_has(scr, newest, SCR_LOCATION_PFS)) {
         scr_say(scr, 1,
                 "checkpoint %d is in the cache only, which stays as it is for the next "
@@ -143,9 +143,14 @@ int scr_finish(struct scr *scr)
     if (scr->rank == 0) scr_halt_record(scr, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);
-    int background = scr_flush_result(scr), rc = flush_outputs(scr);
+    int rc = flush_outputs(scr);
     int newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;
-    rc = rc ? rc : newest ? newest : background;
+    rc = rc ? rc : newest ? newest : scr_flush_result(scr);
+    if (scr->estranged == 2 && rc == SCR_SUCCESS)
+        rc = scr_fail(
+            scr, SCR_ERR_CACHE,
+            "SCR_Finalize: the newest checkpoint was only in the cache, which is "
+            "another run's now");
     if (rc == SCR_SUCCESS) empty_cache(scr);
     scr_summary_tell(scr);
     scr_events_end(scr, rc);

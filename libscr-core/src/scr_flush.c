@@ -215,6 +215,7 @@ static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
     const scr_dataset *d = &f->d;
     if (!rc) rc = agree(scr->world, scr_index_flush_ends(scr, d, err), err);
     if (!rc) scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    if (!rc && d->id == scr->flush_failed_id) scr->flush_failed = SCR_SUCCESS;
     /* it is what the index names now, and what was passed over is older */
     if (!rc && d->ckpt && !scr_dataset_is_older(d, scr->fetch_below))
         scr->fetch_below = SCR_AGE_ANY;
@@ -234,9 +235,13 @@ static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
 static void end_background(struct scr *scr, int rc, char *err)
 {
     struct scr_flush *f = scr->flushing;
+    const int id = f->d.id;
     scr->flushing = NULL;
     rc = conclude(scr, f, rc, err);
-    if (!scr->flush_failed) scr->flush_failed = rc;
+    if (rc && !scr->flush_failed) {
+        scr->flush_failed = rc;
+        scr->flush_failed_id = id;
+    }
 }
 
 void scr_flush_look(struct scr *scr)

@@ -186,7 +186,7 @@ int scr_is_removed(int fd)
 
 int scr_folders_gone(const struct scr *scr)
 {
-    int gone = scr_claim_is_lost(scr);
+    int gone = scr->estranged || scr_claim_is_lost(scr);
     for (int i = 0; i < scr->cache_count; i++)
         gone = gone || scr_is_removed(scr->caches[i].fd);
     return gone;

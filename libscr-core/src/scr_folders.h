@@ -47,11 +47,16 @@ int scr_control_exists(const struct scr *scr, const char *owner);
 int scr_claim(struct scr *scr, char *err);
 void scr_unclaim(struct scr *scr);
 
+/* What keeps others away is written once: gives it a new time, as cleanups go by age.
+ * Local.
+ */
+void scr_claim_stay(const struct scr *scr);
+
 /* Whether it was removed, or the files that keep others away. Local. */
 bool scr_claim_is_lost(const struct scr *scr);
 
 /* Takes the same control folder once more, where it was. Collective, agreed; 0 or -errno
- * with a text. */
+ * with a text: after -EBUSY the run has no cache any more (estranged). */
 int scr_claim_renew(struct scr *scr, char *err);
 
 /* On the leader of a node, before that: removes what the run has left in the control

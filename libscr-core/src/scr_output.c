@@ -156,12 +156,15 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
                         "SCR_Start_output: numbers of datasets end at %d, and %s or the "
                         "cache has that one; use another prefix folder",
                         SCR_ID_MAX, scr->prefix);
-    if (gone && scr_folders_renew(scr, err) != 0)
+    if (gone && scr_folders_renew(scr, err) != 0 && !scr->estranged)
         return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+    scr_claim_stay(scr);
     /* nobody removes anything before all ranks have come this far */
     describe(scr, name, flags, created);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, scr->open.ckpt, scr->open.output);
+    if (scr->estranged && !desc->bypass)
+        return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
     scr->open.bypass = desc->bypass;
     int rc = desc->bypass ? start_in_place(scr, err) : start_in_cache(scr, desc, err);
     if (rc) return scr_fail(scr, rc, "SCR_Start_output: %s", err);

@@ -51,17 +51,6 @@ struct search {
     int rises;     /* what is newer than CURRENT is not tried yet */
 };
 
-/* What the program has refused in this run is not tried again. */
-static struct search begin_search(struct scr *scr)
-{
-    const kvtree *refused = kvtree_get(scr->aside, "REFUSED");
-    struct search s = {scr->fetch_below, kvtree_new(), 1};
-    if (s.below.id != SCR_AGE_ANY.id) s.rises = refused != NULL;
-    if (refused && kvtree_merge(s.tried, refused) != 0) s.rises = 0;
-    MPI_Bcast(&s.rises, 1, MPI_INT, 0, scr->world);
-    return s;
-}
-
 /* What is newer than CURRENT, where somebody has chosen that, is better than nothing. */
 static int next_candidate(struct scr *scr, struct search *s, int nothing, scr_dataset *d)
 {
@@ -96,7 +85,7 @@ static void pass(struct scr *scr, struct search *s, const scr_dataset *d)
 static int fetch_newer(struct scr *scr, scr_dataset *cached, int *over)
 {
     scr_dataset d;
-    struct search s = begin_search(scr);
+    struct search s = {scr->fetch_below, kvtree_new(), !scr->offers_again};
     int rc = 0, fetched;
     *over = 0;
     while (scr->set.fetch &&
@@ -130,6 +119,10 @@ static int has_aside(const struct scr *scr)
 static int without(const struct scr *scr, int rc, int over)
 {
     if (rc && rc != -ENOENT) return SCR_ERR_PREFIX;
+    if (scr->estranged == 2)
+        return scr_fail(scr, SCR_ERR_CACHE,
+                        "SCR_Have_restart: the newest checkpoint was only in the cache, "
+                        "which is another run's now");
     if (!over && has_aside(scr))
         return scr_fail(scr, SCR_ERR_CACHE,
                         "SCR_Have_restart: there is a checkpoint in the cache, but it "
@@ -173,13 +166,12 @@ static int note(struct scr *scr, const scr_dataset *d, scr_index_changer *change
     return rc;
 }
 
-/* Collective. The same where the program could not use it; it is not fetched again in
- * this run, also where the index could not be changed. */
-static void refuse(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
+/* Collective. The same where the program could not use it. */
+static void mark_failed(struct scr *scr, const scr_dataset *d)
 {
-    int rc = scr->rank == 0 ? note(scr, d, change) : 0;
+    int rc = scr->rank == 0 ? note(scr, d, scr_index_mark_failed) : 0;
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
-    if (rc != -ENOENT) kvtree_set_kv(scr->aside, "REFUSED", d->name);
+    if (rc && rc != -ENOENT) scr->offers_again = 1;
 }
 
 /* The attempt is in the index before the application reads anything. */
@@ -212,14 +204,27 @@ int scr_restart_start(struct scr *scr, char *name)
     return SCR_SUCCESS;
 }
 
+/* Somebody has removed files while the program read them: SCR_Have_restart makes the
+ * folders again, and finds what can be had of the checkpoint. */
+static int offer_again(struct scr *scr, const scr_log_event *e)
+{
+    if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
+    return scr_event_fail(scr, SCR_ERR_INVALID, e,
+                          "the application could not restart from dataset %d (%s), as "
+                          "somebody has removed files of this run just now; what others "
+                          "have of it is tried next",
+                          scr->open.id, scr->open.name);
+}
+
 /* Some rank could not be told where its files are: that is no fault of theirs. In this
  * run an older checkpoint is next, so that the application comes to an end; the next run
  * tries this one again. */
 static int give_way(struct scr *scr, const scr_log_event *e)
 {
     if (scr->direct.id != scr->open.id) scr->offer_below = scr->open.id;
+    scr->offers_again = 1;
     if (scr->set.fetch) scr_fetch_spare(scr, &scr->open, 1);
-    if (scr->set.fetch) refuse(scr, &scr->open, scr_index_unmark_tried);
+    if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
     return scr_event_fail(scr, SCR_ERR_INVALID, e,
                           "the application could not restart from dataset %d (%s), as a "
                           "rank had no memory; it stays, and an older one is tried next",
@@ -228,8 +233,9 @@ static int give_way(struct scr *scr, const scr_log_event *e)
 
 int scr_restart_complete(struct scr *scr, int valid)
 {
-    int what[2] = {valid != 0, !scr->no_memory};
-    MPI_Allreduce(MPI_IN_PLACE, what, 2, MPI_INT, MPI_MIN, scr->world);
+    const int direct = scr->direct.id == scr->open.id;
+    int what[3] = {valid != 0, !scr->no_memory, direct || !scr_folders_gone(scr)};
+    MPI_Allreduce(MPI_IN_PLACE, what, 3, MPI_INT, MPI_MIN, scr->world);
     int all = what[0];
     scr->state = SCR_STATE_IDLE;
     scr->restart_offered = 0;
@@ -246,6 +252,7 @@ int scr_restart_complete(struct scr *scr, int valid)
                   scr->open.id, scr->open.name);
         return SCR_SUCCESS;
     }
+    if (what[1] && !what[2]) return offer_again(scr, &e);
     /* also when the index has a newer one, or cannot be changed */
     scr->fetch_below = scr_dataset_age(&scr->open);
     if (!what[1]) return give_way(scr, &e);
@@ -253,7 +260,7 @@ int scr_restart_complete(struct scr *scr, int valid)
                    "the application could not restart from dataset %d (%s); it is marked "
                    "as failed, and an older one is tried next",
                    scr->open.id, scr->open.name);
-    refuse(scr, &scr->open, scr_index_mark_failed);
-    if (scr->direct.id != scr->open.id) scr_cache_delete(scr, scr->open.id);
+    mark_failed(scr, &scr->open);
+    if (!direct) scr_cache_delete(scr, scr->open.id);
     return SCR_ERR_INVALID;
 }

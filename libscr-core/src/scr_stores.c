@@ -233,8 +233,8 @@ static int renew(struct scr *scr, scr_cache *cache, char *err)
     snprintf(
         line, sizeof line,
         "warning: node %s: somebody has removed %s of this run, which is made again; "
-        "the datasets in it are lost on this node",
-        scr->node_name, cache->folder);
+        "the datasets in it are lost%s",
+        scr->node_name, cache->folder, cache->global ? "" : " on this node");
     if (cache->rank == 0) scr_event_local(scr, 0, line);
     return 0;
 }

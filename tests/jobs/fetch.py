@@ -135,6 +135,22 @@ def test_only_newer_ones_than_what_was_refused():
         assert all("FAILED" in entry(job, f"c{number}") for number in range(1, 5))
 
 
+def test_refused_and_written_again():
+    """Under the same name: that is another one. Nor does a refusal outlast a wish."""
+    again = ["have => 1 c2", "start_restart", "complete_restart:0 => INVALID"]
+    for how in ({}, {"SCR_CACHE_BYPASS": 1}):
+        with Job(**PAIR, **how) as job:
+            job.run("init", series(1, 2), "finalize")
+            lose_all(job)
+            job.run("init", again, restart("c1"), checkpoint("c2", 3000), restart("c2", 3000), "kill@0", dies=True)
+            lose_all(job)
+            job.run("init", restart("c2", 3000), again, "current:c2", restart("c2", 3000), "finalize")
+        with Job(**PAIR, **how) as job:
+            job.run("init", checkpoint("c2"), "finalize")
+            lose_all(job)
+            job.run("init", again, "have => 0 =", checkpoint("c2", 3000), restart("c2", 3000), "finalize")
+
+
 def test_one_crash_is_forgiven():
     """As when a node fails just then: a restart that succeeds starts the count anew."""
     with Job(**PAIR) as job:

@@ -3,6 +3,7 @@
 """Somebody tidies up while a program runs, and removes what it has on the nodes: the program goes on writing
 checkpoints, and no checkpoint is lost but those that were there alone."""
 import concurrent.futures
+import os
 import shutil
 
 from job import Job, checkpoint, main, restart, wait_until
@@ -119,47 +120,95 @@ def test_nothing_is_left():
         run.not_said("is in the cache only")
 
 
+def test_files_stay_young():
+    """Those that are written once: a cleanup by age would take them before all else."""
+    with Job(2, 2, SCR_FLUSH=0) as job:
+        files = [job.control(node) / name for node in job.nodes() for name in ("run.lock", "prefix.scriinfo")]
+
+        def age():
+            for path in files:
+                os.utime(path, (1000, 1000))
+
+        run_beside(job, ["init", checkpoint("c1")], (age, [checkpoint("c2"), "kill@0"]), dies=True)
+        assert all(path.stat().st_mtime > 1000000 for path in files)
+
+
+def test_while_it_is_read():
+    """No fault of the checkpoint, which is made whole and offered again, or read where it lies."""
+    for flush in (0, 1):
+        with Job(3, 1, SCR_FLUSH=flush) as job:
+            job.run("init", checkpoint("c1"), "finalize")
+            gone = [job.node("n2")] if not flush else list(job.root.glob("nodes/n*"))
+            run = run_beside(job, ["init", "have => 1 c1", "start_restart"],
+                             (lambda: remove(gone), ["route@1:c1/rank_1 => FAILURE", "complete_restart:0 => INVALID", restart("c1"),
+                                                     "finalize"]), SCR_FLUSH=0)
+            run.said("could not restart from dataset 1 .c1., as somebody has removed files of this run just now", times=1)
+            job.lose(*filter(lambda node: flush and job.node(node).exists(), job.nodes()))
+            job.run("init", restart("c1"), "finalize")
+
+
+def test_while_it_is_flushed():
+    """In the background: that failed, and the end of the run makes up for it."""
+    with Job(3, 1, SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="100KB") as job:
+        files = [f"put:c1/{number}_%r:20000" for number in range(8)]
+        run = run_beside(job, ["init", "start:c1:c", files, "complete:1"], (lambda: remove([job.node("n2")]), ["finalize"]))
+        run.said("c1. is flushed", times=1)
+        run.said("error: flush of dataset 1", times=1)
+        assert not list(job.root.glob("nodes/*/cache/*/*/scr.dataset.*"))
+
+
 def contents(job):
-    return {path: path.read_bytes() for path in job.root.glob("nodes/**/*") if path.is_file()}
+    """Of the nodes: each file, and whether it is the same one; each folder."""
+    return {path: path.is_file() and (path.stat().st_ino, path.read_bytes()) for path in job.root.glob("nodes/**/*")}
 
 
-def test_the_other_calculation():
-    """In the meantime the folders became those of another calculation: they are not touched."""
-    for per_node in (1, 2):
-        with Job(2, per_node, SCR_FLUSH=0) as job:
-            other, theirs = job.root / "other", {}
-            other.mkdir()
-
-            def take():
-                remove(job.root.glob("nodes/n*"))
-                job.run("init", checkpoint("theirs"), "kill@0", dies=True, prefix=other)
-                theirs.update(contents(job))
-
-            run = run_beside(job, ["init", checkpoint("c1")], (take, ["start:c2:c => CACHE", "have => ANY", "finalize => ANY"]))
-            run.said("error: SCR_Start_output: .* belongs to another prefix folder now", times=1)
-            assert contents(job) == theirs
-            job.run("init", restart("theirs"), "finalize", prefix=other)
-
-
-def test_a_second_run():
-    """Of the same calculation has them now: it is not touched either."""
-    with Job(2, 2, SCR_FLUSH=0) as job, concurrent.futures.ThreadPoolExecutor() as pool:
-        begun, go, second, theirs = job.root / "second", job.root / "on", [], {}
+def taken(job, rest, *theirs, how, **parameters):
+    """A run goes on with rest when its folders are another run's, whose operations begin as theirs; where only
+    files were removed that keep others away (how: their names), the folders stayed. Nothing of the other run is
+    touched while it goes on. Returns what our run printed."""
+    begun, go, second = job.root / "second", job.root / "on", []
+    other = job.root / "other"
+    other.mkdir()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        before = {}
 
         def take():
-            remove(job.root.glob("nodes/n*"))
-            second.append(pool.submit(job.run, "init", checkpoint("theirs"), f"touch@0:{begun}", f"await:{go}", "kill@0", dies=True))
-            wait_until(begun.exists)
-            theirs.update(contents(job))
+            for node in job.nodes():
+                if how:
+                    remove_files([job.control(node) / name for name in how])
+                else:
+                    remove([job.node(node)])
+            second.append(pool.submit(job.run, "init", theirs, f"touch@0:{begun}", f"await:{go}", "finalize",
+                                      SCR_FLUSH=0, **parameters))
+            wait_until(lambda: begun.exists() or second[0].done())
+            before.update(contents(job))
 
         try:
-            run = run_beside(job, ["init", checkpoint("c1")], (take, ["start:c2:c => CACHE", "kill@0"]), dies=True)
-            run.said("error: SCR_Start_output: .*another run, process .*, uses", times=1)
-            assert contents(job) == theirs
+            run = run_beside(job, ["init", checkpoint("c1")], (take, rest))
+            after = contents(job)
+            assert after == before, [path for path in {*before, *after} if before.get(path) != after.get(path)]
         finally:
             go.touch()
         second[0].result()
-        job.run("init", restart("theirs"), "finalize")
+    return run
+
+
+def test_taken():
+    """By another calculation, or by a second run of the same one: what there is of theirs is not touched, whatever
+    this run does then, and it does not call saved what is not."""
+    lost = "the newest checkpoint was only in the cache, which is another run's now"
+    for flush, end in ((0, "CACHE"), (2, "CACHE"), (1, "SUCCESS")):
+        for first in (["start:c2:c => CACHE", "start:c3:c => CACHE"], ["have => CACHE" if flush != 1 else "have => 1 c1"], []):
+            for how, same in (([], False), (["run.lock", "prefix.scriinfo"], False), (["run.lock"], True)):
+                with Job(2, 2, SCR_FLUSH=flush) as job:
+                    theirs = [checkpoint("theirs", 2000)] + [checkpoint("theirs2", 2000)] * same
+                    where = {} if same else {"prefix": job.root / "other"}
+                    run = taken(job, first + [f"finalize => {end}"], *theirs, how=how, **where)
+                    run.said(f"error: SCR_Finalize: {lost}", times=int(end != "SUCCESS"))
+                    run.said(f"error: SCR_Have_restart: {lost}", times=int(first == ["have => CACHE"]))
+                    run.said("belongs to another prefix folder now|another run, process .*, uses", times=1)
+                    run.not_said("which stays as it is")
+                    job.run("init", restart("theirs2" if same else "theirs", 2000), "finalize", **where)
 
 
 def test_files_that_keep_others_away():
