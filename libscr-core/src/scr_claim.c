@@ -297,13 +297,26 @@ static int renew_other(struct scr *scr, char *err)
     return settle(scr, old, scr_control_open(scr, err));
 }
 
+/* Collective. The newest checkpoint, or an output, is only in the cache. */
+static int has_unsaved(struct scr *scr)
+{
+    int count, newest = scr_cached_newest(scr), unsaved = 0;
+    scr_cached *list = scr_cached_list(scr, &count);
+    for (int i = 0; i < count && !unsaved; i++)
+        unsaved = (list[i].id == newest || list[i].output) &&
+                  !scr_location_has(scr, list[i].id, SCR_LOCATION_PFS);
+    free(list);
+    return unsaved;
+}
+
 /* Collective. Whoever has the folders now: what is there is theirs, and what this run
  * knows of it does not count any more. */
 static void estrange(struct scr *scr)
 {
-    int count = 0, *ids = NULL, newest = scr_cached_newest(scr);
+    int count = 0, *ids = NULL;
     scr_flush_stop(scr, 0);
-    scr->estranged = newest && !scr_location_has(scr, newest, SCR_LOCATION_PFS) ? 2 : 1;
+    scr->unsaved = has_unsaved(scr);
+    scr->estranged = 1;
     if (scr_filemap_list_datasets(scr->map, &count, &ids) != 0) count = 0;
     for (int i = 0; i < count; i++)
         scr_filemap_remove_dataset(scr->map, ids[i]);

@@ -149,9 +149,9 @@ struct scr {
     scr_halt_end end;            /* of the allocation; on rank 0 */
     struct scr_events *events;   /* NULL: nothing is logged */
     struct scr_summary *summary; /* on rank 0, or NULL */
-    int estranged; /* the folders on nodes are another run's: 1, or 2 if the newest
-                      checkpoint was only there; the same on every rank */
-    int clean; /* nothing is left in the cache, nor is anything to be left of the run */
+    int estranged;               /* the folders on nodes are another run's now; */
+    int unsaved; /* and were the only place of the newest checkpoint, or of an output */
+    int clean;   /* nothing is left in the cache, nor is anything to be left of the run */
 };
 
 /* ---- scr_message.c ---- */

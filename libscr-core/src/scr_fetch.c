@@ -129,10 +129,17 @@ static int protect(struct scr *scr, const scr_dataset *d, int count,
     return rc;
 }
 
-/* Rank 0 compares the summary in the dataset's folder with what the index says. */
-static int check_summary(struct scr *scr, const scr_dataset *d, scr_dataset *found,
-                         char *err)
+/* Where no time is known, any is right. */
+static int is_summary_of(const scr_dataset *found, const scr_dataset *d)
 {
+    return found->id == d->id && found->ranks == d->ranks && found->complete &&
+           (found->created == d->created || !found->created || !d->created);
+}
+
+/* Rank 0 compares the summary in the dataset's folder with what the index says. */
+static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
+{
+    scr_dataset found;
     int folder;
     if (scr->rank != 0) return 0;
     char *path = scr_path_join(scr->prefix_real, d->name);
@@ -143,29 +150,29 @@ static int check_summary(struct scr *scr, const scr_dataset *d, scr_dataset *fou
         return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
                        rc == -ENOTDIR ? "; what has its name is a link or a file" : "");
     if (!rc) {
-        rc = scr_summary_read(folder, found, err);
+        rc = scr_summary_read(folder, &found, err);
         close(folder);
     }
     if (rc == -ENOENT || rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP)
         return FILO_DAMAGED;
-    if (!rc && (found->id != d->id || found->ranks != d->ranks || !found->complete))
+    if (!rc && !is_summary_of(&found, d))
         rc = err_set(err, FILO_DAMAGED,
-                     "its summary is of dataset %d (%d ranks, complete %d)", found->id,
-                     found->ranks, found->complete);
+                     "its summary is of dataset %d (%d ranks, complete %d)%s", found.id,
+                     found.ranks, found.complete,
+                     found.created == d->created ? "" : ", made at another time");
     return rc;
 }
 
 int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
-    scr_dataset found;
     scr_index_state state = {.complete = 0};
     kvtree *index = kvtree_new();
     int rc = index ? scr_index_load(scr, index, err) : -ENOMEM, dropped = 0;
     if (!rc) dropped = scr_index_look(index, d, &state) == -ENOENT;
     kvtree_delete(&index);
     return (dropped || (state.complete == 1 && !state.failed)) &&
-           check_summary(scr, d, &found, err) == 0 && found.created == d->created;
+           check_summary(scr, d, err) == 0;
 }
 
 /* The redundancy descriptor that the dataset gets here. */
@@ -205,11 +212,10 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     filo_options options = {
         .checksum = 1, .width = scr->set.fetch_width, .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
-    scr_dataset found;
     int count = 0, rc = scr_place_of(scr, d, &place);
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : make_folder(scr, d, err);
-    rc = rc ? rc : check_summary(scr, d, &found, err);
+    rc = rc ? rc : check_summary(scr, d, err);
     rc = agree(scr->world, rc, err);
     rc = rc ? rc : scr_fetch_map(scr, d, &place, &options, &count, &files, err);
     if (!rc) rc = agree(scr->world, set_local(scr, d, &place, count, files, err), err);
@@ -235,8 +241,7 @@ static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
 /* Collective, agreed. */
 static int read_in_place(struct scr *scr, const scr_dataset *d, int compare, char *err)
 {
-    scr_dataset found;
-    int rc = agree(scr->world, check_summary(scr, d, &found, err), err);
+    int rc = agree(scr->world, check_summary(scr, d, err), err);
     rc = rc ? rc : scr_bypass_open(scr, d, compare, err);
     if (!rc) scr->direct = *d;
     return rc;

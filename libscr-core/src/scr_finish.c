@@ -146,11 +146,11 @@ int scr_finish(struct scr *scr)
     int rc = flush_outputs(scr);
     int newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;
     rc = rc ? rc : newest ? newest : scr_flush_result(scr);
-    if (scr->estranged == 2 && rc == SCR_SUCCESS)
-        rc = scr_fail(
-            scr, SCR_ERR_CACHE,
-            "SCR_Finalize: the newest checkpoint was only in the cache, which is "
-            "another run's now");
+    if (scr->unsaved && rc == SCR_SUCCESS)
+        rc =
+            scr_fail(scr, SCR_ERR_CACHE,
+                     "SCR_Finalize: the newest checkpoint, or an output, was only in the "
+                     "cache, which is another run's now");
     if (rc == SCR_SUCCESS) empty_cache(scr);
     scr_summary_tell(scr);
     scr_events_end(scr, rc);

@@ -48,8 +48,7 @@ int scr_claim(struct scr *scr, char *err);
 void scr_unclaim(struct scr *scr);
 
 /* What keeps others away is written once: gives it a new time, as cleanups go by age.
- * Local.
- */
+ * Local. */
 void scr_claim_stay(const struct scr *scr);
 
 /* Whether it was removed, or the files that keep others away. Local. */

@@ -77,12 +77,11 @@ static int is_checkpoint(struct scr *scr, int id)
     return ckpt;
 }
 
-/* 1 when the cached dataset is newer than d, also under the same id, and has another
- * name. Collective. */
-static int is_newer(struct scr *scr, int id, const scr_dataset *d)
+/* 1 when the cached dataset of d's id is another, newer one. Collective. */
+static int is_newer(struct scr *scr, const scr_dataset *d)
 {
     scr_dataset cached;
-    int newer = scr_cached_get(scr, id, &cached) == 0 &&
+    int newer = scr_cached_get(scr, d->id, &cached) == 0 &&
                 scr_dataset_is_newer(&cached, d) && strcmp(cached.name, d->name) != 0;
     MPI_Allreduce(MPI_IN_PLACE, &newer, 1, MPI_INT, MPI_MAX, scr->world);
     return newer;
@@ -116,7 +115,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     int count;
     scr_cached *list = scr_cached_list(scr, &count);
     for (int i = 0; i < count; i++)
-        if (list[i].id > id || (flushed && is_newer(scr, list[i].id, &found.d)))
+        if (list[i].id > id || (list[i].id == id && flushed && is_newer(scr, &found.d)))
             scr_cache_delete(scr, list[i].id);
     free(list);
     scr_cache_delete_aside(scr, id); /* another run might rebuild a newer one */

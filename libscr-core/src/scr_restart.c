@@ -119,10 +119,10 @@ static int has_aside(const struct scr *scr)
 static int without(const struct scr *scr, int rc, int over)
 {
     if (rc && rc != -ENOENT) return SCR_ERR_PREFIX;
-    if (scr->estranged == 2)
+    if (scr->unsaved)
         return scr_fail(scr, SCR_ERR_CACHE,
-                        "SCR_Have_restart: the newest checkpoint was only in the cache, "
-                        "which is another run's now");
+                        "SCR_Have_restart: the newest checkpoint, or an output, was only "
+                        "in the cache, which is another run's now");
     if (!over && has_aside(scr))
         return scr_fail(scr, SCR_ERR_CACHE,
                         "SCR_Have_restart: there is a checkpoint in the cache, but it "

@@ -42,9 +42,13 @@ def remove(folders):
         shutil.rmtree(folder)
 
 
-def remove_files(paths):
-    for path in paths:
-        path.unlink()
+def tidy(job, names, folder):
+    """On all nodes: files of these names in the control folder or, without names, a folder of the node."""
+    for node in job.nodes():
+        for name in names:
+            (job.control(node) / name).unlink()
+        if not names:
+            shutil.rmtree(folder(node))
 
 
 def test_one_node():
@@ -162,7 +166,7 @@ def contents(job):
     return {path: path.is_file() and (path.stat().st_ino, path.read_bytes()) for path in job.root.glob("nodes/**/*")}
 
 
-def taken(job, rest, *theirs, how, **parameters):
+def taken(job, rest, *theirs, how, ours=checkpoint("c1"), **parameters):
     """A run goes on with rest when its folders are another run's, whose operations begin as theirs; where only
     files were removed that keep others away (how: their names), the folders stayed. Nothing of the other run is
     touched while it goes on. Returns what our run printed."""
@@ -173,18 +177,14 @@ def taken(job, rest, *theirs, how, **parameters):
         before = {}
 
         def take():
-            for node in job.nodes():
-                if how:
-                    remove_files([job.control(node) / name for name in how])
-                else:
-                    remove([job.node(node)])
+            tidy(job, how, job.node)
             second.append(pool.submit(job.run, "init", theirs, f"touch@0:{begun}", f"await:{go}", "finalize",
                                       SCR_FLUSH=0, **parameters))
             wait_until(lambda: begun.exists() or second[0].done())
             before.update(contents(job))
 
         try:
-            run = run_beside(job, ["init", checkpoint("c1")], (take, rest))
+            run = run_beside(job, ["init", ours], (take, rest))
             after = contents(job)
             assert after == before, [path for path in {*before, *after} if before.get(path) != after.get(path)]
         finally:
@@ -196,7 +196,7 @@ def taken(job, rest, *theirs, how, **parameters):
 def test_taken():
     """By another calculation, or by a second run of the same one: what there is of theirs is not touched, whatever
     this run does then, and it does not call saved what is not."""
-    lost = "the newest checkpoint was only in the cache, which is another run's now"
+    lost = "the newest checkpoint, or an output, was only in the cache, which is another run's now"
     for flush, end in ((0, "CACHE"), (2, "CACHE"), (1, "SUCCESS")):
         for first in (["start:c2:c => CACHE", "start:c3:c => CACHE"], ["have => CACHE" if flush != 1 else "have => 1 c1"], []):
             for how, same in (([], False), (["run.lock", "prefix.scriinfo"], False), (["run.lock"], True)):
@@ -211,27 +211,30 @@ def test_taken():
                     job.run("init", restart("theirs2" if same else "theirs", 2000), "finalize", **where)
 
 
+def test_taken_with_an_output():
+    """That is on its way to the prefix folder, and is not called saved either."""
+    with Job(2, 2, SCR_FLUSH=0, SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="1KB") as job:
+        run = taken(job, ["have => CACHE", "finalize => CACHE"], checkpoint("theirs"), how=[], prefix=job.root / "other",
+                    ours=checkpoint("o1", 20000, flags="o"))
+        run.said("error: SCR_Finalize: the newest checkpoint, or an output, was only in the cache", times=1)
+        assert not list(job.prefix.glob("o1/rank*"))
+
+
 def test_files_that_keep_others_away():
     """They are written once, so a cleanup by age takes them first. Also where the cache is not used."""
     for how in ({}, {"SCR_CACHE_BYPASS": 1}):
-        for names in (["run.lock", "prefix.scriinfo"], ["run.lock"], ["prefix.scriinfo"], None):
+        for names in (["run.lock", "prefix.scriinfo"], ["run.lock"], ["prefix.scriinfo"], []):
             with Job(2, 2, SCR_FLUSH=0, **how) as job:
                 other = job.root / "other"
                 other.mkdir()
-
-                def tidy():
-                    for node in job.nodes():
-                        if names:
-                            remove_files([job.control(node) / name for name in names])
-                        else:
-                            remove([job.control(node)])
 
                 def another():
                     job.run("init", "have => 0 =", checkpoint("d1"), "finalize", prefix=other)
                     if names == ["run.lock"]:
                         job.run("init => CACHE").said("another run, process .*, uses")
 
-                run = run_beside(job, ["init", checkpoint("c1")], (tidy, [checkpoint("c2")]), (another, [checkpoint("c3"), "finalize"]))
+                run = run_beside(job, ["init", checkpoint("c1")], (lambda: tidy(job, names, job.control), [checkpoint("c2")]),
+                                 (another, [checkpoint("c3"), "finalize"]))
                 run.said(CONTROL.format("n."), times=2)
                 job.run("init", restart("c3"), "finalize")
 

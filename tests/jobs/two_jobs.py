@@ -3,6 +3,7 @@
 """Two jobs with one prefix folder, which began at the same time and so use the same ids, and the same names
 or not: their datasets are different ones; the newer one counts, and neither is taken for the other."""
 import concurrent.futures
+import shutil
 
 from job import Job, checkpoint, main, restart, wait_until
 import tree
@@ -136,6 +137,20 @@ def test_newer_while_it_is_flushed():
                      SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="100KB")
         run.said("warning: while c1 was flushed, another job flushed a newer dataset of that name, whose files are written over", times=1)
         job.run("init", restart("c1", 200000), "finalize", SCR_JOB_ID=73)
+
+
+def test_summary_of_the_other():
+    """Where what is left of both is mixed on the prefix folder, it is neither."""
+    with Job(**{**PAIR, "SCR_FLUSH": 1}) as job:
+        summary = job.prefix / "c1/.scr/summary.scr"
+        job.run("init", checkpoint("c1"), "finalize", **FIRST)
+        first = summary.read_bytes()
+        shutil.rmtree(job.prefix / ".scr")
+        shutil.rmtree(job.prefix / "c1")
+        job.run("init", "have => 0 =", checkpoint("c1"), "finalize", **SECOND)
+        summary.write_bytes(first)
+        run = job.run("init", "have => 0 =", "finalize", SCR_JOB_ID=73)
+        run.said("c1 could not be fetched .* marked as failed: .*its summary is of dataset 1 .*, made at another time", times=1)
 
 
 def test_containers():

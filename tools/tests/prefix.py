@@ -93,7 +93,7 @@ def expect_owner_kept(*runs):
         return
     os.chmod('.', 0o755)
     index = pathlib.Path(INDEX)
-    for folders, owner in ((12345, 12345), (0, 0), *[(12345, 0)] * index.exists()):
+    for folders, owner in ((12345, 12345), (1, 1), (0, 0), *[(12345, 0)] * index.exists()):
         os.chown('.', 12345, 23456)
         for path in pathlib.Path('.').glob('.scr/**/*'):
             os.chown(path, owner, owner and 23456)
