@@ -251,7 +251,7 @@ static void require_in_file(const told_list *list, kvtree *state, uint32_t hash)
     unlink(path);
     REQUIRE(back && axl_state_write(path, state, &news, &command, NULL) == 0);
     REQUIRE(command == AXL_COMMAND_RUN);
-    REQUIRE(axl_state_command(path, AXL_COMMAND_EXIT, NULL) == 0);
+    REQUIRE(axl_state_command(path, AXL_COMMAND_EXIT, 1, NULL) == 0);
     REQUIRE(axl_state_write(path, state, &news, &command, NULL) == 0);
     REQUIRE(command == (news.fresh ? AXL_COMMAND_RUN : AXL_COMMAND_EXIT));
     command = AXL_COMMAND_STOP;

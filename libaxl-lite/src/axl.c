@@ -60,6 +60,7 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
     t->buffer = o->buffer ? o->buffer : BUFFER_SIZE;
     t->piece = AXL_PIECE;
     t->interval = AXL_INTERVAL;
+    t->patience = AXL_PATIENCE;
     t->bandwidth = o->bandwidth;
     t->percent = o->percent;
     t->owner = -1;
@@ -71,6 +72,11 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
     }
     *transfer = t;
     return 0;
+}
+
+void axl_set_patience(axl_transfer *transfer, int seconds)
+{
+    transfer->patience = seconds > 0 ? seconds : AXL_PATIENCE;
 }
 
 /* ---- the list ---- */

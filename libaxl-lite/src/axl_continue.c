@@ -82,8 +82,10 @@ static int look_back(const axl_transfer *t, axl_transfer **old, char *err)
     const char *path = t->state_path;
     int rc = 0;
     bool stop = !t->method->remote || t->flags & AXL_COMPARE;
-    if (stop && axl_owner_is_there(path)) rc = axl_daemon_halt(path, false, text);
+    if (stop && axl_owner_is_there(path))
+        rc = axl_daemon_halt(path, t->patience, false, text);
     if (!rc) rc = axl_resume(path, "daemon", old, text);
+    if (!rc) (*old)->patience = t->patience;
     if (rc == -ENOENT) return 0;
     if (rc == -EBADMSG || rc == -ENODATA) return drop_file(path, err);
     return rc ? err_set(err, rc, "%s", text) : 0;

@@ -64,6 +64,18 @@ static int spawn(const char *path, char *const arguments[], pid_t *child)
     return rc;
 }
 
+/* Whether it ended in time. */
+static bool wait_for_child(pid_t child, double seconds, int *status)
+{
+    const double end = axl_seconds(CLOCK_MONOTONIC) + seconds;
+    for (;;) {
+        pid_t done = waitpid(child, status, WNOHANG);
+        if (done == child || (done < 0 && errno != EINTR)) return true;
+        if (axl_seconds(CLOCK_MONOTONIC) >= end) return false;
+        usleep(1000);
+    }
+}
+
 /* Starts scr_transfer, which goes into the background by itself, so that it is not our
  * child. */
 static int start_process(const axl_transfer *t, char *err)
@@ -74,7 +86,13 @@ static int start_process(const axl_transfer *t, char *err)
     pid_t child;
     int status = 0, rc = spawn(path, arguments, &child);
     if (rc) return err_sys(err, -rc, "start %s", path);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    if (!wait_for_child(child, t->patience, &status)) {
+        kill(child, SIGKILL);
+        wait_for_child(child, AXL_BEAT, &status);
+        return err_set(err, -ETIMEDOUT,
+                       "%s (process %d) did not begin within %g seconds; it was killed. "
+                       "Is it stopped, or does a file system hang?",
+                       path, (int)child, t->patience);
     }
     if (WIFEXITED(status) &&
         (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == AXL_ATTENDED))
@@ -199,6 +217,20 @@ static void start_again(axl_transfer *t, uint64_t bytes)
     if (rc) axl_transfer_finish(t, rc, err);
 }
 
+/* It is there, and should move files. */
+static void listen_to(axl_transfer *t)
+{
+    char err[AXL_ERROR_SIZE], process[32] = "";
+    axl_listen(&t->listener, t->state_path, t->patience);
+    if (!*t->listener.why) return;
+    pid_t killed = axl_owner_kill(t->state_path);
+    if (killed) snprintf(process, sizeof process, " (process %d)", (int)killed);
+    err_set(err, -ETIMEDOUT,
+            "scr_transfer%s %s: it is stopped, or hangs in a file system; it %s", process,
+            t->listener.why, killed ? "was killed" : "could not be killed");
+    axl_transfer_finish(t, -ETIMEDOUT, err);
+}
+
 static int daemon_test(axl_transfer *transfer)
 {
     char err[AXL_ERROR_SIZE] = "";
@@ -223,6 +255,8 @@ static int daemon_test(axl_transfer *transfer)
         axl_transfer_finish(transfer, -ECANCELED, "the transfer was cancelled");
     } else if (!attended) {
         start_again(transfer, progress.bytes_done);
+    } else {
+        listen_to(transfer);
     }
     return transfer->state == AXL_FINISHED ? 0 : AXL_RUNNING;
 }
@@ -236,20 +270,35 @@ static void daemon_wait(axl_transfer *transfer)
     }
 }
 
-int axl_daemon_halt(const char *path, bool for_good, char *err)
+/* Whether somebody still moves files when the time is over. */
+static bool is_moving(const char *path, int most, double end)
 {
-    int rc = axl_state_command(path, AXL_COMMAND_STOP, err), most = QUIET;
+    /* one that is about to begin says so soon, and obeys then */
+    for (int quiet = 0; quiet < most && axl_owner_is_there(path); quiet++) {
+        if (axl_state_is_running(path)) quiet = 0;
+        if (axl_seconds(CLOCK_MONOTONIC) >= end) return true;
+        usleep((useconds_t)(1e6 * FIRST_PAUSE));
+    }
+    return false;
+}
+
+int axl_daemon_halt(const char *path, double patience, bool for_good, char *err)
+{
+    const double end = axl_seconds(CLOCK_MONOTONIC) + patience;
+    int rc = axl_state_command(path, AXL_COMMAND_STOP, (int)patience, err), most = QUIET;
     /* a file that is gone says the same, at its next look */
     if (rc && rc != -ENOENT && for_good && unlink(path) == 0) {
         rc = 0;
         most += (int)(2 * AXL_INTERVAL / FIRST_PAUSE);
     }
-    /* one that is about to begin says so soon, and obeys then */
-    for (int quiet = 0; !rc && quiet < most && axl_owner_is_there(path); quiet++) {
-        if (axl_state_is_running(path)) quiet = 0;
-        usleep((useconds_t)(1e6 * FIRST_PAUSE));
-    }
-    return rc;
+    bool locked = rc == -ETIMEDOUT;
+    if ((rc && !locked) || (!locked && !is_moving(path, most, end))) return rc;
+    if (axl_owner_kill(path)) return 0;
+    return locked ? rc
+                  : err_set(err, -ETIMEDOUT,
+                            "scr_transfer did not obey %s for %g seconds, and could not "
+                            "be killed: is it stopped, or does a file system hang?",
+                            path, patience);
 }
 
 /* It goes on by itself, unless it shall not. */
@@ -262,7 +311,7 @@ static void daemon_stop(axl_transfer *transfer, bool for_good)
     axl_command command;
     int rc = read_own(transfer, &state, &news, &command, err);
     if (!rc) kvtree_delete(&state);
-    if (!rc) rc = axl_daemon_halt(transfer->state_path, true, err);
+    if (!rc) rc = axl_daemon_halt(transfer->state_path, transfer->patience, true, err);
     for (size_t i = 0; i < transfer->count && !rc; i++)
         axl_place_remove(transfer, i);
     axl_transfer_finish(transfer, rc ? rc : -ECANCELED,

@@ -12,13 +12,15 @@
  *     axl_piece.c     one piece, from one descriptor to another
  *     axl_place.c     what is written to: temporary files that get their names, or parts
  *     axl_throttle.c  when the next piece may be moved
- *     axl_state.c     the state file: written, read, owned
+ *     axl_state.c     the state file: written, read
+ *     axl_owner.c     who works on it, and whether he lives
  *     axl_save.c      what workers write into it
  *     axl_resume.c    what an earlier process did
  *     axl_continue.c  whether that was the same list
  *     axl_serve.c     what the process scr_transfer does */
 
 #include "common/errtext.h"
+#include "src/axl_names_private.h"
 #include <axl/axl.h>
 #include <kvtree/kvtree.h>
 #include <pthread.h>
@@ -76,6 +78,28 @@ typedef struct axl_worker axl_worker;
 typedef struct axl_folder axl_folder;
 typedef struct axl_method axl_method;
 
+/* Signs of life that scr_transfer leaves in the lock file: a text that changes every
+ * AXL_BEAT seconds, and says how many bytes it has copied. */
+#define AXL_BEAT 0.25
+enum { AXL_SIGN_SIZE = 64 };
+
+typedef struct axl_pulse {
+    int owner; /* the lock file */
+    unsigned long beats;
+    double next; /* time of the next one */
+} axl_pulse;
+
+/* Who waits for it listens. */
+typedef struct axl_listener {
+    char sign[AXL_SIGN_SIZE];
+    double looked;        /* when; 0: never */
+    double silent, still; /* seconds without a beat; without a byte */
+    char why[64];         /* what is wrong; "": nothing */
+} axl_listener;
+
+/* Seconds that a process may be silent, if nobody says another number. */
+#define AXL_PATIENCE 60.0
+
 struct axl_transfer {
     const axl_method *method;
     unsigned flags;
@@ -92,7 +116,10 @@ struct axl_transfer {
     bool obeys;        /* the one that dispatches was told so by the state file */
     char *daemon_path; /* of scr_transfer; NULL: in $PATH */
     int starts;        /* of it, since it moved some bytes */
-    int unsaved;       /* -errno: the result could not be written to the state file */
+    double patience;   /* seconds that it may give no sign of life */
+    axl_listener listener;
+    axl_pulse *pulse; /* of scr_transfer itself; NULL: nobody listens */
+    int unsaved;      /* -errno: the result could not be written to the state file */
     axl_state state;
     int result;                 /* once finished: 0 or the first error ... */
     char error[AXL_ERROR_SIZE]; /* ... and its text */
@@ -109,6 +136,9 @@ struct axl_transfer {
 
 /* Whether it can be one: none, or a number that a state file can hold. */
 bool axl_is_limit(double limit);
+
+/* The time of a clock, in seconds. */
+double axl_seconds(clockid_t clock);
 
 /* Ends the transfer with its result and, unless that is 0, its text. */
 void axl_transfer_finish(axl_transfer *transfer, int result, const char *error);
@@ -186,9 +216,10 @@ void axl_worker_skip(axl_worker *worker, uint64_t bytes);
 
 /* ---- axl_daemon.c ---- */
 
-/* Tells whoever works on a state file to stop, and waits until nothing moves. for_good:
- * where that cannot be written the file is removed. */
-int axl_daemon_halt(const char *path, bool for_good, char *err);
+/* Tells whoever works on a state file to stop, and waits until nothing moves, at most
+ * patience seconds: then it is killed. for_good: where that cannot be written the file is
+ * removed. -ETIMEDOUT when nobody could be killed. */
+int axl_daemon_halt(const char *path, double patience, bool for_good, char *err);
 
 /* ---- axl_resume.c ---- */
 
@@ -223,8 +254,9 @@ int axl_state_build(const axl_transfer *transfer, kvtree **state);
 int axl_state_write(const char *path, kvtree *state, const axl_news *news,
                     axl_command *command, char *err);
 
-/* Changes the command in a file that is there. */
-int axl_state_command(const char *path, axl_command command, char *err);
+/* Changes the command in a file that is there. Others may have its lock for so many
+ * seconds: -ETIMEDOUT. */
+int axl_state_command(const char *path, axl_command command, int seconds, char *err);
 
 /* Reads the file. */
 int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command *command,
@@ -244,6 +276,8 @@ int axl_state_fail(const axl_transfer *transfer, int result, char *err);
 /* Whether somebody says in the file that he moves files. */
 bool axl_state_is_running(const char *path);
 
+/* ---- axl_owner.c ---- */
+
 /* Only one process at a time works on a state file: -EBUSY for others. The lock is a file
  * beside it, and ends with its owner. */
 int axl_owner_take(const char *path, int *owner, char *err);
@@ -251,6 +285,17 @@ void axl_owner_drop(const char *path, int *owner);
 
 /* Whether some process does. */
 bool axl_owner_is_there(const char *path);
+
+/* It is time for a sign of life, perhaps. NULL is fine. */
+void axl_pulse_beat(axl_pulse *pulse, uint64_t bytes);
+
+/* Looks at the signs of the owner, who is there, and fills in why. */
+void axl_listen(axl_listener *listener, const char *path, double patience);
+
+/* Kills the owner, who is stopped or hangs. From then on it does nothing in any file, but
+ * for the call of the system in which it hangs: a part is written to its temporary file.
+ * Returns the process, or 0 if none could be found or killed. */
+pid_t axl_owner_kill(const char *path);
 
 /* ---- axl_serve.c ---- */
 
@@ -265,6 +310,7 @@ typedef struct axl_service {
     bool background;          /* a child does it; 0 when it has the file */
     const volatile int *stop; /* not 0: end now, so that it can be resumed */
     int owner;
+    axl_pulse pulse;
 } axl_service;
 
 /* Attends it until it says EXIT, or as service tells. -EBUSY when another process does.

@@ -65,7 +65,8 @@ static void begin_comparing(axl_item *item)
 }
 
 /* Reads both files to their ends; *equal: they have the same bytes, of that checksum. */
-static int read_both(const axl_item *item, int there, bool *equal, uint32_t *crc)
+static int read_both(const axl_transfer *t, const axl_item *item, int there, bool *equal,
+                     uint32_t *crc)
 {
     enum { STEP = 128 * 1024 };
     struct stat st;
@@ -78,6 +79,7 @@ static int read_both(const axl_item *item, int there, bool *equal, uint32_t *crc
         ssize_t n = io_pread(in, a, STEP, (off_t)at);
         ssize_t m = io_pread(there, b, STEP, (off_t)at);
         if (n < 0 || m < 0) rc = n < 0 ? (int)n : (int)m;
+        axl_pulse_beat(t->pulse, at);
         *equal = !rc && n > 0 && n == m && memcmp(a, b, (size_t)n) == 0;
         if (*equal) *crc = crc32_add(*crc, a, (size_t)n);
     }
@@ -89,7 +91,7 @@ static int read_both(const axl_item *item, int there, bool *equal, uint32_t *crc
 /* A file that got its name just before the end, when nobody could write that down any
  * more, has no temporary file, and the bytes of its source. So has one of which somebody
  * wrote that down, if that is still true. */
-static void find_destination(axl_item *item)
+static void find_destination(const axl_transfer *t, axl_item *item)
 {
     struct stat st;
     bool equal;
@@ -97,7 +99,7 @@ static void find_destination(axl_item *item)
     int fd = -1;
     if (axl_open_source(item->file.destination, &fd, &st, NULL) != 0) return;
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* what is on disk is what counts */
-    if ((uint64_t)st.st_size == item->size && read_both(item, fd, &equal, &crc) == 0 &&
+    if ((uint64_t)st.st_size == item->size && read_both(t, item, fd, &equal, &crc) == 0 &&
         equal && io_fsync(fd) == 0 &&
         axl_place_sync_folder(item->file.destination, NULL) == 0) {
         item->file.done = 1;
@@ -117,6 +119,7 @@ int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *e
 {
     bool same, fits;
     axl_item *item = &transfer->items[i];
+    axl_pulse_beat(transfer->pulse, i);
     bool compare = (transfer->flags & AXL_COMPARE) != 0;
     if (item->file.done && !compare && !lost(transfer, i)) return 0;
     item->file.done = 0;
@@ -129,6 +132,6 @@ int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *e
     if (item->made) return 0;
     begin_anew(item);
     if (left) axl_place_drop(transfer, i, folder);
-    if (!left && same && !item->part) find_destination(item);
+    if (!left && same && !item->part) find_destination(transfer, item);
     return 0;
 }

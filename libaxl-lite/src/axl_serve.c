@@ -11,8 +11,14 @@
 /* Seconds between two looks at a transfer that runs. */
 #define GLANCE 0.05
 
-static void pause_for(double seconds)
+/* Gives signs of life. */
+static void pause_for(axl_service *s, double seconds)
 {
+    for (; seconds > AXL_BEAT && !*s->stop; seconds -= AXL_BEAT) {
+        axl_pulse_beat(&s->pulse, 0);
+        nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * AXL_BEAT)}, NULL);
+    }
+    if (*s->stop) return;
     struct timespec t = {.tv_sec = (time_t)seconds};
     t.tv_nsec = (long)(1e9 * (seconds - (double)t.tv_sec));
     nanosleep(&t, NULL); /* a signal ends it early, and is meant to */
@@ -29,8 +35,9 @@ static axl_command command_now(const axl_service *s)
 }
 
 /* Until it is done, or shall stop. */
-static void watch(const axl_service *s, axl_transfer *t)
+static void watch(axl_service *s, axl_transfer *t)
 {
+    axl_progress progress;
     double waited = 0;
     for (; axl_test(t, NULL) == AXL_RUNNING; waited += GLANCE) {
         bool look = waited >= s->interval;
@@ -39,19 +46,22 @@ static void watch(const axl_service *s, axl_transfer *t)
             t->method->stop(t, false);
             return;
         }
-        pause_for(GLANCE);
+        axl_progress_get(t, &progress);
+        axl_pulse_beat(&s->pulse, progress.bytes_done);
+        pause_for(s, GLANCE);
     }
 }
 
 /* Moves what is listed. What goes wrong stands in the file afterwards; an error is
  * returned only when not even that can be written. */
-static int move_files(const axl_service *s, char *err)
+static int move_files(axl_service *s, char *err)
 {
     axl_transfer *t;
     int rc = axl_resume(s->path, "pthread", &t, err);
     if (rc) return rc;
     t->obeys = true;
     t->owner = s->owner;
+    t->pulse = &s->pulse;
     t->interval = s->interval < AXL_INTERVAL ? s->interval : AXL_INTERVAL;
     rc = axl_dispatch(t, err);
     if (!rc)
@@ -66,7 +76,7 @@ static int move_files(const axl_service *s, char *err)
 }
 
 /* One look at the file; *idle: there is nothing to do now. */
-static int attend(const axl_service *s, bool *idle, bool *leave, char *err)
+static int attend(axl_service *s, bool *idle, bool *leave, char *err)
 {
     axl_news news = {0};
     axl_command command;
@@ -102,9 +112,11 @@ int axl_serve(axl_service *service, char *err)
     int rc = axl_owner_take(service->path, &service->owner, err);
     if (!rc) rc = go_into_background(service, &parent, err);
     if (parent) return io_close(&service->owner);
+    service->pulse.owner = service->owner;
+    axl_pulse_beat(&service->pulse, 0);
     while (!rc && !leave && !*service->stop) {
         rc = attend(service, &idle, &leave, err);
-        if (!rc && !leave && idle) pause_for(service->interval);
+        if (!rc && !leave && idle) pause_for(service, service->interval);
     }
     axl_owner_drop(service->path, &service->owner);
     return rc;

@@ -187,12 +187,17 @@ static int add_news(kvtree *tree, const axl_news *news)
     return rc;
 }
 
+/* Seconds that somebody else may have the lock of the file, who needs it for some
+ * milliseconds: who keeps it is stopped, or hangs. */
+enum { PATIENCE = 30 };
+
 /* Locks the file, which must have a list if it has to. */
-static int open_locked(const char *path, bool listed, int *fd, kvtree **old, char *err)
+static int open_locked(const char *path, bool listed, int seconds, int *fd, kvtree **old,
+                       char *err)
 {
     *old = kvtree_new();
     if (!*old) return err_sys(err, -ENOMEM, "state file %s", path);
-    int rc = kvtree_file_lock_open_read(AT_FDCWD, path, fd, *old, err);
+    int rc = kvtree_file_lock_within(AT_FDCWD, path, seconds, fd, *old, err);
     if (!rc && listed && !kvtree_get(*old, "FILES")) {
         unlink(path); /* it was removed, and is there only since we asked for it */
         io_close(fd);
@@ -214,7 +219,7 @@ int axl_state_write(const char *path, kvtree *state, const axl_news *news,
                     axl_command *command, char *err)
 {
     kvtree *old;
-    int fd, rc = open_locked(path, news->follows, &fd, &old, err);
+    int fd, rc = open_locked(path, news->follows, PATIENCE, &fd, &old, err);
     if (rc) return rc;
     /* what others told us stays; the first to write tells himself to run */
     if (kvtree_get(old, "COMMAND") && !news->fresh) *command = command_of(old);
@@ -225,10 +230,10 @@ int axl_state_write(const char *path, kvtree *state, const axl_news *news,
     return rc;
 }
 
-int axl_state_command(const char *path, axl_command command, char *err)
+int axl_state_command(const char *path, axl_command command, int seconds, char *err)
 {
     kvtree *old;
-    int fd, rc = open_locked(path, true, &fd, &old, err);
+    int fd, rc = open_locked(path, true, seconds, &fd, &old, err);
     if (rc) return rc;
     rc = kvtree_util_set_str(old, "COMMAND", command_names[command]);
     rc = close_locked(path, &fd, old, rc, err);
@@ -366,7 +371,8 @@ int axl_state_fill(axl_transfer *transfer, const kvtree *state, char *err)
 int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command *command,
                    char *err)
 {
-    int rc = kvtree_file_read_with_lock(AT_FDCWD, path, state, err), code;
+    /* the file is replaced as a whole: nobody has to wait for who has its lock */
+    int rc = kvtree_file_read(AT_FDCWD, path, state, err), code;
     if (rc) return rc;
     const char *running = value_of(state, "STATE"), *flag = value_of(state, "FLAG");
     const char *error = value_of(state, "ERROR");
@@ -407,69 +413,4 @@ bool axl_state_is_running(const char *path)
     int rc = state ? axl_state_read(path, state, &news, &command, NULL) : -ENOMEM;
     kvtree_delete(&state);
     return rc == 0 && news.running;
-}
-
-/* ---- who works on it ---- */
-
-static int lock_name(const char *path, char name[PATH_MAX], char *err)
-{
-    if (snprintf(name, PATH_MAX, "%s.lock", path) < PATH_MAX) return 0;
-    return err_sys(err, -ENAMETOOLONG, "state file %.100s", path);
-}
-
-/* The file that was locked may have been removed by who had it before. */
-static bool is_current(int fd, const char *name)
-{
-    struct stat ours, there;
-    return fstat(fd, &ours) == 0 && stat(name, &there) == 0 &&
-           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-}
-
-int axl_owner_take(const char *path, int *owner, char *err)
-{
-    char name[PATH_MAX];
-    const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int rc = lock_name(path, name, err);
-    while (!rc) {
-        int fd = io_open(AT_FDCWD, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0) return err_sys(err, fd, "open %s", name);
-        if (fcntl(fd, F_OFD_SETLK, &all) != 0) {
-            rc = errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
-            io_close(&fd);
-            return rc == -EBUSY ? err_set(err, rc, "another process works on %s", path)
-                                : err_sys(err, rc, "lock %s", name);
-        }
-        if (is_current(fd, name)) {
-            *owner = fd;
-            return 0;
-        }
-        io_close(&fd);
-    }
-    return rc;
-}
-
-/* It only looks: who took the lock for a moment might turn an owner away. */
-int axl_is_busy(const char *path)
-{
-    char name[PATH_MAX];
-    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int rc = lock_name(path, name, NULL);
-    if (rc) return rc;
-    int fd = io_open(AT_FDCWD, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (fd < 0) return fd == -ENOENT ? 0 : fd;
-    rc = fcntl(fd, F_OFD_GETLK, &all) == 0 ? all.l_type != F_UNLCK : -errno;
-    io_close(&fd);
-    return rc;
-}
-
-bool axl_owner_is_there(const char *path)
-{
-    return axl_is_busy(path) > 0;
-}
-
-void axl_owner_drop(const char *path, int *owner)
-{
-    char name[PATH_MAX];
-    if (*owner >= 0 && lock_name(path, name, NULL) == 0) unlink(name);
-    io_close(owner);
 }

@@ -35,9 +35,6 @@ struct axl_worker {
     double cpu; /* seconds of this thread that were paid for */
 };
 
-/* The time of a clock, in seconds. */
-double axl_seconds(clockid_t clock);
-
 /* The first error counts, and ends the work. */
 void axl_work_fail(axl_work *work, int rc, const char *text);
 

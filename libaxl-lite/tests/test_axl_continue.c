@@ -540,7 +540,7 @@ static void cancelled(void **state)
         if (m == 1) { /* which cannot stop another process */
             assert_int_equal(axl_cancel(t, err), -EBUSY);
             axl_free(t);
-            assert_int_equal(axl_daemon_halt(state_path, false, NULL), 0);
+            assert_int_equal(axl_daemon_halt(state_path, 60, false, NULL), 0);
             assert_int_equal(axl_resume(state_path, method, &t, err), 0);
         }
         assert_int_equal(axl_cancel(t, err), 0);

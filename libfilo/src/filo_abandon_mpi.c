@@ -17,7 +17,7 @@ static void remove_files(const axl_transfer *t, uint64_t keep)
             unlink(file.destination); /* it may be gone, or another rank may do it */
 }
 
-int filo_flush_abandon(const char *state, uint64_t keep, char *err)
+int filo_flush_abandon(const char *state, uint64_t keep, int patience, char *err)
 {
     axl_transfer *t;
     char text[ERRTEXT_SIZE] = "";
@@ -26,6 +26,7 @@ int filo_flush_abandon(const char *state, uint64_t keep, char *err)
     if (rc == -EBADMSG || rc == -ENODATA) /* nobody can tell, or go on with it */
         return unlink(state) == 0 ? 0 : err_sys(err, -errno, "unlink %s", state);
     if (rc) return err_set(err, rc, "%s", text);
+    axl_set_patience(t, patience);
     rc = axl_cancel(t, err);
     if (!rc) remove_files(t, keep);
     axl_free(t);

@@ -121,6 +121,16 @@ static int pass_file(passage *p)
                    p->crc, file->crc);
 }
 
+/* What was written since can be compared by a checksum only. */
+static int verify(passage *p)
+{
+    int rc = pass_file(p);
+    if (rc || p->file->has_crc || !filo_file_was_written(p->file, &p->st)) return rc;
+    return err_set(p->err, FILO_DAMAGED,
+                   "written since the map, which has no checksum of it; a copy must keep "
+                   "times (cp -a)");
+}
+
 /* ---- what is there already ---- */
 
 /* Compares the bytes of a regular file with the map. */
@@ -213,7 +223,7 @@ int filo_extract(int dir, const filo_file *file, const filo_target *to, char *er
     passage p = {.dir = dir, .file = file, .out = -1, .source = -1, .err = err};
     if (!file || !file->name || (file->segments > 0 && !file->segment))
         return err_set(err, -EINVAL, "no file");
-    if (!to) return pass_file(&p);
+    if (!to) return verify(&p);
     int rc = beneath_check_name(to->name, err);
     if (rc == 0) rc = look_at_target(file, to, err);
     return rc ? rc : write_file(&p, to);

@@ -174,9 +174,23 @@ static int repeat(const filo_transfer *t, char *err)
     return t->result ? err_set(err, t->result, "%s", t->job.text) : 0;
 }
 
+/* Of the temporary files, which keep them when they get their names. A file of which it
+ * is not known has none in the map. */
+static void note_times(filo_transfer *t)
+{
+    for (size_t i = 0; i < t->stage.count && !t->job.options.container; i++) {
+        struct stat st;
+        const filo_staged *staged = &t->stage.items[i];
+        char *path = filo_stage_path(t->folder, staged->name, staged->temporary);
+        if (path && lstat(path, &st) == 0) filo_file_note_time(&t->files[i], &st);
+        free(path);
+    }
+}
+
 /* This rank has copied all. */
 static int make_entry(filo_transfer *t)
 {
+    if (!t->entry) note_times(t);
     if (!t->entry) t->entry = filo_map_entry(t->count, t->files);
     return t->entry ? 0 : err_sys(t->job.text, -ENOMEM, "make the map");
 }

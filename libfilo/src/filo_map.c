@@ -10,6 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- times ---- */
+
+#define SECOND INT64_C(1000000000)
+
+void filo_file_note_time(filo_file *file, const struct stat *st)
+{
+    const int64_t seconds = st->st_mtim.tv_sec, most = INT64_MAX / SECOND - 1;
+    file->has_mtime = seconds >= -most && seconds <= most;
+    file->mtime = file->has_mtime ? seconds * SECOND + st->st_mtim.tv_nsec : 0;
+}
+
+int filo_file_was_written(const filo_file *file, const struct stat *st)
+{
+    filo_file now;
+    filo_file_note_time(&now, st);
+    return file->has_mtime && !file->packed &&
+           (!now.has_mtime || now.mtime != file->mtime);
+}
+
 /* ---- making ---- */
 
 static int add_segment(kvtree *segments, int i, const filo_segment *segment)
@@ -41,6 +60,7 @@ static int add_file(kvtree *names, const filo_file *file)
     if (!known) return -ENOMEM;
     int rc = kvtree_util_set_bytecount(known, "SIZE", file->size);
     if (!rc && file->has_crc) rc = kvtree_util_set_crc32(known, "CRC", file->crc);
+    if (!rc && file->has_mtime) rc = kvtree_util_set_int64(known, "MTIME", file->mtime);
     return rc || !file->packed ? rc : add_packed(known, file);
 }
 
@@ -118,12 +138,15 @@ static int check_segments(const char *name, const kvtree *segments, uint64_t siz
 static int check_file(const char *name, const kvtree *known, char *err)
 {
     unsigned long size, crc;
+    int64_t mtime;
     unsigned mode;
     if (beneath_check_name(name, err) != 0) return FILO_DAMAGED;
     if (kvtree_util_get_bytecount(known, "SIZE", &size) != 0)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid SIZE", name);
     if (kvtree_get(known, "CRC") && kvtree_util_get_crc32(known, "CRC", &crc) != 0)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid CRC", name);
+    if (kvtree_get(known, "MTIME") && kvtree_util_get_int64(known, "MTIME", &mtime) != 0)
+        return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid MTIME", name);
     if (get_mode(known, &mode) != 0)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid MODE", name);
     const kvtree *segments = kvtree_get(known, "SEG");
@@ -165,6 +188,7 @@ static int take_file(const kvtree_elem *item, filo_file *file)
     const kvtree *known = kvtree_elem_hash(item), *segments = kvtree_get(known, "SEG");
     kvtree_util_get_bytecount(known, "SIZE", &size);
     file->has_crc = kvtree_util_get_crc32(known, "CRC", &crc) == 0;
+    file->has_mtime = kvtree_util_get_int64(known, "MTIME", &file->mtime) == 0;
     file->size = size;
     file->crc = (uint32_t)crc;
     file->name = strdup(kvtree_elem_key(item));

@@ -42,8 +42,10 @@ int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[]
     int rc = filo_gate_begin(&move->gate, job->own, o->width ? o->width : DEFAULT_WIDTH,
                              job->text);
     if (rc) return rc;
-    return axl_create(o->method ? o->method : DEFAULT_METHOD, &options, &move->transfer,
-                      job->text);
+    rc = axl_create(o->method ? o->method : DEFAULT_METHOD, &options, &move->transfer,
+                    job->text);
+    if (!rc) axl_set_patience(move->transfer, o->patience);
+    return rc;
 }
 
 /* Room for one part more. */

@@ -11,6 +11,7 @@
 
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "src/filo_names_private.h"
 #include <filo/filo.h>
 #include <kvtree/kvtree.h>
 #include <string.h>

@@ -46,13 +46,15 @@ static int look_at_file(filo_job *job, filo_file *file)
     struct stat st;
     int fd, rc = beneath_open(job->dir, file->name, O_RDONLY, 0, &fd, job->text);
     if (rc) return err_wrap(job->text, rc, "file %s", file->name);
-    if (fstat(fd, &st) != 0)
+    rc = io_fsync(fd);
+    if (rc) err_sys(job->text, rc, "fsync %s/%s", job->folder, file->name);
+    /* its time is final only when all is written */
+    if (!rc && fstat(fd, &st) != 0)
         rc = err_sys(job->text, -errno, "stat %s/%s", job->folder, file->name);
     if (!rc) {
         file->size = (uint64_t)st.st_size;
         file->has_crc = 0;
-        rc = io_fsync(fd);
-        if (rc) err_sys(job->text, rc, "fsync %s/%s", job->folder, file->name);
+        filo_file_note_time(file, &st);
     }
     if (!rc && job->options.checksum) rc = read_checksum(job, file, fd);
     io_close(&fd);

@@ -19,7 +19,7 @@ static kvtree *sample_entry(void)
     char plain[] = "rank_0.ckpt", odd[] = "a/b c";
     const filo_file files[] = {
         {.name = plain, .size = 524294, .crc = 0x6697d4ef, .has_crc = 1},
-        {.name = odd, .size = UINT64_MAX, .crc = 5},
+        {.name = odd, .size = UINT64_MAX, .crc = 5, .mtime = -3, .has_mtime = 1},
     };
     kvtree *entry = filo_map_entry(2, files);
     assert_non_null(entry);
@@ -36,6 +36,28 @@ static void test_entry(void **state)
     kvtree_delete(&entry);
 }
 
+/* A file has the time that was noted, to the nanosecond. */
+static void test_times(void **state)
+{
+    filo_file file = {.name = NULL};
+    struct stat st = {.st_mtim = {-2, 999999999}};
+    assert_int_equal(filo_file_was_written(&file, &st), 0);
+    filo_file_note_time(&file, &st);
+    assert_int_equal(file.has_mtime, 1);
+    assert_true(file.mtime == -1000000001);
+    assert_int_equal(filo_file_was_written(&file, &st), 0);
+    st.st_mtim.tv_nsec--;
+    assert_int_equal(filo_file_was_written(&file, &st), 1);
+    file.packed = 1;
+    assert_int_equal(filo_file_was_written(&file, &st), 0);
+    file.packed = 0;
+    st.st_mtim.tv_sec = (time_t)INT64_MAX; /* not to be told */
+    assert_int_equal(filo_file_was_written(&file, &st), 1);
+    filo_file_note_time(&file, &st);
+    assert_int_equal(file.has_mtime, 0);
+    assert_int_equal(filo_file_was_written(&file, &st), 0);
+}
+
 static void test_files(void **state)
 {
     int count = 0;
@@ -50,6 +72,9 @@ static void test_files(void **state)
     assert_string_equal(files[1].name, "a/b c");
     assert_true(files[1].size == UINT64_MAX);
     assert_int_equal(files[1].has_crc, 0);
+    assert_int_equal(files[0].has_mtime, 0);
+    assert_int_equal(files[1].has_mtime, 1);
+    assert_true(files[1].mtime == -3);
     assert_null(filo_files_free(count, files));
     kvtree_delete(&entry);
 }
@@ -179,6 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_entry),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_times),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_empty_packed_file),
         cmocka_unit_test(test_refused_segments),

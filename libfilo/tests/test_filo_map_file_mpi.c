@@ -21,12 +21,24 @@ typedef struct all {
     list list;
 } all;
 
+/* The flush took the time of the file that it made. */
+static void note_time(filo_file *file)
+{
+    char path[2048];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", flushed, file->name);
+    CHECK_INT(lstat(path, &st), 0);
+    filo_file_note_time(file, &st);
+    CHECK_INT(filo_file_was_written(file, &st), 0);
+}
+
 static list *list_of(all *a, int rank)
 {
     list_init(&a->list, folder, rank, count_of(rank, a->most));
     for (int f = 0; f < a->list.count; f++) {
         a->list.files[f].has_crc = a->crc != NULL;
         a->list.files[f].crc = a->crc ? a->crc[rank][f] : 0;
+        note_time(&a->list.files[f]);
     }
     return &a->list;
 }
@@ -49,6 +61,7 @@ static int take(void *arg, int rank, int count, const filo_file files[], char *t
         CHECK_INT(files[f].size, l->files[f].size);
         CHECK_INT(files[f].has_crc, l->files[f].has_crc);
         CHECK_INT(files[f].crc, l->files[f].crc);
+        CHECK(files[f].has_mtime && files[f].mtime == l->files[f].mtime);
     }
     a->taken++;
     return 0;

@@ -384,7 +384,7 @@ static void test_fewer_ranks(void)
     }
     CHECK_INT(count_left(), FILES);
     CHECK((access(state, F_OK) == 0) == is_culprit());
-    if (is_culprit()) CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    if (is_culprit()) CHECK_INT(filo_flush_abandon(state, 0, 0, err), 0);
     expect_no_traces();
     list_unlink(&l);
 }
@@ -397,17 +397,17 @@ static void test_abandoned(uint64_t container)
     start_and_die(&options);
     int all = count_left();
     CHECK(all >= 1);
-    CHECK_INT(filo_flush_abandon(state, ID, err), 0);
+    CHECK_INT(filo_flush_abandon(state, ID, 0, err), 0);
     CHECK(access(state, F_OK) != 0);
     CHECK_INT(count_left(), all);
     start_and_die(&options);
-    CHECK_INT(filo_flush_abandon(state, ID + 1, err), 0);
+    CHECK_INT(filo_flush_abandon(state, ID + 1, 0, err), 0);
     expect_no_traces();
-    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    CHECK_INT(filo_flush_abandon(state, 0, 0, err), 0);
     list_write(state, "damaged", 7);
-    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    CHECK_INT(filo_flush_abandon(state, 0, 0, err), 0);
     CHECK(access(state, F_OK) != 0);
-    CHECK_INT(filo_flush_abandon(folder, 0, err), -EINVAL);
+    CHECK_INT(filo_flush_abandon(folder, 0, 0, err), -EINVAL);
     list_unlink(&l);
 }
 

@@ -23,6 +23,9 @@ _Static_assert(KVTREE_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
 #define VERSION 1u
 #define FLAG_CRC32 1u
 
+/* A file that another version or another program wrote. */
+#define OTHER_FORMAT (-EPROTONOSUPPORT)
+
 #define HEADER_SIZE 20
 #define CRC_SIZE 4
 #define PIECE_SIZE 65536
@@ -142,16 +145,20 @@ static int parse_header(const char bytes[HEADER_SIZE], struct header *h, char *e
     if (magic != MAGIC)
         return err_set(err, -EBADMSG, "not a tree file: magic number 0x%08x, not 0x%08x",
                        magic, MAGIC);
-    if (kind >> 16 != TYPE)
-        return err_set(err, -EBADMSG, "not a tree file: file type %u, not %u", kind >> 16,
-                       TYPE);
-    if ((kind & 0xffff) != VERSION)
-        return err_set(err, -EBADMSG, "file version %u is unknown, only %u is known",
-                       kind & 0xffff, VERSION);
-    if (flags & ~FLAG_CRC32)
-        return err_set(err, -EBADMSG, "unknown flags 0x%08x", flags & ~FLAG_CRC32);
     h->size = (uint64_t)kvtree_get32(bytes + 8) << 32 | kvtree_get32(bytes + 12);
     h->trailer = flags & FLAG_CRC32 ? CRC_SIZE : 0;
+    if (kind >> 16 != TYPE)
+        return err_set(
+            err, OTHER_FORMAT,
+            "file type %u; this program knows type %u: use the program that wrote it",
+            kind >> 16, TYPE);
+    if ((kind & 0xffff) != VERSION)
+        return err_set(err, OTHER_FORMAT,
+                       "file version %u; this program knows version %u: use the "
+                       "program that wrote it",
+                       kind & 0xffff, VERSION);
+    if (flags & ~FLAG_CRC32)
+        return err_set(err, OTHER_FORMAT, "unknown flags 0x%08x", flags & ~FLAG_CRC32);
     return 0;
 }
 
@@ -242,12 +249,25 @@ static int check_end(const struct input *in, char *err)
     return n == 0 ? 0 : err_set(err, -EBADMSG, "trailing bytes behind the tree");
 }
 
+/* Header and checksum stand where they are in every version: a header of another format
+ * in a file with a wrong size or checksum is damage. */
+static int confirm_format(const struct input *in, char **bytes, struct header *h,
+                          char *err)
+{
+    char why[ERRTEXT_SIZE];
+    int rc = check_size(h, in, why);
+    rc = rc ? rc : read_rest(in, bytes, (size_t)h->size, why);
+    if (!rc && h->trailer) rc = check_crc(*bytes, (size_t)h->size, &h->crc, why);
+    return rc ? err_set(err, rc, "%s", why) : OTHER_FORMAT;
+}
+
 static int read_tree(const struct input *in, kvtree *tree, struct header *h, char *err)
 {
     char *bytes = malloc(HEADER_SIZE);
     if (!bytes) return err_sys(err, -ENOMEM, "read a tree");
     int rc = read_all(in->fd, bytes, HEADER_SIZE, 0, err);
     if (!rc) rc = parse_header(bytes, h, err);
+    if (rc == OTHER_FORMAT) rc = confirm_format(in, &bytes, h, err);
     if (!rc) rc = check_size(h, in, err);
     if (!rc) rc = read_rest(in, &bytes, (size_t)h->size, err);
     if (!rc) rc = check_end(in, err);

@@ -15,6 +15,7 @@
  * pointer to a file of the level below. `top` may be NULL everywhere: no top key. */
 
 #include "common/beneath.h"
+#include "src/kvtree_names_private.h"
 #include <kvtree/kvtree_gather.h>
 #include <stdint.h>
 

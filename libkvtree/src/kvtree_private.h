@@ -10,6 +10,7 @@
  * needs a stack or recursion, however deep the tree is. */
 
 #include "common/replace.h"
+#include "src/kvtree_names_private.h"
 #include <kvtree/kvtree.h>
 #include <stdint.h>
 #include <string.h>

@@ -31,7 +31,7 @@ for name, result, arguments in (
         ('elem_next', ctypes.c_void_p, (ctypes.c_void_p,)),
         ('elem_key', ctypes.c_char_p, (ctypes.c_void_p,)),
         ('elem_hash', tree_t, (ctypes.c_void_p,))):
-    function = getattr(lib, 'kvtree_' + name)
+    function = getattr(lib, 'scr_kvtree_' + name)
     function.restype, function.argtypes = result, arguments
 
 
@@ -48,17 +48,17 @@ def file_bytes(tree, crc=True):
 
 
 def build(tree, into=None):
-    into = into or lib.kvtree_new()
+    into = into or lib.scr_kvtree_new()
     for key, value in tree.items():
-        build(value, lib.kvtree_set(into, key, None))
+        build(value, lib.scr_kvtree_set(into, key, None))
     return into
 
 
 def content(handle):
-    tree, elem = {}, lib.kvtree_elem_first(handle)
+    tree, elem = {}, lib.scr_kvtree_elem_first(handle)
     while elem:
-        tree[lib.kvtree_elem_key(elem)] = content(lib.kvtree_elem_hash(elem))
-        elem = lib.kvtree_elem_next(elem)
+        tree[lib.scr_kvtree_elem_key(elem)] = content(lib.scr_kvtree_elem_hash(elem))
+        elem = lib.scr_kvtree_elem_next(elem)
     return tree
 
 
@@ -75,24 +75,24 @@ def same_order(a, b):
 def check(tree, folder):
     path = os.path.join(folder, b'tree')
     handle = build(tree)
-    buffer = ctypes.create_string_buffer(lib.kvtree_pack_size(handle))
-    assert lib.kvtree_pack(buffer, handle) == len(buffer.raw)
+    buffer = ctypes.create_string_buffer(lib.scr_kvtree_pack_size(handle))
+    assert lib.scr_kvtree_pack(buffer, handle) == len(buffer.raw)
     assert buffer.raw == packed(tree), 'kvtree_pack'
-    assert lib.kvtree_write_file(path, handle) == 0
+    assert lib.scr_kvtree_write_file(path, handle) == 0
     with open(path, 'rb') as file:
         assert file.read() == file_bytes(tree), 'kvtree_write_file'
-    lib.kvtree_delete(ctypes.byref(tree_t(handle)))
+    lib.scr_kvtree_delete(ctypes.byref(tree_t(handle)))
 
     for read in ('unpacked', 'with checksum', 'without'):
-        handle, data = lib.kvtree_new(), packed(tree)
+        handle, data = lib.scr_kvtree_new(), packed(tree)
         if read == 'unpacked':
-            assert lib.kvtree_unpack_n(data, len(data), handle) == len(data)
+            assert lib.scr_kvtree_unpack_n(data, len(data), handle) == len(data)
         else:
             with open(path, 'wb') as file:
                 file.write(file_bytes(tree, read == 'with checksum'))
-            assert lib.kvtree_read_file(path, handle) == 0, read
+            assert lib.scr_kvtree_read_file(path, handle) == 0, read
         assert same_order(content(handle), tree), read
-        lib.kvtree_delete(ctypes.byref(tree_t(handle)))
+        lib.scr_kvtree_delete(ctypes.byref(tree_t(handle)))
 
 
 guide = {b'RANK': {b'0': {b'FILES': {b'2': {}},

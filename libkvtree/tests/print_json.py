@@ -16,10 +16,10 @@ lib = ctypes.CDLL(sys.argv[1])
 libc = ctypes.CDLL(None)
 tree_t = file_t = ctypes.c_void_p
 for owner, name, result, arguments in (
-        (lib, 'kvtree_new', tree_t, ()),
-        (lib, 'kvtree_delete', ctypes.c_int, (ctypes.POINTER(tree_t),)),
-        (lib, 'kvtree_set', tree_t, (tree_t, ctypes.c_char_p, tree_t)),
-        (lib, 'kvtree_fprint', ctypes.c_int, (file_t, tree_t, ctypes.c_int, ctypes.c_int)),
+        (lib, 'scr_kvtree_new', tree_t, ()),
+        (lib, 'scr_kvtree_delete', ctypes.c_int, (ctypes.POINTER(tree_t),)),
+        (lib, 'scr_kvtree_set', tree_t, (tree_t, ctypes.c_char_p, tree_t)),
+        (lib, 'scr_kvtree_fprint', ctypes.c_int, (file_t, tree_t, ctypes.c_int, ctypes.c_int)),
         (libc, 'fopen', file_t, (ctypes.c_char_p, ctypes.c_char_p)),
         (libc, 'fclose', ctypes.c_int, (file_t,))):
     function = getattr(owner, name)
@@ -27,9 +27,9 @@ for owner, name, result, arguments in (
 
 
 def build(tree, into=None):
-    into = into or lib.kvtree_new()
+    into = into or lib.scr_kvtree_new()
     for key, value in tree.items():
-        build(value, lib.kvtree_set(into, key, None))
+        build(value, lib.scr_kvtree_set(into, key, None))
     return into
 
 
@@ -50,9 +50,9 @@ def expected(tree):
 def printed(tree, indent, path):
     handle = build(tree)
     file = libc.fopen(path, b'w')
-    assert file and lib.kvtree_fprint(file, handle, FORM_JSON, indent) == 0
+    assert file and lib.scr_kvtree_fprint(file, handle, FORM_JSON, indent) == 0
     libc.fclose(file)
-    lib.kvtree_delete(ctypes.byref(tree_t(handle)))
+    lib.scr_kvtree_delete(ctypes.byref(tree_t(handle)))
     with open(path, 'rb') as read:
         return read.read()
 

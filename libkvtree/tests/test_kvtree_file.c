@@ -168,14 +168,14 @@ static void each_damage_has_its_text(void **state)
         const char *text;
     } cases[] = {
         {MAGIC_AT, 0x951fc3f4, "magic number 0x951fc3f4, not 0x951fc3f5"},
-        {TYPE_AT, 0x00020001, "file type 2, not 1"},
-        {TYPE_AT, 0x00010002, "file version 2 is unknown"},
+        {TYPE_AT, 0x00020001, "damaged: checksum 0x"},
+        {TYPE_AT, 0x00010002, "damaged: checksum 0x"},
         {SIZE_AT, 0x80000000, "cut off: size field 92233720368547"},
         {SIZE_AT + 4, 27, "size field 27 is too small"},
         {SIZE_AT + 4, 5000, "cut off: size field 5000"},
         {SIZE_AT + 4, 28, "trailing bytes: size field 28"},
-        {FLAGS_AT, 3, "unknown flags 0x00000002"},
-        {FLAGS_AT, 0x80000001, "unknown flags 0x80000000"},
+        {FLAGS_AT, 3, "damaged: checksum 0x"},
+        {FLAGS_AT, 0x80000001, "damaged: checksum 0x"},
         {TREE_AT, 2, "damaged: checksum 0x"},
         {TREE_AT + 5, 0x41414141, "damaged: checksum 0x"},
     };
@@ -186,6 +186,35 @@ static void each_damage_has_its_text(void **state)
         kvtree_put32(bytes + cases[i].at, cases[i].value);
         put("damaged", bytes, size);
         check_read("damaged", -EBADMSG, cases[i].text);
+        free(bytes);
+    }
+    kvtree_delete(&tree);
+}
+
+/* A file that is whole, and of which this program does not know the format. */
+static void other_formats(void **state)
+{
+    static const struct {
+        size_t at;
+        uint32_t value;
+        const char *text;
+    } cases[] = {
+        {TYPE_AT, 0x00020001, "file type 2; this program knows type 1: use the program"},
+        {TYPE_AT, 0x00010002, "file version 2; this program knows version 1: use the"},
+        {FLAGS_AT, 3, "unknown flags 0x00000002"},
+        {FLAGS_AT, 0x80000001, "unknown flags 0x80000000"},
+        {FLAGS_AT, 2, "unknown flags 0x00000002"},
+    };
+    size_t size;
+    kvtree *tree = sample_tree();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *bytes = file_of(tree, &size);
+        kvtree_put32(bytes + cases[i].at, cases[i].value);
+        seal(bytes, size);
+        put("other", bytes, size);
+        check_read("other", -EPROTONOSUPPORT, cases[i].text);
+        put("other", bytes, size - 1);
+        check_read("other", -EBADMSG, "cut off: size field");
         free(bytes);
     }
     kvtree_delete(&tree);
@@ -396,6 +425,7 @@ int main(void)
         TEST(a_million_levels_and_wide),
         TEST(what_is_no_file),
         TEST(each_damage_has_its_text),
+        TEST(other_formats),
         TEST(a_good_checksum_is_not_enough),
         TEST(every_flip_and_every_cut_is_noticed),
         TEST(without_a_checksum),

@@ -30,6 +30,7 @@
  * m - 1 - j. Flow m moves the data of member m. */
 
 #include "src/gf.h"
+#include "src/redset_names_private.h"
 #include <redset/redset.h>
 #include <stdbool.h>
 

@@ -5,6 +5,7 @@
 /* Arithmetic in GF(2^8), polynomial x^8 + x^4 + x^3 + x^2 + 1 (0x11d), that of ISA-L:
  * adding is XOR. */
 
+#include "src/redset_names_private.h"
 #include <stddef.h>
 #include <stdint.h>
 

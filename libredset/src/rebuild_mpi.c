@@ -59,6 +59,10 @@ static int inspect(rebuilding *r, const char *folder, char *text)
     if (rc) return rc;
     r->own.dir = r->dir;
     rc = redset_salvage_look(&r->own, text);
+    if (!rc && !r->own.state->lost && r->set->lost) {
+        err_set(r->own.lost, 0, "%s is given as lost", r->own.name);
+        rc = redset_salvage_lose(&r->own, -EBADMSG, text);
+    }
     return rc ? rc : redset_salvage_measure(&r->own, text);
 }
 
@@ -323,6 +327,7 @@ int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
         *manifest = r.manifest;
         *rebuilt = is_lost(&r);
         r.manifest = NULL;
+        set->lost = false;
     }
     finish(&r);
     return redset_report(err, text, rc);

@@ -207,6 +207,7 @@ static int recover(redset *set, const char *folder, const char *file, char *text
 {
     search s = {.set = set, .heard = kvtree_new()};
     int rc = agree(set->comm, find_header(&s, folder, file, text), text);
+    set->lost = !s.header && !s.loss;
     if (!rc) rc = exchange(&s, text);
     redset_header_free(s.header);
     kvtree_delete(&s.heard);

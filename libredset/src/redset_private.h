@@ -14,6 +14,7 @@
 
 #include "common/replace.h"
 #include "src/flow.h"
+#include "src/redset_names_private.h"
 #include <redset/redset.h>
 #include <stdbool.h>
 #include <stddef.h>

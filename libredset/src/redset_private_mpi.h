@@ -17,6 +17,8 @@ struct redset {
     size_t piece;  /* most bytes of a sum in a message */
     size_t memory; /* for all buffers */
     bool unsynced; /* see redset_config */
+    bool lost;     /* this process has no redundancy file of its own, whatever is there
+                      under that name */
 };
 
 /* ---- redset_mpi.c ---- */

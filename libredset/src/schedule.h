@@ -14,6 +14,7 @@
  * of the same piece: no one waits for a task that waits for him. */
 
 #include "src/flow.h"
+#include "src/redset_names_private.h"
 
 typedef struct redset_task {
     int flow, stage;

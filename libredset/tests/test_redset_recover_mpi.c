@@ -96,6 +96,33 @@ static void test_foreign(job *j, redset *set)
     redset_free(found);
 }
 
+/* Rank 0 says that its redundancy file is lost. One of an earlier encode has its name: it
+ * does not count, and the right one takes its place. */
+static void test_disowned(job *j, redset *set)
+{
+    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE], path[1200];
+    redset *found = NULL;
+    redset_manifest *m = NULL;
+    size_t size;
+    int rebuilt = -1, lost = j->rank == 0;
+    if (j->ranks < 2) return;
+    unsigned char *earlier = scratch_read(j->folder, job_name(set, name), &size);
+    CHECK_INT(job_encode(j, set, err), 0);
+    scratch_path(path, j->folder, name);
+    if (lost) scratch_put(path, earlier, size);
+    free(earlier);
+    CHECK_INT(redset_recover(j->comm, j->folder, lost ? NULL : name, &found, err), 0);
+    CHECK_INT(redset_rebuild(found, j->folder, &m, &rebuilt, err), 0);
+    CHECK_STR(err, "");
+    CHECK_INT(rebuilt, lost);
+    CHECK(job_intact(j));
+    redset_manifest_free(m);
+    CHECK_INT(redset_rebuild(found, j->folder, &m, &rebuilt, err), 0);
+    CHECK_INT(rebuilt, 0);
+    redset_manifest_free(m);
+    redset_free(found);
+}
+
 /* Half as many ranks as have encoded. */
 static void test_other_size(job *j, redset *set)
 {
@@ -167,6 +194,7 @@ int main(int argc, char **argv)
     CHECK_INT(job_encode(&j, set, err), 0);
     test_damaged(&j, set);
     test_foreign(&j, set);
+    test_disowned(&j, set);
     test_other_size(&j, set);
     test_out_of_descriptors(&j, set);
     redset_free(set);

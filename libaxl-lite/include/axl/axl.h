@@ -22,6 +22,7 @@
  * Functions return 0, a negative error (-errno), or a positive verdict where one is
  * listed. A transfer is for one thread at a time. */
 
+#include <axl/axl_names.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -97,6 +98,12 @@ typedef struct axl_progress {
  * with axl_free. */
 int axl_create(const char *method, const axl_options *options, axl_transfer **transfer,
                char *err);
+
+/* How many seconds the process scr_transfer may give no sign of life before it counts as
+ * stopped, or as hanging in a file system; 0, and without this call: 60. Ten times as
+ * long it may live and copy nothing. Then it is killed, and the transfer fails with
+ * -ETIMEDOUT; axl_cancel and axl_continue kill it when it does not obey for so long. */
+void axl_set_patience(axl_transfer *transfer, int seconds);
 
 /* Adds a file. Both paths are copied. A destination that is in the list already (letter
  * by letter) is -EEXIST. After axl_dispatch: -EINVAL. */

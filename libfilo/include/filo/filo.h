@@ -17,8 +17,10 @@
  * Functions return 0, a negative error (-errno), or a positive verdict where one is
  * listed. */
 
+#include <filo/filo_names.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,10 +55,21 @@ typedef struct filo_file {
     unsigned mode;         /* known of packed files only: permissions, and ... */
     int segments;          /* ... number of segments, ... */
     filo_segment *segment; /* ... in whose order the bytes are those of the file */
+    int64_t mtime; /* of files that are not packed, when has_mtime: time of the last
+                      change when the map was written, nanoseconds since 1970 */
+    int has_mtime;
 } filo_file;
 
 /* Frees count files with all they point to; NULL is fine; returns NULL. */
 filo_file *filo_files_free(int count, filo_file *files);
+
+/* Takes the time of its last change into file. */
+void filo_file_note_time(filo_file *file, const struct stat *st);
+
+/* 1 when a file that is not packed has another time than its map says: it was written
+ * since, or copied without its time. Then only a checksum tells whether it has the bytes
+ * that it had. 0 also where the map has no time of it. */
+int filo_file_was_written(const filo_file *file, const struct stat *st);
 
 /* ---- the map, written and read by one process ----
  *
@@ -144,7 +157,7 @@ typedef struct filo_target {
  * the map has it, CRC32 are checked on the way, and the copy appears whole and durably:
  * after a crash there is at most a file ".<16 hex digits>.tmp" beside it. Its mode is
  * that of the map (0: 0600), or of the file that is not packed. Without `to` (NULL) the
- * file is only read and checked.
+ * file is only read and checked, without a checksum also by its time.
  *
  * FILO_DAMAGED, with nothing written, when a container is missing, too short or no
  * regular file, or the bytes are not those of the map; err names the container. */

@@ -53,6 +53,7 @@ typedef struct filo_options {
     double percent;
     const char *state;
     const char *daemon;
+    int patience; /* as for axl_set_patience */
 } filo_options;
 
 /* Copies count files from local to folder/name; missing folders are made, each by one
@@ -95,8 +96,9 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
 /* Not collective. Gives up what a rank of a flush did that is not resumed on this node:
  * whoever works on its state file is stopped, the file is removed, and so are the
  * temporary files that it names, but those of the flush keep (0: none), which other ranks
- * or nodes fill now. 0, also where there is no such file. */
-int filo_flush_abandon(const char *state, uint64_t keep, char *err);
+ * or nodes fill now. 0, also where there is no such file. patience is that of
+ * axl_set_patience. */
+int filo_flush_abandon(const char *state, uint64_t keep, int patience, char *err);
 
 /* 0: the flush is complete, map and all. FILO_RUNNING. Negative: the first error; the
  * copying has ended everywhere, and the folder is as after a failed filo_flush. Repeats

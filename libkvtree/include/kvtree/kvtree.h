@@ -19,10 +19,11 @@
  * Not thread-safe: one thread at a time may use a tree. NULL stands for an empty tree
  * wherever a tree is read; nothing can be written to it. Functions returning int give
  * KVTREE_SUCCESS or -errno (-EINVAL for wrong arguments, -ENOMEM without memory, -EBADMSG
- * for damaged data). Finding, adding and removing an element takes constant expected time
- * at any width; no function needs stack in proportion to the depth. Bytes:
- * docs/formats/kvtree.md. */
+ * for damaged data, -EPROTONOSUPPORT for a file whose format is not known here). Finding,
+ * adding and removing an element takes constant expected time at any width; no function
+ * needs stack in proportion to the depth. Bytes: docs/formats/kvtree.md. */
 
+#include <kvtree/kvtree_names.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -171,8 +172,9 @@ ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err);
  * -EOVERFLOW for more than KVTREE_DEPTH_MAX levels. */
 int kvtree_write_file(const char *path, const kvtree *tree);
 
-/* Merges the file into tree. A missing file is -ENOENT; a damaged one -EBADMSG, with tree
- * as it was. */
+/* Merges the file into tree. A missing file is -ENOENT; a damaged one -EBADMSG, and one
+ * of another file type or version, which is whole, -EPROTONOSUPPORT, with tree as it was.
+ */
 int kvtree_read_file(const char *path, kvtree *tree);
 
 /* The same for name below the open folder dir (AT_FDCWD: any path), with a text on

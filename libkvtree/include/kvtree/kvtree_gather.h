@@ -50,7 +50,8 @@ int kvtree_gather_write_all(const kvtree_gather_place *to, int ranks,
  * later than its neighbours; take may be NULL, to see that all is whole. On success take
  * had each rank below *ranks (unless ranks is NULL, their number) once.
  *
- * -ENOENT without a root; -EBADMSG when anything is damaged, missing or contradicts
+ * -ENOENT without a root; -EPROTONOSUPPORT for a file of a format that is not known
+ * here (kvtree.h); -EBADMSG when anything is damaged, missing or contradicts
  * itself, with the name of the file. That may be found at the end only: take may have had
  * any of the trees before a failure. */
 int kvtree_gather_read_all(const kvtree_gather_place *from, int *ranks,

@@ -14,6 +14,7 @@
  * and rebuilds within a job. Format of the redundancy file: docs/formats/redset.md. */
 
 #include <kvtree/kvtree.h>
+#include <redset/redset_names.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

@@ -57,10 +57,11 @@ int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char
 
 /* Finds the sets of an earlier encode by their redundancy files. Each process gives the
  * name, below its folder, of the redundancy file that belongs to its own rank, or NULL if
- * that was lost; a damaged file counts as lost. Survivors tell the lost members where
- * they belong. Verdict REDSET_UNRECOVERABLE when a process remains that no survivor
- * knows, when survivors contradict each other, or when comm does not have as many ranks
- * as the encode. The set has the piece and memory of a configuration with zeros. */
+ * that was lost, whatever is there under its name; a damaged file counts as lost.
+ * Survivors tell the lost members where they belong. Verdict REDSET_UNRECOVERABLE when a
+ * process remains that no survivor knows, when survivors contradict each other, or when
+ * comm does not have as many ranks as the encode. The set has the piece and memory of a
+ * configuration with zeros. */
 int redset_recover(MPI_Comm comm, const char *folder, const char *file, redset **set,
                    char *err);
 

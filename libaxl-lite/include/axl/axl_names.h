@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef AXL_AXL_NAMES_H
+#define AXL_AXL_NAMES_H
+
+/* What the functions of this library are called in its shared and static libraries. Other
+ * libraries have functions of the same names as ours: with these a program can use both,
+ * whatever their order, and each calls its own
+ * (docs/decisions/0020-names-that-nobody-else-has.md). Included by the other headers. */
+
+#define axl_add scr_axl_add
+#define axl_add_part scr_axl_add_part
+#define axl_cancel scr_axl_cancel
+#define axl_checksum scr_axl_checksum
+#define axl_continue scr_axl_continue
+#define axl_copy scr_axl_copy
+#define axl_count scr_axl_count
+#define axl_create scr_axl_create
+#define axl_dispatch scr_axl_dispatch
+#define axl_free scr_axl_free
+#define axl_get scr_axl_get
+#define axl_is_busy scr_axl_is_busy
+#define axl_progress_get scr_axl_progress_get
+#define axl_resume scr_axl_resume
+#define axl_set_patience scr_axl_set_patience
+#define axl_test scr_axl_test
+#define axl_wait scr_axl_wait
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FILO_FILO_NAMES_H
+#define FILO_FILO_NAMES_H
+
+/* What the functions of this library are called in its shared and static libraries. Other
+ * libraries have functions of the same names as ours: with these a program can use both,
+ * whatever their order, and each calls its own
+ * (docs/decisions/0020-names-that-nobody-else-has.md). Included by the other headers. */
+
+#define filo_check_names scr_filo_check_names
+#define filo_extract scr_filo_extract
+#define filo_fetch scr_filo_fetch
+#define filo_file_note_time scr_filo_file_note_time
+#define filo_file_was_written scr_filo_file_was_written
+#define filo_files_free scr_filo_files_free
+#define filo_find_owners scr_filo_find_owners
+#define filo_flush scr_filo_flush
+#define filo_flush_abandon scr_filo_flush_abandon
+#define filo_flush_files scr_filo_flush_files
+#define filo_flush_free scr_filo_flush_free
+#define filo_flush_start scr_filo_flush_start
+#define filo_flush_stop scr_filo_flush_stop
+#define filo_flush_test scr_filo_flush_test
+#define filo_flush_wait scr_filo_flush_wait
+#define filo_map_read scr_filo_map_read
+#define filo_map_write scr_filo_map_write
+#define filo_read_map scr_filo_read_map
+#define filo_register scr_filo_register
+#define filo_remove_temporaries scr_filo_remove_temporaries
+#define filo_remove_temporaries_below scr_filo_remove_temporaries_below
+#define filo_temporary_id scr_filo_temporary_id
+
+#endif

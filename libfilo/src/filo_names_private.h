@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FILO_NAMES_PRIVATE_H
+#define FILO_NAMES_PRIVATE_H
+
+/* What functions are called that only other parts of this library may call; see
+ * filo_names.h. */
+
+#define filo_map_check scr_filo_map_check
+#define filo_map_entry scr_filo_map_entry
+#define filo_map_files scr_filo_map_files
+
+#endif

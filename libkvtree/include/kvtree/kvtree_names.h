@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef KVTREE_KVTREE_NAMES_H
+#define KVTREE_KVTREE_NAMES_H
+
+/* What the functions of this library are called in its shared and static libraries. Other
+ * libraries have functions of the same names as ours: with these a program can use both,
+ * whatever their order, and each calls its own
+ * (docs/decisions/0020-names-that-nobody-else-has.md). Included by the other headers. */
+
+#define kvtree_bcast scr_kvtree_bcast
+#define kvtree_delete scr_kvtree_delete
+#define kvtree_elem_delete scr_kvtree_elem_delete
+#define kvtree_elem_extract scr_kvtree_elem_extract
+#define kvtree_elem_first scr_kvtree_elem_first
+#define kvtree_elem_get scr_kvtree_elem_get
+#define kvtree_elem_get_first_val scr_kvtree_elem_get_first_val
+#define kvtree_elem_hash scr_kvtree_elem_hash
+#define kvtree_elem_key scr_kvtree_elem_key
+#define kvtree_elem_key_int scr_kvtree_elem_key_int
+#define kvtree_elem_next scr_kvtree_elem_next
+#define kvtree_exchange scr_kvtree_exchange
+#define kvtree_exchange_direction scr_kvtree_exchange_direction
+#define kvtree_exchange_sendq scr_kvtree_exchange_sendq
+#define kvtree_extract scr_kvtree_extract
+#define kvtree_file_lock_only scr_kvtree_file_lock_only
+#define kvtree_file_lock_open_read scr_kvtree_file_lock_open_read
+#define kvtree_file_lock_within scr_kvtree_file_lock_within
+#define kvtree_file_read scr_kvtree_file_read
+#define kvtree_file_read_with_lock scr_kvtree_file_read_with_lock
+#define kvtree_file_write scr_kvtree_file_write
+#define kvtree_file_write_close_unlock scr_kvtree_file_write_close_unlock
+#define kvtree_file_write_with_lock scr_kvtree_file_write_with_lock
+#define kvtree_fprint scr_kvtree_fprint
+#define kvtree_gather_owns scr_kvtree_gather_owns
+#define kvtree_gather_read_all scr_kvtree_gather_read_all
+#define kvtree_gather_write scr_kvtree_gather_write
+#define kvtree_gather_write_all scr_kvtree_gather_write_all
+#define kvtree_get scr_kvtree_get
+#define kvtree_get_kv scr_kvtree_get_kv
+#define kvtree_get_kv_int scr_kvtree_get_kv_int
+#define kvtree_get_val scr_kvtree_get_val
+#define kvtree_getf scr_kvtree_getf
+#define kvtree_list_int scr_kvtree_list_int
+#define kvtree_lock_open_read scr_kvtree_lock_open_read
+#define kvtree_merge scr_kvtree_merge
+#define kvtree_new scr_kvtree_new
+#define kvtree_pack scr_kvtree_pack
+#define kvtree_pack_size scr_kvtree_pack_size
+#define kvtree_print scr_kvtree_print
+#define kvtree_read_fd scr_kvtree_read_fd
+#define kvtree_read_file scr_kvtree_read_file
+#define kvtree_read_scatter scr_kvtree_read_scatter
+#define kvtree_read_with_lock scr_kvtree_read_with_lock
+#define kvtree_recv scr_kvtree_recv
+#define kvtree_scatter_read scr_kvtree_scatter_read
+#define kvtree_send scr_kvtree_send
+#define kvtree_sendrecv scr_kvtree_sendrecv
+#define kvtree_set scr_kvtree_set
+#define kvtree_set_kv scr_kvtree_set_kv
+#define kvtree_set_kv_int scr_kvtree_set_kv_int
+#define kvtree_setf scr_kvtree_setf
+#define kvtree_size scr_kvtree_size
+#define kvtree_sort scr_kvtree_sort
+#define kvtree_sort_int scr_kvtree_sort_int
+#define kvtree_unpack scr_kvtree_unpack
+#define kvtree_unpack_err scr_kvtree_unpack_err
+#define kvtree_unpack_n scr_kvtree_unpack_n
+#define kvtree_unset scr_kvtree_unset
+#define kvtree_unset_all scr_kvtree_unset_all
+#define kvtree_unset_kv scr_kvtree_unset_kv
+#define kvtree_unset_kv_int scr_kvtree_unset_kv_int
+#define kvtree_util_get_bytecount scr_kvtree_util_get_bytecount
+#define kvtree_util_get_crc32 scr_kvtree_util_get_crc32
+#define kvtree_util_get_double scr_kvtree_util_get_double
+#define kvtree_util_get_int scr_kvtree_util_get_int
+#define kvtree_util_get_int64 scr_kvtree_util_get_int64
+#define kvtree_util_get_ptr scr_kvtree_util_get_ptr
+#define kvtree_util_get_str scr_kvtree_util_get_str
+#define kvtree_util_get_unsigned_long scr_kvtree_util_get_unsigned_long
+#define kvtree_util_set_bytecount scr_kvtree_util_set_bytecount
+#define kvtree_util_set_crc32 scr_kvtree_util_set_crc32
+#define kvtree_util_set_double scr_kvtree_util_set_double
+#define kvtree_util_set_int scr_kvtree_util_set_int
+#define kvtree_util_set_int64 scr_kvtree_util_set_int64
+#define kvtree_util_set_ptr scr_kvtree_util_set_ptr
+#define kvtree_util_set_str scr_kvtree_util_set_str
+#define kvtree_util_set_unsigned_long scr_kvtree_util_set_unsigned_long
+#define kvtree_write_close_unlock scr_kvtree_write_close_unlock
+#define kvtree_write_fd scr_kvtree_write_fd
+#define kvtree_write_file scr_kvtree_write_file
+#define kvtree_write_gather scr_kvtree_write_gather
+#define kvtree_write_with_lock scr_kvtree_write_with_lock
+
+#endif

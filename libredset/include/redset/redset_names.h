@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_REDSET_NAMES_H
+#define REDSET_REDSET_NAMES_H
+
+/* What the functions of this library are called in its shared and static libraries. Other
+ * libraries have functions of the same names as ours: with these a program can use both,
+ * whatever their order, and each calls its own
+ * (docs/decisions/0020-names-that-nobody-else-has.md). Included by the other headers. */
+
+#define redset_choose scr_redset_choose
+#define redset_create scr_redset_create
+#define redset_encode scr_redset_encode
+#define redset_encode_with scr_redset_encode_with
+#define redset_file_name scr_redset_file_name
+#define redset_file_name_parse scr_redset_file_name_parse
+#define redset_found_free scr_redset_found_free
+#define redset_free scr_redset_free
+#define redset_get_place scr_redset_get_place
+#define redset_manifest_free scr_redset_manifest_free
+#define redset_measure scr_redset_measure
+#define redset_read_header scr_redset_read_header
+#define redset_rebuild scr_redset_rebuild
+#define redset_rebuild_folder scr_redset_rebuild_folder
+#define redset_recover scr_redset_recover
+#define redset_scheme_from_name scr_redset_scheme_from_name
+#define redset_scheme_name scr_redset_scheme_name
+#define redset_set_piece scr_redset_set_piece
+#define redset_verify scr_redset_verify
+#define redset_verify_folder scr_redset_verify_folder
+
+#endif

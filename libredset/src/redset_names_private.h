@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_NAMES_PRIVATE_H
+#define REDSET_NAMES_PRIVATE_H
+
+/* What functions are called that only other parts of this library may call; see
+ * redset_names.h. */
+
+#define redset_add_product scr_redset_add_product
+#define redset_choose_scheme scr_redset_choose_scheme
+#define redset_chunk_size scr_redset_chunk_size
+#define redset_encode_from_tree scr_redset_encode_from_tree
+#define redset_encode_to_tree scr_redset_encode_to_tree
+#define redset_factors_done scr_redset_factors_done
+#define redset_factors_init scr_redset_factors_init
+#define redset_factors_set scr_redset_factors_set
+#define redset_file_check scr_redset_file_check
+#define redset_header_build scr_redset_header_build
+#define redset_header_free scr_redset_header_free
+#define redset_header_inherit scr_redset_header_inherit
+#define redset_header_lengths scr_redset_header_lengths
+#define redset_header_list scr_redset_header_list
+#define redset_header_parse scr_redset_header_parse
+#define redset_header_read scr_redset_header_read
+#define redset_layout_done scr_redset_layout_done
+#define redset_layout_equal scr_redset_layout_equal
+#define redset_layout_find scr_redset_layout_find
+#define redset_layout_from_tree scr_redset_layout_from_tree
+#define redset_layout_neighbour scr_redset_layout_neighbour
+#define redset_layout_to_tree scr_redset_layout_to_tree
+#define redset_list_check scr_redset_list_check
+#define redset_list_done scr_redset_list_done
+#define redset_list_holder scr_redset_list_holder
+#define redset_list_sum scr_redset_list_sum
+#define redset_list_to_tree scr_redset_list_to_tree
+#define redset_logical_finish scr_redset_logical_finish
+#define redset_logical_open scr_redset_logical_open
+#define redset_logical_skim scr_redset_logical_skim
+#define redset_loss_of scr_redset_loss_of
+#define redset_manifest_new scr_redset_manifest_new
+#define redset_plan_make scr_redset_plan_make
+#define redset_plan_verdict scr_redset_plan_verdict
+#define redset_salvage_clear_way scr_redset_salvage_clear_way
+#define redset_salvage_commit scr_redset_salvage_commit
+#define redset_salvage_complete scr_redset_salvage_complete
+#define redset_salvage_done scr_redset_salvage_done
+#define redset_salvage_drop scr_redset_salvage_drop
+#define redset_salvage_look scr_redset_salvage_look
+#define redset_salvage_lose scr_redset_salvage_lose
+#define redset_salvage_measure scr_redset_salvage_measure
+#define redset_salvage_read scr_redset_salvage_read
+#define redset_salvage_verify scr_redset_salvage_verify
+#define redset_salvage_write scr_redset_salvage_write
+#define redset_schedule_free scr_redset_schedule_free
+#define redset_schedule_new scr_redset_schedule_new
+#define redset_schedule_reach scr_redset_schedule_reach
+#define redset_shape_of scr_redset_shape_of
+#define redset_state_size scr_redset_state_size
+#define redset_store_abort scr_redset_store_abort
+#define redset_store_begin scr_redset_store_begin
+#define redset_store_commit scr_redset_store_commit
+#define redset_store_complete scr_redset_store_complete
+#define redset_store_retire scr_redset_store_retire
+#define redset_streams_crc scr_redset_streams_crc
+#define redset_streams_done scr_redset_streams_done
+#define redset_streams_init scr_redset_streams_init
+#define redset_streams_read scr_redset_streams_read
+#define redset_streams_write scr_redset_streams_write
+#define redset_tree_crc scr_redset_tree_crc
+#define redset_verdict_lost scr_redset_verdict_lost
+#define redset_verdict_mixed scr_redset_verdict_mixed
+#define redset_verdict_reason scr_redset_verdict_reason
+
+#endif
