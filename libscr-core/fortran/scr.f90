@@ -50,7 +50,7 @@ module scr
 
    !> scr_config(config, ierror) sets; scr_config(config, value, flag, ierror) asks.
    interface scr_config
-      module procedure set_config, ask_config
+      module procedure set_config, ask_config, either_config
    end interface scr_config
 
    interface
@@ -267,6 +267,15 @@ contains
       if (flag == 1) call c_free(answer)
    end subroutine ask_config
 
+   !> As SCR 3.1 has it: sets, or asks; value is blank where there is no answer.
+   subroutine either_config(config, value, ierror)
+      character(len=*), intent(in) :: config
+      character(len=*), intent(out) :: value
+      integer, intent(out) :: ierror
+      integer :: ignored
+      call ask_config(config, value, ignored, ierror)
+   end subroutine either_config
+
    ! ---- output ----
 
    subroutine scr_need_checkpoint(flag, ierror)
@@ -334,6 +343,7 @@ contains
       integer, intent(out) :: ierror
       character(kind=c_char) :: c_name(SCR_MAX_FILENAME)
       integer :: ignored
+      c_name(1) = c_null_char ! a call that fails leaves it
       ierror = c_start_restart(c_name)
       ignored = ierror
       call from_c(c_name, name, ignored)

@@ -27,12 +27,54 @@ subroutine scr_finalize(ierror)
    call forward(ierror)
 end subroutine scr_finalize
 
-subroutine scr_config(config, ierror)
+!> Called with (config, ierror), and as in SCR 3.1 with (config, value, ierror). Compilers pass
+!! addresses, and behind them the lengths of the texts: the third argument is the length of
+!! config, or the address of ierror, which no system has in its first 64 KiB.
+subroutine scr_config(config, second, third, config_length, value_length)
+   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_intptr_t, c_null_ptr
    use scr, only: forward => scr_config
    implicit none
-   character(len=*), intent(in) :: config
-   integer, intent(out) :: ierror
-   call forward(config, ierror)
+   integer(c_intptr_t), value :: config, second, third, config_length, value_length
+   integer(c_intptr_t), parameter :: LEAST_ADDRESS = 65536
+   if (third < LEAST_ADDRESS) then
+      call with_two(second, third)
+   else
+      call with_three(third, config_length, value_length)
+   end if
+
+contains
+
+   subroutine with_two(ierror_address, length)
+      integer(c_intptr_t), intent(in) :: ierror_address, length
+      integer, pointer :: ierror
+      call c_f_pointer(transfer(ierror_address, c_null_ptr), ierror)
+      call forward(text_of(length), ierror)
+   end subroutine with_two
+
+   subroutine with_three(ierror_address, length, size)
+      integer(c_intptr_t), intent(in) :: ierror_address, length, size
+      integer, pointer :: ierror
+      character(kind=c_char), pointer :: value(:)
+      character(len=size) :: answer
+      integer(c_intptr_t) :: i
+      call c_f_pointer(transfer(ierror_address, c_null_ptr), ierror)
+      call c_f_pointer(transfer(second, c_null_ptr), value, [size])
+      call forward(text_of(length), answer, ierror)
+      do i = 1, size
+         value(i) = answer(i:i)
+      end do
+   end subroutine with_three
+
+   function text_of(length) result(text)
+      integer(c_intptr_t), intent(in) :: length
+      character(len=length) :: text
+      character(kind=c_char), pointer :: letters(:)
+      integer(c_intptr_t) :: i
+      call c_f_pointer(transfer(config, c_null_ptr), letters, [length])
+      do i = 1, length
+         text(i:i) = letters(i)
+      end do
+   end function text_of
 end subroutine scr_config
 
 subroutine scr_need_checkpoint(flag, ierror)

@@ -7,6 +7,7 @@
 
 #include "fuzz_places.h"
 #include "records/scr_index.h"
+#include "records/scr_versions.h"
 
 static inline int read_index(const kvtree *tree)
 {
@@ -148,9 +149,13 @@ static inline void change_index(scr_index *index, const scr_dataset *d)
 static inline void check_index(const kvtree *tree, uint32_t hash)
 {
     int version, dir = places()->prefix;
-    bool good = fuzz_integer(tree, "VERSION", 1, 1, &version);
+    bool known = fuzz_integer(tree, "VERSION", INT_MIN, INT_MAX, &version);
+    bool good = known && version == 1;
     put(dir, SCR_INDEX_NAME, tree);
-    int wanted = good ? 0 : kvtree_size(tree) ? -EBADMSG : -ENOENT;
+    int wanted = good                 ? 0
+                 : !kvtree_size(tree) ? -ENOENT
+                 : known              ? SCR_OTHER_VERSION
+                                      : -EBADMSG;
     REQUIRE(take(read_index, tree, hash) == wanted);
     if (!good) return;
     scr_dataset *list, *again;

@@ -63,7 +63,8 @@ static inline int give_rank(void *arg, int rank, int *count, const filo_file **f
 static inline bool same_file(const filo_file *a, const filo_file *b)
 {
     bool same = strcmp(a->name, b->name) == 0 && a->size == b->size && a->crc == b->crc &&
-                a->has_crc == b->has_crc && a->packed == b->packed &&
+                a->has_crc == b->has_crc && a->mtime == b->mtime &&
+                a->has_mtime == b->has_mtime && a->packed == b->packed &&
                 (!a->packed || a->mode == b->mode) && a->segments == b->segments;
     for (int i = 0; same && i < a->segments; i++)
         same = strcmp(a->segment[i].container, b->segment[i].container) == 0 &&

@@ -150,7 +150,7 @@ static bool reduce_number(const char *text, char *key)
 
 static const char *field_name(const char *kind, const char *name)
 {
-    static const char *const store[] = {"GROUP", "COUNT", "ENABLED",
+    static const char *const store[] = {"GROUP", "COUNT", "ENABLED", "CAPACITY",
                                         "MKDIR", "TYPE",  "VIEW"};
     static const char *const ckpt[] = {"INTERVAL", "TYPE",     "GROUP",
                                        "STORE",    "SET_SIZE", "SET_FAILURES",
@@ -161,7 +161,7 @@ static const char *field_name(const char *kind, const char *name)
                    ? NULL
                    : name;
     if (is_store && strcmp(name, "FLUSH") == 0) name = "TYPE";
-    for (size_t i = 0; i < (is_store ? 6 : 9); i++)
+    for (size_t i = 0; i < (is_store ? 7 : 9); i++)
         if (strcmp((is_store ? store : ckpt)[i], name) == 0) return name;
     return NULL;
 }

@@ -82,7 +82,9 @@ int SCR_Init_comm(MPI_Comm comm);
 /* Records that the application ended by itself (SCR_FINALIZE_CALLED, unless the halt file
  * has a reason already), gives signals back, flushes the newest checkpoint if it is
  * not on the prefix folder yet (unless SCR_FLUSH=0), and frees everything. Once that
- * checkpoint is there, nothing of the run is left on the nodes (but SCR_CACHE_KEEP). */
+ * checkpoint is there, nothing of the run is left on the nodes (but SCR_CACHE_KEEP). An
+ * output that is open is closed as failed, an open restart without a mark: the call does
+ * all of the above, and returns SCR_ERR_STATE. */
 int SCR_Finalize(void);
 
 /* ---- configuration: any number of calls before SCR_Init, the same on every rank ---- */
@@ -114,18 +116,27 @@ int SCR_Start_output(const char *name, int flags);
 /* Local, not collective. In output: registers the file (path relative to the current
  * folder or absolute, below the prefix folder, also where links lead there) and gives the
  * path to write it to. In restart: gives the path to read it from, and fails if that is
- * not readable; a bare file name is looked up in the dataset. Outside of both, also
- * before SCR_Init: copies name. In output, a failure that is not the name's makes
- * SCR_Complete_output fail, too. What holds for names of datasets holds for the path
- * below the prefix folder, too. file has SCR_MAX_FILENAME bytes and holds name after a
- * failure, too, if that fits. */
+ * not readable. The file is found by its place below the prefix folder, by its name at
+ * output, or by the end of its path, such as a bare file name, whatever the current
+ * folder is now; SCR_ERR_ARGUMENT if that may be several files. A file of another rank is
+ * found where the dataset is on the prefix folder, too, not in containers, and read
+ * there. Between SCR_Init and the first SCR_Start_... call: gives the path of a file that
+ * this rank has in the checkpoint that SCR_Have_restart offered or, if it was not called,
+ * in the newest one of the cache (SCR_FETCH_ON_INIT=1: of cache and prefix folder); the
+ * application may read it until the first SCR_Start_... call. Otherwise, also before
+ * SCR_Init: copies name. In output, a failure makes
+ * SCR_Complete_output fail, too, unless the name was at fault (SCR_ERR_ARGUMENT) and the
+ * rank routes another file afterwards, one for each such name. What holds for names of
+ * datasets holds for the path below the prefix folder, too. file has SCR_MAX_FILENAME
+ * bytes and holds name after a failure, too, if that fits. */
 int SCR_Route_file(const char *name, char *file);
 
 /* Closes the dataset: valid is 1 on a rank that wrote all its files. A file belongs to
- * the one rank that routed it. Success means that every rank was valid, every file is
- * there, and the files are protected; otherwise the dataset is removed. Also flushes it
- * when its turn has come; if that fails, SCR_ERR_FLUSH, and the dataset stays in the
- * cache. */
+ * the one rank that routed it. Success means that every rank was valid, no name was
+ * refused without another one in its place, there is at least one file, every file is
+ * there, and the files are protected; otherwise the dataset is removed, and older ones
+ * stay. Also flushes it when its turn has come; if that fails, SCR_ERR_FLUSH, and the
+ * dataset stays in the cache. */
 int SCR_Complete_output(int valid);
 
 /* An unnamed checkpoint: SCR_Start_output(NULL, SCR_FLAG_CHECKPOINT),
@@ -143,13 +154,15 @@ int SCR_Complete_checkpoint(int valid);
  * call fails: whoever begins anew then begins from nothing though there is something. */
 int SCR_Have_restart(int *flag, char *name);
 
-/* Opens that checkpoint for SCR_Route_file; name (or NULL) gets its name, and becomes
- * empty when the call fails. */
+/* Opens that checkpoint for SCR_Route_file; name (SCR_MAX_FILENAME bytes, or NULL) gets
+ * its name. A call that fails does not write to it. */
 int SCR_Start_restart(char *name);
 
-/* Closes it: valid is 1 on a rank that read what it needs. If any was not, the checkpoint
- * is marked as failed, unless SCR_Route_file had no memory, the call fails on every rank,
- * and SCR_Have_restart offers an older one. */
+/* Closes it: valid is 1 on a rank that read what it needs. If any was not, the call fails
+ * on every rank, the checkpoint is marked as failed, and SCR_Have_restart offers an older
+ * one. There is no mark when SCR_Route_file refused a name on some rank and gave it no
+ * other file afterwards, or had no memory: then the next run offers the checkpoint again.
+ */
 int SCR_Complete_restart(int valid);
 
 /* ---- control ---- */

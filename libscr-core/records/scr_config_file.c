@@ -279,8 +279,8 @@ static int may_be_there(const char *path)
 
 static void read_of_prefix(scr_config *config, const char *prefix, scr_problems *problems)
 {
-    char *path[2] = {scr_path_join(prefix, "scr.yaml"),
-                     scr_path_join(prefix, ".scrconf")};
+    char *path[2] = {prefix ? scr_path_join(prefix, "scr.yaml") : NULL,
+                     prefix ? scr_path_join(prefix, ".scrconf") : NULL};
     int there[2];
     for (int i = 0; i < 2; i++)
         there[i] = may_be_there(path[i]);
@@ -302,9 +302,10 @@ void scr_config_read_files(scr_config *config, const char *system_file,
 {
     scr_config_file_read(system_file, config->system, problems);
     const char *named = getenv("SCR_CONF_FILE");
-    const char *prefix = scr_config_get(config, "SCR_PREFIX", NULL);
+    char *prefix = scr_config_prefix(config);
     if (!named || !*named)
-        read_of_prefix(config, prefix ? prefix : ".", problems);
+        read_of_prefix(config, prefix, problems);
     else if (scr_config_file_read(named, config->user, problems) == -ENOENT)
         scr_problems_add(problems, "SCR_CONF_FILE=%s: no such file", named);
+    free(prefix);
 }

@@ -117,6 +117,10 @@ static const yaml_node_pair_t *find_key(const struct yaml *y, scr_desc_kind kind
  *   GROUP: NODE */
 static void read_entry(const struct yaml *y, scr_desc_kind kind, const yaml_node_t *entry)
 {
+    static const char *const lacks[][2] = {
+        [SCR_DESC_GROUPS] = {"this descriptor has no node: add", "GROUPS: node"},
+        [SCR_DESC_STORE] = {"this descriptor has no path: add", "STORE: /path"},
+        [SCR_DESC_CKPT] = {"this descriptor has no number: add", "CKPT: 0"}};
     const char *name = scr_desc_kind_name(kind), *text;
     if (entry->type != YAML_MAPPING_NODE) {
         problem(y, entry, "fields were expected in the list", name);
@@ -124,7 +128,7 @@ static void read_entry(const struct yaml *y, scr_desc_kind kind, const yaml_node
     }
     const yaml_node_pair_t *key = find_key(y, kind, entry);
     if (!key) {
-        problem(y, entry, "this descriptor has no", name);
+        problem(y, entry, lacks[kind][0], lacks[kind][1]);
         return;
     }
     const yaml_node_t *value = node_at(y, key->value);

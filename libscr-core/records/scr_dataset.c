@@ -119,3 +119,11 @@ int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
     *dataset = d;
     return 0;
 }
+
+int scr_dataset_is_same(const kvtree *tree, const scr_dataset *dataset)
+{
+    scr_dataset d;
+    return scr_dataset_from_tree(tree, &d, NULL) == 0 && d.id == dataset->id &&
+           d.created == dataset->created && d.ranks == dataset->ranks &&
+           strcmp(d.name, dataset->name) == 0;
+}

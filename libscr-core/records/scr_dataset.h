@@ -60,4 +60,7 @@ int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
  * missing is 0 or empty. */
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err);
 
+/* 1 when tree describes this very dataset: another one may have had its id before. */
+int scr_dataset_is_same(const kvtree *tree, const scr_dataset *dataset);
+
 #endif

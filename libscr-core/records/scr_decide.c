@@ -67,8 +67,9 @@ int scr_decide_flush(int n, int every)
 
 int scr_decide_may_pass(int error)
 {
-    static const int passing[] = {EIO,    ENOMEM, EMFILE, ENFILE,  EINTR,
-                                  EAGAIN, EBUSY,  ESTALE, ENOBUFS, ETIMEDOUT};
+    static const int passing[] = {EIO,     ENOMEM,    EMFILE,         ENFILE,
+                                  EINTR,   EAGAIN,    EBUSY,          ESTALE,
+                                  ENOBUFS, ETIMEDOUT, EPROTONOSUPPORT};
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
         if (error == -passing[i]) return 1;
     return 0;

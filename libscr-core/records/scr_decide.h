@@ -52,8 +52,8 @@ const char *scr_decide_method(const char *type, int background);
 /* 1 when the n-th completed checkpoint is to be flushed, for SCR_FLUSH=every. */
 int scr_decide_flush(int n, int every);
 
-/* 1 for errors (-errno) after which the same may succeed another time: the file may well
- * be there, and must not count as lost. */
+/* 1 for errors (-errno) after which the same may succeed another time, or with another
+ * version of SCR: the file may well be there, and must not count as lost. */
 int scr_decide_may_pass(int error);
 
 #endif

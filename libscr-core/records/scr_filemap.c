@@ -124,6 +124,12 @@ int scr_filemap_remove_dataset(scr_filemap *map, int dset)
     return 0;
 }
 
+int scr_filemap_copy(const scr_filemap *from, int dset, int rank, scr_filemap *target)
+{
+    kvtree *copy = entry_made(target, dset, rank);
+    return copy && kvtree_merge(copy, entry(from, dset, rank)) == 0 ? 0 : -ENOMEM;
+}
+
 int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target)
 {
     kvtree *of_rank = kvtree_get_kv_int(map, KEY_RANK, rank);
@@ -197,8 +203,7 @@ static int check_rank(const scr_filemap *map, int rank, const char *owner,
                          ids[i]);
         else
             rc = check_files(scr_filemap_files(map, ids[i], rank), owner, ids[i], err);
-        kvtree *copy = rc ? NULL : entry_made(target, ids[i], rank);
-        if (!rc && (!copy || kvtree_merge(copy, entry(map, ids[i], rank)) != 0))
+        if (!rc && scr_filemap_copy(map, ids[i], rank, target) != 0)
             rc = err_set(err, -ENOMEM, "no memory");
     }
     free(ids);

@@ -52,6 +52,9 @@ const kvtree *scr_filemap_get_reddesc(const scr_filemap *map, int dset, int rank
 int scr_filemap_remove_dataset(scr_filemap *map, int dset);
 int scr_filemap_remove_rank(scr_filemap *map, int dset, int rank);
 
+/* Adds all that from knows of one rank in a dataset to target. 0 or -ENOMEM. */
+int scr_filemap_copy(const scr_filemap *from, int dset, int rank, scr_filemap *target);
+
 /* Takes all of a rank out of map and puts it into target. */
 int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target);
 

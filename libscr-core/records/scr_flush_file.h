@@ -3,7 +3,7 @@
 #define SCR_FLUSH_FILE_H
 
 /* Where cached datasets are: the flush file .scr/flush.scr,
- * DSET/<id>/{DIR/<name>, LOCATION/{CACHE,PFS,FLUSHING}} (SCR Developer Guide 1.2,
+ * DSET/<id>/{DIR/<name>, LOCATION/{CACHE,PFS,FLUSHING,FAILED}} (SCR Developer Guide 1.2,
  * section 2.19; docs/formats/scr.md). Scripts read it after a run to see what is still to
  * be saved.
  *
@@ -21,6 +21,7 @@
 #define SCR_LOCATION_CACHE "CACHE"
 #define SCR_LOCATION_PFS "PFS"
 #define SCR_LOCATION_FLUSHING "FLUSHING"
+#define SCR_LOCATION_FAILED "FAILED" /* an application could not restart from it */
 
 /* Reads into the empty tree flush. On failure (-ENOENT, -EBADMSG, which an id that is
  * none is, too, or another -errno) the tree is left empty, which a caller may take for

@@ -114,6 +114,33 @@ int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
     return check_ends(halt, end, now, reason);
 }
 
+int scr_halt_is_wish(const kvtree *halt, int64_t now)
+{
+    char reason[SCR_HALT_REASON_SIZE];
+    const scr_halt_end none = {.time = 0};
+    int64_t seconds = 0;
+    kvtree_util_get_int64(halt, KEY_SECONDS, &seconds);
+    return scr_halt_check(halt, &none, now, reason) ||
+           (seconds > 0 && !kvtree_get(halt, SCR_HALT_KEY_OF_RUN));
+}
+
+int scr_halt_begin_seconds(kvtree *halt, int64_t seconds)
+{
+    int64_t known = 0, of_run = 0;
+    kvtree_util_get_int64(halt, KEY_SECONDS, &known);
+    int marked = kvtree_util_get_int64(halt, SCR_HALT_KEY_OF_RUN, &of_run) == 0;
+    if (seconds > 0) {
+        if (marked && known == seconds && of_run == seconds) return 0;
+        int rc = kvtree_util_set_int64(halt, KEY_SECONDS, seconds);
+        if (!rc) rc = kvtree_util_set_int64(halt, SCR_HALT_KEY_OF_RUN, seconds);
+        return rc ? -ENOMEM : 1;
+    }
+    if (!kvtree_get(halt, SCR_HALT_KEY_OF_RUN)) return 0;
+    kvtree_unset(halt, SCR_HALT_KEY_OF_RUN);
+    if (marked && known == of_run) kvtree_unset(halt, KEY_SECONDS);
+    return 1;
+}
+
 int scr_halt_add_reason(kvtree *halt, const char *reason)
 {
     if (kvtree_elem_get_first_val(halt, KEY_REASON)) return 0;

@@ -26,6 +26,8 @@ enum { SCR_HALT_REASON_SIZE = 128 };
 #define SCR_HALT_KEY_AFTER "ExitAfter"     /* seconds since 1970 */
 #define SCR_HALT_KEY_BEFORE "ExitBefore"   /* seconds since 1970 */
 #define SCR_HALT_KEY_SECONDS "HaltSeconds" /* before ExitBefore */
+#define SCR_HALT_KEY_OF_RUN                                                              \
+    "HaltSecondsOfRun"             /* HaltSeconds is that of a run's SCR_HALT_SECONDS */
 #define SCR_HALT_KEY_NOW "ExitNow" /* 1: scr_run ends the job step, and removes it */
 
 /* Reads the file below the open prefix folder into the empty tree halt; a missing file is
@@ -54,6 +56,14 @@ int scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end);
  * is set and no more than that is left until end; reason gets a text. A pure function. */
 int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
                    char reason[SCR_HALT_REASON_SIZE]);
+
+/* 1 when what holds is a condition that somebody left in the file. */
+int scr_halt_is_wish(const kvtree *halt, int64_t now);
+
+/* A run begins, with so many seconds before the end of its allocation (0: none): those
+ * of an earlier run are removed, unless somebody has changed them since. 1 when halt was
+ * changed, 0, or -errno. */
+int scr_halt_begin_seconds(kvtree *halt, int64_t seconds);
 
 /* Records why the run ends, unless a reason is there: it is somebody's wish, or the cause
  * of what follows. 1 when halt was changed, 0, or -errno. */

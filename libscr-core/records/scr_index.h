@@ -25,8 +25,8 @@ typedef struct kvtree scr_index;
 #define SCR_INDEX_ATTEMPTS 2
 
 /* Reads the index below the open prefix folder into the empty tree index. -ENOENT if
- * there is none, or a tree without anything in it; a damaged one, or one of another
- * version, is -EBADMSG with a text. */
+ * there is none, or a tree without anything in it; a damaged one is -EBADMSG, one of
+ * another version SCR_OTHER_VERSION (scr_versions.h), with a text. */
 int scr_index_read(int prefix, scr_index *index, char *err);
 
 /* Changes the index under its lock (scr_change.h). The empty tree index gets what it is

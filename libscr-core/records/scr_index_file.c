@@ -4,6 +4,7 @@
 
 #include "common/errtext.h"
 #include "common/io.h"
+#include "records/scr_versions.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
@@ -14,18 +15,6 @@
 #define KEY_VERSION "VERSION"
 #define KEY_DSET "DSET"
 #define KEY_COMPLETE "COMPLETE"
-
-static int check_version(const kvtree *tree, int wanted, const char *name, char *err)
-{
-    int version;
-    if (kvtree_util_get_int(tree, KEY_VERSION, &version) != 0)
-        return err_set(err, -EBADMSG, "%s has no version", name);
-    if (version != wanted)
-        return err_set(err, -EBADMSG,
-                       "%s is of version %d; this program reads version %d", name,
-                       version, wanted);
-    return 0;
-}
 
 int scr_index_start(scr_index *index)
 {
@@ -39,7 +28,7 @@ int scr_index_read(int prefix, scr_index *index, char *err)
     /* somebody was killed who made it under its lock */
     if (!rc && !kvtree_size(index))
         return err_set(err, -ENOENT, "%s is empty", SCR_INDEX_NAME);
-    rc = rc ? rc : check_version(index, INDEX_VERSION, SCR_INDEX_NAME, err);
+    rc = rc ? rc : scr_version_check(index, INDEX_VERSION, SCR_INDEX_NAME, err);
     if (rc) kvtree_unset_all(index);
     return rc;
 }
@@ -54,7 +43,7 @@ static int check_and_change(kvtree *index, void *arg)
 {
     const struct update *u = arg;
     int rc = kvtree_size(index)
-                 ? check_version(index, INDEX_VERSION, SCR_INDEX_NAME, NULL)
+                 ? scr_version_check(index, INDEX_VERSION, SCR_INDEX_NAME, NULL)
                  : -ENOENT;
     return rc ? rc : u->change(index, u->arg);
 }
@@ -62,7 +51,7 @@ static int check_and_change(kvtree *index, void *arg)
 static int change_index(const scr_change *c, scr_index *index, char *err)
 {
     int rc = scr_change_record(c, index, err);
-    if (rc != -EBADMSG) return rc;
+    if (rc != -EBADMSG && rc != SCR_OTHER_VERSION) return rc;
     kvtree_unset_all(index);
     int why = scr_index_read(c->prefix, index, err); /* says what is wrong with it */
     return why ? why : rc;
@@ -85,7 +74,7 @@ static int enter_found(kvtree *index, void *arg)
 {
     const struct found *f = arg;
     int is_new = kvtree_size(index) == 0;
-    int rc = is_new ? 0 : check_version(index, INDEX_VERSION, SCR_INDEX_NAME, NULL);
+    int rc = is_new ? 0 : scr_version_check(index, INDEX_VERSION, SCR_INDEX_NAME, NULL);
     rc = rc ? rc : scr_index_enter(index, f->list, f->count, f->added);
     return rc ? rc : is_new || *f->added;
 }
@@ -153,7 +142,7 @@ int scr_summary_read(int folder, scr_dataset *dataset, char *err)
     kvtree *tree = kvtree_new();
     int rc = tree ? kvtree_file_read(folder, SCR_SUMMARY_NAME, tree, err)
                   : err_set(err, -ENOMEM, "no memory");
-    rc = rc ? rc : check_version(tree, SCR_SUMMARY_VERSION, SCR_SUMMARY_NAME, err);
+    rc = rc ? rc : scr_version_check(tree, SCR_SUMMARY_VERSION, SCR_SUMMARY_NAME, err);
     rc = rc ? rc : scr_dataset_from_tree(kvtree_get(tree, KEY_DSET), dataset, err);
     kvtree_delete(&tree);
     return rc;

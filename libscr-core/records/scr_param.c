@@ -149,8 +149,40 @@ static void refuse_locks(const kvtree *layer, scr_problems *problems)
                      kvtree_get_val(kvtree_elem_hash(e), "SOURCE"));
 }
 
+/* What follows "~" in a path below the home folder; NULL: it is none. */
+static const char *below_home(const char *path)
+{
+    return path && path[0] == '~' && (path[1] == '/' || !path[1]) ? path + 1 : NULL;
+}
+
+char *scr_config_prefix(const scr_config *config)
+{
+    const char *given = scr_config_get(config, "SCR_PREFIX", NULL);
+    const char *below = below_home(given), *home = getenv("HOME");
+    char *path = NULL;
+    if (!given || !*given) return strdup(".");
+    if (!below || !home || !*home) return strdup(given);
+    return asprintf(&path, "%s%s", home, below) < 0 ? NULL : path;
+}
+
+static void check_home(const scr_config *config, scr_problems *problems)
+{
+    scr_value v = scr_config_value(config, "SCR_PREFIX");
+    const char *home = getenv("HOME");
+    if (!v.text || v.text[0] != '~') return;
+    if (!below_home(v.text))
+        scr_value_bad(
+            &v, problems,
+            "home folders of other users are not looked up; give the whole path, "
+            "or \"./%s\" for a folder of that name",
+            v.text);
+    else if (!home || home[0] != '/')
+        scr_value_bad(&v, problems, "HOME is not set to a path; give the whole path");
+}
+
 void scr_config_check_places(const scr_config *config, scr_problems *problems)
 {
+    check_home(config, problems);
     const kvtree *locked = kvtree_get(config->system, SCR_LOCKED);
     const char *only = "may only be set in the environment of its node";
     refuse_locks(config->user, problems);
@@ -267,6 +299,12 @@ void scr_value_switch(const scr_value *value, int *number, scr_problems *problem
         *number = value->text[0] == '1';
 }
 
+void scr_value_bytes(const scr_value *value, uint64_t *bytes, scr_problems *problems)
+{
+    if (value->text && scr_parse_bytes(value->text, bytes) != 0)
+        scr_value_bad(value, problems, "not a number of bytes (with k, m, g, t, p or e)");
+}
+
 scr_value scr_config_value(const scr_config *config, const char *name)
 {
     scr_value v = {.name = name};
@@ -345,6 +383,5 @@ void scr_config_bytes(const scr_config *config, const char *name, uint64_t *valu
                       scr_problems *problems)
 {
     scr_value v = scr_config_value(config, name);
-    if (v.text && scr_parse_bytes(v.text, value) != 0)
-        scr_value_bad(&v, problems, "not a number of bytes (with k, m, g, t, p or e)");
+    scr_value_bytes(&v, value, problems);
 }

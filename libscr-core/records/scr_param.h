@@ -79,7 +79,12 @@ int scr_config_capture_env(scr_config *config);
 const char *scr_config_get(const scr_config *config, const char *name,
                            const char **source);
 
-/* Adds a problem for each parameter that is set where it may not be: one of SCR_LOCKED
+/* SCR_PREFIX, with HOME in place of "~" at its begin, or "."; to be freed, NULL without
+ * memory. What scr_config_check_places refuses stays as it is. */
+char *scr_config_prefix(const scr_config *config);
+
+/* Adds a problem for a SCR_PREFIX with a "~" that is not expanded, and for each parameter
+ * that is set where it may not be: one of SCR_LOCKED
  * outside of the system file, one of SCR_PARAM_ENVIRONMENT outside of the environment,
  * SCR_LOCKED itself outside of the system file. */
 void scr_config_check_places(const scr_config *config, scr_problems *problems);
@@ -99,6 +104,8 @@ void scr_value_bad(const scr_value *value, scr_problems *problems, const char *f
 void scr_value_switch(const scr_value *value, int *number, scr_problems *problems);
 void scr_value_int(const scr_value *value, int least, int *number,
                    scr_problems *problems);
+
+void scr_value_bytes(const scr_value *value, uint64_t *bytes, scr_problems *problems);
 
 /* Those of parameters; least is INT_MIN and -infinity where any number will do. */
 scr_value scr_config_value(const scr_config *config, const char *name);

@@ -8,6 +8,19 @@
 #include <string.h>
 #include <strings.h>
 
+/* Whether that line is there. */
+static int is_known(const scr_problems *problems, const char *line)
+{
+    size_t n = strlen(line);
+    for (const char *text = problems->text; text && *text;) {
+        const char *end = strchr(text, '\n');
+        if (!end) return 0;
+        if ((size_t)(end - text) == n && memcmp(text, line, n) == 0) return 1;
+        text = end + 1;
+    }
+    return 0;
+}
+
 void scr_problems_add(scr_problems *problems, const char *format, ...)
 {
     char *line = NULL, *longer = NULL;
@@ -21,7 +34,10 @@ void scr_problems_add(scr_problems *problems, const char *format, ...)
     if (n < 0) return;
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    if (asprintf(&longer, "%s%s\n", problems->text ? problems->text : "", line) >= 0) {
+    if (is_known(problems, line)) {
+        problems->count--;
+    } else if (asprintf(&longer, "%s%s\n", problems->text ? problems->text : "", line) >=
+               0) {
         free(problems->text);
         problems->text = longer;
     }

@@ -143,14 +143,17 @@ static void check_all(const scr_reddescs *r, const kvtree *descs, scr_problems *
     for (int i = 0; i < r->count; i++, e = kvtree_elem_next(e)) {
         if (r->list[i].index == i) continue;
         scr_problems_add(
-            problems, "CKPT=%d (%s): numbers go on from 0; CKPT=%d is not there",
+            problems,
+            "CKPT=%d (%s): numbers go on from 0; CKPT=%d is not there: add it, or give "
+            "its number to this one",
             r->list[i].index, kvtree_get_val(kvtree_elem_hash(e), "SOURCE"), i);
         break;
     }
     if (r->count > 0 && !scr_reddesc_for_checkpoint(r, 1))
         scr_problems_add(
             problems,
-            "CKPT (%s): no descriptor that is enabled, with its STORE, has INTERVAL=1",
+            "CKPT (%s): no descriptor that is enabled, with its STORE, has INTERVAL=1: "
+            "add one, for checkpoints that no other is for",
             first);
 }
 

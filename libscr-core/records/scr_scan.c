@@ -7,6 +7,7 @@
 #include "records/scr_index.h"
 #include "records/scr_names.h"
 #include "records/scr_path.h"
+#include "records/scr_versions.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +104,7 @@ static int keep(scr_scan *scan, const scr_dataset *d)
 
 static void refuse(scr_scan *scan, const char *name, int rc, const char *why)
 {
-    if (scan->refused++ > 0) return;
+    if (scan->refused++ > 0 && (rc != SCR_OTHER_VERSION || scan->code == rc)) return;
     scan->code = rc;
     snprintf(scan->why, sizeof scan->why, "%.200s: %.300s", name, why);
 }

@@ -35,7 +35,8 @@ typedef struct scr_scan {
     scr_dataset *found; /* ... each with the name of its folder, and with complete 0 if it
                            cannot be restarted from */
     int refused;        /* folders with a summary or map that cannot be used */
-    int code;           /* of the first of these, -errno or FILO_DAMAGED, ... */
+    int code;           /* of the first of these, but one of another version comes first:
+                           -errno or FILO_DAMAGED, ... */
     char why[ERRTEXT_SIZE]; /* ... and the text */
     int stopped; /* 1: folders were not looked into, for the limits or for an error */
 } scr_scan;

@@ -16,11 +16,12 @@ static const struct {
     scr_state needs; /* the state to name when another one would be needed */
 } calls[SCR_CALLS] = {
     [SCR_CALL_INIT] = {"SCR_Init", UNINITIALISED, SCR_STATE_UNINITIALISED},
-    [SCR_CALL_FINALIZE] = {"SCR_Finalize", IDLE, SCR_STATE_IDLE},
+    /* what is open is closed by it */
+    [SCR_CALL_FINALIZE] = {"SCR_Finalize", IDLE | OUTPUT | RESTART, SCR_STATE_IDLE},
     [SCR_CALL_CONFIG_SET] = {"SCR_Config", UNINITIALISED, SCR_STATE_UNINITIALISED},
     [SCR_CALL_NEED_CHECKPOINT] = {"SCR_Need_checkpoint", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_OUTPUT] = {"SCR_Start_output", IDLE, SCR_STATE_IDLE},
-    /* outside of a phase it copies the name, whether SCR is initialised or not */
+    /* outside of a phase it copies the name, or finds a file of the newest checkpoint */
     [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", UNINITIALISED | IDLE | OUTPUT | RESTART,
                              SCR_STATE_IDLE},
     [SCR_CALL_COMPLETE_OUTPUT] = {"SCR_Complete_output", OUTPUT, SCR_STATE_OUTPUT},

@@ -5,6 +5,7 @@
 #include "records/scr_path.h"
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,9 @@ static void read_store(const kvtree_elem *desc, const scr_groups *groups,
     scr_value_int(&v, 1, &store->count, problems);
     v = scr_desc_value(desc, kind, "ENABLED", label);
     scr_value_switch(&v, &store->enabled, problems);
+    v = scr_desc_value(desc, kind, "CAPACITY", label);
+    scr_value_bytes(&v, &store->capacity, problems);
+    store->own_capacity = v.text != NULL;
     v = scr_desc_value(desc, kind, "MKDIR", label);
     scr_value_switch(&v, &store->mkdir, problems);
     v = scr_desc_value(desc, kind, "TYPE", label);
@@ -98,6 +102,7 @@ int scr_stores_from_config(const scr_config *config, const scr_groups *groups,
     scr_stores s = {0, calloc((size_t)kvtree_size(descs) + 2, sizeof *s.list)};
     int rc = descs && s.list ? 0 : -ENOMEM;
     scr_config_int(config, "SCR_CACHE_SIZE", 1, &usual.count, problems);
+    scr_config_bytes(config, "SCR_NODE_CAPACITY", &usual.capacity, problems);
     const kvtree_elem *e = kvtree_elem_first(descs);
     for (; e && !rc; e = kvtree_elem_next(e)) {
         s.list[s.count] = usual;
@@ -145,6 +150,8 @@ char *scr_store_field(const scr_store *store, const char *field)
     if (strcmp(name, "GROUP") == 0) return strdup(store->group);
     if (strcmp(name, "TYPE") == 0) return strdup(store->type);
     if (strcmp(name, "VIEW") == 0) return strdup(store->view);
+    if (strcmp(name, "CAPACITY") == 0)
+        return asprintf(&text, "%" PRIu64, store->capacity) < 0 ? NULL : text;
     int number = strcmp(name, "COUNT") == 0     ? store->count
                  : strcmp(name, "ENABLED") == 0 ? store->enabled
                                                 : store->mkdir;

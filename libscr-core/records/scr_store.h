@@ -15,6 +15,8 @@ typedef struct scr_store {
     char group[SCR_DESC_NAME_SIZE]; /* of processes that share it */
     int count;                      /* most datasets in it */
     int enabled;
+    uint64_t capacity;              /* least bytes of its file system on a node; 0: any */
+    int own_capacity;               /* 1: its descriptor says so, not SCR_NODE_CAPACITY */
     int mkdir;                      /* 0: no folders can be made there */
     char type[SCR_STORE_WORD_SIZE]; /* of transfers: SYNC, PTHREAD, DAEMON, BBAPI, DW */
     char view[SCR_STORE_WORD_SIZE]; /* PRIVATE or GLOBAL */

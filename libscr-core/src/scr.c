@@ -6,6 +6,7 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "records/scr_config_file.h"
+#include "scr_route.h"
 #include "scr_stop.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -120,8 +121,24 @@ int SCR_Init_comm(MPI_Comm comm)
         return rc;
     }
     scr->state = SCR_STATE_IDLE;
+    scr_finalize_watch(scr);
     scr_halt_exit(scr);
     return SCR_SUCCESS;
+}
+
+/* Closes what the application left open. */
+static int close_open(struct scr *scr)
+{
+    if (scr->state == SCR_STATE_OUTPUT) {
+        scr_fail(scr, SCR_ERR_STATE,
+                 "SCR_Finalize: an output is open; SCR_Complete_output is missing");
+        scr_output_complete(scr, 0);
+        return SCR_ERR_STATE;
+    }
+    if (scr->state != SCR_STATE_RESTART) return SCR_SUCCESS;
+    scr_restart_abandon(scr);
+    return scr_fail(scr, SCR_ERR_STATE,
+                    "SCR_Finalize: a restart is open; SCR_Complete_restart is missing");
 }
 
 int SCR_Finalize(void)
@@ -129,10 +146,11 @@ int SCR_Finalize(void)
     struct scr *scr = context();
     int rc = enter(scr, SCR_CALL_FINALIZE);
     if (rc) return rc;
+    int open = close_open(scr);
     rc = scr_finish(scr);
     scr_release(scr);
     forget(scr);
-    return rc;
+    return open ? open : rc;
 }
 
 /* ---- configuration ---- */
@@ -172,6 +190,7 @@ int SCR_Need_checkpoint(int *flag)
     int need = 0, halt = 0;
     scr->need_calls++;
     rc = scr_look(scr, &need, &halt);
+    if (need) scr->need_given = 1;
     if (flag) *flag = need;
     return rc;
 }
@@ -199,6 +218,7 @@ int SCR_Route_file(const char *name, char *file)
     struct scr *scr = context();
     if (!name || !file || !name[0] || copy_name(name, file) != SCR_SUCCESS) {
         if (file) file[0] = 0;
+        scr_route_refused(scr, name ? name : "");
         scr_print_line("error: SCR_Route_file: a name is missing or too long");
         return SCR_ERR_ARGUMENT;
     }
@@ -206,6 +226,7 @@ int SCR_Route_file(const char *name, char *file)
     if (rc) return rc;
     if (scr->state == SCR_STATE_OUTPUT) return scr_route_output(scr, name, file);
     if (scr->state == SCR_STATE_RESTART) return scr_route_restart(scr, name, file);
+    if (scr->state == SCR_STATE_IDLE) return scr_route_idle(scr, name, file);
     return SCR_SUCCESS;
 }
 
@@ -239,6 +260,7 @@ int SCR_Have_restart(int *flag, char *name)
     if (flag) *flag = 0;
     if (name) name[0] = 0;
     int rc = enter_together(scr, SCR_CALL_HAVE_RESTART);
+    if (!rc) scr->have_called = 1;
     rc = rc ? rc : scr_restart_have(scr, &have, name);
     if (flag) *flag = have;
     return rc;
@@ -247,7 +269,6 @@ int SCR_Have_restart(int *flag, char *name)
 int SCR_Start_restart(char *name)
 {
     struct scr *scr = context();
-    if (name) name[0] = 0;
     int rc = enter_together(scr, SCR_CALL_START_RESTART);
     return rc ? rc : scr_restart_start(scr, name);
 }

@@ -13,6 +13,7 @@
 #include "records/scr_index.h"
 #include "records/scr_path.h"
 #include "records/scr_trace.h"
+#include "scr_route.h"
 #include <axl/axl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- names ---- */
@@ -37,13 +39,30 @@ static int place_below(const scr_dataset *d, const char *below, char name[SCR_NA
     return 0;
 }
 
+/* A file that is written to now gets another time than the map of an earlier dataset has:
+ * that is how one sees that it was. Clocks of file systems tick, some once per second. */
+static void let_tick(const struct stat *st)
+{
+    const int64_t second = 1000000000, tick = st->st_mtim.tv_nsec ? second / 50 : second;
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t age =
+        (now.tv_sec - st->st_mtim.tv_sec) * second + now.tv_nsec - st->st_mtim.tv_nsec;
+    int64_t rest = age < 0 ? tick : tick - age;
+    const struct timespec nap = {rest / second, rest % second};
+    if (rest > 0) nanosleep(&nap, NULL);
+}
+
 /* A link there may lead anywhere, and the application would follow it. */
-static int refuse_link(const struct scr *scr, const char *name, char *err)
+static int look_at_place(const struct scr *scr, const char *name, char *err)
 {
     struct stat st;
     int rc = beneath_stat(scr->prefix_fd, name, &st, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    if (S_ISREG(st.st_mode)) return 0;
+    if (S_ISREG(st.st_mode)) {
+        let_tick(&st);
+        return 0;
+    }
     return err_set(err, -EINVAL, "\"%.200s\" in the prefix folder is not a regular file",
                    name);
 }
@@ -55,7 +74,7 @@ int scr_bypass_route(struct scr *scr, const char *below, char path[SCR_MAX_FILEN
     int parent;
     const char *last;
     int rc = place_below(&scr->open, below, name, err);
-    rc = rc ? rc : refuse_link(scr, name, err);
+    rc = rc ? rc : look_at_place(scr, name, err);
     rc = rc ? rc : beneath_open_parent(scr->prefix_fd, name, 0777, &parent, &last, err);
     if (rc) return rc;
     io_close(&parent);
@@ -187,7 +206,10 @@ int scr_bypass_complete(struct scr *scr, int valid, char *err)
     scr_place place = {.folder = NULL};
     struct written w = {0, NULL, NULL};
     int code = SCR_ERR_INVALID;
-    int rc = agree(scr->world, scr_routed_check(scr, valid, err), err);
+    int64_t files = kvtree_size(scr->routed);
+    int rc = scr_routed_check(scr, valid, err);
+    rc = agree_sum(scr->world, rc, err, 1, &files);
+    rc = rc ? rc : scr_routed_any(files > 0, err);
     if (!rc) {
         scr->open.scattered = is_scattered(scr);
         rc = scr_place_of(scr, &scr->open, &place);
@@ -233,16 +255,20 @@ int scr_bypass_wanted(const struct scr *scr, const scr_dataset *d)
            scr_reddesc_for_dataset(&scr->descs.reddescs, d->ckpt, d->output)->bypass;
 }
 
-/* Clocks of nodes may differ by so much. */
-enum { SKEW = 2 }; /* seconds */
+/* Files of this rank, as a map has them. */
+struct mapped {
+    int count;
+    filo_file *files;
+    const char *folder; /* that they are below */
+    int newer;          /* a newer dataset may have written to them */
+    int compare;        /* with their checksums */
+};
 
-/* On rank 0: the time (since 1970) up to which files of the dataset may have been
- * written. Files that lie scattered may have been written over by a newer dataset that
- * uses their names, and nobody compares checksums of what is read in place. */
-static int64_t written_until(struct scr *scr, const scr_dataset *d)
+/* On rank 0: 1 when a newer dataset that is known may have used the names of files that
+ * lie outside of the folder of this one. */
+static int has_newer(struct scr *scr, const scr_dataset *d)
 {
-    char err[SCR_ERR_TEXT] = "", summary[SCR_NAME_SIZE + 32];
-    struct stat st;
+    char err[SCR_ERR_TEXT] = "";
     scr_dataset *list = NULL;
     scr_index_state state = {.complete = 0};
     kvtree *index = kvtree_new();
@@ -255,19 +281,15 @@ static int64_t written_until(struct scr *scr, const scr_dataset *d)
                  (scr_index_look(index, &list[i], &state) == 0 && !state.complete));
     kvtree_delete(&index);
     free(list);
-    snprintf(summary, sizeof summary, "%s/" SCR_SUMMARY_NAME, d->name);
-    if (!newer || beneath_stat(scr->prefix_fd, summary, &st, NULL) != 0) return INT64_MAX;
-    return (int64_t)st.st_mtime + SKEW;
+    return newer;
 }
 
-/* Files of this rank, as a map has them. */
-struct mapped {
-    int count;
-    filo_file *files;
-    const char *folder; /* that they are below */
-    int64_t until;      /* written up to then */
-    int compare;        /* with their checksums */
-};
+/* Collective. */
+static void find_newer(struct scr *scr, const scr_dataset *d, struct mapped *m)
+{
+    m->newer = scr->rank == 0 && d->scattered ? has_newer(scr, d) : 0;
+    MPI_Bcast(&m->newer, 1, MPI_INT, 0, scr->world);
+}
 
 static int compare_file(const struct mapped *m, const filo_file *f, char *err)
 {
@@ -283,6 +305,23 @@ static int compare_file(const struct mapped *m, const filo_file *f, char *err)
                    f->name, crc, f->crc);
 }
 
+/* Nothing is read as long as nothing was written. */
+static int check_bytes(const struct mapped *m, const filo_file *f, const struct stat *st,
+                       char *err)
+{
+    int written = filo_file_was_written(f, st);
+    if (f->has_crc && (m->compare || written || (m->newer && !f->has_mtime)))
+        return compare_file(m, f, err);
+    if (!written) return 0;
+    if (m->newer)
+        return err_set(err, FILO_DAMAGED,
+                       "file \"%.200s\" was written again, by a newer dataset", f->name);
+    return err_set(err, -ESTALE,
+                   "file \"%.100s\" was written since its map, which has no checksum of "
+                   "it; a copy must keep times (cp -a)",
+                   f->name);
+}
+
 static int check_file(int folder, const struct mapped *m, const filo_file *f, char *err)
 {
     struct stat st;
@@ -295,10 +334,7 @@ static int check_file(int folder, const struct mapped *m, const filo_file *f, ch
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
         return err_set(err, FILO_DAMAGED, "file \"%.200s\" has %lld bytes, not %llu",
                        f->name, (long long)st.st_size, (unsigned long long)f->size);
-    if ((int64_t)st.st_mtime > m->until)
-        return err_set(err, FILO_DAMAGED,
-                       "file \"%.200s\" was written again, by a newer dataset", f->name);
-    return m->compare && f->has_crc ? compare_file(m, f, err) : 0;
+    return check_bytes(m, f, &st, err);
 }
 
 /* Local. Notes them by their names below the prefix folder. */
@@ -319,10 +355,30 @@ static int note_files(struct scr *scr, const scr_dataset *d, const struct mapped
     return rc;
 }
 
+/* Local. Those without a checksum, which a fetch compares. */
+static int check_unread(const struct mapped *m, char *err)
+{
+    int folder, rc = beneath_open_folder(m->folder, &folder, err);
+    if (rc) return rc;
+    for (int i = 0; i < m->count && !rc; i++)
+        if (!m->files[i].has_crc && !m->files[i].packed)
+            rc = check_file(folder, m, &m->files[i], err);
+    io_close(&folder);
+    return rc;
+}
+
+int scr_bypass_check(struct scr *scr, const scr_dataset *d, const char *folder, int count,
+                     struct filo_file *files, char *err)
+{
+    struct mapped m = {.count = count, .files = files, .folder = folder};
+    find_newer(scr, d, &m);
+    return agree(scr->world, check_unread(&m, err), err);
+}
+
 int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *err)
 {
     scr_place place = {.folder = NULL};
-    struct mapped m = {.until = INT64_MAX, .compare = compare};
+    struct mapped m = {.compare = compare};
     int rc = scr_place_of(scr, d, &place);
     kvtree_unset_all(scr->in_place);
     if (rc) err_set(err, rc, "no memory");
@@ -332,8 +388,7 @@ int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *er
         return rc;
     }
     m.folder = place.folder;
-    if (scr->rank == 0 && d->scattered) m.until = written_until(scr, d);
-    MPI_Bcast(&m.until, 1, MPI_INT64_T, 0, scr->world);
+    find_newer(scr, d, &m);
     rc = scr_fetch_map(scr, d, &place, NULL, &m.count, &m.files, err);
     if (!rc) rc = agree(scr->world, note_files(scr, d, &m, err), err);
     filo_files_free(m.count, m.files);
@@ -341,37 +396,117 @@ int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *er
     return rc;
 }
 
-/* This rank's file of that bare name; NULL: it has none. */
-static const char *find_bare(const struct scr *scr, const char *name)
-{
-    const kvtree_elem *e = kvtree_elem_first(scr->in_place);
-    for (; e && !strchr(name, '/'); e = kvtree_elem_next(e))
-        if (strcmp(scr_path_basename_str(kvtree_elem_key(e)), name) == 0)
-            return kvtree_elem_key(e);
-    return NULL;
-}
-
 /* One that another rank has in the map may be shared: it counts if it is in the dataset's
  * folder, where nothing else is. */
 static int is_there(const struct scr *scr, const char *name)
 {
     struct stat st;
-    size_t n = strlen(scr->open.name);
+    size_t n = strlen(scr->direct.name);
     if (kvtree_get(scr->in_place, name)) return 1;
-    return strncmp(name, scr->open.name, n) == 0 && name[n] == '/' &&
+    return strncmp(name, scr->direct.name, n) == 0 && name[n] == '/' &&
            !scr_name_is_reserved(name) &&
            beneath_stat(scr->prefix_fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
 
-int scr_bypass_find(const struct scr *scr, const char *given, const char *below,
-                    char path[SCR_MAX_FILENAME])
+int scr_bypass_find(const struct scr *scr, scr_match *match, char path[SCR_MAX_FILENAME])
 {
     char name[SCR_NAME_SIZE] = "";
     const char *found = NULL;
-    if (below && place_below(&scr->open, below, name, NULL) == 0 && is_there(scr, name))
+    const kvtree_elem *e = kvtree_elem_first(scr->in_place);
+    if (match->below && place_below(&scr->direct, match->below, name, NULL) == 0 &&
+        is_there(scr, name))
         found = name;
-    if (!found) found = find_bare(scr, given);
+    for (; !found && e; e = kvtree_elem_next(e))
+        if (scr_match_try(match, kvtree_elem_key(e), NULL)) found = kvtree_elem_key(e);
     if (!found) return -ENOENT;
     int n = snprintf(path, SCR_MAX_FILENAME, "%s/%s", scr->prefix, found);
     return n < SCR_MAX_FILENAME ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- files of other ranks ---- */
+
+/* A search in the map of the open dataset. */
+struct search {
+    scr_match match;
+    const char *cache_prefix;
+    filo_file *found; /* without its segments */
+};
+
+/* Local, for filo_map_read: the files of a rank. */
+static int look_at(void *arg, int rank, int count, const filo_file files[], char *err)
+{
+    struct search *s = arg;
+    char name[2 * SCR_NAME_SIZE];
+    (void)rank;
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s%s", s->cache_prefix, files[i].name);
+        if (!scr_match_try(&s->match, name, NULL)) continue;
+        s->found = filo_files_free(1, s->found);
+        s->found = calloc(1, sizeof *s->found);
+        if (!s->found || !(s->found->name = strdup(files[i].name)))
+            return err_set(err, -ENOMEM, "no memory");
+        s->found->size = files[i].size;
+        s->found->crc = files[i].crc;
+        s->found->has_crc = files[i].has_crc;
+        s->found->packed = files[i].packed;
+        s->found->mtime = files[i].mtime;
+        s->found->has_mtime = files[i].has_mtime;
+    }
+    return 0;
+}
+
+/* Local. 0 when it is the file that its rank wrote. Of a dataset that is read in the
+ * prefix folder that rank has seen to it. */
+static int check_found(const struct scr *scr, const scr_place *place, const filo_file *f,
+                       char *err)
+{
+    struct mapped m = {.folder = place->folder,
+                       .compare = scr->direct.id != scr->open.id};
+    int folder, rc = f->packed ? -EOPNOTSUPP : 0;
+    if (rc)
+        return err_set(err, -ENOENT, "file \"%.200s\" of another rank is in a container",
+                       f->name);
+    rc = beneath_open_folder(place->folder, &folder, err);
+    if (rc) return rc;
+    rc = check_file(folder, &m, f, err);
+    io_close(&folder);
+    return rc > 0 ? -EKEYREJECTED : rc;
+}
+
+static int find_in_map(struct search *s, const scr_place *place, char *err)
+{
+    const filo_place from = {.folder = place->folder, .map = place->map};
+    int rc = filo_map_read(&from, NULL, look_at, s, err);
+    if (rc > 0) rc = -EKEYREJECTED;
+    if (rc) return rc;
+    if (s->match.files > 1)
+        return err_set(err, -ENOTUNIQ, "\"%.200s\" may be any of %d files", s->match.name,
+                       s->match.files);
+    if (s->found) return 0;
+    return err_set(err, -ENOENT, "the dataset has no file \"%.200s\"", s->match.name);
+}
+
+int scr_bypass_find_other(const struct scr *scr, const scr_match *match,
+                          char path[SCR_MAX_FILENAME], char *err)
+{
+    scr_place place = {.folder = NULL};
+    struct search s = {.match = *match};
+    if (!scr->in_prefix)
+        return err_set(
+            err, -ENOENT,
+            "dataset %.150s has no file \"%.150s\" of this rank, and is not on "
+            "the prefix folder, where those of other ranks can be read",
+            scr->open.name, match->name);
+    if (scr_place_of(scr, &scr->open, &place) != 0)
+        return err_set(err, -ENOMEM, "no memory");
+    s.cache_prefix = place.cache_prefix;
+    int rc = find_in_map(&s, &place, err);
+    rc = rc ? rc : check_found(scr, &place, s.found, err);
+    if (!rc && snprintf(path, SCR_MAX_FILENAME, "%s/%s", place.folder, s.found->name) >=
+                   SCR_MAX_FILENAME)
+        rc = err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long",
+                     match->name);
+    filo_files_free(1, s.found);
+    free(place.folder);
+    return rc;
 }

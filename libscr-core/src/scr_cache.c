@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is in the cache: listing, making room, removing, and the records of it. */
-#include "scr_context.h"
+#include "scr_catalog.h"
 
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -122,7 +122,7 @@ static int record_reddesc(struct scr *scr, int id, const redset_place *place)
 
 /* A dataset's files of one rank. */
 struct records {
-    struct scr *scr;
+    scr_filemap *map;
     int id, rank;
     const char *folder;
 };
@@ -131,7 +131,7 @@ static kvtree *record_file(const struct records *r, const char *name, const char
                            int ranks, unsigned long size)
 {
     char *path = scr_path_join(r->folder, name);
-    kvtree *meta = path ? scr_filemap_add_file(r->scr->map, r->id, r->rank, path) : NULL;
+    kvtree *meta = path ? scr_filemap_add_file(r->map, r->id, r->rank, path) : NULL;
     int rc = kvtree_util_set_str(meta, SCR_META_FILE, name);
     rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_TYPE, type);
     rc = rc ? rc : kvtree_util_set_int(meta, SCR_META_RANKS, ranks);
@@ -163,16 +163,16 @@ static int record_files(const struct records *r, const scr_dataset *dataset,
                : 0;
 }
 
-int scr_map_record_found(struct scr *scr, const scr_dataset *dataset, const char *folder,
+int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const char *folder,
                          const redset_manifest *manifest)
 {
-    const struct records r = {scr, dataset->id, manifest->rank, folder};
+    const struct records r = {map, dataset->id, manifest->rank, folder};
     kvtree *tree = kvtree_new();
     int rc = record_files(&r, dataset, manifest);
     rc = rc ? rc : tree ? scr_dataset_to_tree(dataset, tree) : -ENOMEM;
-    rc = rc ? rc : scr_filemap_set_dataset(scr->map, r.id, r.rank, tree);
-    rc = rc ? rc : scr_filemap_set_expected(scr->map, r.id, r.rank, manifest->count + 1);
-    if (rc) scr_filemap_remove_rank(scr->map, r.id, r.rank);
+    rc = rc ? rc : scr_filemap_set_dataset(map, r.id, r.rank, tree);
+    rc = rc ? rc : scr_filemap_set_expected(map, r.id, r.rank, manifest->count + 1);
+    if (rc) scr_filemap_remove_rank(map, r.id, r.rank);
     kvtree_delete(&tree);
     return rc;
 }
@@ -184,7 +184,7 @@ int scr_map_record(struct scr *scr, const scr_dataset *dataset,
     char *folder = scr_dataset_folder(scr, dataset->id);
     own.rank = scr->rank;
     scr_filemap_remove_rank(scr->map, dataset->id, scr->rank);
-    int rc = folder ? scr_map_record_found(scr, dataset, folder, &own) : -ENOMEM;
+    int rc = folder ? scr_map_record_found(scr->map, dataset, folder, &own) : -ENOMEM;
     rc = rc ? rc : record_reddesc(scr, dataset->id, &manifest->place);
     free(folder);
     return rc ? err_set(err, rc, "no memory for the filemap") : 0;
@@ -240,13 +240,27 @@ void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2])
     }
 }
 
-void scr_cache_delete_aside(struct scr *scr, int above)
+void scr_cache_set_aside(struct scr *scr, int id, const char *why)
+{
+    kvtree *entry = kvtree_set_kv_int(scr->aside, "ID", id);
+    kvtree_set(entry, why, NULL);
+}
+
+int scr_cache_has_aside(const struct scr *scr, const char *why)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
+    while (e && !kvtree_get(kvtree_elem_hash(e), why))
+        e = kvtree_elem_next(e);
+    return e != NULL;
+}
+
+void scr_cache_delete_aside(struct scr *scr, int above, const char *why)
 {
     const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
     for (; e; e = next) {
         int id = kvtree_elem_key_int(e);
         next = kvtree_elem_next(e);
-        if (id <= above) continue;
+        if (id <= above || (why && !kvtree_get(kvtree_elem_hash(e), why))) continue;
         scr_cache_delete(scr, id);
         kvtree_unset_kv_int(scr->aside, "ID", id);
     }
@@ -323,20 +337,53 @@ void scr_cache_make_room(struct scr *scr, int cache, int capacity, int spare_new
     }
 }
 
-/* On the first of a store: whether it could become full when a dataset like this one is
- * written, twice its bytes with redundancy, while this one is still there. Where files
- * are of different sizes this is a guess. */
-static int is_tight(const struct scr *scr, int cache, int id)
+/* On the first of a store: whether it could become full when a dataset is written of
+ * which this process has so many bytes, twice its bytes with redundancy. Where files are
+ * of different sizes this is a guess. */
+static int lacks_room(const scr_cache *c, unsigned long bytes)
 {
-    const scr_cache *c = &scr->caches[cache];
     struct statvfs fs;
-    unsigned long own[2];
     int sharers;
     if (c->rank != 0) return 0;
-    scr_cached_sums(scr, id, own);
     MPI_Comm_size(c->comm, &sharers);
     return fstatvfs(c->fd, &fs) != 0 ||
-           (double)fs.f_bavail * (double)fs.f_frsize < 2.0 * (double)own[1] * sharers;
+           (double)fs.f_bavail * (double)fs.f_frsize < 2.0 * (double)bytes * sharers;
+}
+
+/* The same for one like this, while it is still there. */
+static int is_tight(const struct scr *scr, int cache, int id)
+{
+    unsigned long own[2];
+    scr_cached_sums(scr, id, own);
+    return lacks_room(&scr->caches[cache], own[1]);
+}
+
+/* Bytes of this process in the largest dataset that is known. */
+static unsigned long largest(const struct scr *scr)
+{
+    int count = 0, *ids = NULL;
+    unsigned long most = 0, own[2];
+    if (scr_filemap_list_datasets(scr->map, &count, &ids) != 0) count = 0;
+    for (int i = 0; i < count; i++) {
+        scr_cached_sums(scr, ids[i], own);
+        if (own[1] > most) most = own[1];
+    }
+    free(ids);
+    return most;
+}
+
+void scr_cache_relieve(struct scr *scr, int cache)
+{
+    const scr_cache *c = &scr->caches[cache];
+    if (!scr_cache_has_aside(scr, SCR_ASIDE_USELESS)) return;
+    int tight = lacks_room(c, largest(scr));
+    MPI_Allreduce(MPI_IN_PLACE, &tight, 1, MPI_INT, MPI_MAX, scr->world);
+    if (!tight) return;
+    scr_say(scr, 0,
+            "warning: %s has no room for a new dataset beside the remains of lost ones, "
+            "which are removed now",
+            c->folder);
+    scr_cache_delete_aside(scr, 0, SCR_ASIDE_USELESS);
 }
 
 int scr_cache_leave(struct scr *scr, int cache, int capacity, int64_t *tight)
@@ -355,20 +402,17 @@ int scr_cache_leave(struct scr *scr, int cache, int capacity, int64_t *tight)
 
 void scr_cache_outdate(struct scr *scr)
 {
-    scr_cache_delete_aside(scr, 0);
+    scr_cache_delete_aside(scr, 0, NULL);
     for (int i = 0; i < scr->cache_count; i++)
         if (scr->caches[i].capacity == 0) scr_cache_make_room(scr, i, 1, 0);
 }
 
-/* 1 when any rank's map has the dataset; ids come in ascending order, the same on every
- * rank. */
-static int known(const struct scr *scr, const int *mine, int count, int id)
+static int knows(const scr_filemap *map, int id)
 {
-    int has = 0;
-    for (int i = 0; i < count; i++)
-        has = has || mine[i] == id;
-    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->world);
-    return has;
+    int count = 0, *ranks = NULL;
+    if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) count = 1;
+    free(ranks);
+    return count > 0;
 }
 
 int scr_next_folder(const scr_cache *cache, int last)
@@ -398,19 +442,36 @@ static int next_folder(const struct scr *scr, int last)
     return least;
 }
 
-void scr_cache_sweep(struct scr *scr)
+/* Collective. A folder of which no header tells anything: remains of a checkpoint that
+ * was not complete, or of one whose headers cannot be used. */
+static void judge_folder(struct scr *scr, int id)
 {
-    int count = 0, *mine = NULL, last = 0;
-    if (scr_filemap_list_datasets(scr->map, &count, &mine) != 0) count = 0;
-    for (;;) {
-        int id = next_folder(scr, last);
-        MPI_Allreduce(MPI_IN_PLACE, &id, 1, MPI_INT, MPI_MIN, scr->world);
-        if (id == INT_MAX) break;
-        last = id;
-        if (known(scr, mine, count, id)) continue;
+    enum { KNOWN, REMAINS, ALL };
+    int is[ALL] = {knows(scr->map, id) || kvtree_get_kv_int(scr->aside, "ID", id),
+                   knows(scr->hints, id) || scr_catalog_has_redundancy(scr, id)};
+    MPI_Allreduce(MPI_IN_PLACE, is, ALL, MPI_INT, MPI_MAX, scr->world);
+    if (is[KNOWN]) return;
+    if (!is[REMAINS]) {
         scr_say(scr, 1, "removing what a run that was interrupted left of dataset %d",
                 id);
         scr_dataset_folder_remove(scr, id);
+        return;
     }
-    free(mine);
+    if (id > scr->dataset_id) scr->dataset_id = id;
+    scr_say(scr, 0,
+            "warning: dataset %d is lost from the cache; what is left of it stays there "
+            "until a newer checkpoint is complete: none of its redundancy files can be "
+            "used",
+            id);
+    scr_cache_set_aside(scr, id, SCR_ASIDE_USELESS);
+}
+
+void scr_cache_sweep(struct scr *scr)
+{
+    for (int last = 0;;) {
+        last = next_folder(scr, last);
+        MPI_Allreduce(MPI_IN_PLACE, &last, 1, MPI_INT, MPI_MIN, scr->world);
+        if (last == INT_MAX) break;
+        judge_folder(scr, last);
+    }
 }

@@ -13,6 +13,7 @@
 #include "common/io.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_identity.h"
+#include "scr_wait.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -106,9 +107,15 @@ static int lock(struct scr *scr, double patience, enum owner *owner, char *err)
     const struct timespec nap = {0, 50000000};
     double until = MPI_Wtime() + patience;
     pid_t holder = 0;
-    int rc;
-    while ((rc = lock_once(scr, owner, &holder, err)) == -EAGAIN && MPI_Wtime() < until)
+    int rc, told = 0;
+    while ((rc = lock_once(scr, owner, &holder, err)) == -EAGAIN && MPI_Wtime() < until) {
+        if (!told && MPI_Wtime() > until - patience + SCR_WAIT_SECONDS) {
+            scr_say(scr, 0, "waits for another run, process %ld, that uses %s",
+                    (long)holder, scr->control);
+            told = 1;
+        }
         nanosleep(&nap, NULL);
+    }
     if (rc == 0 && *owner == THEIRS) return 0;
     if (rc == -EAGAIN)
         return err_set(
@@ -129,6 +136,38 @@ static void unlock(struct scr *scr)
     io_close(&scr->lock_fd);
 }
 
+/* ---- what is in the way ---- */
+
+static bool is_ours(const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(name, "filemap", 7) == 0 || strncmp(name, "transfer_", 9) == 0 ||
+           strcmp(name, RECORD_NAME) == 0 || strcmp(name, LOCK_NAME) == 0 ||
+           (name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0);
+}
+
+/* The control folder is private and has regular files only: a folder or a link in the
+ * place of one is removed, and the file counts as lost. */
+static void clear_way(const struct scr *scr)
+{
+    DIR *stream = beneath_list(scr->control_fd);
+    const struct dirent *item;
+    struct stat st;
+    while (stream && (item = readdir(stream)) != NULL) {
+        char err[SCR_ERR_TEXT] = "";
+        if (!is_ours(item->d_name) ||
+            fstatat(scr->control_fd, item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            S_ISREG(st.st_mode))
+            continue;
+        err_set(err, 0, "%s is no regular file, and is removed", item->d_name);
+        scr_control_warn(scr, err);
+        if (beneath_unlink(scr->control_fd, item->d_name, NULL) != 0 &&
+            beneath_remove_tree(scr->control_fd, item->d_name, err) != 0)
+            scr_control_warn(scr, err);
+    }
+    if (stream) closedir(stream);
+}
+
 /* ---- which folders ---- */
 
 /* Folders beside those of another calculation. */
@@ -145,6 +184,7 @@ static int look(struct scr *scr, double patience, enum owner *owner, char *err)
 {
     *owner = NOBODY;
     int rc = scr_control_open(scr, err);
+    if (!rc && scr->node_rank == 0) clear_way(scr);
     if (!rc && scr->node_rank == 0) rc = lock(scr, patience, owner, err);
     return rc ? err_wrap(err, rc, "node %s", scr->node_name) : 0;
 }
@@ -346,21 +386,14 @@ int scr_claim_renew(struct scr *scr, char *err)
 
 /* ---- the end ---- */
 
-static bool is_ours(const char *name)
-{
-    size_t n = strlen(name);
-    return strncmp(name, "filemap", 7) == 0 || strncmp(name, "transfer_", 9) == 0 ||
-           strcmp(name, RECORD_NAME) == 0 ||
-           (name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0);
-}
-
 void scr_claim_remove(struct scr *scr)
 {
     DIR *stream = beneath_list(scr->control_fd);
     const struct dirent *item;
     if (!stream) return;
     while ((item = readdir(stream)) != NULL)
-        if (is_ours(item->d_name)) unlinkat(scr->control_fd, item->d_name, 0);
+        if (is_ours(item->d_name) && strcmp(item->d_name, LOCK_NAME) != 0)
+            unlinkat(scr->control_fd, item->d_name, 0);
     closedir(stream);
     unlinkat(scr->control_fd, LOCK_NAME, 0); /* we have it still: nobody is in between */
     scr_control_remove(scr);

@@ -19,6 +19,7 @@
 #include "records/scr_log.h"
 #include "records/scr_param.h"
 #include "records/scr_state.h"
+#include "records/scr_values.h"
 #include "scr.h"
 #include <mpi.h>
 #include <redset/redset_mpi.h>
@@ -26,29 +27,6 @@
 
 #define SCR_ERR_TEXT 512
 #define SCR_OWNER_SIZE 400
-
-/* Values of parameters, the same on every rank but for the bases. */
-struct scr_settings {
-    int enable, debug;
-    const char *cntl_base; /* of this node */
-    int cache_purge, cache_keep;
-    const char *current; /* or NULL */
-    int distribute, fetch, fetch_bypass, flush, flush_on_restart, crc_on_flush;
-    int crc_on_copy, crc_on_delete;
-    int flush_width, fetch_width, flush_async, containers;
-    int prefix_size, prefix_purge, global_restart;
-    const char *flush_method;
-    unsigned log_targets;                     /* of scr_log.h */
-    uint64_t flush_bandwidth, container_size; /* bytes (per second) */
-    uint64_t file_buffer, message; /* bytes of file data per call; 0: what suits best */
-    double flush_percent;
-    int interval, interval_auto;
-    int64_t seconds, halt_seconds, mtbf;
-    double overhead;
-    int halt_exit;
-    int64_t end_time;      /* of the allocation, in seconds since 1970; 0: not given */
-    unsigned halt_signals; /* of scr_signals.h */
-};
 
 /* A store in use: the folder of this job in it (scr_stores.c). */
 typedef struct scr_cache {
@@ -97,7 +75,9 @@ struct scr {
                       ID/<id> could not be rebuilt here, but may be in another run;
                       OTHER/<id>/{NAME, RANKS} was written by another number of ranks;
                       on the prefix folder, INTACT/<id> could only not be read here */
-    scr_filemap *map;
+    scr_filemap *map;   /* files of the cache, for which this process is responsible */
+    scr_filemap *hints; /* at start: what the filemaps of earlier runs say, of this rank
+                           and, on the leader of a node, of ranks that are elsewhere */
     char map_name[64];
     kvtree *flush,
         *halt; /* flush file and halt file; rank 0's copies are the ones that count */
@@ -120,11 +100,18 @@ struct scr {
 
     scr_dataset open; /* the dataset of an output or a restart */
     kvtree *routed; /* files of an output: <name below the prefix folder>/{ORIG, PATH} */
-    int route_failed;    /* here, since SCR_Start_output: a file of it is missing */
-    int index_rebuilt;   /* the index was lost, and is made again */
-    kvtree *in_place;    /* files of this rank in the dataset that is read there */
+    int route_failed;  /* here, since SCR_Start_output: a file of it is missing */
+    kvtree *refused;   /* names that SCR_Route_file refused on this rank in this phase, as
+                          long as no other file took their place */
+    int index_rebuilt; /* the index was lost, and is made again */
+    kvtree *in_place;  /* files of this rank in the dataset that is read there */
     scr_dataset direct;  /* which dataset that is; id 0: none */
     int restart_offered; /* id of the dataset that SCR_Have_restart offered; 0: none */
+    int in_prefix;       /* that of the restart is whole on the prefix folder */
+    int begun;           /* an output or a restart was started */
+    int have_called;     /* SCR_Have_restart was */
+    int routed_early;    /* SCR_Route_file gave a file of a checkpoint before, here */
+    int compared;        /* id of the checkpoint whose files were compared for that */
     scr_age fetch_below; /* only older checkpoints are fetched */
     int offer_below;  /* only those of lower ids are offered from the cache: there was no
                          memory for one */
@@ -149,6 +136,10 @@ struct scr {
     scr_halt_end end;            /* of the allocation; on rank 0 */
     struct scr_events *events;   /* NULL: nothing is logged */
     struct scr_summary *summary; /* on rank 0, or NULL */
+    double waited;               /* seconds for flushes in the background */
+    int need_given;              /* SCR_Need_checkpoint said 1 */
+    int keyval;                  /* of the attribute of MPI_COMM_SELF, ... */
+    int watching;                /* ... which is there */
     int estranged;               /* the folders on nodes are another run's now; */
     int unsaved; /* and were the only place of the newest checkpoint, or of an output */
     int clean;   /* nothing is left in the cache, nor is anything to be left of the run */
@@ -239,9 +230,11 @@ scr_cache *scr_cache_of(const struct scr *scr, int id);
 /* Its folder of this job, for messages; "" if unknown. */
 const char *scr_cache_path(const struct scr *scr, int id);
 
-/* Finds out where a dataset of an earlier run is, also in a store that this run does not
- * use otherwise, and notes it with its descriptor. Agreed; 0 or -errno with a text. */
-int scr_stores_locate(struct scr *scr, int id, const scr_reddesc *desc, char *err);
+/* Finds out where a dataset of an earlier run is, by the paths of its files in the map,
+ * also in a store that this run does not use otherwise, and notes it with its descriptor.
+ * Agreed; 0 or -errno with a text. */
+int scr_stores_locate(struct scr *scr, const scr_filemap *map, int id,
+                      const scr_reddesc *desc, char *err);
 
 /* Name of a cached file below the fd of its store: "scr.dataset.<id>/<name>". Cut if name
  * is longer than a file's name may be, and then refused by beneath.h. */
@@ -276,6 +269,11 @@ void scr_release(struct scr *scr);
 
 /* ---- scr_finish.c ---- */
 
+/* Reports a program that calls MPI_Finalize without SCR_Finalize; until it is released.
+ */
+void scr_finalize_watch(struct scr *scr);
+void scr_finalize_unwatch(struct scr *scr);
+
 /* The work of SCR_Finalize before everything is freed. */
 int scr_finish(struct scr *scr);
 
@@ -308,8 +306,24 @@ int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
 /* Adds up this rank's own files of a dataset, without redundancy, and their bytes. */
 void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2]);
 
-/* Removes what could not be rebuilt and has an id above this one. */
-void scr_cache_delete_aside(struct scr *scr, int above);
+/* Sets a dataset aside: it is not used in this run, and leaves the cache when a newer
+ * checkpoint is complete. Local; the same on every rank. */
+#define SCR_ASIDE_UNREAD "UNREAD" /* a checkpoint that an error keeps from being used */
+#define SCR_ASIDE_OUTPUT "OUTPUT" /* no checkpoint, for the same reason */
+#define SCR_ASIDE_USELESS                                                                \
+    "USELESS" /* it lost too much, or the application refused it                         \
+               */
+void scr_cache_set_aside(struct scr *scr, int id, const char *why);
+
+/* 1 when something was set aside for that reason. Local. */
+int scr_cache_has_aside(const struct scr *scr, const char *why);
+
+/* Removes what is set aside as useless, if the store has no room for a new dataset beside
+ * it. Collective. */
+void scr_cache_relieve(struct scr *scr, int cache);
+
+/* Removes what was set aside for that reason (NULL: any) and has an id above this one. */
+void scr_cache_delete_aside(struct scr *scr, int above, const char *why);
 
 /* Removes what was kept only until a newer checkpoint is complete. */
 void scr_cache_outdate(struct scr *scr);
@@ -328,7 +342,8 @@ void scr_cache_delete(struct scr *scr, int id);
 /* The smallest id above last that has a folder in this store; INT_MAX: there is none. */
 int scr_next_folder(const scr_cache *cache, int last);
 
-/* Removes folders of datasets that no map knows: left by runs that were killed. */
+/* Removes folders of datasets of which nobody knows anything, left by runs that were
+ * killed. One that has redundancy files, which cannot be used, is set aside. */
 void scr_cache_sweep(struct scr *scr);
 
 /* Writes this process's filemap. Local; 0 or -errno with a text. */
@@ -339,8 +354,9 @@ int scr_map_write(const struct scr *scr, char *err);
 int scr_map_record(struct scr *scr, const scr_dataset *dataset,
                    const redset_manifest *manifest, char *err);
 
-/* The same for a rank and folder that were found. Local; 0 or -ENOMEM. */
-int scr_map_record_found(struct scr *scr, const scr_dataset *dataset, const char *folder,
+/* The same in any map, for the rank that manifest names and files in folder. Local; 0 or
+ * -ENOMEM. */
+int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const char *folder,
                          const redset_manifest *manifest);
 
 /* Records on rank 0 where a dataset is, and writes the flush file. */
@@ -354,16 +370,7 @@ void scr_cache_verify(struct scr *scr, int id);
 /* The same for whoever needs them. Local; 0, or -errno with a text. */
 int scr_cache_compare(const struct scr *scr, int id, char *err);
 
-/* ---- restart: scr_scatter.c, scr_distribute.c, scr_move.c, scr_rebuild.c ---- */
-
-/* The leader of each node reads all filemaps of the control folder and hands them to the
- * processes. */
-int scr_scatter_maps(struct scr *scr);
-
-/* Looks in the stores for files that no filemap names, and puts them on record: a filemap
- * may be lost, and so may the node whose filemap names files in a store that others
- * share. */
-int scr_find_unrecorded(struct scr *scr);
+/* ---- scr_distribute.c, scr_move.c, scr_rebuild.c ---- */
 
 /* Brings the files of a dataset to the ranks that wrote them. Agreed; 0 or -errno with a
  * text. That some could not be moved, which is said, is no failure: they may be rebuilt.
@@ -378,6 +385,9 @@ int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved
 /* 1 when every rank has its files of the dataset, by names and sizes, also without its
  * redundancy file: then there is nothing to distribute. Collective. */
 int scr_distribute_is_done(struct scr *scr, const scr_dataset *dataset);
+
+/* 1 when some rank has its own files of the dataset, by names and sizes. Collective. */
+int scr_distribute_has_any(struct scr *scr, const scr_dataset *dataset);
 
 /* Forgets the files of a rank in a dataset; with delete, also removes them. Local. */
 void scr_drop_files(struct scr *scr, int id, int rank, int delete);
@@ -396,15 +406,9 @@ int scr_rebuild_cache(struct scr *scr);
  * 0: it is lost, or cannot be used in this run, which was said. */
 int scr_cache_ensure(struct scr *scr, int id);
 
-/* ---- scr_output.c, scr_route.c ---- */
+/* ---- scr_output.c; scr_route.h has more ---- */
 int scr_output_start(struct scr *scr, const char *name, int flags);
 int scr_output_complete(struct scr *scr, int valid);
-int scr_route_output(struct scr *scr, const char *name, char *file);
-int scr_route_restart(struct scr *scr, const char *name, char *file);
-
-/* Local. 0 when the files of this rank are valid, and all that it asked for have a place;
- * -EINVAL with a text. */
-int scr_routed_check(const struct scr *scr, int valid, char *err);
 
 /* 1 for names below the prefix folder that SCR uses itself: with a component ".scr", and
  * those of redundancy files. */
@@ -439,10 +443,11 @@ int scr_bypass_wanted(const struct scr *scr, const scr_dataset *d);
  * checksums. Agreed; 0, -errno or a verdict of filo, with a text. */
 int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *err);
 
-/* The path to read from, for a name as the application gives it, and below the prefix
- * folder (or NULL). Local; 0, -ENOENT or -ENAMETOOLONG. */
-int scr_bypass_find(const struct scr *scr, const char *given, const char *below,
-                    char path[SCR_MAX_FILENAME]);
+/* The same check of this rank's files below folder that are about to be fetched, and that
+ * have no checksum: whether one was written since its map. Agreed. */
+struct filo_file;
+int scr_bypass_check(struct scr *scr, const scr_dataset *d, const char *folder, int count,
+                     struct filo_file *files, char *err);
 
 /* ---- scr_flush.c ---- */
 
@@ -549,8 +554,14 @@ int scr_index_forget_traces(struct scr *scr, kvtree *ids, char *err);
 
 /* ---- scr_restart.c ---- */
 int scr_restart_have(struct scr *scr, int *flag, char *name);
+
+/* Before the first output: reports a checkpoint that the program has not asked for. */
+void scr_restart_remind(struct scr *scr);
 int scr_restart_start(struct scr *scr, char *name);
 int scr_restart_complete(struct scr *scr, int valid);
+
+/* Closes an open restart without a result. */
+void scr_restart_abandon(struct scr *scr);
 
 /* ---- scr_window.c: what leaves the prefix folder ---- */
 

@@ -67,13 +67,6 @@ static int is_whole(struct scr *scr, int id, int rank, char *err)
     return whole;
 }
 
-/* Whether no other node sees the files: where one does, a record that is too many may
- * name the very files that another record rightly has. */
-static int is_ours(const struct scr *scr, int id)
-{
-    return !scr_cache_of(scr, id)->global;
-}
-
 void scr_drop_files(struct scr *scr, int id, int rank, int delete)
 {
     const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, rank));
@@ -85,71 +78,26 @@ void scr_drop_files(struct scr *scr, int id, int rank, int delete)
     scr_filemap_remove_rank(scr->map, id, rank);
 }
 
-/* 1 when tree describes this very dataset; another one may have had its id before. */
-static int is_of(const kvtree *tree, const scr_dataset *dataset)
-{
-    scr_dataset d;
-    return scr_dataset_from_tree(tree, &d, NULL) == 0 && d.created == dataset->created &&
-           d.ranks == dataset->ranks && strcmp(d.name, dataset->name) == 0;
-}
-
-/* 0 with a text when the redundancy file is an earlier one, of a dataset that had the
- * same names: not a member of a set whose others are as they should be. Damage of it is
- * seen later. */
-static int is_protected(struct scr *scr, const scr_dataset *dataset, int rank, char *err)
-{
-    const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(scr->map, dataset->id, rank));
-    char *folder = scr_dataset_folder(scr, dataset->id);
-    int good = folder ? 1 : -ENOMEM;
-    for (; f && good > 0; f = kvtree_elem_next(f)) {
-        const char *name = name_of(scr, dataset->id, f);
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        redset_manifest *m = NULL;
-        if (!type || strcmp(type, SCR_META_FULL) == 0) continue;
-        int rc = redset_read_header(folder, name, &m, NULL);
-        if (rc && scr_decide_may_pass(rc)) good = rc;
-        if (!rc && !is_of(m->about, dataset))
-            good = err_set(err, 0, "%s is one of another dataset", name);
-        redset_manifest_free(m);
-    }
-    free(folder);
-    return good;
-}
-
 /* 1 for whole files of this very dataset, 0 with a text, or -errno where that cannot be
  * told just now. */
 static int is_good(struct scr *scr, const scr_dataset *dataset, int rank, char *err)
 {
     const kvtree *tree = scr_filemap_get_dataset(scr->map, dataset->id, rank);
-    if (!is_of(tree, dataset) || rank >= scr->ranks)
+    if (!scr_dataset_is_same(tree, dataset) || rank >= scr->ranks)
         return err_set(err, 0, "they are of another dataset of that id");
-    int whole = is_whole(scr, dataset->id, rank, err);
-    return whole > 0 ? is_protected(scr, dataset, rank, err) : whole;
+    return is_whole(scr, dataset->id, rank, err);
 }
 
-/* Local. 1 when all files of the application are here, and those of no other rank; what
- * is there to protect them belongs to them. */
+/* Local. 1 when all files of this rank are here, and those of no other rank. */
 static int is_in_place(struct scr *scr, const scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
-    int count = 0, *ranks = NULL, id = dataset->id, missing = 0;
-    const kvtree *files = scr_filemap_files(scr->map, id, scr->rank);
-    const kvtree_elem *f = kvtree_elem_first(files);
-    int good = scr_filemap_list_ranks_of(scr->map, id, &count, &ranks) == 0 &&
+    int count = 0, *ranks = NULL;
+    int good = scr_filemap_list_ranks_of(scr->map, dataset->id, &count, &ranks) == 0 &&
                count == 1 && ranks[0] == scr->rank &&
-               is_of(scr_filemap_get_dataset(scr->map, id, scr->rank), dataset) &&
-               scr_filemap_expected(scr->map, id, scr->rank) == kvtree_size(files);
-    for (; f && good; f = kvtree_elem_next(f)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        int there = is_there(scr, id, f, err) == 1;
-        if (type && strcmp(type, SCR_META_FULL) == 0)
-            good = there;
-        else
-            missing = !there;
-    }
+               is_good(scr, dataset, scr->rank, err) == 1;
     free(ranks);
-    return good && (missing || is_protected(scr, dataset, scr->rank, err) == 1);
+    return good;
 }
 
 int scr_distribute_is_done(struct scr *scr, const scr_dataset *dataset)
@@ -157,6 +105,14 @@ int scr_distribute_is_done(struct scr *scr, const scr_dataset *dataset)
     int done = is_in_place(scr, dataset);
     MPI_Allreduce(MPI_IN_PLACE, &done, 1, MPI_INT, MPI_MIN, scr->world);
     return done;
+}
+
+int scr_distribute_has_any(struct scr *scr, const scr_dataset *dataset)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int any = is_good(scr, dataset, scr->rank, err) == 1;
+    MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, scr->world);
+    return any;
 }
 
 static void tell_lost(const struct scr *scr, const scr_dataset *dataset, int rank,
@@ -170,7 +126,8 @@ static void tell_lost(const struct scr *scr, const scr_dataset *dataset, int ran
     scr_event_local(scr, 0, line);
 }
 
-/* Drops what is not good, and counts the rest. */
+/* Forgets what is not good, and counts the rest. Files stay where they are until the
+ * dataset leaves the cache: nobody knows what they are good for. */
 static int drop_bad(struct scr *scr, const scr_dataset *dataset, int *count, int **ranks,
                     char *err)
 {
@@ -183,7 +140,7 @@ static int drop_bad(struct scr *scr, const scr_dataset *dataset, int *count, int
         if (good > 0) (*ranks)[kept++] = rank;
         if (good) continue;
         tell_lost(scr, dataset, rank, why);
-        scr_drop_files(scr, dataset->id, rank, is_ours(scr, dataset->id));
+        scr_drop_files(scr, dataset->id, rank, 0);
     }
     *count = kept;
     return rc ? err_sys(err, rc, "look at the files of dataset %d", dataset->id) : 0;
@@ -309,7 +266,7 @@ static int move_all(struct scr *scr, const scr_dataset *dataset, const struct pl
     return failed;
 }
 
-/* Copies that nobody wanted. */
+/* Copies that nobody wanted: the files stay. */
 static void drop_rest(struct scr *scr, int id, const struct plan *plan, int count,
                       const int *ranks)
 {
@@ -317,8 +274,7 @@ static void drop_rest(struct scr *scr, int id, const struct plan *plan, int coun
         int sent = 0;
         for (int k = 0; k < plan->wanted_count; k++)
             sent = sent || plan->wanted[k].rank == ranks[i];
-        if (ranks[i] != scr->rank && !sent)
-            scr_drop_files(scr, id, ranks[i], is_ours(scr, id));
+        if (ranks[i] != scr->rank && !sent) scr_drop_files(scr, id, ranks[i], 0);
     }
 }
 
@@ -336,8 +292,6 @@ int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved
         drop_rest(scr, dataset->id, &plan, count, ranks);
         if (plan.source >= 0 && plan.source != scr->rank)
             scr_cached_sums(scr, dataset->id, moved->sums);
-        rc = scr_map_write(scr, err);
-        rc = agree(scr->world, rc, err);
     }
     free(ranks);
     free(plan.wanted);

@@ -219,6 +219,7 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     rc = agree(scr->world, rc, err);
     rc = rc ? rc : scr_fetch_map(scr, d, &place, &options, &count, &files, err);
     if (!rc) rc = agree(scr->world, set_local(scr, d, &place, count, files, err), err);
+    if (!rc) rc = scr_bypass_check(scr, d, place.folder, count, files, err);
     rc = rc ? rc : filo_fetch(scr->world, place.folder, count, files, &options, err);
     rc = rc ? rc : protect(scr, d, count, files, err);
     filo_files_free(count, files);

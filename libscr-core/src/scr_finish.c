@@ -7,6 +7,7 @@
 #include "records/scr_halt.h"
 #include "scr_fetch.h"
 #include "scr_stop.h"
+#include "scr_wait.h"
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,13 +139,69 @@ static void empty_cache(struct scr *scr)
     scr->clean = scr->kept_count == 0;
 }
 
+/* ---- a program that forgets SCR_Finalize ---- */
+
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first of all. */
+static int at_delete(MPI_Comm comm, int keyval, void *value, void *unused)
+{
+    const struct scr *scr = value;
+    (void)comm;
+    (void)keyval;
+    (void)unused;
+    if (scr->watching)
+        scr_say(
+            scr, 0,
+            "warning: SCR_Finalize was not called before MPI_Finalize: what is only in "
+            "the cache is not copied to %s; the next run on these nodes finds it, and "
+            "scr_postrun saves it",
+            scr->prefix);
+    return MPI_SUCCESS;
+}
+
+void scr_finalize_watch(struct scr *scr)
+{
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_delete, &scr->keyval, NULL) !=
+        MPI_SUCCESS)
+        return;
+    scr->watching = MPI_Comm_set_attr(MPI_COMM_SELF, scr->keyval, scr) == MPI_SUCCESS;
+    if (!scr->watching) MPI_Comm_free_keyval(&scr->keyval);
+}
+
+void scr_finalize_unwatch(struct scr *scr)
+{
+    if (!scr->watching) return;
+    scr->watching = 0;
+    MPI_Comm_delete_attr(MPI_COMM_SELF, scr->keyval);
+    MPI_Comm_free_keyval(&scr->keyval);
+}
+
+/* ---- SCR_Finalize ---- */
+
+static void tell_never_needed(const struct scr *scr)
+{
+    const struct scr_settings *set = &scr->set;
+    if (!scr->need_calls || scr->need_given || set->interval || set->interval_auto ||
+        set->seconds || set->overhead > 0)
+        return;
+    scr_say(
+        scr, 0,
+        "warning: SCR_Need_checkpoint was called %lld times and never asked for a "
+        "checkpoint, as none of SCR_CHECKPOINT_INTERVAL, SCR_CHECKPOINT_SECONDS and "
+        "SCR_CHECKPOINT_OVERHEAD is set; SCR_CHECKPOINT_INTERVAL=auto chooses by itself",
+        (long long)scr->need_calls);
+}
+
 int scr_finish(struct scr *scr)
 {
+    scr_wait wait;
+    tell_never_needed(scr);
     if (scr->rank == 0) scr_halt_record(scr, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);
+    scr_wait_begin(scr, &wait, "copies what is only in the cache to %.400s", scr->prefix);
     int rc = flush_outputs(scr);
     int newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;
+    scr_wait_end(&wait);
     rc = rc ? rc : newest ? newest : scr_flush_result(scr);
     if (scr->unsaved && rc == SCR_SUCCESS)
         rc =

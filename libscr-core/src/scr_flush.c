@@ -14,6 +14,7 @@
 #include "records/scr_flush_file.h"
 #include "records/scr_index.h"
 #include "records/scr_path.h"
+#include "scr_wait.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
 #include <kvtree/kvtree_util.h>
@@ -51,7 +52,8 @@ static filo_options options_of(const struct scr *scr, const struct scr_flush *f,
                       .id = f->record.trace.id,
                       .container = f->record.container,
                       .buffer = set->file_buffer,
-                      .node = scr->node_name};
+                      .node = scr->node_name,
+                      .patience = scr->set.node_timeout};
     if (strcmp(f->method, "daemon") == 0) {
         o.state = state;
         if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */
@@ -255,8 +257,13 @@ void scr_flush_look(struct scr *scr)
 void scr_flush_wait(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
+    scr_wait wait;
     if (!scr->flushing) return;
+    const scr_dataset *d = &scr->flushing->d;
+    scr_wait_begin(scr, &wait, "waits for the flush of dataset %d (%.150s) to %.250s",
+                   d->id, d->name, scr->prefix);
     int rc = filo_flush_wait(scr->flushing->transfer, err);
+    scr->waited += scr_wait_end(&wait);
     end_background(scr, rc, err);
 }
 

@@ -20,10 +20,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes the folder at path with those above it, where missing. */
-static int make_path(const char *path, mode_t mode, char *err)
+/* Makes the folder at path where it is missing, but not those above it: a typing error
+ * shall not begin from nothing. */
+static int make_prefix(const char *path, char *err)
 {
-    int fd, rc = folder_make(path, mode, &fd, err);
+    char above[PATH_MAX];
+    struct stat st;
+    int fd;
+    snprintf(above, sizeof above, "%s", path);
+    *strrchr(above, '/') = 0;
+    if (above[0] && stat(above, &st) != 0 && errno == ENOENT)
+        return err_set(err, -ENOENT,
+                       "prefix folder %.180s: the folder %.180s is missing; make it, or "
+                       "correct SCR_PREFIX",
+                       path, above);
+    int rc = folder_make(path, 0777, &fd, err);
     if (!rc) io_close(&fd);
     return rc;
 }
@@ -32,17 +43,18 @@ static int make_path(const char *path, mode_t mode, char *err)
 static int open_prefix(struct scr *scr, char *err)
 {
     int rc = 0;
-    const char *given = scr_config_get(&scr->config, "SCR_PREFIX", NULL);
     char path[PATH_MAX] = "", cwd[PATH_MAX];
     if (scr->rank == 0) {
-        char *full =
-            getcwd(cwd, sizeof cwd) ? scr_path_absolute(cwd, given ? given : ".") : NULL;
+        char *given = scr_config_prefix(&scr->config);
+        char *full = NULL;
+        if (given && getcwd(cwd, sizeof cwd)) full = scr_path_absolute(cwd, given);
         if (!full || strlen(full) >= sizeof path)
             rc = err_sys(err, full ? -ENAMETOOLONG : -errno, "prefix folder");
         else
             strcpy(path, full);
         free(full);
-        if (!rc) rc = make_path(path, 0777, err);
+        free(given);
+        if (!rc) rc = make_prefix(path, err);
     }
     if (rc) path[0] = 0;
     MPI_Bcast(path, sizeof path, MPI_CHAR, 0, scr->world);
@@ -53,7 +65,9 @@ static int open_prefix(struct scr *scr, char *err)
         return err_sys(err, -errno, "prefix folder %s", path);
     scr->prefix_fd = open(scr->prefix_real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (scr->prefix_fd < 0) return err_sys(err, -errno, "prefix folder %s", path);
-    return scr->rank == 0 ? beneath_make_durable(scr->prefix_fd, ".scr", 0777, err) : 0;
+    if (scr->rank != 0) return 0;
+    int rc_made = beneath_make_durable(scr->prefix_fd, ".scr", 0777, err);
+    return rc_made ? err_wrap(err, rc_made, "prefix folder %s", path) : 0;
 }
 
 static int copy_name(char *to, size_t size, const char *from, const char *what, char *err)

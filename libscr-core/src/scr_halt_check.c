@@ -72,8 +72,10 @@ int64_t scr_halt_today(void)
 
 static void tell(struct scr *scr, const char *reason)
 {
-    scr_event(scr, 1, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
-              "the run should end: %s", reason);
+    int wish = !scr->signal && scr_halt_is_wish(scr->halt, scr_halt_today());
+    scr_event(scr, 0, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
+              "the run should end: %s%s%s", reason,
+              wish ? "; to go on: scr_halt --remove " : "", wish ? scr->prefix : "");
     scr->halt_told = 1;
 }
 
@@ -85,11 +87,14 @@ static int check(struct scr *scr)
     int now = scr_halt_check(scr->halt, &scr->end, scr_halt_today(), reason);
     if (now && !scr->halt_told)
         tell(scr, reason);
-    else if (now)
-        scr_say(scr, 1, "the run should end: %s", reason);
-    else
+    else if (!now)
         scr->halt_told = 0;
     return now;
+}
+
+void scr_halt_tell(struct scr *scr)
+{
+    if (scr->rank == 0 && !scr->set.halt_exit) check(scr);
 }
 
 /* Rank from saw the signal; all ranks know that. */

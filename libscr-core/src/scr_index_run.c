@@ -14,6 +14,7 @@
 #include "records/scr_nodes.h"
 #include "records/scr_path.h"
 #include "records/scr_scan.h"
+#include "records/scr_versions.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -51,9 +52,24 @@ static int had_runs(const struct scr *scr)
            fstatat(scr->prefix_fd, SCR_NODES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* Nothing was found, and most likely nothing is there: a first run begins. */
+static void tell_first(const struct scr *scr, const scr_scan *scan)
+{
+    if (scan->stopped || scan->refused)
+        scr_say(scr, 0,
+                "warning: %s has no index, and was not searched for datasets to its end: "
+                "it has too many or too deep folders, or some that cannot be read. If it "
+                "has datasets, scr_index --add NAME enters them",
+                scr->prefix);
+}
+
 static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char *lost)
 {
     char more[SCR_ERR_TEXT + 64] = "";
+    if (!scan->count && !err_is_damage(scan->code) && !had_runs(scr)) {
+        tell_first(scr, scan);
+        return;
+    }
     if (scan->refused)
         snprintf(more, sizeof more, "; %d cannot be restarted from, the first is %s",
                  scan->refused, scan->why);
@@ -82,15 +98,23 @@ static int make(struct scr *scr, const scr_scan *scan, int must, kvtree *index, 
     return 0;
 }
 
+/* A dataset that cannot be entered may be the newest. */
+static int refuse_other_version(const scr_scan *scan, char *err)
+{
+    return scan->code == SCR_OTHER_VERSION ? err_set(err, scan->code, "%s", scan->why)
+                                           : 0;
+}
+
 static int rebuild(struct scr *scr, const char *lost, int must, kvtree *index, char *err)
 {
     scr_scan scan;
     int rc = scr_scan_open(&scan, scr->prefix_real, err);
     if (rc) return rc;
     rc = scr_scan_all(&scan, err);
+    if (!rc) rc = refuse_other_version(&scan, err);
     if (!rc) tell_rebuilt(scr, &scan, lost);
     if (!rc) rc = make(scr, &scan, must, index, err);
-    if (!rc) scr->index_rebuilt = 1;
+    if (!rc && (scan.count || had_runs(scr))) scr->index_rebuilt = 1;
     scr_scan_close(&scan);
     return rc;
 }
@@ -99,12 +123,9 @@ static int rebuild(struct scr *scr, const char *lost, int must, kvtree *index, c
 static int load(struct scr *scr, int must, kvtree *index, char *err)
 {
     char why[SCR_ERR_TEXT] = "", aside[SCR_INDEX_ASIDE_SIZE], lost[SCR_ERR_TEXT + 128];
-    int added, rc = scr_index_read(scr->prefix_fd, index, why);
-    if (rc == -ENOENT && had_runs(scr))
+    int rc = scr_index_read(scr->prefix_fd, index, why);
+    if (rc == -ENOENT)
         return rebuild(scr, SCR_INDEX_NAME " is missing", must, index, err);
-    if (rc == -ENOENT && must)
-        return scr_index_make(scr->prefix_fd, NULL, 0, index, &added, err);
-    if (rc == -ENOENT && scr_index_start(index) == 0) return 0;
     if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why) : 0;
     if ((rc = scr_index_set_aside(scr->prefix_fd, aside, err)) != 0) return rc;
     if (!aside[0]) return load(scr, must, index, err); /* somebody else was faster */
@@ -147,6 +168,7 @@ static int enter_unknown(struct scr *scr, kvtree *index, char *err)
     int rc = scr_scan_open(&scan, scr->prefix_real, err);
     if (rc) return rc;
     rc = scr_scan_unknown(&scan, index, err);
+    if (!rc) rc = refuse_other_version(&scan, err);
     if (!rc && scan.count && enter_found(index, &scan) < 0)
         rc = err_set(err, -ENOMEM, "no memory for the index");
     if (!rc && scan.count) {
@@ -199,11 +221,13 @@ static void tidy_names(const struct scr *scr, const kvtree *index)
 
 int scr_index_begin(struct scr *scr, char *err)
 {
+    int rc = scr_versions_check(scr->prefix_fd, err);
+    if (rc) return rc;
     sweep_records(scr, scr->prefix_fd, scr->prefix);
     kvtree *index = kvtree_new();
     /* what begins with nothing leaves an index, which tells later runs that it was here
      */
-    int rc = load(scr, !had_runs(scr), index, err);
+    rc = load(scr, !had_runs(scr), index, err);
     if (!rc && !scr->index_rebuilt) rc = enter_unknown(scr, index, err);
     if (!rc) tidy_names(scr, index);
     if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);

@@ -2,6 +2,8 @@
 /* Starting and ending a context (SCR Developer Guide 1.2, section 2.26). */
 #include "scr_folders.h"
 
+#include "scr_catalog.h"
+
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "common/split_mpi.h"
@@ -53,12 +55,9 @@ static void find_end(struct scr *scr)
  * do. */
 static int begin_conditions(kvtree *halt, void *seconds)
 {
-    int64_t wanted = *(const int64_t *)seconds, known = 0;
     int changed = scr_halt_drop_own_reason(halt);
-    if (wanted <= 0) return changed;
-    kvtree_util_get_int64(halt, SCR_HALT_KEY_SECONDS, &known);
-    if (known == wanted) return changed;
-    return kvtree_util_set_int64(halt, SCR_HALT_KEY_SECONDS, wanted) ? -ENOMEM : 1;
+    int rc = scr_halt_begin_seconds(halt, *(const int64_t *)seconds);
+    return rc ? rc : changed;
 }
 
 /* A damaged file is replaced: nobody can tell what it asked for. */
@@ -75,23 +74,34 @@ static int begin_halt(struct scr *scr, char *err)
     return rc;
 }
 
+/* A full prefix folder keeps no run from what is in its cache: what could not be written
+ * there is reported. */
+static int bear(const struct scr *scr, int rc, const char *err)
+{
+    if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
+    scr_say(scr, 0, "warning: prefix folder %s: %s", scr->prefix_real, err);
+    return 0;
+}
+
 static int begin_records(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
     scr->map = kvtree_new();
+    scr->hints = kvtree_new();
     scr->routed = kvtree_new();
+    scr->refused = kvtree_new();
     scr->in_place = kvtree_new();
     scr->aside = kvtree_new();
     scr->flush = kvtree_new();
     scr->halt = kvtree_new();
-    if (!scr->map || !scr->routed || !scr->in_place || !scr->aside || !scr->flush ||
-        !scr->halt)
+    if (!scr->map || !scr->hints || !scr->routed || !scr->refused || !scr->in_place ||
+        !scr->aside || !scr->flush || !scr->halt)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc && scr->rank == 0) {
         rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
-        rc = rc ? rc : scr_nodes_write(scr->prefix_fd, scr->nodes, err);
-        rc = rc ? rc : begin_halt(scr, err);
+        rc = rc ? rc : bear(scr, scr_nodes_write(scr->prefix_fd, scr->nodes, err), err);
+        rc = rc ? rc : bear(scr, begin_halt(scr, err), err);
         if (rc) err_wrap(err, rc, "prefix folder %s", scr->prefix_real);
     }
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
@@ -203,6 +213,7 @@ static void tell_hazards(struct scr *scr)
 int scr_start(struct scr *scr, MPI_Comm comm, int rc)
 {
     char err[SCR_ERR_TEXT] = "";
+    int have;
     scr->prefix_fd = scr->control_fd = scr->lock_fd = -1;
     scr->node = MPI_COMM_NULL;
     scr->fetch_below = SCR_AGE_ANY;
@@ -221,36 +232,42 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (!rc) scr_events_open(scr);
     rc = rc ? rc : begin_records(scr);
     rc = rc ? rc : begin_redundancy(scr);
-    rc = rc ? rc : scr_scatter_maps(scr);
-    rc = rc ? rc : scr_find_unrecorded(scr);
+    rc = rc ? rc : scr_hints_read(scr);
+    rc = rc ? rc : scr_catalog_read(scr);
+    rc = rc ? rc : scr_hints_scatter(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
     if (!rc) scr_resume_flushes(scr);
     if (!rc) scr_window_begin(scr);
     if (!rc && scr->set.current) rc = scr_manage_current(scr, scr->set.current);
     if (!rc && scr->set.flush_on_restart) scr_flush_newest(scr);
     if (!rc && scr->set.global_restart) scr_leave_cache(scr);
+    if (!rc && scr->set.fetch_on_init) rc = scr_restart_have(scr, &have, NULL);
     if (rc) return rc;
     tell_hazards(scr);
     scr_events_ready(scr);
     scr->idle_since = MPI_Wtime();
     scr_advise_begin(scr);
     scr_signal_catch(scr->set.halt_signals);
+    scr_halt_tell(scr);
     return SCR_SUCCESS;
 }
 
 void scr_release(struct scr *scr)
 {
     scr_signal_release();
+    scr_finalize_unwatch(scr);
     scr_flush_stop(scr, 0);
     scr_events_close(scr);
     scr_summary_end(scr);
     kvtree_delete(&scr->routed);
+    kvtree_delete(&scr->refused);
     kvtree_delete(&scr->in_place);
     kvtree_delete(&scr->aside);
     for (int i = 0; scr->sets && i < scr->descs.reddescs.count; i++)
         redset_free(scr->sets[i]);
     free(scr->sets);
     kvtree_delete(&scr->map);
+    kvtree_delete(&scr->hints);
     kvtree_delete(&scr->flush);
     kvtree_delete(&scr->halt);
     scr_folders_close(scr);

@@ -3,6 +3,7 @@
 #include "scr_context.h"
 
 #include "common/agree_mpi.h"
+#include "records/scr_flush_file.h"
 #include "records/scr_index.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -112,13 +113,16 @@ int scr_manage_current(struct scr *scr, const char *name)
                  : 0;
     if (agree(scr->world, rc, err) != 0)
         return scr_fail(scr, SCR_ERR_PREFIX, "SCR_Current: %s", err);
+    scr_dataset chosen;
+    if (scr_cached_get(scr, id, &chosen) == 0)
+        scr_location(scr, &chosen, SCR_LOCATION_FAILED, 0);
     int count;
     scr_cached *list = scr_cached_list(scr, &count);
     for (int i = 0; i < count; i++)
         if (list[i].id > id || (list[i].id == id && flushed && is_newer(scr, &found.d)))
             scr_cache_delete(scr, list[i].id);
     free(list);
-    scr_cache_delete_aside(scr, id); /* another run might rebuild a newer one */
+    scr_cache_delete_aside(scr, id, NULL); /* another run might rebuild a newer one */
     scr->restart_offered = 0;
     /* where only the cache has it, the index may go on naming a newer one */
     scr->fetch_below = flushed ? SCR_AGE_ANY : (scr_age){id + 1, 0};

@@ -297,7 +297,6 @@ static void settle(struct scr *scr, int id, struct round *r, int sent_well, int 
     int came = swap(scr, sent_well, r->to, r->from);
     if (r->from != MPI_PROC_NULL) {
         if (!r->rc) r->rc = received ? received : came ? 0 : -EIO;
-        if (!r->rc) r->rc = scr_map_write(scr, r->err);
         if (r->rc) scr_drop_files(scr, id, scr->rank, !r->here);
     }
     int taken = r->from != MPI_PROC_NULL && !r->rc;

@@ -10,6 +10,7 @@
 #include "records/scr_path.h"
 #include "scr_folders.h"
 #include "scr_removal.h"
+#include "scr_route.h"
 #include "scr_stop.h"
 #include "scr_totals.h"
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/time.h>
 
 /* ---- start ---- */
@@ -122,6 +124,7 @@ static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
     int64_t tight;
     int cache = scr->cache_of_desc[desc->index], capacity = scr->caches[cache].capacity;
     scr_cache_try_again(scr);
+    scr_cache_relieve(scr, cache);
     scr_cache_make_room(scr, cache, capacity + 1, 0);
     int leaves = scr_cache_leave(scr, cache, capacity, &tight);
     scr->output_start = MPI_Wtime();
@@ -158,6 +161,7 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
                         SCR_ID_MAX, scr->prefix);
     if (gone && scr_folders_renew(scr, err) != 0 && !scr->estranged)
         return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+    scr_restart_remind(scr);
     scr_claim_stay(scr);
     /* nobody removes anything before all ranks have come this far */
     describe(scr, name, flags, created);
@@ -169,6 +173,7 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     int rc = desc->bypass ? start_in_place(scr, err) : start_in_cache(scr, desc, err);
     if (rc) return scr_fail(scr, rc, "SCR_Start_output: %s", err);
     kvtree_unset_all(scr->routed);
+    kvtree_unset_all(scr->refused);
     scr->route_failed = 0;
     scr->restart_offered = 0;
     scr_log_event e = scr_event_of(SCR_LOG_OUTPUT_START, &scr->open);
@@ -301,6 +306,27 @@ static int check_owners(struct scr *scr, int count, const redset_file *files, ch
     return rc;
 }
 
+/* Collective. Adds to an error where there is least room, and how much. */
+static void tell_room(struct scr *scr, const scr_dataset *d, char *err)
+{
+    struct {
+        double left;
+        int rank;
+    } least = {1e300, scr->rank};
+    const scr_cache *c = scr_cache_of(scr, d->id);
+    struct statvfs fs = {.f_frsize = 0};
+    char why[SCR_ERR_TEXT], room[SCR_ERR_TEXT] = "";
+    if (c && fstatvfs(c->fd, &fs) == 0) least.left = (double)fs.f_bavail * fs.f_frsize;
+    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, scr->world);
+    if (least.rank == scr->rank && c)
+        snprintf(room, sizeof room, "%.180s on node %.60s has %.0f of %.0f bytes free",
+                 c->folder, scr->node_name, least.left,
+                 (double)fs.f_blocks * fs.f_frsize);
+    MPI_Bcast(room, sizeof room, MPI_CHAR, least.rank, scr->world);
+    snprintf(why, sizeof why, "%s", err);
+    if (*room) snprintf(err, SCR_ERR_TEXT, "%.200s; %.300s", why, room);
+}
+
 /* Everything up to the point where the dataset is complete in the cache. */
 static int complete_in_cache(struct scr *scr, int valid, char *err)
 {
@@ -312,6 +338,7 @@ static int complete_in_cache(struct scr *scr, int valid, char *err)
     int code = SCR_ERR_INVALID;
     rc = rc ? rc : scr_routed_check(scr, valid, err);
     rc = scr_totals_agree(scr, rc, bytes, &totals, err);
+    rc = rc ? rc : scr_routed_any(totals.files, err);
     if (!rc && !totals.distinct) rc = check_owners(scr, count, files, err);
     if (!rc) {
         d->size = totals.bytes;
@@ -319,6 +346,7 @@ static int complete_in_cache(struct scr *scr, int valid, char *err)
         d->complete = 1;
         code = SCR_ERR_REDUNDANCY;
         rc = scr_protect(scr, d, count, files, err);
+        if ((rc == -ENOSPC || rc == -EDQUOT) && !d->bypass) tell_room(scr, d, err);
     }
     free_files(count, files);
     return rc ? code : SCR_SUCCESS;

@@ -15,8 +15,10 @@
 static char *prefix_of(const scr_config *config)
 {
     char cwd[PATH_MAX];
-    const char *given = scr_config_get(config, "SCR_PREFIX", NULL);
-    return getcwd(cwd, sizeof cwd) ? scr_path_absolute(cwd, given ? given : ".") : NULL;
+    char *given = scr_config_prefix(config), *path = NULL;
+    if (given && getcwd(cwd, sizeof cwd)) path = scr_path_absolute(cwd, given);
+    free(given);
+    return path;
 }
 
 /* That of a folder that is not there yet is not known: links may lead to it. */

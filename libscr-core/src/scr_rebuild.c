@@ -3,7 +3,7 @@
  * distributed to its ranks and what was lost is rebuilt (SCR Developer Guide 1.2,
  * section 2.26.5). What lacks nothing by names and sizes is not read before it is used
  * (docs/decisions/0018-what-a-restart-waits-for.md). */
-#include "scr_context.h"
+#include "scr_catalog.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -16,28 +16,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The smallest dataset id above last that any rank has entries of; INT_MAX: none. */
+/* The smallest dataset id above last in a map; INT_MAX: none. */
+static int least_above(const scr_filemap *map, int last)
+{
+    int count = 0, *ids = NULL, least = INT_MAX;
+    if (scr_filemap_list_datasets(map, &count, &ids) != 0) count = 0;
+    for (int i = count - 1; i >= 0; i--)
+        if (ids[i] > last) least = ids[i];
+    free(ids);
+    return least;
+}
+
+/* That of all ranks, also of those that only filemaps know. */
 static int next_id(const struct scr *scr, int last)
 {
-    int count = 0, *ids = NULL, next = INT_MAX;
-    if (scr_filemap_list_datasets(scr->map, &count, &ids) != 0) count = 0;
-    for (int i = count - 1; i >= 0; i--)
-        if (ids[i] > last) next = ids[i];
-    free(ids);
+    int next = least_above(scr->map, last), hinted = least_above(scr->hints, last);
+    if (hinted < next) next = hinted;
     MPI_Allreduce(MPI_IN_PLACE, &next, 1, MPI_INT, MPI_MIN, scr->world);
     return next;
 }
 
-/* This process's newest description of dataset id among the ranks it has entries of, and
- * of which rank it is; 0 or -ENOENT. */
-static int local_description(const struct scr *scr, int id, scr_dataset *newest,
+/* The newest description of dataset id in a map, and of which rank it is; 0 or -ENOENT.
+ */
+static int local_description(const scr_filemap *map, int id, scr_dataset *newest,
                              int *rank)
 {
     int count = 0, *ranks = NULL, found = 0;
-    if (scr_filemap_list_ranks_of(scr->map, id, &count, &ranks) != 0) count = 0;
+    if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) count = 0;
     for (int i = 0; i < count; i++) {
         scr_dataset d;
-        const kvtree *tree = scr_filemap_get_dataset(scr->map, id, ranks[i]);
+        const kvtree *tree = scr_filemap_get_dataset(map, id, ranks[i]);
         if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.id != id || !d.complete)
             continue;
         if (found && d.created <= newest->created) continue;
@@ -50,10 +58,10 @@ static int local_description(const struct scr *scr, int id, scr_dataset *newest,
 }
 
 /* Both as trees, in one. */
-static int put_description(const struct scr *scr, const scr_dataset *dataset, int rank,
+static int put_description(const scr_filemap *map, const scr_dataset *dataset, int rank,
                            kvtree *both)
 {
-    const kvtree *desc = scr_filemap_get_reddesc(scr->map, dataset->id, rank);
+    const kvtree *desc = scr_filemap_get_reddesc(map, dataset->id, rank);
     kvtree *tree = kvtree_set(both, "DATASET", kvtree_new());
     int rc = tree ? scr_dataset_to_tree(dataset, tree) : -ENOMEM;
     if (rc || !desc) return rc;
@@ -75,11 +83,11 @@ static int get_description(const struct scr *scr, const kvtree *both,
 
 /* The same description for all: an id may have been used twice when a node comes back
  * with an old cache, and then the newer dataset counts. */
-static int agree_on_description(struct scr *scr, int id, scr_dataset *dataset,
-                                scr_reddesc *desc)
+static int agree_on_description(struct scr *scr, const scr_filemap *map, int id,
+                                scr_dataset *dataset, scr_reddesc *desc)
 {
     scr_dataset mine = {.created = -1};
-    int rank = -1, have = local_description(scr, id, &mine, &rank) == 0;
+    int rank = -1, have = local_description(map, id, &mine, &rank) == 0;
     int64_t newest = mine.created;
     MPI_Allreduce(MPI_IN_PLACE, &newest, 1, MPI_INT64_T, MPI_MAX, scr->world);
     int root = have && mine.created == newest ? scr->rank : INT_MAX;
@@ -87,7 +95,7 @@ static int agree_on_description(struct scr *scr, int id, scr_dataset *dataset,
     if (root == INT_MAX) return -ENOENT;
     kvtree *both = kvtree_new();
     int rc = both ? 0 : -ENOMEM;
-    if (!rc && scr->rank == root) rc = put_description(scr, &mine, rank, both);
+    if (!rc && scr->rank == root) rc = put_description(map, &mine, rank, both);
     int sent = kvtree_bcast(both, root, scr->world);
     rc = rc ? rc : sent;
     rc = rc ? rc : get_description(scr, both, dataset, desc);
@@ -96,10 +104,10 @@ static int agree_on_description(struct scr *scr, int id, scr_dataset *dataset,
     return rc;
 }
 
-/* Name of this rank's own redundancy file, inside the map; NULL if it has none. */
-static const char *redundancy_file(const struct scr *scr, int id)
+/* Name of this rank's own redundancy file, inside a map; NULL if it has none. */
+static const char *redundancy_file(const struct scr *scr, const scr_filemap *map, int id)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, scr->rank));
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, scr->rank));
     for (; f; f = kvtree_elem_next(f)) {
         const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
         if (type && strcmp(type, SCR_META_FULL) != 0)
@@ -131,15 +139,11 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance
     int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = agree(scr->world, rc, err);
     rc = rc ? rc
-            : redset_recover(scr->world, folder, redundancy_file(scr, dataset->id), &set,
-                             err);
+            : redset_recover(scr->world, folder,
+                             redundancy_file(scr, scr->map, dataset->id), &set, err);
     if (!rc) redset_set_piece(set, scr->set.message);
     rc = rc ? rc : restore(set, folder, kept, glance, &manifest, rebuilt, err);
-    if (!rc) {
-        rc = scr_map_record(scr, dataset, manifest, err);
-        rc = rc ? rc : scr_map_write(scr, err);
-        rc = agree(scr->world, rc, err);
-    }
+    if (!rc) rc = agree(scr->world, scr_map_record(scr, dataset, manifest, err), err);
     redset_manifest_free(manifest);
     redset_free(set);
     free(folder);
@@ -188,7 +192,7 @@ static void free_list(int count, redset_file *files)
 static void remove_old(const struct scr *scr, int id, const char *old)
 {
     char path[SCR_CACHED_NAME_SIZE];
-    const char *new = redundancy_file(scr, id);
+    const char *new = redundancy_file(scr, scr->map, id);
     if (!old || (new &&strcmp(old, new) == 0)) return;
     scr_cached_name(id, old, path);
     beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
@@ -202,7 +206,8 @@ static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, ch
     scr_kept *kept = scr_kept_find(scr, dataset->id);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
-    const char *name = redundancy_file(scr, dataset->id);
+    const char *name = redundancy_file(scr, scr->map, dataset->id);
+    if (!name) name = redundancy_file(scr, scr->hints, dataset->id);
     char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
     redset_file *files = NULL;
     int count = 0, bad = scr_cache_compare(scr, dataset->id, why);
@@ -259,13 +264,31 @@ static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *mo
     return 0;
 }
 
+/* A file that was missing, and is there again, is no error: "open NAME: No such file or
+ * directory" at the end becomes "NAME is missing". */
+static void soften(char *why)
+{
+    static const char *const verbs[] = {"open ", "stat "};
+    char end[64];
+    int n = snprintf(end, sizeof end, ": %s", strerror(ENOENT));
+    size_t length = strlen(why);
+    if (n < 0 || length < (size_t)n || strcmp(why + length - (size_t)n, end) != 0) return;
+    strcpy(why + length - (size_t)n, " is missing"); /* it is shorter */
+    char *last = strrchr(why, ':');
+    last = last && last[1] == ' ' ? last + 2 : why;
+    for (int i = 0; i < 2; i++)
+        if (strncmp(last, verbs[i], strlen(verbs[i])) == 0)
+            memmove(last, last + strlen(verbs[i]), strlen(last + strlen(verbs[i])) + 1);
+}
+
 /* rebuilt: the files of this rank were; why: what was lost. Returns how many ranks have
  * lost something. */
 static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt,
-                        double start, const char *why)
+                        double start, char *why)
 {
     unsigned long sums[2] = {0, 0};
     int ranks = rebuilt;
+    soften(why);
     MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->world);
     if (!ranks) return 0;
     if (rebuilt) scr_cached_sums(scr, dataset->id, sums);
@@ -293,34 +316,104 @@ static void continue_ids(struct scr *scr, const scr_dataset *dataset)
     if (dataset->ckpt > scr->ckpt_id) scr->ckpt_id = dataset->ckpt;
 }
 
-/* A dataset that lost too much is removed. One that met an error here (a full disk, say)
- * may still be rebuilt by another run on other nodes, so what is left of it stays. */
+/* What is left of a dataset stays: it may be rebuilt by another run, on other nodes.
+ * rc: why it cannot be used in this one; positive: it lost too much. */
 static void give_up(struct scr *scr, const scr_dataset *dataset, double start, int rc,
                     const char *err)
 {
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
     e.secs = MPI_Wtime() - start;
-    if (rc > 0) {
-        scr_event(scr, 0, &e, "dataset %d (%s) is lost from the cache and removed: %s",
+    if (rc > 0)
+        scr_event(scr, 0, &e,
+                  "warning: dataset %d (%s) is lost from the cache; what is left of it "
+                  "stays there until a newer checkpoint is complete: %s",
                   dataset->id, dataset->name, err);
-        scr_cache_delete(scr, dataset->id);
+    else
+        scr_event(scr, 0, &e,
+                  "warning: dataset %d (%s) could not be rebuilt; what is left stays in "
+                  "the cache until a newer checkpoint is complete, and is not used in "
+                  "this run: %s",
+                  dataset->id, dataset->name, err);
+    scr_cache_set_aside(scr, dataset->id,
+                        rc > 0          ? SCR_ASIDE_USELESS
+                        : dataset->ckpt ? SCR_ASIDE_UNREAD
+                                        : SCR_ASIDE_OUTPUT);
+}
+
+/* What is known of a dataset. */
+struct found {
+    scr_dataset dataset;
+    int hinted;  /* filemaps alone tell of it: no header does */
+    int located; /* 0, or why it could not be found where it is, -errno */
+};
+
+/* Collective. The description of a dataset, as headers say or, where nobody has one, as
+ * filemaps do; these may name a store that this run does not use otherwise. -ENOENT,
+ * -ENOMEM, or a text for located. */
+static int look_up(struct scr *scr, int id, struct found *found, char *err)
+{
+    scr_reddesc desc;
+    const scr_filemap *map = scr->map;
+    int stores = scr->cache_count;
+    int rc = agree_on_description(scr, map, id, &found->dataset, &desc);
+    found->hinted = rc == -ENOENT;
+    if (found->hinted) {
+        map = scr->hints;
+        rc = agree_on_description(scr, map, id, &found->dataset, &desc);
+    }
+    if (rc) return rc;
+    found->located = scr_stores_locate(scr, map, id, &desc, err);
+    if (found->located || !found->hinted || scr->cache_count == stores) return 0;
+    found->located = scr_catalog_store(scr, stores, err);
+    return found->located ? 0 : look_up(scr, id, found, err);
+}
+
+/* Tells that another number of ranks wrote it. */
+static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
+{
+    scr_say(scr, 0,
+            "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
+            "run has %d; it stays there unused. Start with %d ranks to use it, or "
+            "with SCR_CACHE_PURGE=1 to give it up",
+            dataset->id, dataset->name, dataset->ranks, scr->ranks, dataset->ranks);
+    kvtree *other = kvtree_set_kv_int(scr->aside, "OTHER", dataset->id);
+    kvtree_util_set_str(other, "NAME", dataset->name);
+    kvtree_util_set_int(other, "RANKS", dataset->ranks);
+    kvtree_util_set_int64(other, "CREATED", dataset->created);
+}
+
+/* Local. Where the redundancy file of this rank is lost, its filemap tells what its files
+ * are, if it is of the same dataset. Without memory they count as lost. */
+static void take_hint(struct scr *scr, const scr_dataset *dataset)
+{
+    const int id = dataset->id, rank = scr->rank;
+    const kvtree *desc = scr_filemap_get_reddesc(scr->hints, id, rank);
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->hints, id, rank));
+    int files = 0;
+    if (!scr_dataset_is_same(scr_filemap_get_dataset(scr->hints, id, rank), dataset))
+        return;
+    if (scr_dataset_is_same(scr_filemap_get_dataset(scr->map, id, rank), dataset)) {
+        if (desc) scr_filemap_set_reddesc(scr->map, id, rank, desc);
         return;
     }
-    scr_event(
-        scr, 0, &e,
-        "warning: dataset %d (%s) could not be rebuilt; what is left stays in the cache "
-        "until a newer checkpoint is complete, and is not used in this run: %s",
-        dataset->id, dataset->name, err);
-    kvtree *here = kvtree_set_kv_int(scr->aside, "ID", dataset->id);
-    if (dataset->ckpt) kvtree_set(here, "CKPT", NULL);
+    scr_filemap_remove_rank(scr->map, id, rank);
+    if (scr_filemap_copy(scr->hints, id, rank, scr->map) != 0) return;
+    for (; f; f = kvtree_elem_next(f)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        if (type && strcmp(type, SCR_META_FULL) == 0)
+            files++;
+        else
+            scr_filemap_remove_file(scr->map, id, rank, kvtree_elem_key(f));
+    }
+    scr_filemap_set_expected(scr->map, id, rank, files);
 }
 
 /* Collective. A dataset that this run can use; 0: it cannot, which was said. */
 static int find_one(struct scr *scr, int id, scr_dataset *dataset)
 {
-    scr_reddesc desc;
     char err[SCR_ERR_TEXT] = "";
-    int rc = agree_on_description(scr, id, dataset, &desc);
+    struct found found = {.located = 0};
+    int rc = look_up(scr, id, &found, err);
     if (rc == -ENOMEM) {
         *dataset = (scr_dataset){.id = id, .name = "?"};
         continue_ids(scr, dataset);
@@ -329,32 +422,25 @@ static int find_one(struct scr *scr, int id, scr_dataset *dataset)
         give_up(scr, dataset, MPI_Wtime(), rc, err);
         return 0;
     }
-    if (rc) {
-        scr_say(scr, 0,
-                "dataset %d in the cache has no usable description; it is removed", id);
-        scr_cache_delete(scr, id);
-        return 0;
-    }
-    rc = scr_stores_locate(scr, id, &desc, err);
+    if (rc) return 0; /* its folder is looked at in the end (scr_cache_sweep) */
+    *dataset = found.dataset;
     if (scr->set.cache_purge || !scr->set.distribute) {
         scr_cache_delete(scr, id);
         return 0;
     }
+    if (!found.located) take_hint(scr, dataset);
+    if (found.hinted && !found.located && !scr_distribute_has_any(scr, dataset)) {
+        scr_filemap_remove_dataset(scr->map, id); /* it left the cache */
+        scr_forget(scr, id);
+        return 0;
+    }
     continue_ids(scr, dataset);
-    if (rc) {
-        give_up(scr, dataset, MPI_Wtime(), rc, err);
+    if (found.located) {
+        give_up(scr, dataset, MPI_Wtime(), found.located, err);
         return 0;
     }
     if (dataset->ranks != scr->ranks) {
-        scr_say(scr, 0,
-                "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
-                "run has %d; it stays there unused. Start with %d ranks to use it, or "
-                "with SCR_CACHE_PURGE=1 to give it up",
-                id, dataset->name, dataset->ranks, scr->ranks, dataset->ranks);
-        kvtree *other = kvtree_set_kv_int(scr->aside, "OTHER", id);
-        kvtree_util_set_str(other, "NAME", dataset->name);
-        kvtree_util_set_int(other, "RANKS", dataset->ranks);
-        kvtree_util_set_int64(other, "CREATED", dataset->created);
+        leave_to_others(scr, dataset);
         return 0;
     }
     return 1;
@@ -410,8 +496,9 @@ int scr_cache_ensure(struct scr *scr, int id)
     rc = rc ? rc : rebuild_files(scr, &dataset, 0, &rebuilt, err);
     if (rc)
         give_up(scr, &dataset, start, rc, err);
-    else
-        tell_rebuilt(scr, &dataset, rebuilt, start, err);
+    else if (tell_rebuilt(scr, &dataset, rebuilt, start, err) &&
+             scr_map_write(scr, err) != 0)
+        scr_event_local(scr, 0, err);
     return rc == 0;
 }
 
@@ -432,6 +519,7 @@ int scr_rebuild_cache(struct scr *scr)
     for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id))
         rebuild_one(scr, id);
     scr_cache_sweep(scr);
+    scr_maps_begin(scr);
     clean_flush_file(scr);
     return SCR_SUCCESS;
 }

@@ -4,6 +4,7 @@
  * filemaps list: what is left of it when the run is killed is removed by the next one.
  * One at a time; the thread makes no call of MPI and takes no signals. */
 #include "scr_removal.h"
+#include "scr_wait.h"
 
 #include "common/beneath.h"
 #include "common/io.h"
@@ -107,9 +108,14 @@ void scr_removal_settle(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     struct scr_removal *r = scr->removing;
+    const int id = scr->leaving;
+    scr_wait wait;
     scr->leaving = 0;
     if (!r) return;
+    scr_wait_begin(scr, &wait, "waits for the removal of dataset %d from %.400s", id,
+                   scr->caches[scr->leaving_from].path);
     pthread_join(r->thread, NULL);
+    scr_wait_end(&wait);
     if (beneath_remove_tree(r->dir, r->name, err) != 0) scr_event_local(scr, 0, err);
     scr->removing = NULL;
     free(r);

@@ -2,16 +2,20 @@
 /* Restart: offering the newest checkpoint, and what the application says of it. */
 #include "scr_folders.h"
 
+#include "common/agree_mpi.h"
+#include "common/errtext.h"
+#include "records/scr_flush_file.h"
 #include "records/scr_index.h"
 #include "scr_fetch.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One that ended runs that tried it leaves the cache: the prefix folder has it, too. */
+/* One that an application refused, or that ended runs that tried it, is skipped. */
 static int passes_over(struct scr *scr, const scr_dataset *cached)
 {
-    return scr->set.fetch && scr_fetch_passes_over(scr, cached);
+    return scr_location_has(scr, cached->id, SCR_LOCATION_FAILED) ||
+           (scr->set.fetch && scr_fetch_passes_over(scr, cached));
 }
 
 /* What this run wrote or read may have been cut or removed since: a restart reads it
@@ -35,8 +39,8 @@ static void newest_cached(struct scr *scr, scr_dataset *cached)
             if (is_as_written(scr, id)) return;
             continue;
         }
-        scr_say(scr, 1, "dataset %d (%s) leaves the cache", id, cached->name);
-        scr_cache_delete(scr, id);
+        scr_say(scr, 1, "dataset %d (%s) of the cache is skipped", id, cached->name);
+        scr_cache_set_aside(scr, id, SCR_ASIDE_USELESS);
         if (scr_cached_newest_below(scr, scr->offer_below) == id) return; /* no memory */
     }
 }
@@ -105,15 +109,6 @@ static int fetch_newer(struct scr *scr, scr_dataset *cached, int *over)
     return rc;
 }
 
-/* 1 when the cache has a checkpoint that an error of this run kept from being rebuilt. */
-static int has_aside(const struct scr *scr)
-{
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
-    while (e && !kvtree_get(kvtree_elem_hash(e), "CKPT"))
-        e = kvtree_elem_next(e);
-    return e != NULL;
-}
-
 /* There is nothing to offer. That is an error where a checkpoint is there, and was said
  * to be passed over: an application that started anew would lose all that it has done. */
 static int without(const struct scr *scr, int rc, int over)
@@ -123,7 +118,7 @@ static int without(const struct scr *scr, int rc, int over)
         return scr_fail(scr, SCR_ERR_CACHE,
                         "SCR_Have_restart: the newest checkpoint, or an output, was only "
                         "in the cache, which is another run's now");
-    if (!over && has_aside(scr))
+    if (!over && scr_cache_has_aside(scr, SCR_ASIDE_UNREAD))
         return scr_fail(scr, SCR_ERR_CACHE,
                         "SCR_Have_restart: there is a checkpoint in the cache, but it "
                         "could not be rebuilt, for the reason given above; start again "
@@ -156,6 +151,29 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     return *flag ? SCR_SUCCESS : without(scr, rc, over);
 }
 
+void scr_restart_remind(struct scr *scr)
+{
+    scr_dataset d;
+    int first = !scr->begun && !scr->have_called;
+    scr->begun = 1;
+    if (!first) return;
+    int id = scr_cached_newest(scr), asked = scr->routed_early;
+    int there = id && scr_cached_get(scr, id, &d) == 0;
+    if (!there && scr->set.fetch)
+        there = scr_fetch_candidate(scr, SCR_AGE_ANY, NULL, &d) == 0;
+    if (!there) return;
+    MPI_Allreduce(MPI_IN_PLACE, &asked, 1, MPI_INT, MPI_MAX, scr->world);
+    if (asked) return;
+    scr_say(
+        scr, 0,
+        "warning: checkpoint %d (%s) can be loaded, but the program has not asked for "
+        "it and begins anew: it did not call SCR_Have_restart, and SCR_Route_file gave "
+        "no file of it before this output. New checkpoints take the places of older "
+        "ones. A program that restarts by SCR_Route_file alone needs "
+        "SCR_FETCH_ON_INIT=1",
+        d.id, d.name);
+}
+
 /* On rank 0, for what the index has: -ENOENT where the cache alone has it. */
 static int note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
@@ -182,6 +200,16 @@ static void begin_attempt(struct scr *scr)
     MPI_Barrier(scr->world); /* whoever crashes now does so on record */
 }
 
+/* Collective. Whether files can be read from the prefix folder, too. */
+static void find_in_prefix(struct scr *scr)
+{
+    scr->in_prefix = scr->direct.id == scr->open.id;
+    if (scr->in_prefix || !scr->set.fetch) return;
+    if (scr->rank == 0) scr->in_prefix = scr_fetch_finds(scr, &scr->open);
+    MPI_Bcast(&scr->in_prefix, 1, MPI_INT, 0, scr->world);
+    if (scr->in_prefix) scr_flush_spread(scr, &scr->open, NULL);
+}
+
 int scr_restart_start(struct scr *scr, char *name)
 {
     int rc = scr->restart_offered ? 0 : -ENOENT;
@@ -194,7 +222,11 @@ int scr_restart_start(struct scr *scr, char *name)
                         "SCR_Start_restart: no checkpoint was offered; "
                         "SCR_Have_restart is missing, or gave 0");
     if (name) strcpy(name, scr->open.name);
+    scr->begun = 1;
     begin_attempt(scr);
+    find_in_prefix(scr);
+    kvtree_unset_all(scr->refused);
+    scr->route_failed = 0;
     scr->state = SCR_STATE_RESTART;
     scr->no_memory = 0;
     scr->restart_start = MPI_Wtime();
@@ -216,26 +248,41 @@ static int offer_again(struct scr *scr, const scr_log_event *e)
                           scr->open.id, scr->open.name);
 }
 
-/* Some rank could not be told where its files are: that is no fault of theirs. In this
- * run an older checkpoint is next, so that the application comes to an end; the next run
- * tries this one again. */
-static int give_way(struct scr *scr, const scr_log_event *e)
+/* Agreed, with a text: 0, or why it is no fault of the checkpoint that the application
+ * could not read it. */
+static int find_excuse(struct scr *scr, char *why)
+{
+    const kvtree_elem *refused = kvtree_elem_first(scr->refused);
+    int rc = 0;
+    if (scr->no_memory)
+        rc = err_set(why, -ENOMEM, "no memory to find a file");
+    else if (refused || scr->route_failed)
+        rc = err_set(why, -EINVAL, "SCR_Route_file refused \"%.200s\"",
+                     refused ? kvtree_elem_key(refused) : "a name");
+    return agree(scr->world, rc, why);
+}
+
+/* In this run an older checkpoint is next, so that the application comes to an end; the
+ * next run tries this one again. */
+static int give_way(struct scr *scr, const scr_log_event *e, const char *why)
 {
     if (scr->direct.id != scr->open.id) scr->offer_below = scr->open.id;
     scr->offers_again = 1;
     if (scr->set.fetch) scr_fetch_spare(scr, &scr->open, 1);
     if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
     return scr_event_fail(scr, SCR_ERR_INVALID, e,
-                          "the application could not restart from dataset %d (%s), as a "
-                          "rank had no memory; it stays, and an older one is tried next",
-                          scr->open.id, scr->open.name);
+                          "the application could not restart from dataset %d (%s): %s. "
+                          "The checkpoint is not marked as failed; this run offers an "
+                          "older one next, and the next run offers this one again",
+                          scr->open.id, scr->open.name, why);
 }
 
 int scr_restart_complete(struct scr *scr, int valid)
 {
     const int direct = scr->direct.id == scr->open.id;
-    int what[3] = {valid != 0, !scr->no_memory, direct || !scr_folders_gone(scr)};
-    MPI_Allreduce(MPI_IN_PLACE, what, 3, MPI_INT, MPI_MIN, scr->world);
+    int what[2] = {valid != 0, direct || !scr_folders_gone(scr)};
+    char why[SCR_ERR_TEXT] = "";
+    MPI_Allreduce(MPI_IN_PLACE, what, 2, MPI_INT, MPI_MIN, scr->world);
     int all = what[0];
     scr->state = SCR_STATE_IDLE;
     scr->restart_offered = 0;
@@ -252,15 +299,26 @@ int scr_restart_complete(struct scr *scr, int valid)
                   scr->open.id, scr->open.name);
         return SCR_SUCCESS;
     }
-    if (what[1] && !what[2]) return offer_again(scr, &e);
+    int excuse = find_excuse(scr, why);
+    if (excuse != -ENOMEM && !what[1]) return offer_again(scr, &e);
     /* also when the index has a newer one, or cannot be changed */
     scr->fetch_below = scr_dataset_age(&scr->open);
-    if (!what[1]) return give_way(scr, &e);
+    if (excuse) return give_way(scr, &e, why);
     scr_event_fail(scr, SCR_ERR_INVALID, &e,
                    "the application could not restart from dataset %d (%s); it is marked "
                    "as failed, and an older one is tried next",
                    scr->open.id, scr->open.name);
     mark_failed(scr, &scr->open);
-    if (!direct) scr_cache_delete(scr, scr->open.id);
+    if (!direct) {
+        scr_location(scr, &scr->open, SCR_LOCATION_FAILED, 1);
+        scr_cache_set_aside(scr, scr->open.id, SCR_ASIDE_USELESS);
+    }
     return SCR_ERR_INVALID;
+}
+
+void scr_restart_abandon(struct scr *scr)
+{
+    scr->state = SCR_STATE_IDLE;
+    scr->restart_offered = 0;
+    if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
 }

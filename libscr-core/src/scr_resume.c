@@ -146,7 +146,7 @@ static int stop_transfers(const struct scr *scr, const int *ranks, uint64_t keep
         if (rank < 0 || (keep && is_among(rank, ranks, scr->node_ranks))) continue;
         char *path = scr_flush_state(scr, rank);
         look_at_state(scr, rank);
-        if (path && filo_flush_abandon(path, keep, err) == 0)
+        if (path && filo_flush_abandon(path, keep, scr->set.node_timeout, err) == 0)
             stopped++;
         else if (path)
             scr_event_local(scr, 0, err);

@@ -7,6 +7,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "records/scr_path.h"
+#include "scr_route.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
@@ -88,15 +89,37 @@ int scr_name_is_reserved(const char *name)
     return 0;
 }
 
+void scr_route_refused(struct scr *scr, const char *name)
+{
+    if (scr->refused && !kvtree_set(scr->refused, name, NULL)) scr->route_failed = 1;
+}
+
+/* A file that was not routed before takes the place of a name that was refused: of the
+ * same one, else of the oldest. */
+static void settle_refused(struct scr *scr, const char *name, int is_new)
+{
+    const kvtree_elem *first = kvtree_elem_first(scr->refused);
+    if (kvtree_get(scr->refused, name))
+        kvtree_unset(scr->refused, name);
+    else if (first && is_new)
+        kvtree_unset(scr->refused, kvtree_elem_key(first));
+}
+
 static int add_routed(struct scr *scr, const char *below, const char *orig,
                       const char *path)
 {
-    if (kvtree_get(scr->routed, below)) return 0;
+    if (kvtree_get(scr->routed, below)) {
+        settle_refused(scr, orig, 0);
+        return 0;
+    }
     kvtree *file = kvtree_set(scr->routed, below, NULL);
     if (!file) return -ENOMEM;
     int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
     rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
-    if (rc) kvtree_unset(scr->routed, below);
+    if (rc)
+        kvtree_unset(scr->routed, below);
+    else
+        settle_refused(scr, orig, 1);
     return rc;
 }
 
@@ -144,7 +167,36 @@ int scr_routed_check(const struct scr *scr, int valid, char *err)
         return err_set(err, -EINVAL, "the application says that its files are not valid");
     if (scr->route_failed)
         return err_set(err, -EINVAL, "SCR_Route_file failed, so a file is missing");
+    const kvtree_elem *refused = kvtree_elem_first(scr->refused);
+    if (refused)
+        return err_set(err, -EINVAL,
+                       "SCR_Route_file refused \"%.200s\", and the rank routed no other "
+                       "file in its place",
+                       kvtree_elem_key(refused));
     return 0;
+}
+
+int scr_routed_any(int files, char *err)
+{
+    if (files > 0) return 0;
+    return err_set(err, -EINVAL,
+                   "no rank routed a file; call SCR_Route_file for each file between "
+                   "SCR_Start_output and SCR_Complete_output");
+}
+
+/* Why a name that is not below the prefix folder is refused. */
+static void explain_outside(const struct scr *scr, const char *name, const char *path,
+                            char *err)
+{
+    char cwd[PATH_MAX];
+    if (name[0] != '/' && getcwd(cwd, sizeof cwd))
+        err_set(err, -EXDEV,
+                "\"%.120s\" is not below the prefix folder: names are relative to the "
+                "current folder %.150s; the prefix folder is %.150s",
+                name, cwd, scr->prefix);
+    else
+        err_set(err, -EXDEV, "\"%.150s\" (%.150s) is not below the prefix folder %.150s",
+                name, path, scr->prefix);
 }
 
 int scr_route_output(struct scr *scr, const char *name, char *file)
@@ -153,8 +205,7 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     const char *below = NULL;
     int rc = below_prefix(scr, name, &path, &below);
     if (rc == -EXDEV)
-        err_set(err, rc, "\"%.150s\" (%.150s) is not below the prefix folder %.150s",
-                name, path, scr->prefix);
+        explain_outside(scr, name, path, err);
     else if (rc)
         err_sys(err, rc, "\"%.200s\"", name);
     rc = rc ? rc : beneath_check_name(below, err);
@@ -166,7 +217,10 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     if (!rc && add_routed(scr, below, name, path) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     free(path);
-    if (rc && is_of_the_name(rc)) return refuse(scr, SCR_ERR_ARGUMENT, err);
+    if (rc && is_of_the_name(rc)) {
+        scr_route_refused(scr, name);
+        return refuse(scr, SCR_ERR_ARGUMENT, err);
+    }
     if (rc) {
         scr->route_failed = 1;
         return refuse(scr, scr->open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE, err);
@@ -175,59 +229,116 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     return SCR_SUCCESS;
 }
 
-/* The file of this rank in the open dataset that name means: by its place below the
- * prefix folder, which may be NULL, or, for a bare name, by its last component. NULL if
- * there is none. */
-static const char *find_file(const struct scr *scr, const char *name, const char *below)
+/* The file of this rank in a cached dataset that the name means. NULL if there is none.
+ */
+static const char *find_cached(const struct scr *scr, int id, scr_match *match)
 {
-    const char *found = NULL, *bare = NULL;
-    const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(scr->map, scr->open.id, scr->rank));
-    for (; f && !found; f = kvtree_elem_next(f)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+    const char *found = NULL;
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, scr->rank));
+    for (; f; f = kvtree_elem_next(f)) {
+        const kvtree *meta = kvtree_elem_hash(f);
+        const char *type = kvtree_get_val(meta, SCR_META_TYPE);
         if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
-        const char *here =
-            scr_filemap_name_of(kvtree_elem_key(f), scr->owner, scr->open.id);
-        if (here && below && strcmp(here, below) == 0) found = here;
-        if (here && !bare && !strchr(name, '/') &&
-            strcmp(scr_path_basename_str(here), name) == 0)
-            bare = here;
+        const char *here = scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id);
+        if (here && scr_match_try(match, here, kvtree_get_val(meta, SCR_META_ORIG)))
+            found = here;
     }
-    return found ? found : bare;
+    return found;
 }
 
-/* 0, -ENOENT when the open dataset has no such file, or another -errno. */
-static int find_path(const struct scr *scr, const char *name, char path[SCR_MAX_FILENAME])
+/* Where this rank's file of the dataset is: 0, -ENOENT when it has none of that name, or
+ * another -errno, with a text. */
+static int find_own(const struct scr *scr, const scr_dataset *d, scr_match *match,
+                    char path[SCR_MAX_FILENAME], char *err)
+{
+    const char *found;
+    int rc = -ENOENT;
+    if (scr->direct.id == d->id)
+        rc = scr_bypass_find(scr, match, path);
+    else if ((found = find_cached(scr, d->id, match)) != NULL)
+        rc = copy_path(scr, d->id, found, path);
+    if (match->files > 1)
+        return err_set(err, -ENOTUNIQ,
+                       "\"%.200s\" may be any of %d files of dataset %.200s", match->name,
+                       match->files, d->name);
+    if (rc == -ENOENT)
+        return err_set(err, rc, "dataset %.150s has no file \"%.150s\" of this rank",
+                       d->name, match->name);
+    return rc ? err_sys(err, rc, "\"%.200s\"", match->name) : 0;
+}
+
+/* The same for a file of any rank. */
+static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_FILENAME],
+                    char *err)
 {
     char *full;
-    const char *below = NULL, *found;
+    const char *below = NULL;
+    scr_match match;
     int rc = below_prefix(scr, name, &full, &below);
-    if (rc == -ENOMEM) return rc; /* any other may be a bare name */
-    if (scr->direct.id == scr->open.id)
-        rc = scr_bypass_find(scr, name, below, path);
-    else if ((found = find_file(scr, name, below)) != NULL)
-        rc = copy_path(scr, scr->open.id, found, path);
-    else
-        rc = -ENOENT;
+    /* one that is not below the prefix folder may be a bare name */
+    if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
+    scr_match_begin(&match, name, below, scr->prefix);
+    rc = find_own(scr, &scr->open, &match, path, err);
+    if (rc == -ENOENT) rc = scr_bypass_find_other(scr, &match, path, err);
     free(full);
+    if (!rc && access(path, R_OK) != 0)
+        rc = err_set(err, -EIO, "\"%.200s\" cannot be read: %s", name, strerror(errno));
     return rc;
+}
+
+/* The checkpoint that SCR_Have_restart offers, or would offer of the cache. */
+static int newest_loadable(struct scr *scr, scr_dataset *d)
+{
+    int id = scr->restart_offered;
+    if (!id && !scr->have_called) id = scr_cached_newest(scr);
+    if (id && id == scr->direct.id) *d = scr->direct;
+    return id && (id == scr->direct.id || scr_cached_get(scr, id, d) == 0);
+}
+
+/* Local. What an earlier run left is compared with its checksums, once. */
+static int compare_early(struct scr *scr, const scr_dataset *d, char *err)
+{
+    const scr_kept *kept = scr_kept_find(scr, d->id);
+    if (d->id == scr->direct.id || d->id == scr->compared || !kept || !kept->unread)
+        return 0;
+    int rc = scr_cache_compare(scr, d->id, err);
+    if (!rc) scr->compared = d->id;
+    return rc;
+}
+
+int scr_route_idle(struct scr *scr, const char *name, char *file)
+{
+    char *full, path[SCR_MAX_FILENAME], err[SCR_ERR_TEXT] = "";
+    const char *below = NULL;
+    scr_dataset d;
+    scr_match match;
+    if (scr->begun || !newest_loadable(scr, &d)) return SCR_SUCCESS;
+    below_prefix(scr, name, &full, &below);
+    scr_match_begin(&match, name, below, scr->prefix);
+    int rc = find_own(scr, &d, &match, path, err);
+    free(full);
+    if (rc == -ENOENT) return SCR_SUCCESS; /* the name stays as it is */
+    if (rc == -ENOTUNIQ) return refuse(scr, SCR_ERR_ARGUMENT, err);
+    rc = rc ? rc : compare_early(scr, &d, err);
+    if (!rc && access(path, R_OK) != 0) rc = err_sys(err, -errno, "open %s", path);
+    if (rc) return refuse(scr, SCR_FAILURE, err);
+    scr->routed_early = 1;
+    strcpy(file, path);
+    return SCR_SUCCESS;
 }
 
 int scr_route_restart(struct scr *scr, const char *name, char *file)
 {
-    char path[SCR_MAX_FILENAME], text[SCR_ERR_TEXT];
-    int rc = find_path(scr, name, path);
+    char path[SCR_MAX_FILENAME], err[SCR_ERR_TEXT] = "";
+    int rc = find_any(scr, name, path, err);
     if (rc == -ENOMEM) scr->no_memory = 1;
-    if (rc == -ENOENT) {
-        err_set(text, rc, "dataset %.200s has no file \"%.200s\" of this rank",
-                scr->open.name, name);
-        return refuse(scr, SCR_ERR_ARGUMENT, text);
-    }
-    if (!rc && access(path, R_OK) != 0) rc = -errno;
+    if (rc == -ENOENT || rc == -ENOTUNIQ || rc == -EKEYREJECTED)
+        scr_route_refused(scr, name);
     if (rc) {
-        err_set(text, rc, "\"%.200s\" cannot be read: %s", name, strerror(-rc));
-        return refuse(scr, SCR_FAILURE, text);
+        int of_the_name = rc == -ENOENT || rc == -ENOTUNIQ;
+        return refuse(scr, of_the_name ? SCR_ERR_ARGUMENT : SCR_FAILURE, err);
     }
+    settle_refused(scr, name, 1);
     strcpy(file, path);
     return SCR_SUCCESS;
 }

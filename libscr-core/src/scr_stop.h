@@ -18,6 +18,9 @@ void scr_halt_refresh(struct scr *scr);
  * told and no more. */
 void scr_halt_update(struct scr *scr, scr_changer *change, void *arg);
 
+/* Rank 0 says why the run should end, if it should, and what to do about it. Local. */
+void scr_halt_tell(struct scr *scr);
+
 /* Rank 0 records why the run ends, unless a reason is there. Local. */
 void scr_halt_record(struct scr *scr, const char *reason);
 

@@ -292,17 +292,17 @@ const char *scr_cache_path(const struct scr *scr, int id)
 /* ---- datasets of earlier runs ---- */
 
 /* The store in which this process has files of the dataset; 0: it has none. */
-static int own_store(const struct scr *scr, int id, char path[SCR_DESC_PATH_SIZE])
+static int own_store(const struct scr *scr, const scr_filemap *map, int id,
+                     char path[SCR_DESC_PATH_SIZE])
 {
     int count = 0, *ranks = NULL;
     char tail[SCR_OWNER_SIZE + 64];
     size_t behind =
         (size_t)snprintf(tail, sizeof tail, "/%s/scr.dataset.%d/", scr->owner, id);
     path[0] = 0;
-    if (scr_filemap_list_ranks_of(scr->map, id, &count, &ranks) != 0) return 0;
+    if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) return 0;
     for (int i = 0; i < count && !path[0]; i++) {
-        const kvtree_elem *f =
-            kvtree_elem_first(scr_filemap_files(scr->map, id, ranks[i]));
+        const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, ranks[i]));
         const char *full = f ? kvtree_elem_key(f) : NULL;
         const char *name = full ? scr_filemap_name_of(full, scr->owner, id) : NULL;
         size_t n = name ? (size_t)(name - full) : 0;
@@ -360,10 +360,12 @@ static int adopt(struct scr *scr, int has, char path[SCR_DESC_PATH_SIZE], char *
     return rc;
 }
 
-int scr_stores_locate(struct scr *scr, int id, const scr_reddesc *desc, char *err)
+int scr_stores_locate(struct scr *scr, const scr_filemap *map, int id,
+                      const scr_reddesc *desc, char *err)
 {
     char path[SCR_DESC_PATH_SIZE];
-    int has = own_store(scr, id, path), cache = agree_on_cache(scr, has, path), rc = 0;
+    int has = own_store(scr, map, id, path), cache = agree_on_cache(scr, has, path),
+        rc = 0;
     if (cache < 0) {
         cache = scr->cache_count;
         rc = adopt(scr, has, path, err);

@@ -85,13 +85,15 @@ void scr_summary_tell(const struct scr *scr)
     const struct total *t = scr->summary->totals;
     double run = MPI_Wtime() - scr->summary->start;
     double ours = t[CHECKPOINTS].secs + t[OUTPUTS].secs + t[FLUSHES].secs +
-                  t[FETCHES].secs + t[REBUILDS].secs;
+                  t[FETCHES].secs + t[REBUILDS].secs + scr->waited;
     tell(scr, CHECKPOINTS, "checkpoints written");
     tell(scr, OUTPUTS, "outputs written");
     tell(scr, FLUSHES, "flushes");
     tell(scr, BACKGROUND, "asynchronous flushes");
     tell(scr, FETCHES, "fetches");
     tell(scr, REBUILDS, "datasets rebuilt");
+    if (scr->waited >= 0.001)
+        scr_say(scr, 1, "summary: waited for asynchronous flushes: %.3f s", scr->waited);
     if (t[FAILURES].count > 0)
         scr_say(scr, 1, "summary: failures: %d, see above", t[FAILURES].count);
     scr_say(scr, 1, "summary: %.3f s of %.3f s were spent with this (%.1f %%)", ours, run,

@@ -1,11 +1,12 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 !> The calls without the module, as older programs make them: part of test_scr_fortran.
 subroutine test_external(failures)
+   use mpi, only: MPI_Comm_rank, MPI_COMM_WORLD
    implicit none
    include 'scrf.inc'
    integer, intent(inout) :: failures
    character(len=SCR_MAX_FILENAME) :: name, path
-   integer :: flag, ierror
+   integer :: flag, rank, ierror
 
    call SCR_CONFIG('SCR_CHECKPOINT_INTERVAL=1', ierror)
    call expect(ierror, SCR_SUCCESS)
@@ -15,6 +16,14 @@ subroutine test_external(failures)
    call expect(flag, 1)
    call SCR_START_OUTPUT('external', SCR_FLAG_CHECKPOINT, ierror)
    call expect(ierror, SCR_SUCCESS)
+   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+   call get_environment_variable('SCR_PREFIX', path)
+   write (name, '(2a, i0)') trim(path), '/external/', rank
+   call SCR_ROUTE_FILE(name, path, ierror)
+   call expect(ierror, SCR_SUCCESS)
+   open (newunit=flag, file=path, iostat=ierror)
+   call expect(ierror, 0)
+   close (flag)
    call SCR_COMPLETE_OUTPUT(1, ierror)
    call expect(ierror, SCR_SUCCESS)
    call SCR_START_CHECKPOINT(ierror)

@@ -3,6 +3,7 @@
 #include "nth_syscall.h"
 #include "records.h"
 #include "records/scr_index.h"
+#include "records/scr_versions.h"
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -65,16 +66,21 @@ static void unusable_index(void **state)
     char aside[SCR_INDEX_ASIDE_SIZE];
     scr_dataset second = sets[1];
     kvtree *index = kvtree_new(), *other = text_tree("VERSION\n  2\n");
+    kvtree *foreign = text_tree("SOMETHING\n  2\n");
     put_index(s);
     scratch_flip(s, SCR_INDEX_NAME, 25);
     assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err), -EBADMSG);
     assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, other, s->err), 0);
-    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err), -EBADMSG);
+    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err),
+                     SCR_OTHER_VERSION);
+    assert_says(s->err, "use the SCR that wrote it");
+    assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), SCR_OTHER_VERSION);
+    assert_int_equal(faccessat(s->dir, SCR_INDEX_NAME, F_OK, 0), 0);
     /* set aside, each time under another name */
     for (int i = 1; i < 3; i++) {
         char expected[SCR_INDEX_ASIDE_SIZE];
         snprintf(expected, sizeof expected, SCR_INDEX_NAME ".damaged.%d", i);
-        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, other, s->err), 0);
+        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, foreign, s->err), 0);
         assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), 0);
         assert_string_equal(aside, expected);
         assert_int_equal(faccessat(s->dir, aside, F_OK, 0), 0);
@@ -90,6 +96,7 @@ static void unusable_index(void **state)
     assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
     kvtree_delete(&index);
     kvtree_delete(&other);
+    kvtree_delete(&foreign);
 }
 
 /* ---- an index that is missing ---- */

@@ -9,7 +9,7 @@ program test_scr_fortran
    implicit none
    integer :: failures, all_failures, rank, ranks, ierror
    character(kind=c_char, len=64) :: folder
-   external :: test_external
+   external :: test_external, test_three_arguments
 
    interface
       subroutine c_mkdtemp(template) bind(C, name='mkdtemp')
@@ -37,6 +37,7 @@ program test_scr_fortran
    call test_restart()
    call test_names()
    call test_external(failures)
+   call test_three_arguments(failures)
    call MPI_Barrier(MPI_COMM_WORLD, ierror)
    if (rank == 0) call execute_command_line('rm -rf '//folder(1:index(folder, c_null_char) - 1))
    call MPI_Allreduce(failures, all_failures, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierror)
@@ -98,6 +99,11 @@ contains
       call scr_config('SCR_JOB_NAME=', ierror)
       call scr_config('SCR_JOB_NAME', value, flag, ierror)
       call check(ierror == SCR_SUCCESS .and. flag == 0 .and. value == '', 'ask for nothing')
+      call scr_config('SCR_JOB_NAME=3.1', value, ierror)
+      call check(ierror == SCR_SUCCESS .and. value == '', 'set with three arguments')
+      call scr_config('SCR_JOB_NAME', value, ierror)
+      call check(ierror == SCR_SUCCESS .and. value == '3.1', 'ask with three arguments')
+      call scr_config('SCR_JOB_NAME=', ierror)
    end subroutine test_config
 
    !> Every output is set.

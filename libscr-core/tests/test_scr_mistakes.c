@@ -92,7 +92,10 @@ static void descriptors_in_yaml(void **state)
         {"CKPT: {x: {TYPE: XOR}}\n",
          "f:1:8: CKPT must be a whole number from 0 to 999, not \"x\"\n"},
         {"CKPT:\n  0: {}\n  0: {}\n", "f:3:3: given twice: \"CKPT=0\"\n"},
-        {"CKPT:\n  - {TYPE: XOR}\n", "f:2:5: this descriptor has no \"CKPT\"\n"},
+        {"CKPT:\n  - {TYPE: XOR}\n",
+         "f:2:5: this descriptor has no number: add \"CKPT: 0\"\n"},
+        {"STORE:\n  - {COUNT: 2}\n",
+         "f:2:5: this descriptor has no path: add \"STORE: /path\"\n"},
         {"CKPT:\n  - 0\n", "f:2:5: fields were expected in the list \"CKPT\"\n"},
         {"CKPT:\n  - CKPT: [0]\n", "f:2:11: one value was expected for \"CKPT\"\n"},
         {"CKPT:\n  - CKPT: 0\n    TYPO: XOR\n",
@@ -159,19 +162,26 @@ static void sets_of_descriptors(void **state)
 {
     static const struct mistake all[] = {
         {"CKPT=0 INTERVAL=2\n",
-         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has INTERVAL=1\n"},
+         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has "
+         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
         {"CKPT=0 ENABLED=0\nCKPT=1 INTERVAL=3\n",
-         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has INTERVAL=1\n"},
+         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has "
+         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
         {"STORE=/a ENABLED=0\nCKPT=0 STORE=/a\n",
-         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has INTERVAL=1\n"},
+         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has "
+         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
         {"STORE=/a ENABLED=0\nSCR_CACHE_BASE=/a\n",
          "STORE=/a is not enabled, and no CKPT names another one\n"},
-        {"CKPT=1\n", "CKPT=1 (f:1:6): numbers go on from 0; CKPT=0 is not there\n"},
+        {"CKPT=1\n",
+         "CKPT=1 (f:1:6): numbers go on from 0; CKPT=0 is not there: add it, or give its "
+         "number to this one\n"},
         {"CKPT=3 INTERVAL=2\nCKPT=0\nCKPT=1 INTERVAL=5\n",
-         "CKPT=3 (f:1:6): numbers go on from 0; CKPT=2 is not there\n"},
+         "CKPT=3 (f:1:6): numbers go on from 0; CKPT=2 is not there: add it, or give its "
+         "number to this one\n"},
         /* also those that are not used are looked at */
         {"SCR_COPY_TYPE=XOR\nCKPT=0 INTERVAL=2\n",
-         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has INTERVAL=1\n"},
+         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has "
+         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
     };
     CHECK_ALL(all);
 }

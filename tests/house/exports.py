@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A public header declares exactly the functions that its library's symbol maps list; and Fortran has every
+"""A public header declares exactly the functions that its library's symbol maps list, each by a name that nobody else has
+(docs/decisions/0020-names-that-nobody-else-has.md); and Fortran has every
 call and every constant of scr.h, with its module and without it."""
 import re
 
@@ -25,8 +26,24 @@ def declared(header):
             yield found[1]
 
 
+def renamed(room):
+    """What functions are called in the libraries, where their headers give them other names."""
+    text = "".join(header.read_text() for header in public_headers(room))
+    return dict(re.findall(r"^#define (\w+) (scr_\w+)$", text, re.MULTILINE))
+
+
 def check(room):
-    in_headers = {name for header in public_headers(room) for name in declared(header)}
+    names = renamed(room)
+    declared_names = {name for header in public_headers(room) for name in declared(header)}
+    for name in sorted(set(names) - declared_names):
+        yield f"{room}: {name} gets another name, but no public header declares it"
+    for name, other in sorted(names.items()):
+        if other != "scr_" + name:
+            yield f"{room}: {name} is called {other}, not scr_{name}"
+    if room != "libscr-core":
+        for name in sorted(declared_names - set(names)):
+            yield f"{room}: {name} gets no name of its own by a line in ..._names.h"
+    in_headers = {names.get(name, name) for name in declared_names}
     in_maps = {name for path in (ROOT / room).glob("*.map") for name in exported(path)}
     for name in sorted(in_headers - in_maps):
         yield f"{room}: {name} is declared in a public header, but no map lists it"

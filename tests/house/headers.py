@@ -19,7 +19,7 @@ def mpi_flags():
 
 def compile_alone(command, room, header):
     name = header.relative_to(ROOT / room / "include").as_posix()
-    done = subprocess.run([*command, "-"], input=f"#include <{name}>\n", text=True,
+    done = subprocess.run([*command, "-"], input=f"#include <{name}>\nextern int nothing;\n", text=True,
                           capture_output=True)
     return f"{name}: {done.stderr.strip()}" if done.returncode else None
 

@@ -362,7 +362,7 @@ def test_delete_is_no_restart():
     """What was offered is gone."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         for call in ("delete:c2", "current:c1"):
-            job.run("init", series(1, 2), "have => 1 c2", call, "start_restart => STATE =",
+            job.run("init", series(1, 2), "have => 1 c2", call, "start_restart => STATE (untouched)",
                     restart("c1"), "finalize")
             job.lose("n1", "n2")
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checksums in the cache: SCR_CRC_ON_COPY and SCR_CRC_ON_DELETE, and those of flushed files: SCR_CRC_ON_FLUSH."""
 import json
+import os
 
 from job import Job, checkpoint, main, restart
 import damage
@@ -82,16 +83,16 @@ def test_what_cannot_be_mended_is_not_used():
         for node, rank in (("n1", 0), ("n2", 1)):
             damage.flip(cached_file(job, node, rank, 2, "b"))
         run = job.run("init", restart("a"))
-        run.said(r"dataset 2 .b. is lost from the cache and removed: .*rank_0 has checksum", times=1)
-        assert job.cached() == [1], job.cached()
+        run.said(r"dataset 2 .b. is lost from the cache; .*: .*rank_0 has checksum", times=1)
+        assert job.cached() == [1, 2], job.cached()
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         for node, rank in (("n1", 0), ("n2", 1)):
             damage.flip(cached_file(job, node, rank))
         run = job.run("init", "have => 0 =", SCR_FLUSH_ON_RESTART=1, SCR_CRC_ON_FLUSH=0)
-        run.said(r"dataset 1 .a. is lost from the cache and removed", times=1)
+        run.said(r"dataset 1 .a. is lost from the cache", times=1)
         run.said(r"dataset 1 .*could not be flushed|flush of dataset 1.*not in the cache", times=1)
-        assert job.cached() == [] and not (job.prefix / "a").exists(), tree
+        assert job.cached() == [1] and not (job.prefix / "a").exists(), tree
 
 
 def test_flush_and_fetch_without():
@@ -119,11 +120,14 @@ def test_settings_may_change():
 # ---- SCR_CRC_ON_FLUSH ----
 
 def test_flush_without():
-    """What was flushed without checksums is fetched as it is; with them, damage is seen."""
+    """What was flushed without checksums is fetched as it is, as long as nobody wrote to it; with them, damage is seen."""
     for on in (1, 0):
         with Job(**PAIR | {"SCR_FLUSH": 1}, SCR_CRC_ON_FLUSH=on) as job:
             job.run("init", checkpoint("a"), "finalize")
-            damage.flip(job.prefix / "a/rank_1")
+            path = job.prefix / "a/rank_1"
+            before = path.stat()
+            damage.flip(path)
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as when a disk does that
             run = job.run("init", "have => 0 =" if on else "have => 1 a")
             run.said("is fetched from", times=not on)
 

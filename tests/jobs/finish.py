@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The end of a run: nothing of it is left on the nodes unless somebody needs it, and what it did is summed up."""
 import os
+import re
 import shutil
 
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, restart, wait_until
 
 PAIR = {"nodes": 2, "per_node": 2}
 
@@ -181,6 +182,57 @@ def test_summary():
         run = job.run("init", restart("c9"), "finalize", SCR_FLUSH_ASYNC=1, SCR_DEBUG=1)
         run.said("summary: datasets rebuilt: 1, ", times=1)
         job.run("init", "finalize", SCR_DEBUG=0).not_said("summary")
+
+
+# ---- messages ----
+
+SLOW = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
+
+
+def test_never_time_for_a_checkpoint():
+    """Nothing is configured, so SCR_Need_checkpoint never says so: once, at the end."""
+    never = "warning: SCR_Need_checkpoint .* never"
+    with Job(**PAIR) as job:
+        run = job.run("init", "need => 0", "need => 0", "finalize", SCR_DEBUG=0)
+        run.said(f"{never}.*SCR_CHECKPOINT_INTERVAL", times=1)
+        job.run("init", checkpoint("a"), "finalize").not_said(never)
+        job.run("init", "need => 0", "finalize", SCR_CHECKPOINT_INTERVAL=100).not_said(never)
+        job.run("init", "need => 0", "finalize", SCR_CHECKPOINT_SECONDS=100).not_said(never)
+
+
+def test_finalize_is_forgotten():
+    """MPI_Finalize reports it, for whatever communicator; not where SCR_Finalize was called or SCR never began."""
+    forgotten = "SCR_Finalize was not called"
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"), "mpi_end", SCR_DEBUG=0).said(f"warning: {forgotten}", times=1)
+        job.run("init_comm:-1", checkpoint("a"), SCR_DEBUG=0).said(f"warning: {forgotten}", times=1)
+        job.run("init", checkpoint("a"), "finalize", "init", "finalize", "mpi_end").not_said(forgotten)
+        job.run("init => CONFIG", SCR_CACHE_SIZE=0).not_said(forgotten)
+        job.run("init => DISABLED", SCR_ENABLE=0).not_said(forgotten)
+
+
+def test_long_waits():
+    """Those of more than two seconds are announced, and the summary has that of SCR_Finalize."""
+    with Job(**PAIR, SCR_DEBUG=1) as job:
+        run = job.run("init", checkpoint("a", 150_000), "finalize", **SLOW)
+        run.said("waits for the flush of dataset 1 .a. to", times=1)
+        waited = float(re.search(r"summary: waited for asynchronous flushes: (\d+\.\d+) s", run.err)[1])
+        spent = float(re.search(r"summary: (\d+\.\d+) s of .* were spent", run.err)[1])
+        assert 2 < waited < spent, run
+        run = job.run("init", series(1, 2), "slow@0:1000", checkpoint("c3"), SCR_FLUSH=0)
+        run.said("waits for the removal of dataset .* from", times=1)
+        run = job.run("init", series(4, 6), "finalize")
+        run.not_said("waits for|summary: waited")
+
+
+def test_long_wait_for_a_lock():
+    with Job(**PAIR) as job:
+        first = job.start(os.environ["JOB_PROBE"], "init", f"touch:{job.root}/begun", f"await:{job.root}/go", "finalize")
+        wait_until((job.root / "begun").exists)
+        run = job.run("init => CACHE")
+        run.said(f"waits for another run, process \\d+, that uses {job.node('n1')}", times=1)
+        (job.root / "go").touch()
+        first.communicate()
 
 
 if __name__ == "__main__":

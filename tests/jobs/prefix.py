@@ -91,18 +91,6 @@ def test_index_damaged_during_the_run():
         run = job.run("init", restart("c1"))
 
 
-def test_index_of_the_future():
-    """Of a version that this program does not know: it is kept, and nothing is lost."""
-    with Job(**PAIR) as job:
-        index = job.prefix / ".scr/index.scr"
-        two_flushed(job)
-        tree.write(index, {**tree.read(index), "VERSION": {"99": {}}})
-        bytes_ = index.read_bytes()
-        run = job.run("init", restart("c2"))
-        run.said("version 99", times=1)
-        assert bytes_ in [path.read_bytes() for path in index.parent.glob("index.scr*")]
-
-
 def test_hostile_index():
     """Names that lead out of the prefix folder, and numbers that cannot be: what is not believed is looked for in
     the folder of that name."""
@@ -235,6 +223,39 @@ def test_folder_gone():
         job.run("init", "delete:c2", "delete:c2 => NO_DATASET")
 
 
+def test_home():
+    """"~/" is the home folder, wherever the value stands; nobody else's home is guessed."""
+    with Job(2, 1) as job:
+        (job.root / "home/run").mkdir(parents=True)
+        (job.prefix / "f.yaml").write_text("SCR_PREFIX: ~/new\n")
+        home = {"HOME": job.root / "home"}
+        job.run("config:SCR_PREFIX => 1 " + str(job.root / "home/run"), "init", "start:a:c", f"put:{job.root}/home/run/a/%r:10", "complete:1",
+                "finalize", SCR_PREFIX="~/run", **home)
+        job.run("init", "config:SCR_PREFIX => 1 " + str(job.root / "home/new"), "finalize", SCR_PREFIX=None, SCR_CONF_FILE=job.prefix / "f.yaml",
+                **home)
+        job.run("config:SCR_PREFIX=~", "init", "config:SCR_PREFIX => 1 " + str(job.root / "home"), "finalize", SCR_PREFIX=None, **home)
+        assert (job.root / "home/run/a/1").exists() and (job.root / "home/new/.scr").exists()
+        for value in ("~nobody/x", "~nobody"):
+            run = job.run("init => CONFIG", SCR_PREFIX=value, **home)
+            run.said(f'SCR_PREFIX="{value}" .*: home folders of other users are not looked up', times=1)
+        run = job.run("init => CONFIG", SCR_PREFIX="~/x", HOME="")
+        run.said('SCR_PREFIX="~/x" .*: HOME is not set', times=1)
+        assert not list(job.root.glob("**/~*"))
+        job.run("init", "finalize", SCR_PREFIX="./~", **home)
+        assert (job.prefix / "~/.scr").is_dir()
+
+
+def test_parent_is_missing():
+    """A typing error is not made a folder; the last component is."""
+    with Job(2, 1) as job:
+        for value, parent in (("tpyo/run", "tpyo"), (f"{job.root}/x/y/z/", "x/y"), ("tpyo/../../x/run", "x")):
+            run = job.run("init => PREFIX", SCR_PREFIX=value)
+            run.said(f"prefix folder .*: the folder .*{parent} is missing", times=1)
+        assert not (job.prefix / "tpyo").exists() and not (job.root / "x").exists()
+        job.run("init", "finalize", SCR_PREFIX="new")
+        assert (job.prefix / "new/.scr").is_dir()
+
+
 def test_prefix_folder_moves():
     """All names are relative to it."""
     with Job(**PAIR) as job:
@@ -263,7 +284,7 @@ def test_not_restarted_from_the_cache():
     with Job(**{**PAIR, "SCR_FLUSH": 0}) as job:
         run = job.run("init", checkpoint("c1"), checkpoint("c2"),
                       "have => 1 c2", "start_restart", "complete_restart:0 => INVALID",
-                      "start_restart => STATE =",
+                      "start_restart => STATE (untouched)",
                       "have => 1 c1", "start_restart", "complete_restart:!1 => INVALID",
                       "have => 0 =", "finalize")
         run.said("could not restart from dataset 2 .*marked as failed", times=1)
@@ -313,7 +334,7 @@ def test_halt():
             (job.prefix / ".scr").mkdir()
             tree.write(job.prefix / ".scr/halt.scr", content)
             run = job.run("init", "need => 1", "exit => 1", "finalize")
-            run.said("the run should end", times=2)
+            run.said("the run should end", times=1)
 
 
 def test_halt_after_checkpoints():

@@ -205,10 +205,13 @@ static void have(struct probe *p, const char *arg, struct result *r)
     say(r, name);
 }
 
+/* "%N": no place for the name; "%C": a constant, as a name to restart from. */
 static void start_restart(struct probe *p, const char *arg, struct result *r)
 {
     char name[SCR_MAX_FILENAME] = UNTOUCHED;
-    r->code = SCR_Start_restart(or_null(arg) ? name : NULL);
+    char *constant = (char *)(size_t) "constant";
+    int is_constant = strcmp(arg, "%C") == 0;
+    r->code = SCR_Start_restart(is_constant ? constant : or_null(arg) ? name : NULL);
     say(r, name);
     if (r->code == SCR_SUCCESS && or_null(arg)) set(p->tag, name);
 }

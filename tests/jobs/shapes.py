@@ -61,12 +61,10 @@ def test_uneven_nodes():
 # ---- files ----
 
 def test_ranks_without_files():
-    """Some, all but one, and all; on nodes that are lost and on others."""
+    """Some, and all but one; on nodes that are lost and on others."""
     for writers in ("0,2,5", "3", "6,7"):
         with Job(4, 2) as job:
             everywhere(job, *dataset(f"@{writers}:a/rank_%r:4000"))
-    with Job(4, 2) as job:
-        everywhere(job, *dataset())
 
 
 def test_same_base_name():

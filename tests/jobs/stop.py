@@ -93,6 +93,54 @@ def test_reason_stays():
         job.run("init", "exit => 1", "need => 1")
 
 
+def conditions(job):
+    return {key: tree.only(value) for key, value in tree.read(job.prefix / ".scr/halt.scr").items()}
+
+
+def test_why_is_said():
+    """At the default level, once, by SCR_Init, with what to do: for all that somebody left in the halt file."""
+    now = int(time.time())
+    for wanted, why in (({"ExitReason": "disk quota is reached"}, "disk quota is reached"),
+                        ({"CheckpointsLeft": 0}, "the number of checkpoints that was asked for is done"),
+                        ({"ExitAfter": now - 5}, "the time ExitAfter has come"),
+                        ({"ExitBefore": now + 50, "HaltSeconds": 100}, "seconds are left until ExitBefore")):
+        with Job(**SMALL, SCR_DEBUG=0) as job:
+            wish(job, **wanted)
+            run = job.run("init", "need => 1", "exit => 1", checkpoint("c1"), "exit => 1", "finalize")
+            run.said(rf"the run should end: .*{why}.*; to go on: scr_halt --remove {job.prefix}$", times=1)
+            assert "the run should end" in run.err.splitlines()[0], run
+
+
+def test_why_is_said_when_it_comes():
+    with Job(**SMALL, SCR_DEBUG=0) as job:
+        wish(job, CheckpointsLeft=1)
+        run = job.run("init", "exit => 0", checkpoint("c1"), "exit => 1", "exit => 1", "finalize")
+        run.said("the run should end: the number of checkpoints .*; to go on: scr_halt --remove ", times=1)
+    with Job(**SMALL, SCR_DEBUG=0, SCR_HALT_SECONDS="1h", SCR_END_TIME=int(time.time()) + 1800) as job:
+        run = job.run("init", "exit => 1", "need => 1")
+        run.said("the run should end: .* until the allocation ends", times=1)
+        run.not_said("scr_halt --remove")  # it is no condition of the halt file
+        job.run("init", "exit => 0", "raise@1:TERM", "exit => 1", SCR_HALT_SECONDS=0).said("the run should end: SCR_SIGNAL", times=1)
+
+
+def test_halt_seconds_of_an_earlier_run():
+    """A run that does not set it, or sets 0, does not have it; what a person set stays."""
+    now = int(time.time())
+    for later in ({}, {"SCR_HALT_SECONDS": 0}):
+        with Job(**SMALL, SCR_END_TIME=now + 1800) as job:
+            job.run("init", "exit => 1", SCR_HALT_SECONDS="1h")
+            assert conditions(job)["HaltSeconds"] == "3600"
+            job.run("init", "exit => 0", **later)
+            assert "HaltSeconds" not in conditions(job), conditions(job)
+    with Job(**SMALL, SCR_END_TIME=now + 1800) as job:
+        wish(job, HaltSeconds=3600)
+        job.run("init", "exit => 1").said("to go on: scr_halt --remove", times=1)
+        job.run("init", "exit => 1", SCR_HALT_SECONDS=7200)
+        wish(job, **{**conditions(job), "HaltSeconds": 3601})  # a person, after that run
+        job.run("init", "exit => 1")
+        assert conditions(job) == {"HaltSeconds": "3601"}, conditions(job)
+
+
 # ---- the end of the allocation ----
 
 def test_end_of_allocation():
@@ -117,9 +165,9 @@ def test_no_end():
         run = job.run("init => CONFIG", SCR_END_TIME="tomorrow")
         run.said('SCR_END_TIME="tomorrow" .*not a whole number', times=1)
         wish(job, ExitBefore=4000000000)
-        job.run("init", "exit => 0").not_said("warning")
+        job.run("init", "exit => 0", "finalize").not_said("warning")
     with Job(**SMALL) as job:
-        job.run("init", "exit => 0").not_said("warning")
+        job.run("init", "exit => 0", "finalize").not_said("warning")
 
 
 # ---- SCR_HALT_EXIT ----

@@ -9,6 +9,7 @@
  *   FAULTS_HOW=kill        SIGKILL before the call
  *              torn        a write does half its bytes before it is killed
  *              stop        SIGSTOP before the call: there it stays
+ *              hang        the call never returns; other threads go on
  *              short       a write, copy or read does half its bytes, and says so
  *              EIO ...     the call fails so: EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, EINTR;
  *                          only calls count that can (a full disk removes files well)
@@ -191,6 +192,8 @@ static int decide(const char *call, const char *path, int half)
     errno = error_of(how);
     if (errno) return FAIL;
     if (cuts_power()) cut_power();
+    while (strcmp(how, "hang") == 0)
+        pause();
     raise(strcmp(how, "stop") == 0 ? SIGSTOP : SIGKILL);
     return GO;
 }

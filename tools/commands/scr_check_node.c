@@ -61,23 +61,27 @@ static int check_given(const char *list)
     return code;
 }
 
-static int check_stores(const tool_prefix *prefix, const scr_descs *descs)
+static int check_stores(const scr_descs *descs)
 {
-    scr_problems problems = {0, NULL};
-    uint64_t bytes = 0;
     int code = COMMAND_GOOD;
-    scr_config_bytes(&prefix->config, "SCR_NODE_CAPACITY", &bytes, &problems);
-    if (tool_tell_problems(&problems) != COMMAND_GOOD) code = NODE_UNCHECKED;
     for (int i = 0; i < descs->stores.count; i++) {
         const scr_store *store = &descs->stores.list[i];
         int used = 0;
         for (int k = 0; k < descs->reddescs.count; k++)
             used |= descs->reddescs.list[k].enabled &&
                     strcmp(descs->reddescs.list[k].store, store->path) == 0;
-        if (used && check(store->path, bytes, store->mkdir) != COMMAND_GOOD)
+        if (used && check(store->path, store->capacity, store->mkdir) != COMMAND_GOOD)
             code = COMMAND_BAD;
     }
     return code;
+}
+
+/* The control folder of the configuration; only a descriptor says how large it is. */
+static int check_control(const tool_prefix *prefix, const scr_descs *descs)
+{
+    const char *path = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
+    const scr_store *store = scr_stores_find(&descs->stores, path);
+    return check(path, store && store->own_capacity ? store->capacity : 0, 1);
 }
 
 /* Those of the configuration, where the command line names none. */
@@ -85,22 +89,15 @@ static int check_folders(const request *r, const tool_prefix *prefix)
 {
     scr_problems problems = {0, NULL};
     scr_descs descs;
-    int code = COMMAND_GOOD, control = COMMAND_GOOD;
-    if (r->control)
-        control = check_given(r->control);
-    else
-        control = check(scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL), 0, 1);
-    if (r->cache) {
-        code = check_given(r->cache);
-    } else {
-        if (scr_descs_load(&prefix->config, &descs, &problems) != 0)
-            return tool_complain("no memory");
-        if (tool_tell_problems(&problems) != COMMAND_GOOD)
-            code = NODE_UNCHECKED;
-        else
-            code = check_stores(prefix, &descs);
-        scr_descs_done(&descs);
-    }
+    if (scr_descs_load(&prefix->config, &descs, &problems) != 0)
+        return tool_complain("no memory");
+    int control = r->control ? check_given(r->control) : check_control(prefix, &descs);
+    int code = r->cache             ? check_given(r->cache)
+               : problems.count > 0 ? NODE_UNCHECKED
+                                    : check_stores(&descs);
+    if (!r->cache) tool_tell_problems(&problems);
+    scr_problems_done(&problems);
+    scr_descs_done(&descs);
     return worse(code, control);
 }
 

@@ -108,6 +108,12 @@ static int apply(kvtree *halt, void *arg)
         if (kvtree_util_set_str(halt, keys[i], r->value[i]) != 0) return -ENOMEM;
         changed = 1;
     }
+    /* it is somebody's wish now, also where a run had the same */
+    if ((r->unset[SECONDS] || *r->value[SECONDS]) &&
+        kvtree_get(halt, SCR_HALT_KEY_OF_RUN)) {
+        kvtree_unset(halt, SCR_HALT_KEY_OF_RUN);
+        changed = 1;
+    }
     if (r->immediate && !kvtree_get(halt, SCR_HALT_KEY_NOW)) {
         if (kvtree_util_set_str(halt, SCR_HALT_KEY_NOW, "1") != 0) return -ENOMEM;
         changed = 1;

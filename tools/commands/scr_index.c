@@ -7,6 +7,7 @@
 #include "lib/tool.h"
 #include "records/scr_names.h"
 #include "records/scr_scan.h"
+#include "records/scr_versions.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -230,6 +231,7 @@ static int rebuild(const tool_prefix *prefix)
         return tool_complain("%s", err);
     int rc = scr_scan_all(&scan, err);
     if (rc) code = tool_complain("%s", err);
+    if (!rc && scan.code == SCR_OTHER_VERSION) code = tool_complain("%s", scan.why);
     if (code == COMMAND_GOOD) code = index_enter_all(prefix, &scan, &added);
     if (code == COMMAND_GOOD) print_scan(&scan, added);
     scr_scan_close(&scan);

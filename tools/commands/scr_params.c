@@ -5,7 +5,7 @@
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "nodes/down_nodes.h"
-#include "records/scr_descs.h"
+#include "records/scr_values.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -61,14 +61,13 @@ static int check(const scr_config *c)
 {
     scr_problems problems = {0, NULL};
     scr_descs descs = {0};
+    struct scr_settings values = {0};
     int unknown = 0;
     scr_param_find_unknown(tell_unknown, &unknown);
+    scr_values_load(c, &values, &descs, &problems);
     for (const scr_param *p = scr_param_table; p->name; p++)
-        check_type(c, p, &problems);
-    if (scr_descs_load(c, &descs, &problems) != 0)
-        scr_problems_add(&problems, "no memory for descriptors");
-    else
-        scr_descs_done(&descs);
+        check_type(c, p, &problems); /* those of commands, too */
+    scr_descs_done(&descs);
     int code = tool_tell_problems(&problems);
     return unknown ? COMMAND_BAD : code;
 }

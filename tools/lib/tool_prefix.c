@@ -6,6 +6,7 @@
 #include "lib/tool.h"
 #include "records/scr_config_file.h"
 #include "records/scr_path.h"
+#include "records/scr_versions.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -39,6 +40,14 @@ static int read_config(tool_prefix *prefix, const char *system)
     return tool_tell_problems(&problems);
 }
 
+/* What another version of SCR, or another program, left in .scr stays as it is. */
+static int check_versions(const tool_prefix *prefix)
+{
+    char err[ERRTEXT_SIZE] = "";
+    if (scr_versions_check(prefix->dir, err) == 0) return COMMAND_GOOD;
+    return tool_complain("prefix folder %s: %s", prefix->path, err);
+}
+
 static int open_folder(tool_prefix *prefix, const char *path)
 {
     char cwd[PATH_MAX];
@@ -55,7 +64,7 @@ static int open_folder(tool_prefix *prefix, const char *path)
     if (rc < 0) prefix->dir = -1;
     if (rc < 0) tool_complain("prefix folder %s: %s", full ? full : path, strerror(-rc));
     free(full);
-    return rc < 0 ? COMMAND_BAD : COMMAND_GOOD;
+    return rc < 0 ? COMMAND_BAD : check_versions(prefix);
 }
 
 /* system is NULL where the configuration need not be known; anyway: with mistakes, too.
@@ -63,6 +72,7 @@ static int open_folder(tool_prefix *prefix, const char *path)
 static int open_prefix(tool_prefix *prefix, const char *given, const char *system,
                        int anyway)
 {
+    char *known = NULL;
     memset(prefix, 0, sizeof *prefix);
     prefix->dir = -1;
     if (given && !*given) return tool_complain("a prefix folder without a name");
@@ -73,10 +83,12 @@ static int open_prefix(tool_prefix *prefix, const char *given, const char *syste
         if (prefix->mistaken && !given && !system)
             tool_complain("which prefix folder is meant is not sure: name it");
         if (code != COMMAND_GOOD && !(anyway && prefix->mistaken)) return code;
-        const char *known = scr_config_get(&prefix->config, "SCR_PREFIX", NULL);
-        if (!given) given = known && *known ? known : ".";
+        if (!given) known = scr_config_prefix(&prefix->config);
+        if (!given && !(given = known)) return tool_complain("no memory");
     }
-    return open_folder(prefix, given);
+    int code = open_folder(prefix, given);
+    free(known);
+    return code;
 }
 
 int tool_prefix_open(tool_prefix *prefix, const char *given)

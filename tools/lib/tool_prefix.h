@@ -19,7 +19,8 @@ typedef struct tool_prefix {
 /* What every function here returns: an exit code, with what is wrong said. */
 
 /* Opens the folder given (NULL: SCR_PREFIX, as the environment or a configuration file
- * has it, else the current folder). Only then is the configuration read. */
+ * has it, else the current folder). Only then is the configuration read. A folder with
+ * records of another version (scr_versions.h) is refused. */
 int tool_prefix_open(tool_prefix *prefix, const char *given);
 
 /* The same, and reads the configuration in any case. */

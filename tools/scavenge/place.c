@@ -98,12 +98,23 @@ static int move_containers(mover *m, const scavenge_scan *scan, uint64_t contain
 
 /* ---- the map ---- */
 
+/* The folder that names are below. */
+static int open_target(int prefix, const scr_dataset *d, int *folder, char *err)
+{
+    char inside[SCR_NAME_SIZE + 2];
+    const char *last;
+    snprintf(inside, sizeof inside, "%s%sx", d->named ? "" : d->name,
+             d->named ? "" : "/");
+    return beneath_open_parent(prefix, inside, 0, folder, &last, err);
+}
+
 typedef struct giver {
     const scavenge_saved *saved;
     size_t skip;                /* bytes of a name that its place stands for */
     uint64_t container;         /* bytes of one; 0: files are not packed */
     char in[SCR_NAME_SIZE + 8]; /* the folder of containers, in the map */
     uint64_t offset;            /* of the next file in them */
+    int dir;                    /* the folder that files lie below; -1: they are packed */
     int count;
     filo_file *files;
 } giver;
@@ -118,6 +129,15 @@ static void drop_files(giver *g)
     free(g->files);
     g->files = NULL;
     g->count = 0;
+}
+
+/* It has its place on the prefix folder. */
+static int note_time(const giver *g, filo_file *file, const char *name, char *err)
+{
+    struct stat st;
+    int rc = beneath_stat(g->dir, name, &st, err);
+    if (!rc) filo_file_note_time(file, &st);
+    return rc;
 }
 
 static int pack_file(giver *g, filo_file *file, const char *name, char *err)
@@ -147,7 +167,8 @@ static int give(void *arg, int rank, int *count, const filo_file **files, char *
                             .size = f->size,
                             .crc = f->crc,
                             .has_crc = f->has_crc};
-        if (g->container) rc = pack_file(g, file, f->name, err);
+        rc = g->container ? pack_file(g, file, f->name, err)
+                          : note_time(g, file, f->name, err);
     }
     *count = g->count;
     *files = g->files;
@@ -160,15 +181,18 @@ static int write_map(const scavenge_prefix *prefix, const scavenge_saved *saved,
     const scr_dataset *d = &saved->scan.dataset;
     char map[SCR_NAME_SIZE + 32];
     const char *before = d->scattered ? d->name : "", *slash = d->scattered ? "/" : "";
-    giver g = {.saved = saved, .container = container};
+    giver g = {.saved = saved, .container = container, .dir = -1};
+    int rc = container ? 0 : open_target(prefix->dir, d, &g.dir, err);
+    if (rc) return rc;
     if (d->named && !d->scattered) g.skip = strlen(d->name) + 1;
     snprintf(map, sizeof map, "%s%s" FILO_MAP, before, slash);
     snprintf(g.in, sizeof g.in, "%s%s" SCAVENGE_HIDDEN, before, slash);
     char *folder =
         d->scattered ? strdup(prefix->path) : scr_path_join(prefix->path, d->name);
     const filo_place to = {.folder = folder, .map = map};
-    int rc = folder ? filo_map_write(&to, d->ranks, give, &g, err)
-                    : err_set(err, -ENOMEM, "no memory");
+    rc = folder ? filo_map_write(&to, d->ranks, give, &g, err)
+                : err_set(err, -ENOMEM, "no memory");
+    io_close(&g.dir);
     drop_files(&g);
     free(folder);
     return rc;
@@ -202,16 +226,6 @@ static int write_summary(int prefix, const scr_dataset *d, char *err)
     rc = scr_summary_write(folder, d, err);
     io_close(&folder);
     return rc;
-}
-
-/* The folder that names are below. */
-static int open_target(int prefix, const scr_dataset *d, int *folder, char *err)
-{
-    char inside[SCR_NAME_SIZE + 2];
-    const char *last;
-    snprintf(inside, sizeof inside, "%s%sx", d->named ? "" : d->name,
-             d->named ? "" : "/");
-    return beneath_open_parent(prefix, inside, 0, folder, &last, err);
 }
 
 /* All to their places, for good. */

@@ -125,6 +125,15 @@ def test_configuration():
     expect(run('--prefix', '.'), 0, 'PASS\n')
     put('scr.yaml', f'SCR_NODE_CAPACITY: 1000000TB\nSCR_CACHE_BASE: {cache}\n'.encode())
     expect(run('--prefix', '.'), 1, '', ['capacity: '])
+    # of one store: it counts in place of the other, also where that is larger, or this is 0
+    for usual, own, code in (('1000000TB', '1', 0), ('1000000TB', '0', 0), ('1', '1000000TB', 1), ('1000000TB', None, 1)):
+        put('scr.yaml', f'SCR_NODE_CAPACITY: {usual}\nSCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {cache}\n'.encode()
+            + (f'    CAPACITY: {own}\n' if own else '    COUNT: 2\n').encode())
+        expect(run('--prefix', '.'), code, '' if code else 'PASS\n', ['capacity: '] if code else [])
+    put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {control}\n    CAPACITY: 1000000TB\n'.encode())
+    expect(run('--prefix', '.'), 1, '', ['capacity: '])
+    put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {cache}\n    CAPACITY: much\n'.encode())
+    expect(run('--prefix', '.'), 3, '', ['CAPACITY="much"'])
     put('scr.yaml', b'SCR_CACHE_BAS: x\n')
     done = run('--prefix', '.')
     assert done.returncode == 3 and b'SCR_CACHE_BASE' in done.stderr and not done.stdout, done

@@ -207,7 +207,7 @@ def test_damaged():
         assert done.returncode == 0 and b'the damaged index is .scr/index.scr.damaged.1 now\n5 datasets' in done.stdout, done
         assert pathlib.Path('.scr/index.scr.damaged.1').read_bytes() == before and len(state()) == 5
     put_tree(INDEX, {'VERSION': value(2)})
-    expect(run(), 1, '', ['is of version 2; this program reads version 1'])
+    expect(run(), 1, '', ['is of version 2; this program knows version 1: use the SCR'])
 
 
 def test_unread():

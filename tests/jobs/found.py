@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A prefix folder without SCR's own folder .scr, because somebody removed it or took the datasets elsewhere: the datasets there
+have records of their own, and are found again."""
+import os
+import shutil
+
+from job import Job, checkpoint, main, restart
+from scavenged import command
+import damage
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
+AGAIN = "warning: .scr/index.scr is missing; the index is made again from what {} datasets on the prefix folder say of themselves"
+
+
+def forget(job):
+    """The caches are gone, and so is what the prefix folder has of all datasets."""
+    job.lose(*job.nodes())
+    shutil.rmtree(job.prefix / ".scr")
+
+
+def test_removed():
+    """The newest is offered, and the next run has an index."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), checkpoint("deep/in/c2"), checkpoint("out", flags="o"), "finalize")
+        forget(job)
+        run = job.run("init", restart("deep/in/c2"), checkpoint("c3"), "finalize")
+        run.said(AGAIN.format(3), times=1)
+        index = tree.read(job.prefix / ".scr/index.scr")
+        assert sorted(index["DIR"]) == ["c1", "c3", "deep/in/c2", "out"] and "4" in index["DSET"], index
+        job.lose(*job.nodes())
+        job.run("init", restart("c3"), "finalize").not_said("made again")
+
+
+def test_emptied():
+    """As when only what is hidden in it was not copied; and a halt file that a script wrote since."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        forget(job)
+        (job.prefix / ".scr").mkdir()
+        tree.write(job.prefix / ".scr/halt.scr", {"CheckpointsLeft": {"5": {}}})
+        job.run("init", restart("c1"), "finalize").said(AGAIN.format(1), times=1)
+
+
+def test_removed_and_cached():
+    """What the cache has is newer."""
+    with Job(**{**PAIR, "SCR_FLUSH": 2}) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"))
+        shutil.rmtree(job.prefix / ".scr")
+        job.run("init", restart("c3"), "finalize").said(AGAIN.format(1), times=1)
+        job.lose(*job.nodes())
+        job.run("init", restart("c3"), "finalize")
+
+
+def test_bypass():
+    """Also those with files outside of their folders."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", "start:a:c", "put:elsewhere/rank_%r:100", "complete:1", "finalize")
+        forget(job)
+        run = job.run("init", "have => 1 a", "start_restart => a", "get:elsewhere/rank_%r:100", "complete_restart:1")
+        run.said(AGAIN.format(1), times=1)
+
+
+def test_damaged():
+    """Those that cannot be used are said; an older one is offered."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
+        forget(job)
+        damage.flip(job.prefix / "c2/.scr/summary.scr")
+        run = job.run("init", restart("c1"), "finalize")
+        run.said(AGAIN.format(1) + "; 1 cannot be restarted from, the first is c2: ", times=1)
+
+
+def test_fresh_folder():
+    """With files of the application only: nothing is said, and the index has nothing."""
+    with Job(**PAIR) as job:
+        (job.prefix / "input/mesh").mkdir(parents=True)
+        for number in range(100):
+            (job.prefix / f"input/mesh/{number}").touch()
+        for _ in range(2):
+            run = job.run("init", "have => 0 =", "finalize")
+            run.not_said("warning|index")
+        assert "DSET" not in tree.read(job.prefix / ".scr/index.scr")
+
+
+def test_search_has_limits():
+    """It does not look at all of a folder with very many files, and that is said, once."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        forget(job)
+        (job.prefix / "input").mkdir()
+        for number in range(100_000):
+            os.mknod(f"{job.prefix}/input/{number}")
+        shutil.rmtree(job.prefix / "c1")
+        run = job.run("init", "have => 0 =", "finalize")
+        run.said("warning: .* has no index, and was not searched for datasets to its end.*scr_index --add NAME", times=1)
+        run = job.run("init", "have => 0 =", "finalize")
+        run.not_said("search")
+
+
+def test_commands():
+    """They say what to do."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        forget(job)
+        done = command(job, "scr_index", code=1)
+        assert "no index; --rebuild makes one of what is there" in done.err, str(done)
+        assert "1 datasets found, 1 added" in command(job, "scr_index", "--rebuild").out
+        job.run("init", restart("c1"))
+
+
+if __name__ == "__main__":
+    main(globals())

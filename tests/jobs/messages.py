@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages say where, why, and what to do."""
+import os
+import subprocess
+
+from job import Job, Skip, checkpoint, main, restart
+
+
+class Mounted:
+    """A small file system of its own at a folder, where that can be made."""
+    def __init__(self, folder, options):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder],
+                                               capture_output=True).returncode:
+            raise Skip("no file system can be mounted here")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", self.folder], check=True)
+
+
+def test_rebuilt():
+    """A dataset that is complete again is no error of a file."""
+    with Job(nodes=4, per_node=1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        job.lose("n2")
+        job.replace("n2", "n5")
+        run = job.run("init", restart("a"))
+        run.said(r"complete again: files of 1 of 4 ranks were rebuilt .*lost members 1 .*2_of_4_in_0.xor is missing$", times=1)
+        run.not_said("No such file")
+
+
+def test_cache_is_full():
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job, Mounted(job.node("n2") / "cache", "size=200k"):
+        run = job.run("init", "start:b:c", "put:b/f_%r:120000", "complete:1 => REDUNDANCY")
+        run.said(rf"error: dataset 1 .*No space left on device; {job.cache('n2')} on node n2 has \d+ of 204800 bytes free", times=1)
+
+
+def test_prefix_is_read_only():
+    with Job(nodes=1, per_node=2) as job, Mounted(job.prefix, "ro"):
+        run = job.run("init => ANY")
+        run.said(f"error: .*prefix folder {job.prefix}: make folder .scr: Read-only file system", times=1)
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names that SCR_Route_file refuses: the dataset is not complete without them, and no checkpoint is the worse for it."""
+from job import Job, checkpoint, main, restart
+import tree
+
+PAIR = {"nodes": 2, "per_node": 1}
+
+
+def flushed(job):
+    return set(tree.read(job.prefix / ".scr/index.scr")["DIR"])
+
+
+def test_all_names_refused():
+    """Relative names with the prefix folder elsewhere, and a program that ignores the codes: real checkpoints stay."""
+    for bypass in (0, 1):
+        with Job(**PAIR, SCR_FLUSH=1, SCR_PREFIX_SIZE=2, SCR_CACHE_BYPASS=bypass) as job:
+            empty = [[f"start:{name}:c", f"route:{name}/rank_%r => ARGUMENT", "complete:1 => INVALID"] for name in "cde"]
+            run = job.run("init", checkpoint("a"), checkpoint("b"), f"chdir:{job.root}", empty, "have => 1 b", "finalize")
+            run.said(f'error: SCR_Route_file: rank 1: "c/rank_1" .*names are relative to the current folder {job.root}; '
+                     f"the prefix folder is {job.prefix}", times=1)
+            run.said(r'dataset 3 \(c\) is not complete and removed: on 2 ranks, first rank 0: SCR_Route_file refused '
+                     r'"c/rank_0"', times=1)
+            assert flushed(job) == {"a", "b"}, flushed(job)
+            job.lose("n1", "n2") if not bypass else None
+            job.run("init", restart("b"), "delete:b", restart("a"), "finalize")
+
+
+def test_one_rank():
+    """One name of one rank is enough."""
+    with Job(**PAIR) as job:
+        run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:1000", "route@1:/tmp/x => ARGUMENT",
+                      "complete:1 => INVALID", restart("a"), "finalize")
+        run.said(r'dataset 2 \(b\) is not complete and removed: rank 1: SCR_Route_file refused "/tmp/x", and the rank '
+                 "routed no other file in its place", times=1)
+
+
+def test_another_name_in_its_place():
+    """Each refused name has another one after it; asking twice for one name is refused once."""
+    with Job(**PAIR) as job:
+        job.run("init", "start:a:c", "route:/tmp/x => ARGUMENT", "route:/tmp/x => ARGUMENT", "put:a/rank_%r:1000", "complete:1",
+                restart("a"), "start:b:c", "route:/tmp/x => ARGUMENT", "route:../y => ARGUMENT", "put:b/rank_%r:1000",
+                "complete:1 => INVALID", "start:b:c", "route:/tmp/x => ARGUMENT", "route:../y => ARGUMENT",
+                "put:b/y_%r:10", "put:b/rank_%r:1000", "complete:1", restart("b"), "finalize")
+
+
+def test_routed_before():
+    """A file that was there already takes nobody's place."""
+    with Job(**PAIR) as job:
+        job.run("init", "start:a:c", "put:a/rank_%r:1000", "route:/tmp/x => ARGUMENT", "route:a/rank_%r",
+                "complete:1 => INVALID", "have => 0", "finalize")
+
+
+def test_names_that_are_none():
+    """No name, an empty or too long one, or no place for the answer."""
+    with Job(**PAIR) as job:
+        for bad in ("route@1:%N => ARGUMENT", "route@1: => ARGUMENT", "route@1:%L2000 => ARGUMENT", "route_nowhere@1:a/x => ARGUMENT"):
+            job.run("init", "start:a:c", "put:a/rank_%r:10", bad, "complete:1 => INVALID", "have => 0", "finalize")
+
+
+def test_no_file():
+    """A dataset without a file on any rank is none; what is older stays where it is."""
+    for parameters in ({}, {"SCR_CACHE_BYPASS": 1}):
+        for flags in ("c", "o", "co"):
+            with Job(**PAIR, SCR_FLUSH=1, SCR_PREFIX_SIZE=2, **parameters) as job:
+                run = job.run("init", checkpoint("a"), checkpoint("b"), [[f"start:{name}:{flags}", "complete:1 => INVALID"]
+                                                                         for name in "cde"], restart("b"), "finalize")
+                run.said(r"dataset 3 \(c\) is not complete and removed: no rank routed a file", times=1)
+                assert flushed(job) == {"a", "b"}, flushed(job)
+
+
+# ---- restart ----
+
+def test_refused_at_a_restart():
+    """The caller's error: the checkpoint is not marked. An older one is next in this run, and the next run tries it again."""
+    for parameters in ({"SCR_FLUSH": 0}, {"SCR_FLUSH": 1}, {"SCR_CACHE_BYPASS": 1}):
+        with Job(**PAIR, **parameters) as job:
+            job.run("init", checkpoint("a"), checkpoint("b"))
+            for _ in range(4):
+                run = job.run("init", "have => 1 b", "start_restart => b", "route@1:b/no => ARGUMENT", "complete_restart:!1 => INVALID",
+                              "have => 1 a", "start_restart => a", "route:%N => ARGUMENT", "complete_restart:0 => INVALID", "have => 0")
+                run.said(r'dataset 2 \(b\): rank 1: SCR_Route_file refused "b/no".* not marked as failed', times=1)
+                run.not_said(" is marked as failed")
+            job.run("init", restart("b"), "finalize")
+
+
+def test_refused_but_read():
+    """A name that another one took the place of is no excuse: then the checkpoint is at fault."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        run = job.run("init", "have => 1 b", "start_restart => b", "route:b/no => ARGUMENT", "get:b/rank_%r:1000",
+                      "complete_restart:!1 => INVALID", restart("a"))
+        run.said(r"dataset 2 \(b\); it is marked as failed", times=1)
+        job.run("init", restart("a"), "finalize")
+
+
+SHARED = ["start:a:c", "put@0:a/root:5000", "put@1:a/deep/own_1:100", "complete:1"]
+IN_PREFIX = ({"SCR_CACHE_BYPASS": 1}, {"SCR_FLUSH": 1, "SCR_FETCH_BYPASS": 1}, {"SCR_FLUSH": 1, "SCR_GLOBAL_RESTART": 1},
+             {"SCR_FLUSH": 1})
+
+
+def test_file_of_another_rank():
+    """One file that a rank wrote and all read, by its place, as it was named, and bare; where the prefix folder has it."""
+    read = ["route:root", "route:a/root", "route:deep/own_1", "route:a/deep/own_1", "complete_restart:1"]
+    for parameters in IN_PREFIX:
+        with Job(**PAIR, **parameters) as job:
+            wrong = ["route:b/root => ARGUMENT b/root", "route:root2 => ARGUMENT root2"]
+            begin = ["have => 1 a", "start_restart => a"]
+            for run in (job.run("init", SHARED, begin, read), job.run("init", begin, f"route:{job.prefix}/a/root", read),
+                        job.run(f"chdir:{job.root}", "init", begin, wrong, read)):
+                for op in run.ops:
+                    if op["op"].startswith("route") and op["code"] == [0, 0]:
+                        name = "a/deep/own_1" if "own" in op["op"] else "a/root"
+                        other = 0 if "own" in op["op"] else 1
+                        assert op["text"][other] == str(job.prefix / name), op
+                        assert open(op["text"][0], "rb").read() == open(op["text"][1], "rb").read(), op
+
+
+def test_file_of_another_rank_in_the_cache_only():
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        run = job.run("init", SHARED, "have => 1 a", "start_restart => a", "get@0:a/root:5000", "route@1:a/root => ARGUMENT",
+                      "complete_restart:!1 => INVALID", "have => 0")
+        run.said('rank 1: dataset a has no file "a/root" of this rank, and is not on the prefix folder', times=1)
+        job.run("init", "have => 1 a")
+
+
+def test_damaged_file_of_another_rank():
+    """Nobody has read what was flushed since then: it is read before its path is given."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", SHARED)
+        data = bytearray((job.prefix / "a/root").read_bytes())
+        data[3000] ^= 1
+        (job.prefix / "a/root").write_bytes(data)
+        run = job.run("init", "have => 1 a", "start_restart => a", "get@0:a/root:5000", "route@1:a/root => FAILURE")
+        run.said('rank 1: .*"root" was altered', times=1)
+
+
+def test_names_as_at_output():
+    """Whatever the current folder is at the restart, from the cache and from the prefix folder."""
+    names = ["../a/rank_%r:1000", "deep/%r:10"]
+    for parameters in ({"SCR_FLUSH": 0}, {"SCR_FLUSH": 1}, {"SCR_CACHE_BYPASS": 1}):
+        for cwd in ("..", ".", "sub"):
+            with Job(**PAIR, **parameters) as job:
+                (job.prefix / "sub").mkdir()
+                gets = [[f"get:{name}" for name in names], "complete_restart:1"]
+                job.run("chdir:sub", "init", "start:a:c", [f"put:{name}" for name in names], "complete:1")
+                job.run(f"chdir:{cwd}", "init", "have => 1 a", "start_restart => a", gets)
+                if parameters != {"SCR_FLUSH": 0}:
+                    job.lose("n1", "n2") if "SCR_FLUSH" in parameters else None
+                    job.run(f"chdir:{cwd}", "init", "have => 1 a", "start_restart => a", gets)
+
+
+def test_ambiguous_names():
+    """The end of the names of two files is that of none."""
+    with Job(**PAIR) as job:
+        run = job.run("init", "start:a:c", "put:a/x/f_%r:10", "put:a/y/f_%r:10", "complete:1", "have => 1 a", "start_restart => a",
+                      "route:f_%r => ARGUMENT", "route:x/f_%r", "get:a/y/f_%r:10", "complete_restart:1")
+        run.said('rank 0: "f_0" may be any of 2 files of dataset a', times=1)
+
+
+if __name__ == "__main__":
+    main(globals())

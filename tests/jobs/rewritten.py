@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A file that every checkpoint writes again ("latest"), beside the folder that each has for itself: once a newer one has written to
+it, the older one is not whole any more, and is not offered. What was not written to is not read to see that."""
+import os
+import shutil
+
+from job import Job, main
+from scavenged import command
+import tree
+
+PAIR = {"nodes": 2, "per_node": 2, "SCR_FLUSH": 1}
+UNCHECKED = {"SCR_CRC_ON_COPY": 0, "SCR_CRC_ON_FLUSH": 0}
+SIZE = 400_000
+DAMAGED = "{} could not be fetched .* and is marked as failed: .*latest_"
+WRITTEN = DAMAGED + ".* was written again"
+UNKNOWN = "warning: {} could not be fetched .*latest_.* was written since .*no checksum.*cp -a"
+
+
+def begin(name, latest="latest_%r"):
+    return [f"start:{name}:c", f"put:{name}/rank_%r:{SIZE}", f"put:{latest}:{SIZE}"]
+
+
+def write(name):
+    return begin(name) + ["complete:1"]
+
+
+def read(name):
+    return [f"have => 1 {name}", f"start_restart => {name}", f"get:{name}/rank_%r:{SIZE}", f"get:latest_%r:{SIZE}", "complete_restart:1"]
+
+
+def lose_all(job):
+    job.lose(*[node for node in job.nodes() if job.node(node).exists()])
+
+
+def rewrite(path, at=SIZE // 2):
+    """One byte; the size stays."""
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
+def verify(job, name, result):
+    done = command(job, "scr_index", "--verify", name, code=0 if result == "good" else 1)
+    assert result in done.out, str(done)
+    return done
+
+
+def copy(job, keep):
+    """The prefix folder is a copy of itself."""
+    shutil.move(job.prefix, job.root / "original")
+    shutil.copytree(job.root / "original", job.prefix, copy_function=shutil.copy2 if keep else shutil.copy)
+
+
+def test_killed_in_the_second():
+    """Whatever part of it was written."""
+    for how in ({}, UNCHECKED, {"SCR_FETCH_BYPASS": 1}):
+        for latest in ("latest_%r", "latest_1"):
+            with Job(**PAIR, SCR_CACHE_BYPASS=1, **how) as job:
+                job.run("init", write("a"), begin("b", latest), "kill:1", dies=True)
+                done = verify(job, "a", "damaged")
+                assert "latest_1" in done.err, str(done)
+                run = job.run("init", "have => 0 =")
+                run.said(DAMAGED.format("a"), times=1)
+
+
+def test_killed_before():
+    """Files of the second alone: the first is whole."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", write("a"), "start:b:c", f"put:b/rank_%r:{SIZE}", "kill:1", dies=True)
+        verify(job, "a", "good")
+        job.run("init", read("a"))
+
+
+def test_quickly():
+    """The clocks of file systems tick: the second begins at once after the first."""
+    with Job(nodes=1, per_node=1, SCR_CACHE_BYPASS=1) as job:
+        for number in range(10):
+            name = f"a{number}"
+            job.run("init", "start:%s:c" % name, "put:same:100", "complete:1", "start:b:c", "put:same:100", "kill:0", dies=True)
+            verify(job, name, "damaged")
+            job.run("init", "have => 0 =")
+
+
+def test_the_second_failed():
+    """Complete, but the program cannot read it: the first is not offered in its place."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", write("a"), write("b"))
+        verify(job, "b", "good")
+        run = job.run("init", read("b"), "have => 1 b", "start_restart => b", "complete_restart:0 => INVALID", "have => 0 =")
+        run.said(WRITTEN.format("a"), times=1)
+
+
+def test_flushed():
+    """The same where they were copied to the prefix folder, and read from there in place or into the cache."""
+    for how in ({}, UNCHECKED, {"SCR_FETCH_BYPASS": 1}, {"SCR_FETCH_BYPASS": 1, **UNCHECKED}):
+        with Job(**PAIR, **how) as job:
+            job.run("init", write("a"), "finalize")
+            verify(job, "a", "good")
+            lose_all(job)
+            job.run("init", read("a"), begin("b"), "kill:1", dies=True, SCR_CACHE_BYPASS=1)
+            verify(job, "a", "damaged")
+            lose_all(job)
+            run = job.run("init", "have => 0 =")
+            run.said(DAMAGED.format("a"), times=1)
+
+
+def test_written_by_somebody():
+    """Where no newer dataset is known, and no checksum: nobody can tell whether it is the same. It stays, and that is an error."""
+    for bypass in (0, 1):
+        with Job(**PAIR, SCR_CACHE_BYPASS=bypass, **UNCHECKED) as job:
+            job.run("init", write("a"), "finalize")
+            rewrite(job.prefix / "latest_1")
+            lose_all(job)
+            run = job.run("init", "have => PREFIX 0 =")
+            run.said(UNKNOWN.format("a"), times=1)
+            assert "damaged" in verify(job, "a", "damaged").out
+
+
+def test_copied():
+    """With checksums the files are read, and found whole; without, the copy must have kept their times."""
+    for keep, checked, bypass in ((0, 1, 0), (0, 1, 1), (1, 0, 0), (1, 0, 1), (0, 0, 0)):
+        with Job(**PAIR, **({} if checked else UNCHECKED), SCR_FETCH_BYPASS=bypass) as job:
+            job.run("init", write("a"), "finalize")
+            lose_all(job)
+            copy(job, keep)
+            run = job.run("init", read("a") if keep or checked else "have => PREFIX 0 =")
+            run.not_said("marked as failed")
+            run.said("cp -a", times=not (keep or checked))
+
+
+def test_nothing_is_read():
+    """As long as nothing was written; and then only what was."""
+    with Job(**PAIR, SCR_FETCH_BYPASS=1) as job:
+        job.run("init", write("a"), "finalize")
+        lose_all(job)
+        for touched in (0, 1):
+            if touched:
+                os.utime(job.prefix / "latest_1")
+            run = job.run("init", "have => 1 a", "largest:read")
+            largest = [size >= 128 * 1024 for size in run.ops[-1]["flag"]]
+            assert largest == [False, bool(touched), False, False], run
+
+
+def test_maps_without_times():
+    """As earlier versions wrote them, they are read."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", write("a"), "finalize")
+        path = job.prefix / "a/.scr/rank2file.0.0.scr"
+        content = tree.read(path)
+        files = [file for rank in content["RANK2FILE"]["RANK"].values() for file in rank["FILE"].values()]
+        assert len(files) == 8 and all("MTIME" in file for file in files)
+        for file in files:
+            del file["MTIME"]
+        tree.write(path, content)
+        job.run("init", read("a"))
+        verify(job, "a", "good")
+
+
+if __name__ == "__main__":
+    main(globals())
