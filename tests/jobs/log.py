@@ -165,7 +165,7 @@ def test_lost_in_the_cache():
         job.lose("n1", "n2")
         job.run("init", "have => 0")
         event, = of_kind(both(job), "REBUILD_FAILED")
-        assert event["name"] == "c1" and "lost from the cache and removed" in event["note"], event
+        assert event["name"] == "c1" and "is lost from the cache; what is left of it stays there" in event["note"], event
 
 
 def test_halt_once():

@@ -289,7 +289,9 @@ def test_not_restarted_from_the_cache():
                       "have => 0 =", "finalize")
         run.said("could not restart from dataset 2 .*marked as failed", times=1)
         run.said("could not restart from dataset 1 .*marked as failed", times=1)
-        assert job.cached() == [], job.cached()
+        assert job.cached() == [1, 2], job.cached()
+        job.run("init", "have => 0 =", checkpoint("c3"))
+        assert job.cached() == [3], job.cached()
 
 
 def test_not_restarted_at_all():

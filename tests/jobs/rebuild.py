@@ -100,17 +100,15 @@ def test_earlier_index():
 
 
 def test_first_start():
-    """Nothing is searched where no run was before, however much is there."""
+    """What lies there is looked at once; what is damaged is told of then, and again where the index is lost."""
     with Job(**PAIR) as job:
         (job.prefix / "c1/.scr").mkdir(parents=True)
         (job.prefix / "c1/.scr/summary.scr").write_text("no summary")
-        run = job.run("init", "have => 0 =")
-        run.not_said("index")
-        run = job.run("init", "have => 0 =")
-        run.not_said("index")
+        says = "made again from what 0 datasets .*; 1 cannot be restarted from, the first is c1: "
+        job.run("init", "have => 0 =").said(says, times=1)
+        job.run("init", "have => 0 =").not_said("index")
         damage.remove(job.prefix / ".scr/index.scr")
-        run = job.run("init", "have => 0 =")
-        run.said("made again from what 0 datasets .*; 1 cannot be restarted from, the first is c1: ", times=1)
+        job.run("init", "have => 0 =").said(says, times=1)
 
 
 def test_not_all_can_be_used():
