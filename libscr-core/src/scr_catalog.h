@@ -12,6 +12,10 @@
 int scr_hints_read(struct scr *scr);    /* on the leader of each node, all of them */
 int scr_hints_scatter(struct scr *scr); /* what concerns a rank goes to it */
 
+/* Local: the newest complete checkpoint that filemaps in the control folder tell of; 0:
+ * none. */
+int scr_hints_newest(struct scr *scr);
+
 /* Writes the filemaps of this run, in the place of earlier ones. A failure is reported,
  * and not fatal. */
 void scr_maps_begin(struct scr *scr);

@@ -13,6 +13,7 @@
 #include "common/io.h"
 #include "records/scr_flush_file.h"
 #include "records/scr_identity.h"
+#include "scr_catalog.h"
 #include "scr_wait.h"
 #include <dirent.h>
 #include <errno.h>
@@ -197,9 +198,43 @@ static int has_other(struct scr *scr, const char *owner)
     return has;
 }
 
+/* Local, on the leader. Opens the folders that this run does not use, if they are there.
+ * 1: they are those of this calculation; *newest: the checkpoint that is there. */
+static int look_unused(struct scr *scr, int *newest)
+{
+    enum owner owner = NOBODY;
+    *newest = 0;
+    if (scr->control_fd < 0 &&
+        (!scr_control_exists(scr, scr->owner) || scr_control_open(scr, NULL) != 0))
+        return 0;
+    if (read_record(scr, scr->control_fd, &owner, NULL) != 0 || owner != OURS) return 0;
+    *newest = scr_hints_newest(scr);
+    return 1;
+}
+
+/* Collective. What is in the caches of this calculation cannot be used with these nodes:
+ * SCR_Have_restart fails unless it has something newer. */
+static void pass_over(struct scr *scr, const char *beside)
+{
+    int newest = 0, ours = scr->node_rank == 0 && look_unused(scr, &newest);
+    MPI_Allreduce(MPI_IN_PLACE, &ours, 1, MPI_INT, MPI_SUM, scr->world);
+    MPI_Allreduce(&newest, &scr->passed_over, 1, MPI_INT, MPI_MAX, scr->world);
+    if (ours)
+        scr_say(scr, 0,
+                "warning: what %d nodes have in %s for this calculation is not used: on "
+                "other "
+                "nodes that folder belongs to another prefix folder. It stays there; to "
+                "begin "
+                "with it, end this run, remove %s on all nodes, and start without those "
+                "other "
+                "nodes",
+                ours, scr->owner, beside);
+}
+
 /* Collective, agreed. Goes over to the folders beside. */
 static int go_beside(struct scr *scr, const char *beside, enum owner *owner, char *err)
 {
+    pass_over(scr, beside);
     unlock(scr);
     scr_control_close(scr);
     strcpy(scr->owner, beside);
@@ -213,26 +248,12 @@ static int go_beside(struct scr *scr, const char *beside, enum owner *owner, cha
     return agree(scr->world, rc, err);
 }
 
-/* Collective. Nodes where the folders are wanted's. */
-static int count_nodes(const struct scr *scr, enum owner is, enum owner wanted)
+/* Collective. 1: on some node the folders are another calculation's. */
+static int has_theirs(const struct scr *scr, enum owner owner)
 {
-    int count = scr->node_rank == 0 && is == wanted;
-    MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_SUM, scr->world);
-    return count;
-}
-
-/* Collective. What is in the caches of this calculation cannot be used with these nodes.
- */
-static void tell_unused(const struct scr *scr, int ours, int theirs, const char *beside)
-{
-    if (ours && theirs)
-        scr_say(
-            scr, 0,
-            "warning: what %d nodes have in %s for this calculation is not used: on %d "
-            "nodes that folder belongs to another prefix folder. It stays there; to "
-            "begin with it, end this run, remove %s on all nodes, and start without "
-            "those nodes",
-            ours, scr->owner, theirs, beside);
+    int has = scr->node_rank == 0 && owner == THEIRS;
+    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->world);
+    return has;
 }
 
 int scr_claim(struct scr *scr, char *err)
@@ -243,10 +264,7 @@ int scr_claim(struct scr *scr, char *err)
     int other = has_other(scr, beside);
     int rc = other ? 0 : agree(scr->world, look(scr, PATIENCE, &owner, err), err);
     if (rc) return rc;
-    if (!other) {
-        other = count_nodes(scr, owner, THEIRS);
-        tell_unused(scr, count_nodes(scr, owner, OURS), other, beside);
-    }
+    if (!other) other = has_theirs(scr, owner);
     rc = other ? go_beside(scr, beside, &owner, err) : 0;
     if (rc) return rc;
     if (scr->node_rank == 0 && owner == NOBODY) rc = write_record(scr, err);

@@ -106,6 +106,8 @@ struct scr {
     int index_rebuilt; /* the index was lost, and is made again */
     kvtree *in_place;  /* files of this rank in the dataset that is read there */
     scr_dataset direct;  /* which dataset that is; id 0: none */
+    int passed_over;     /* id of the newest checkpoint in folders of this calculation
+                            that this run does not use (scr_claim.c); 0: none */
     int restart_offered; /* id of the dataset that SCR_Have_restart offered; 0: none */
     int in_prefix;       /* that of the restart is whole on the prefix folder */
     int begun;           /* an output or a restart was started */

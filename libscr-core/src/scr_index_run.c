@@ -27,19 +27,22 @@
 /* Clears the mark of what counts as flushed, but was not found again. */
 static void forget_lost(struct scr *scr, const kvtree *index)
 {
-    int count, *ids;
+    int count, *ids, changed = 0;
     char err[SCR_ERR_TEXT] = "";
     if (scr_flush_file_list(scr->flush, &count, &ids) != 0) return;
     for (int i = 0; i < count; i++) {
         scr_dataset d = {.id = ids[i]};
+        if (!scr_flush_file_has(scr->flush, d.id, SCR_LOCATION_PFS)) continue;
         scr_index_state state = {0, 0, 0, 0};
         const char *name = scr_flush_file_name(scr->flush, d.id);
         snprintf(d.name, sizeof d.name, "%s", name ? name : "");
-        if (!name || scr_index_look(index, &d, &state) != 0 || state.complete != 1)
-            scr_flush_file_set(scr->flush, d.id, d.name, SCR_LOCATION_PFS, 0);
+        if (name && scr_index_look(index, &d, &state) == 0 && state.complete == 1)
+            continue;
+        scr_flush_file_set(scr->flush, d.id, d.name, SCR_LOCATION_PFS, 0);
+        changed = 1;
     }
     free(ids);
-    if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
+    if (changed && scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
         scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
 }
 
@@ -208,7 +211,7 @@ static void read_flush_file(struct scr *scr, const kvtree *index)
     if (owner && strcmp(owner, scr->owner) != 0) scr_flush_file_keep(scr->flush, NULL, 0);
     /* without it scr_prerun takes the datasets for those of an earlier allocation */
     scr_flush_file_set_owner(scr->flush, scr->owner);
-    if (!rc && (scr->index_rebuilt || scr->dataset_id == 0)) forget_lost(scr, index);
+    if (!rc) forget_lost(scr, index);
 }
 
 /* Without the list, or with less of it, the index still is right. */

@@ -123,7 +123,7 @@ int scr_manage_current(struct scr *scr, const char *name)
             scr_cache_delete(scr, list[i].id);
     free(list);
     scr_cache_delete_aside(scr, id, NULL); /* another run might rebuild a newer one */
-    scr->restart_offered = 0;
+    scr->restart_offered = scr->passed_over = 0;
     /* where only the cache has it, the index may go on naming a newer one */
     scr->fetch_below = flushed ? SCR_AGE_ANY : (scr_age){id + 1, 0};
     scr->offer_below = INT_MAX;

@@ -139,6 +139,15 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr->direct.id = 0;
     newest_cached(scr, &cached);
     int over, rc = fetch_newer(scr, &cached, &over);
+    if (cached.id < scr->passed_over) {
+        *flag = scr->restart_offered = 0;
+        return scr_fail(scr, SCR_ERR_CACHE,
+                        "SCR_Have_restart: checkpoint %d, newer than any other, is in "
+                        "caches that this run does not use, for the reason given above; "
+                        "start again without the nodes named there, or with "
+                        "SCR_CACHE_PURGE=1 to go on without it",
+                        scr->passed_over);
+    }
     scr->restart_offered = cached.id;
     *flag = cached.id != 0;
     if (*flag && name) strcpy(name, cached.name);

@@ -73,6 +73,36 @@ int scr_hints_read(struct scr *scr)
     return rc ? scr_fail(scr, SCR_ERR_CACHE, "%s", err) : SCR_SUCCESS;
 }
 
+/* 1 when some rank has it there, complete. */
+static int is_checkpoint(const scr_filemap *map, int id)
+{
+    scr_dataset d;
+    int count, *ranks, is = 0;
+    if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) return 0;
+    for (int i = 0; i < count && !is; i++)
+        is = scr_dataset_from_tree(scr_filemap_get_dataset(map, id, ranks[i]), &d,
+                                   NULL) == 0 &&
+             d.ckpt && d.complete;
+    free(ranks);
+    return is;
+}
+
+int scr_hints_newest(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int count, *ids, newest = 0;
+    scr_filemap *map = kvtree_new();
+    if (map && read_maps(scr, map, err) == 0 &&
+        scr_filemap_list_datasets(map, &count, &ids) == 0) {
+        while (count > 0 && !is_checkpoint(map, ids[count - 1]))
+            count--;
+        newest = count > 0 ? ids[count - 1] : 0;
+        free(ids);
+    }
+    kvtree_delete(&map);
+    return newest;
+}
+
 /* Collective over the node. */
 static int hand_out(struct scr *scr)
 {

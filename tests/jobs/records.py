@@ -126,17 +126,18 @@ def test_prefix_records():
 
 def test_flush_file_of_more():
     """It says of a checkpoint that it was flushed, which it was not: it is flushed in the end."""
-    with Job(**FOUR) as job:
-        job.run("init", checkpoint("c1"), checkpoint("c2", flags="co"))
-        shutil.copy(job.prefix / ".scr/flush.scr", job.root / "kept")
-        job.lose(*job.nodes())
-        shutil.rmtree(job.prefix)
-        job.prefix.mkdir()
-        job.run("init", checkpoint("c1"), checkpoint("c2"))
-        shutil.copy(job.root / "kept", job.prefix / ".scr/flush.scr")
-        job.run("init", restart("c2"), "finalize", SCR_FLUSH=10)
-        job.lose(*[node for node in job.nodes() if job.node(node).exists()])
-        job.run("init", restart("c2"), "finalize")
+    for first in ("c", "co"):
+        with Job(**FOUR) as job:
+            job.run("init", checkpoint("c1"), checkpoint("c2", flags="co"))
+            shutil.copy(job.prefix / ".scr/flush.scr", job.root / "kept")
+            job.lose(*job.nodes())
+            shutil.rmtree(job.prefix)
+            job.prefix.mkdir()
+            job.run("init", checkpoint("c1", flags=first), checkpoint("c2"))
+            shutil.copy(job.root / "kept", job.prefix / ".scr/flush.scr")
+            job.run("init", restart("c2"), "finalize", SCR_FLUSH=10)
+            job.lose(*[node for node in job.nodes() if job.node(node).exists()])
+            job.run("init", restart("c2"), "finalize")
 
 
 def test_records_of_datasets():

@@ -10,6 +10,7 @@ import shutil
 from job import Job, checkpoint, main, restart
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0}
+OTHER_SPARE = [("n1", 1), ("n2", 1), ("n4", 1)]
 
 
 def prefixes(job, *names):
@@ -62,13 +63,30 @@ def test_spare_node_of_another():
         job.run("init", checkpoint("c1"), prefix=a)
         job.run("init", checkpoint("c2"), prefix=b, layout=[("n4", 1), ("n5", 1)])
         job.lose("n3")
-        run = job.run("init", "have => 0 =", prefix=a, layout=[("n1", 1), ("n2", 1), ("n4", 1)])
-        run.said("warning: what 2 nodes have in .* for this calculation is not used: on 1 nodes .* another prefix folder", times=1)
+        for _ in range(2):
+            run = job.run("init", "have => CACHE", "start_restart => STATE", prefix=a, layout=OTHER_SPARE)
+            run.said("warning: what 2 nodes have in .* for this calculation is not used: on other nodes .* another prefix "
+                     "folder", times=1)
+            run.said("SCR_Have_restart: checkpoint 1, newer than any other, is in caches that this run does not use", times=1)
         for node in ("n1", "n2"):
             for folder in job.node(node).glob(f"*/*/{job.cache(node).name}.*"):
                 shutil.rmtree(folder)
         run = job.run("init", restart("c1"), "finalize", prefix=a, layout=[("n1", 1), ("n2", 1), ("n6", 1)])
         run.not_said("is not used")
+
+
+def test_spare_node_of_another_and_a_way_on():
+    """One newer than what is passed over is offered; without one somebody has to say that it is given up."""
+    with Job(nodes=3, per_node=1, SCR_FLUSH=0) as job:
+        a, b = prefixes(job, "a", "b")
+        job.run("init", checkpoint("c1"), prefix=a)
+        job.run("init", checkpoint("other"), prefix=b, layout=[("n4", 1), ("n5", 1)])
+        job.lose("n3")
+        job.run("init", "have => CACHE", prefix=a, layout=OTHER_SPARE)
+        job.run("init", "have => 0 =", prefix=a, layout=OTHER_SPARE, SCR_CACHE_PURGE=1)
+        job.run("init", "have => CACHE", prefix=a, layout=OTHER_SPARE)
+        job.run("init", "have => 0 =", checkpoint("c2"), prefix=a, layout=OTHER_SPARE, SCR_CACHE_PURGE=1)
+        job.run("init", restart("c2"), prefix=a, layout=OTHER_SPARE)
 
 
 def test_moved_by_a_link():
