@@ -2,6 +2,7 @@
 /* The index as a run uses it: rank 0 reads, changes and writes it under its lock, so that
  * what commands change at the same time stays. */
 #include "scr_context.h"
+#include "scr_wait.h"
 
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -144,7 +145,12 @@ int scr_index_load(struct scr *scr, kvtree *index, char *err)
 /* One that is missing or damaged is made again first. */
 static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
 {
+    scr_wait wait;
     kvtree *index = kvtree_new();
+    scr_wait_begin(scr, &wait,
+                   "waits to change %.400s/" SCR_INDEX_NAME ": another process has its "
+                   "lock, or the file system is slow",
+                   scr->prefix);
     int rc = index ? scr_index_update(scr->prefix_fd, change, arg, index, err)
                    : err_set(err, -ENOMEM, "no memory for the index");
     if (rc == -ENOENT || rc == -EBADMSG) {
@@ -152,6 +158,7 @@ static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
         rc = load(scr, 1, index, err);
         rc = rc ? rc : scr_index_update(scr->prefix_fd, change, arg, index, err);
     }
+    scr_wait_end(&wait);
     kvtree_delete(&index);
     return rc;
 }

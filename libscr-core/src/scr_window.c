@@ -6,6 +6,7 @@
  * more ranks than this run has. So rank 0 reads it file by file, and hands the names out
  * in pieces to a limited number of ranks, which remove the files. */
 #include "scr_context.h"
+#include "scr_wait.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -242,7 +243,7 @@ static int remove_records(struct scr *scr, const scr_dataset *d, char *err)
 
 /* The index stops offering the dataset before its first file goes, but names it until
  * the last is gone, so that nothing is left that nobody knows. */
-int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
+static int delete_one(struct scr *scr, const scr_dataset *d, char *err)
 {
     kvtree *others = kvtree_new();
     int none = 0, rc = scr->rank ? 0 : check_map(scr, d, &none, err);
@@ -269,6 +270,16 @@ int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
             scr_location(scr, d, SCR_LOCATION_PFS, 0);
     }
     return agree(scr->world, rc, err);
+}
+
+int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
+{
+    scr_wait wait;
+    scr_wait_begin(scr, &wait, "waits for the removal of dataset %d (%.150s) from %.250s",
+                   d->id, d->name, scr->prefix);
+    int rc = delete_one(scr, d, err);
+    scr_wait_end(&wait);
+    return rc;
 }
 
 /* ---- several ---- */

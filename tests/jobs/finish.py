@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The end of a run: nothing of it is left on the nodes unless somebody needs it, and what it did is summed up."""
+import fcntl
 import os
 import re
 import shutil
+import time
 
 from job import Job, checkpoint, main, restart, wait_until
 
@@ -233,6 +235,21 @@ def test_long_wait_for_a_lock():
         run.said(f"waits for another run, process \\d+, that uses {job.node('n1')}", times=1)
         (job.root / "go").touch()
         first.communicate()
+
+
+def test_long_wait_for_the_index():
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"), "finalize")
+        run = job.start(os.environ["JOB_PROBE"], "init", f"touch:{job.root}/begun", f"await:{job.root}/go", *checkpoint("b"),
+                        "finalize")
+        wait_until((job.root / "begun").exists)
+        with open(job.prefix / ".scr/index.scr", "r+b") as index:
+            fcntl.lockf(index, fcntl.LOCK_EX)
+            (job.root / "go").touch()
+            time.sleep(3)
+        _, err = run.communicate()
+        assert len(re.findall("waits to change .*/.scr/index.scr: another process has its lock", err)) == 1, err
+        job.run("init", restart("b"), "finalize").not_said("waits to change")
 
 
 if __name__ == "__main__":
