@@ -33,6 +33,8 @@ struct folder {
     int id, fd;
     char *path;
     scr_filemap *found;
+    int unusable; /* redundancy files of the store that count as lost, and the first */
+    char first[2 * SCR_ERR_TEXT];
 };
 
 /* The folder of a dataset is our own: where its mode does not let us in, that is set
@@ -48,12 +50,15 @@ static int open_folder(const scr_cache *cache, const char *name)
     return io_open(cache->fd, name, flags, 0);
 }
 
-static void tell_unusable(const struct folder *f, const char *name, const char *why)
+/* One line for the store. */
+static void tell_unusable(const struct folder *f)
 {
-    char line[2 * SCR_ERR_TEXT];
+    char line[sizeof f->first + SCR_NODE_SIZE + 100];
+    if (!f->unusable) return;
     snprintf(line, sizeof line,
-             "warning: node %s: dataset %d: the redundancy file %s counts as lost: %s",
-             f->scr->node_name, f->id, name, why);
+             "warning: node %s: %d redundancy files count as lost, the first is that of "
+             "%s",
+             f->scr->node_name, f->unusable, f->first);
     scr_event_local(f->scr, 0, line);
 }
 
@@ -85,7 +90,7 @@ static int takes_place(const struct folder *f, const scr_dataset *d,
 }
 
 /* Adds what a header says to the entries that were found. */
-static int take_header(const struct folder *f, const char *name, char *err)
+static int take_header(struct folder *f, const char *name, char *err)
 {
     char why[SCR_ERR_TEXT] = "";
     scr_dataset d;
@@ -105,11 +110,12 @@ static int take_header(const struct folder *f, const char *name, char *err)
     }
     redset_manifest_free(m);
     if (rc && scr_decide_may_pass(rc)) return err_set(err, rc, "%s: %s", f->path, why);
-    if (rc) tell_unusable(f, name, why);
+    if (rc && !f->unusable++)
+        snprintf(f->first, sizeof f->first, "dataset %d, %s: %s", f->id, name, why);
     return 0;
 }
 
-static int read_headers(const struct folder *f, char *err)
+static int read_headers(struct folder *f, char *err)
 {
     DIR *stream = beneath_list(f->fd);
     int rc = stream ? 0 : -errno;
@@ -211,11 +217,13 @@ static int take_entries(struct scr *scr, scr_filemap *from)
  */
 static int read_store(struct scr *scr, const scr_cache *cache, kvtree *send, char *err)
 {
-    struct folder f = {scr, cache, 0, -1, NULL, kvtree_new()};
+    struct folder f = {
+        .scr = scr, .cache = cache, .fd = -1, .found = kvtree_new(), .first = ""};
     int rc = f.found && send ? 0 : err_set(err, -ENOMEM, "no memory");
     if (cache->rank == 0)
         while (!rc && (f.id = scr_next_folder(cache, f.id)) != INT_MAX)
             rc = read_folder(&f, err);
+    tell_unusable(&f);
     if (!rc && deal(scr, cache, f.found, send) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     kvtree_delete(&f.found);

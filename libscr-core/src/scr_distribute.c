@@ -115,23 +115,13 @@ int scr_distribute_has_any(struct scr *scr, const scr_dataset *dataset)
     return any;
 }
 
-static void tell_lost(const struct scr *scr, const scr_dataset *dataset, int rank,
-                      const char *why)
-{
-    char line[2 * SCR_ERR_TEXT];
-    snprintf(line, sizeof line,
-             "warning: node %s: files of rank %d of dataset %d (%.200s) count as lost: "
-             "%.500s",
-             scr->node_name, rank, dataset->id, dataset->name, why);
-    scr_event_local(scr, 0, line);
-}
-
-/* Forgets what is not good, and counts the rest. Files stay where they are until the
- * dataset leaves the cache: nobody knows what they are good for. */
+/* Local. Forgets what is not good, and counts the rest. Files stay where they are until
+ * the dataset leaves the cache: nobody knows what they are good for. 0, -errno, or 1 if
+ * something was forgotten, with a text. */
 static int drop_bad(struct scr *scr, const scr_dataset *dataset, int *count, int **ranks,
                     char *err)
 {
-    int all, kept = 0;
+    int all, kept = 0, lost = 0;
     int rc = scr_filemap_list_ranks_of(scr->map, dataset->id, &all, ranks);
     for (int i = 0; !rc && i < all; i++) {
         char why[SCR_ERR_TEXT] = "";
@@ -139,11 +129,12 @@ static int drop_bad(struct scr *scr, const scr_dataset *dataset, int *count, int
         if (good < 0) rc = good;
         if (good > 0) (*ranks)[kept++] = rank;
         if (good) continue;
-        tell_lost(scr, dataset, rank, why);
+        if (!lost) err_set(err, 0, "node %s: %s", scr->node_name, why);
+        lost = 1;
         scr_drop_files(scr, dataset->id, rank, 0);
     }
     *count = kept;
-    return rc ? err_sys(err, rc, "look at the files of dataset %d", dataset->id) : 0;
+    return rc ? err_sys(err, rc, "look at the files of dataset %d", dataset->id) : lost;
 }
 
 /* ---- who sends to whom ---- */
@@ -284,9 +275,16 @@ int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved
     struct plan plan = {.source = -1, .round = -1};
     int count = 0, *ranks = NULL;
     int rc = drop_bad(scr, dataset, &count, &ranks, err);
-    int planned = make_plan(scr, dataset->id, ranks, rc ? 0 : count, &plan);
-    if (!rc && planned) rc = err_sys(err, planned, "distribute dataset %d", dataset->id);
+    int planned = make_plan(scr, dataset->id, ranks, rc < 0 ? 0 : count, &plan);
+    if (rc >= 0 && planned)
+        rc = err_sys(err, planned, "distribute dataset %d", dataset->id);
     rc = agree(scr->world, rc, err);
+    if (rc > 0) {
+        scr_say(scr, 0, "warning: dataset %d (%.200s): files count as lost %s",
+                dataset->id, dataset->name, err);
+        rc = 0;
+        err[0] = 0;
+    }
     if (!rc) {
         moved->failed = move_all(scr, dataset, &plan);
         drop_rest(scr, dataset->id, &plan, count, ranks);

@@ -4,6 +4,7 @@
 import os
 import subprocess
 
+import damage
 from job import Job, Skip, checkpoint, main, restart
 
 
@@ -32,6 +33,23 @@ def test_rebuilt():
         run = job.run("init", restart("a"))
         run.said(r"complete again: files of 1 of 4 ranks were rebuilt .*lost members 1 .*2_of_4_in_0.xor is missing$", times=1)
         run.not_said("No such file")
+
+
+def test_one_line_for_all():
+    """However many ranks and files it concerns."""
+    with Job(nodes=4, per_node=2, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        for path in job.cache("n2").glob("scr.dataset.1/a/*"):
+            damage.cut(path)
+        run = job.run("init", restart("a"))
+        run.said(r"warning: dataset 1 \(a\): files count as lost on 2 ranks, first rank 2: node n2: ", times=1)
+        run.said("count as lost", times=1)
+    with Job(nodes=4, per_node=2, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        for path in job.cache("n2").glob("scr.dataset.1/*.xor"):
+            damage.flip_first(path)
+        run = job.run("init", restart("a"))
+        run.said("warning: node n2: 2 redundancy files count as lost, the first is that of dataset 1, ", times=1)
 
 
 def test_cache_is_full():

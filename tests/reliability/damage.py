@@ -240,7 +240,7 @@ def what_is_told(story, name, way):
     if re.search("/cache/2/", name):
         # one file tells what its rank has lost; what turns up while others are given back is counted
         rank = int(name[1]) - 1
-        return rf"{file}|rank {rank}: (read |open )?\S*(c2/rank_|_of_4)|rank {rank} of dataset 2 .* count as lost: |of 2 of 4 ranks"
+        return rf"{file}|rank {rank}: (read |open )?\S*(c2/rank_|_of_4)|dataset 2 .*: files count as lost (rank {rank}: |on [0-9]+ ranks)|of 2 of 4 ranks"
     record = re.search(r"(filemap(_0)?|prefix).scriinfo$|(index|halt|flush).scr$|/datasets$|transfer_[0-9]+.scrinfo$", name)
     untold = way in OLD + ["remove"] or is_earlier(name, way) or name.endswith("/datasets") and way == "empty"
     return file if record and not untold else None
