@@ -30,6 +30,73 @@ static void tell_passed_over(const struct scr *scr, const kvtree *index, int abo
             d.name, SCR_INDEX_ATTEMPTS, d.name);
 }
 
+/* ---- summaries ---- */
+
+/* Where no time is known, any is right. */
+static int is_summary_of(const scr_dataset *found, const scr_dataset *d)
+{
+    return found->id == d->id && found->ranks == d->ranks && found->complete &&
+           (found->created == d->created || !found->created || !d->created);
+}
+
+/* Rank 0 reads the summary in the dataset's folder. */
+static int read_summary(const struct scr *scr, const scr_dataset *d, scr_dataset *found,
+                        char *err)
+{
+    int folder;
+    char *path = scr_path_join(scr->prefix_real, d->name);
+    int rc = path ? beneath_open_folder(path, &folder, err)
+                  : err_set(err, -ENOMEM, "no memory");
+    free(path);
+    if (rc == -ENOENT || rc == -ENOTDIR)
+        return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
+                       rc == -ENOTDIR ? "; what has its name is a link or a file" : "");
+    if (!rc) {
+        rc = scr_summary_read(folder, found, err);
+        close(folder);
+    }
+    if (rc == -ENOENT || rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP)
+        return FILO_DAMAGED;
+    return rc;
+}
+
+/* Rank 0 compares it with what the index says. */
+static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
+{
+    scr_dataset found;
+    if (scr->rank != 0) return 0;
+    int rc = read_summary(scr, d, &found, err);
+    if (!rc && !is_summary_of(&found, d))
+        rc = err_set(err, FILO_DAMAGED,
+                     "its summary is of dataset %d (%d ranks, complete %d)%s", found.id,
+                     found.ranks, found.complete,
+                     found.created == d->created ? "" : ", made at another time");
+    return rc;
+}
+
+/* ---- candidates ---- */
+
+/* On rank 0. Where the summary beside the data is of a dataset that the index does not
+ * have, somebody put an earlier index, or that of another job, into its place: the entry
+ * becomes what the summary says. 1: it did. */
+static int correct_entry(struct scr *scr, const kvtree *index, const scr_dataset *d)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset found;
+    scr_index_state state;
+    if (read_summary(scr, d, &found, err) != 0 || is_summary_of(&found, d) ||
+        !found.complete || strcmp(found.name, d->name) != 0 ||
+        scr_index_look(index, &found, &state) == 0 ||
+        scr_index_correct(scr, &found, err) != 0)
+        return 0;
+    scr_say(scr, 0,
+            "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
+            "there is dataset %d%s, which is entered in its place",
+            d->id, d->name, found.id,
+            found.created == d->created ? "" : ", made at another time");
+    return 1;
+}
+
 int scr_fetch_candidate(struct scr *scr, scr_age below, const kvtree *tried,
                         scr_dataset *dataset)
 {
@@ -37,10 +104,13 @@ int scr_fetch_candidate(struct scr *scr, scr_age below, const kvtree *tried,
     int rc = 0;
     if (scr->rank == 0) {
         kvtree *index = kvtree_new();
-        rc = scr_index_load(scr, index, err);
-        if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
-        int failed = rc;
-        rc = rc ? rc : scr_index_next_fetch(index, below, tried, dataset);
+        int failed;
+        do {
+            kvtree_unset_all(index);
+            failed = rc = scr_index_load(scr, index, err);
+            rc = rc ? rc : scr_index_next_fetch(index, below, tried, dataset);
+        } while (!rc && correct_entry(scr, index, dataset));
+        if (failed) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
         if (!failed && below.id == SCR_AGE_ANY.id && kvtree_size(tried) == 0)
             tell_passed_over(scr, index, rc ? 0 : dataset->id);
         kvtree_delete(&index);
@@ -126,40 +196,6 @@ static int protect(struct scr *scr, const scr_dataset *d, int count,
     }
     free(list);
     free(folder);
-    return rc;
-}
-
-/* Where no time is known, any is right. */
-static int is_summary_of(const scr_dataset *found, const scr_dataset *d)
-{
-    return found->id == d->id && found->ranks == d->ranks && found->complete &&
-           (found->created == d->created || !found->created || !d->created);
-}
-
-/* Rank 0 compares the summary in the dataset's folder with what the index says. */
-static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
-{
-    scr_dataset found;
-    int folder;
-    if (scr->rank != 0) return 0;
-    char *path = scr_path_join(scr->prefix_real, d->name);
-    int rc = path ? beneath_open_folder(path, &folder, err)
-                  : err_set(err, -ENOMEM, "no memory");
-    free(path);
-    if (rc == -ENOENT || rc == -ENOTDIR)
-        return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
-                       rc == -ENOTDIR ? "; what has its name is a link or a file" : "");
-    if (!rc) {
-        rc = scr_summary_read(folder, &found, err);
-        close(folder);
-    }
-    if (rc == -ENOENT || rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP)
-        return FILO_DAMAGED;
-    if (!rc && !is_summary_of(&found, d))
-        rc = err_set(err, FILO_DAMAGED,
-                     "its summary is of dataset %d (%d ranks, complete %d)%s", found.id,
-                     found.ranks, found.complete,
-                     found.created == d->created ? "" : ", made at another time");
     return rc;
 }
 

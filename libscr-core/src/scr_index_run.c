@@ -282,6 +282,20 @@ static void note_name(struct scr *scr, const char *name, int entered)
         scr_say(scr, 0, "warning: the list of datasets could not be written: %s", err);
 }
 
+static int replace_entry(kvtree *index, void *arg)
+{
+    const scr_dataset *d = arg;
+    int rc = scr_index_remove(index, d);
+    if (!rc || rc == -ENOENT) rc = scr_index_add(index, d, 1);
+    return rc ? rc : 1;
+}
+
+int scr_index_correct(struct scr *scr, const scr_dataset *d, char *err)
+{
+    scr_dataset entry = *d;
+    return update(scr, replace_entry, &entry, err);
+}
+
 int scr_index_drop(struct scr *scr, const scr_dataset *d, char *err)
 {
     int rc = scr_index_change(scr, d, scr_index_remove, err);

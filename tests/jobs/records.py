@@ -124,6 +124,22 @@ def test_prefix_records():
             nothing_is_lost(job, lambda: shutil.copy(job.root / "kept" / name, job.prefix / ".scr" / name))
 
 
+def test_index_of_another_job():
+    """Of the same names and ids: the summaries beside the data are right."""
+    with Job(**FOUR | {"SCR_FLUSH": 1}) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"))
+        shutil.copy(job.prefix / ".scr/index.scr", job.root / "kept")
+        job.lose(*job.nodes())
+        shutil.rmtree(job.prefix)
+        job.prefix.mkdir()
+        job.run("init", checkpoint("c1"), checkpoint("c2"))
+        job.lose(*[node for node in job.nodes() if job.node(node).exists()])
+        shutil.copy(job.root / "kept", job.prefix / ".scr/index.scr")
+        run = job.run("init", restart("c2"), checkpoint("c3"))
+        run.said("names dataset 2 as c2, but the one that is there is dataset 2, made at another time, which is entered", times=1)
+        job.run("init", restart("c3"))
+
+
 def test_flush_file_of_more():
     """It says of a checkpoint that it was flushed, which it was not: it is flushed in the end."""
     for first in ("c", "co"):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Damage sweep: between two runs each kind of file that a job has is altered without a word: bytes change, it
-is cut short, longer, empty, gone, or what it was earlier; one file at a time, and two.
+is cut short, longer, empty, gone, or what it was earlier; one file at a time, and two. A record may also be whole,
+but wrong: that of another node, rank, dataset, moment or job, on one node or on all, while a node is lost, too.
 
 What is lost by that follows from what the files are for. The newest checkpoint that is whole elsewhere, or can
 be made whole by its scheme, is offered, every byte of it is right, and SCR names the file."""
@@ -197,6 +198,56 @@ def hurt(job, name, way):
     return not path.is_file() or path.is_symlink() or path.read_bytes() != before
 
 
+# ---- records that are whole, but wrong ----
+
+def counterpart(story, name, kind):
+    """The same record of another node and rank, or of the other dataset; None."""
+    if kind == "node":
+        names = [other for other in names_of_files(story) if others(other) == others(name) and other != name]
+        return names[0] if names else None
+    other = re.sub("(cache/|prefix/c)([12])/", lambda found: f"{found[1]}{3 - int(found[2])}/", name)
+    return other if other != name else None
+
+
+def copied(job, story, name, kind):
+    files, other = files_of(job), counterpart(story, name, kind)
+    return {name: files[other].read_bytes()} if {name, other} <= files.keys() else {}
+
+
+def exchanged(job, story, name, kind):
+    files, other = files_of(job), counterpart(story, name, kind)
+    return {name: files[other].read_bytes(), other: files[name].read_bytes()} if {name, other} <= files.keys() else {}
+
+
+def everywhere(job, story, name, kind):
+    """Of an earlier moment, or of another job, on all nodes."""
+    return {other: data for other, data in job.versions[kind].items() if others(other) == others(name) and other in files_of(job)}
+
+
+WRONG = {"copied": (copied, "node"), "exchanged": (exchanged, "node"), "of the other dataset": (copied, "dataset"),
+         "exchanged with the other dataset": (exchanged, "dataset"), "earlier everywhere": (everywhere, "middle"),
+         "of another job everywhere": (everywhere, TWIN)}
+
+
+def wrong_points(story):
+    """Records, and the ways in which they can be others. Lock and owner are the same on all nodes."""
+    for name in names_of_files(STORIES[story]):
+        if re.search(r"/cntl/[ft]|_of_|/\.scr/(?!ctr)", name):
+            yield from ((story, name, way) for way, (how, kind) in WRONG.items()
+                        if how == everywhere or counterpart(STORIES[story], name, kind))
+
+
+def put_wrong(job, story, name, way):
+    """The files that are others now."""
+    how, kind = WRONG[way]
+    files, changed = files_of(job), []
+    for other, data in how(job, story, name, kind).items():
+        if files[other].read_bytes() != data:
+            files[other].write_bytes(data)
+            changed.append((other, way))
+    return changed
+
+
 # ---- what must be true ----
 
 AFTERWARDS = anyhow("init", "have", "start_restart", f"get:%T/rank_%r:{SIZE}", "complete_restart:1") + \
@@ -204,8 +255,8 @@ AFTERWARDS = anyhow("init", "have", "start_restart", f"get:%T/rank_%r:{SIZE}", "
 
 
 def member_lost(name, id_):
-    """The rank whose share of that dataset in the cache is not to be trusted any more; None."""
-    found = re.match(rf"n([0-9]+)/(cache/{id_}/|cntl/filemap_0)", name)
+    """The rank whose share of that dataset in the cache is not to be trusted any more; None. A control file costs nothing."""
+    found = re.match(rf"n([0-9]+)/cache/{id_}/", name)
     return int(found[1]) - 1 if found else None
 
 
@@ -219,10 +270,10 @@ def has_no_list(changed):
     return "prefix/.scr/index.scr" in dict(changed) and any(is_earlier(*item) for item in changed)
 
 
-def is_safe(story, changed, id_):
-    """Whether a restart can have that dataset although these files are hurt."""
+def is_safe(story, changed, gone, id_):
+    """Whether a restart can have that dataset although these files are hurt, and the nodes of these members are gone."""
     names = [name for name, _ in changed]
-    lost = {member_lost(name, id_) for name in names} - {None}
+    lost = {member_lost(name, id_) for name in names} - {None} | gone
     in_cache = story.nodes and covers(story.scheme, sets_of([1] * RANKS, 8), lost)
     flushed = (id_ == 1 or "finalize" in story.runs[1]) and not has_no_list(changed)
     return in_cache or flushed and not any(name.startswith(f"prefix/{NAMES[id_]}/") for name in names)
@@ -268,17 +319,18 @@ def check_end(job, changed):
     check_processes()
 
 
-def judge(job, story, changed):
+def judge(job, story, changed, gone=frozenset(), told=True):
     run = job.run(AFTERWARDS, **{**story.next, "SCR_FLUSH": 1, "SCR_CACHE_KEEP": 0})
     agreed(run)
-    must = next((NAMES[id_] for id_ in (2, 1) if is_safe(story, changed, id_)), "")
+    must = next((NAMES[id_] for id_ in (2, 1) if is_safe(story, changed, gone, id_)), "")
     have = run.first("have")
     got = have["text"][0] if have["flag"][0] == 1 else ""
     assert got >= must, f"{got or 'nothing'} was offered, and not {must}\n{run}"
     for op in ("start_restart", "get:", "complete_restart") if got else ():
         assert set(run.first(op)["code"]) == {0}, f"{op} failed\n{run}"
     try:
-        check_told(story, run, changed)
+        if told:
+            check_told(story, run, changed)
         check_end(job, changed)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{run}") from None
@@ -295,6 +347,17 @@ def one(story, *damages):
     return bool(changed)
 
 
+def wrong(story, name, way, gone):
+    """gone: the node that is lost, too; "none"."""
+    job = stage(begin, story)
+    changed = put_wrong(job, STORIES[story], name, way)
+    if changed and gone != "none":
+        job.lose(gone)
+    members = {int(gone[1:]) - 1} if gone != "none" else set()
+    judge(job, STORIES[story], [(other, way) for other, way in changed if not other.startswith(gone)], members, told=False)
+    return bool(changed)
+
+
 def pairs_of(names):
     for number, (a, b) in enumerate(itertools.combinations(names, 2)):
         for turn in range(3):
@@ -303,11 +366,14 @@ def pairs_of(names):
 
 
 def main():
-    sweep = Sweep(options(__doc__, sample=24))
+    sweep = Sweep(options(__doc__, sample=30))
     for name, story in STORIES.items():
         names = list(names_of_files(story))
         for file in names:
             sweep.add(f"{name}: {file}", one, [(name, file, way) for way in [*WAYS, *OLD]])
+        for gone in ("none", "n1", "n2") if story.nodes else ("none",):
+            sweep.add(f"{name}: wrong records, lost {gone}", wrong,
+                      [(*point, gone) for point in wrong_points(name)])
         sweep.add(f"{name}: pairs", one, [(name, *pair) for pair in pairs_of(names)])
     sweep.run()
 
