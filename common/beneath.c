@@ -88,6 +88,12 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
     return 0;
 }
 
+static int name_failed(char *err, int rc, const char *what, const char *name)
+{
+    return rc == -ENOENT ? err_set(err, rc, "%s is missing", name)
+                         : err_sys(err, rc, "%s %s", what, name);
+}
+
 static int refuse_irregular(int fd, const char *name, char *err)
 {
     struct stat st;
@@ -105,7 +111,7 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
     if (rc) return rc;
     int extra = O_CLOEXEC | O_NOFOLLOW | (flags & O_CREAT ? 0 : O_NONBLOCK);
     int file = io_open(parent, last, flags | extra, mode);
-    rc = file < 0 ? err_sys(err, file, "open %s", name)
+    rc = file < 0 ? name_failed(err, file, "open", name)
                   : refuse_irregular(file, name, err);
     io_close(&parent);
     if (rc) {
@@ -240,7 +246,7 @@ int beneath_stat(int dir, const char *name, struct stat *st, char *err)
     int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc) return rc;
     if (fstatat(parent, last, st, AT_SYMLINK_NOFOLLOW) != 0)
-        rc = err_sys(err, -errno, "stat %s", name);
+        rc = name_failed(err, -errno, "stat", name);
     io_close(&parent);
     return rc;
 }

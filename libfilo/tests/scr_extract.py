@@ -188,7 +188,7 @@ def test_another_map():
     stem = '.scr/rank2file'
     files = {name: content for name, content in files.items() if not name.startswith(stem)}
     put('f', {**files, **map_files([{'FILE': entry} for entry in data.entries.values()], 'maps/ckpt.7')})
-    expect(run('f'), 1, '', ['scr_extract: f: map in f: ', '.scr/rank2file.scr', 'No such file'])
+    expect(run('f'), 1, '', ['scr_extract: f: map in f: ', '.scr/rank2file.scr', 'is missing'])
     expect(run('--map', 'maps/ckpt.7', 'f'), 0, ALL_OUT)
     expect(run('--map', '../f/maps/ckpt.7', 'f'), 1, '', ['name of the map: file name "../f/maps/ckpt.7"'])
 
@@ -254,7 +254,7 @@ def test_verify():
     put('f', {'plain': flipped(whole['plain'], 50)})
     expect(run('f', 'plain'), 1, '0 extracted, 0 there already, 1 damaged, 0 failed\n', ['plain: damaged: altered: CRC32'])
     os.unlink('f/plain')
-    expect(run('-n', 'f', 'plain'), 1, '0 good, 1 damaged, 0 failed\n', ['plain: damaged: open plain: No such file'])
+    expect(run('-n', 'f', 'plain'), 1, '0 good, 1 damaged, 0 failed\n', ['plain: damaged: plain is missing'])
     put('f', {'.scr/ctr.1.scr': whole['.scr/ctr.1.scr'][:-1]})
     done = run('-n', 'f')
     assert done.returncode == 1 and b'4 good, 2 damaged, 0 failed' in done.stdout, done
@@ -296,7 +296,7 @@ def test_damaged_containers():
         path.unlink()
         socket.socket(socket.AF_UNIX).bind(str(path))
 
-    told = {missing: 'open .scr/ctr.1.scr: No such file', short: '.scr/ctr.1.scr has 999 bytes, but 1000 of the file are at 0',
+    told = {missing: '.scr/ctr.1.scr is missing', short: '.scr/ctr.1.scr has 999 bytes, but 1000 of the file are at 0',
             nothing: '.scr/ctr.1.scr has 0 bytes', altered: 'altered: CRC32 0x', link: 'open .scr/ctr.1.scr: a symbolic link',
             folder: '.scr/ctr.1.scr is not a regular file', pipe: '.scr/ctr.1.scr is not a regular file',
             sock: 'open .scr/ctr.1.scr: No such device'}

@@ -344,7 +344,7 @@ static void test_damage(void)
     fetch_harmed(alter, 0, "/.scr/ctr.0.scr, ");
     fetch_harmed(alter_all, 0, " files of this rank are damaged, the first: ");
     fetch_harmed(alter_all, 0, "/.scr/ctr.");
-    fetch_harmed(take_away, 0, "ctr.0.scr: No such file");
+    fetch_harmed(take_away, 0, "ctr.0.scr is missing");
     fetch_harmed(put_link, 1, "not a regular file");
     fetch_harmed(put_folder, 0, "not a regular file");
 }

@@ -71,7 +71,7 @@ static void test_missing_map(void)
     CHECK_INT(
         filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
         -ENOENT);
-    list_expect_text(err, "rank2file.scr: No such file");
+    list_expect_text(err, "rank2file.scr is missing");
     snprintf(path, sizeof path, "%s/no such folder", folder);
     CHECK_INT(
         filo_read_map(MPI_COMM_WORLD, path, NULL, &ranks, &count, &files, NULL, err),

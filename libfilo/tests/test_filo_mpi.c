@@ -338,7 +338,7 @@ static void test_fetch_refuses_harmed_files(void)
         {cut, "has 1000 bytes, but its map says 30000"},
         {lengthen, "has 400000 bytes, but its map says 30000"},
         {alter, "was altered: CRC32 0x"},
-        {take_away, "No such file"},
+        {take_away, "is missing"},
         {put_folder, "not a regular file"},
         {put_link, "not a regular file"},
         {put_linked_folder, "a symbolic link, which is not followed"},

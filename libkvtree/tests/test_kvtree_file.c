@@ -134,7 +134,7 @@ static void what_is_no_file(void **state)
     assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
     assert_int_equal(symlink("empty", in_folder("link")), 0);
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-    check_read("missing", -ENOENT, "No such file");
+    check_read("missing", -ENOENT, "is missing");
     check_read("nowhere/missing", -ENOENT, "No such file");
     check_read("empty", -EBADMSG, "cut off: 0 bytes");
     check_read("short", -EBADMSG, "cut off: 2 bytes");

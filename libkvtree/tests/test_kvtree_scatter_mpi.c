@@ -86,7 +86,7 @@ static void missing_root(void)
     begin(&from, &f, "missing", NULL);
     if (check_rank == 0) CHECK(unlinkat(from.dir, ROOT_NAME, 0) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    expect_refused(&from, -ENOENT, "set.scr: No such file");
+    expect_refused(&from, -ENOENT, "set.scr is missing");
     snprintf(path, sizeof path, "%s/missing/set.scr", gather_base);
     CHECK_INT(kvtree_read_scatter(path, got, MPI_COMM_WORLD), -ENOENT);
     snprintf(path, sizeof path, "%s/no such folder/set.scr", gather_base);

@@ -262,13 +262,13 @@ def test_several_sets():
         for m in members:
             take('f', sets[i].of_member(m))
     told = ('set 0: RS over 4 ranks: rebuilt\n'
-            '  rank 3 was lost: open 2_of_4_in_0.rs: No such file or directory '
+            '  rank 3 was lost: 2_of_4_in_0.rs is missing '
             '(9 files, 252 bytes)\n'
             'set 1: RS over 4 ranks: all there\n'
             'set 2: RS over 4 ranks: rebuilt\n'
-            '  rank 2 was lost: open 1_of_4_in_2.rs: No such file or directory '
+            '  rank 2 was lost: 1_of_4_in_2.rs is missing '
             '(3 files, 145 bytes)\n'
-            '  rank 11 was lost: open 4_of_4_in_2.rs: No such file or directory '
+            '  rank 11 was lost: 4_of_4_in_2.rs is missing '
             '(1 file, 1 bytes)\n')
     done = run('--verify', 'f')
     assert done.returncode == 3 and done.stdout.decode() == told.replace('rebuilt', 'can be rebuilt'), done

@@ -115,7 +115,7 @@ static void test_two_lost(job *j)
     expect_hopeless(j, &s, "rank 0: rank.ckpt has checksum");
     /* everything */
     job_lose(j);
-    expect_hopeless(j, &s, "No such file");
+    expect_hopeless(j, &s, "is missing");
     forget(j, &s);
 }
 

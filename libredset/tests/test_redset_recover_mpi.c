@@ -58,7 +58,7 @@ static void expect_refused(const job *j, MPI_Comm comm, const char *file,
 static void test_nothing_left(job *j)
 {
     expect_refused(j, j->comm, NULL, "no survivor knows its place");
-    expect_refused(j, j->comm, "1_of_2_in_0.xor", "No such file");
+    expect_refused(j, j->comm, "1_of_2_in_0.xor", "is missing");
 }
 
 /* A damaged or foreign redundancy file is as good as none. */

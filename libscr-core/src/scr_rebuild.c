@@ -264,31 +264,13 @@ static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *mo
     return 0;
 }
 
-/* A file that was missing, and is there again, is no error: "open NAME: No such file or
- * directory" at the end becomes "NAME is missing". */
-static void soften(char *why)
-{
-    static const char *const verbs[] = {"open ", "stat "};
-    char end[64];
-    int n = snprintf(end, sizeof end, ": %s", strerror(ENOENT));
-    size_t length = strlen(why);
-    if (n < 0 || length < (size_t)n || strcmp(why + length - (size_t)n, end) != 0) return;
-    strcpy(why + length - (size_t)n, " is missing"); /* it is shorter */
-    char *last = strrchr(why, ':');
-    last = last && last[1] == ' ' ? last + 2 : why;
-    for (int i = 0; i < 2; i++)
-        if (strncmp(last, verbs[i], strlen(verbs[i])) == 0)
-            memmove(last, last + strlen(verbs[i]), strlen(last + strlen(verbs[i])) + 1);
-}
-
 /* rebuilt: the files of this rank were; why: what was lost. Returns how many ranks have
  * lost something. */
 static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt,
-                        double start, char *why)
+                        double start, const char *why)
 {
     unsigned long sums[2] = {0, 0};
     int ranks = rebuilt;
-    soften(why);
     MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->world);
     if (!ranks) return 0;
     if (rebuilt) scr_cached_sums(scr, dataset->id, sums);

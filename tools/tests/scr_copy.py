@@ -120,7 +120,7 @@ def test_damage():
     assert not [name for name in saved() if 'scrfilemap' in name or name.endswith('rank_1')], saved()
     fill()
     os.unlink('cache/me/scr.17/scr.dataset.4/c4/rank_1')
-    expect(run('-i', '4', '--json'), 1, run('-i', '4', '--json').stdout.decode(), ['No such file'])
+    expect(run('-i', '4', '--json'), 1, run('-i', '4', '--json').stdout.decode(), ['is missing'])
     fill()
     put('cntl/me/scr.17/filemap_0.scriinfo', b'junk')
     expect(run('-i', '4'), 3, '', ['1 filemaps count as lost', 'the cache has no dataset 4'])

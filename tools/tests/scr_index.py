@@ -260,7 +260,7 @@ def test_verify():
            'ckpt.6   good        3    550        0       0\nckpt.20  good        3    550        0       0\n')
     for damage_one, reason in ((lambda path: path.write_bytes(b'zerO' + path.read_bytes()[4:]), 'rank 0: rank_0: altered: CRC32 0x'),
                                (lambda path: path.write_bytes(path.read_bytes()[:-1]), 'rank 0: rank_0: rank_0 has 399 bytes, not 400'),
-                               (lambda path: path.unlink(), 'rank 0: rank_0: open rank_0: No such file'),
+                               (lambda path: path.unlink(), 'rank 0: rank_0: rank_0 is missing'),
                                (lambda path: (path.unlink(), path.symlink_to('/etc/passwd')), 'rank 0: rank_0: open rank_0: ')):
         fill()
         damage_one(pathlib.Path('run/ckpt.12/rank_0'))

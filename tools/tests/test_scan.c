@@ -131,7 +131,7 @@ static void test_missing(void **state)
     save_all(2);
     expect(3, "files of 1 of 4 ranks are missing; rank 2: nothing of it was saved");
     save(&dataset, 2, "c6/f_2", 0);
-    expect(3, "rank 2: stat c6/f_2: No such file");
+    expect(3, "rank 2: c6/f_2 is missing");
     put("c6/f_2", BYTES - 1);
     expect(3, "c6/f_2 has another size");
     unlinkat(folder.dir, "c6/f_2", 0);
