@@ -109,7 +109,8 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
     const char *last;
     int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc) return rc;
-    int extra = O_CLOEXEC | O_NOFOLLOW | (flags & O_CREAT ? 0 : O_NONBLOCK);
+    /* a pipe that somebody put there is refused, not waited for */
+    const int extra = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int file = io_open(parent, last, flags | extra, mode);
     rc = file < 0 ? name_failed(err, file, "open", name)
                   : refuse_irregular(file, name, err);

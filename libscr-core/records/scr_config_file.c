@@ -7,6 +7,7 @@
 #include "records/scr_path.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,12 +235,48 @@ int scr_config_text_read(const char *path, const char *text, size_t size, kvtree
                                     : scr_read_yaml(&r, text, size);
 }
 
-/* Reads all of a file of sensible size into *text, to be freed, with a NUL behind it. */
-static int read_all(int fd, char **text, size_t *size, const char **fault)
+/* Where a file lies: in a folder where others may put it (shared), unless its owner is
+ * one of those users. */
+typedef struct place {
+    int shared;
+    const char *trusted;
+} place;
+
+/* 1 when the list, names or numbers with commas, has that user. */
+static int has_user(const char *list, uid_t uid)
+{
+    char *copy = list ? strdup(list) : NULL, *rest = copy, *name, *end;
+    int has = 0;
+    while (!has && (name = strsep(&rest, ", ")) != NULL) {
+        const struct passwd *user = *name ? getpwnam(name) : NULL;
+        unsigned long number = strtoul(name, &end, 10);
+        has = user ? user->pw_uid == uid : *name && !*end && number == uid;
+    }
+    free(copy);
+    return has;
+}
+
+/* Why a file in a prefix folder, where others may put files, is not believed: it may name
+ * programs that are executed, and other folders. */
+static const char *find_distrust(const struct stat *st, const char *trusted)
+{
+    if (st->st_uid != 0 && st->st_uid != geteuid() && !has_user(trusted, st->st_uid))
+        return "belongs to another user, and is not read; SCR_CONF_FILE=<its path> reads "
+               "it, or its owner's name in SCR_TRUSTED_OWNERS, in the environment or the "
+               "system file";
+    if (st->st_mode & S_IWOTH) return "can be changed by everybody, and is not read";
+    return NULL;
+}
+
+/* Reads all of a file of sensible size into *text, to be freed, with a NUL behind it. of:
+ * the place where it lies. */
+static int read_all(int fd, const place *of, char **text, size_t *size,
+                    const char **fault)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return -errno;
     if (!S_ISREG(st.st_mode)) *fault = "not a file";
+    if (!*fault && of->shared) *fault = find_distrust(&st, of->trusted);
     if (!*fault && st.st_size > SCR_CONFIG_FILE_MAX) *fault = "too large";
     if (*fault) return -EINVAL;
     *text = malloc((size_t)st.st_size + 1);
@@ -251,7 +288,8 @@ static int read_all(int fd, char **text, size_t *size, const char **fault)
     return 0;
 }
 
-int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems)
+static int read_file(const char *path, const place *of, kvtree *layer,
+                     scr_problems *problems)
 {
     char *text = NULL;
     size_t size = 0;
@@ -259,7 +297,7 @@ int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems
     /* O_NONBLOCK: a pipe without a writer is refused, not waited for */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) return -ENOENT;
-    int rc = fd < 0 ? -errno : read_all(fd, &text, &size, &fault);
+    int rc = fd < 0 ? -errno : read_all(fd, of, &text, &size, &fault);
     if (fd >= 0) io_close(&fd);
     if (rc)
         scr_problems_add(problems, "%s: %s", path, fault ? fault : strerror(-rc));
@@ -267,6 +305,11 @@ int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems
         rc = scr_config_text_read(path, text, size, layer, problems);
     free(text);
     return rc;
+}
+
+int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems)
+{
+    return read_file(path, &(place){0, NULL}, layer, problems);
 }
 
 /* What cannot be looked at is read, which tells why. A prefix folder that cannot be used
@@ -281,6 +324,7 @@ static void read_of_prefix(scr_config *config, const char *prefix, scr_problems 
 {
     char *path[2] = {prefix ? scr_path_join(prefix, "scr.yaml") : NULL,
                      prefix ? scr_path_join(prefix, ".scrconf") : NULL};
+    const place shared = {1, scr_config_get(config, "SCR_TRUSTED_OWNERS", NULL)};
     int there[2];
     for (int i = 0; i < 2; i++)
         there[i] = may_be_there(path[i]);
@@ -290,7 +334,7 @@ static void read_of_prefix(scr_config *config, const char *prefix, scr_problems 
         scr_problems_add(problems, "both %s and %s are there; one of them has to go",
                          path[0], path[1]);
     else if ((there[0] || there[1]) &&
-             scr_config_file_read(path[there[1]], config->user, problems) == -ENOENT)
+             read_file(path[there[1]], &shared, config->user, problems) == -ENOENT)
         scr_problems_add(problems, "%s: the file that this link names is not there",
                          path[there[1]]);
     free(path[0]);

@@ -185,6 +185,7 @@ void scr_config_check_places(const scr_config *config, scr_problems *problems)
     check_home(config, problems);
     const kvtree *locked = kvtree_get(config->system, SCR_LOCKED);
     const char *only = "may only be set in the environment of its node";
+    const char *outside = "may only be set in the environment and in the system file";
     refuse_locks(config->user, problems);
     for (const scr_param *p = scr_param_table; p->name; p++) {
         const kvtree *lock = kvtree_get(locked, p->name);
@@ -192,6 +193,10 @@ void scr_config_check_places(const scr_config *config, scr_problems *problems)
         snprintf(why, sizeof why, "may only be set in the system file, as %.500s says",
                  lock ? kvtree_get_val(lock, "SOURCE") : "");
         if (lock) refuse_env(config, p, why, problems);
+        if (p->flags & SCR_PARAM_OUTSIDE) {
+            refuse_layer(config->user, p->name, outside, problems);
+            refuse_layer(config->set, p->name, outside, problems);
+        }
         if (!lock && !(p->flags & SCR_PARAM_ENVIRONMENT)) continue;
         refuse_layer(config->user, p->name, lock ? why : only, problems);
         refuse_layer(config->set, p->name, lock ? why : only, problems);

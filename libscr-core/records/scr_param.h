@@ -26,6 +26,9 @@ typedef enum scr_param_type {
 #define SCR_PARAM_LOCAL                                                                  \
     1 /* each node may have its own value; otherwise rank 0's holds for all */
 #define SCR_PARAM_ENVIRONMENT 2 /* may only be set in the environment */
+#define SCR_PARAM_OUTSIDE                                                                \
+    4 /* may only be set in the environment and the system file: it decides on user      \
+         files */
 
 typedef struct scr_param {
     const char *name;

@@ -9,6 +9,7 @@
 
 #define LOCAL SCR_PARAM_LOCAL
 #define ENVIRONMENT SCR_PARAM_ENVIRONMENT
+#define OUTSIDE SCR_PARAM_OUTSIDE
 #define BOOL SCR_PARAM_BOOL
 #define INT SCR_PARAM_INT
 #define AUTO SCR_PARAM_AUTO
@@ -34,6 +35,7 @@ const scr_param scr_param_table[] = {
     {"SCR_PREFIX_SIZE", INT, "0", 0, "checkpoints kept in the prefix folder, besides output (0: all)"},
     {"SCR_PREFIX_PURGE", BOOL, "0", 0, "1: delete all datasets in the prefix folder at start, output as well"},
     {"SCR_CURRENT", TEXT, NULL, 0, "name of the checkpoint to restart from"},
+    {"SCR_TRUSTED_OWNERS", TEXT, NULL, OUTSIDE, "users, with commas, whose configuration files in prefix folders are read, besides your own and root's"},
     /* redundancy */
     {"SCR_COPY_TYPE", SCHEME, "XOR", 0, "redundancy scheme: SINGLE, PARTNER, XOR, RS, or FILE: as the descriptors CKPT say"},
     {"SCR_GROUP", TEXT, "NODE", 0, "processes that may fail together: NODE, WORLD, or a group of the descriptors GROUPS"},

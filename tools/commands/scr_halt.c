@@ -194,7 +194,6 @@ static int run(request *r)
     tool_prefix prefix;
     kvtree *halt = kvtree_new();
     int code = tool_prefix_open(&prefix, r->dir);
-    if (code == COMMAND_GOOD && !r->list) code = tool_prefix_as_owner(&prefix);
     if (code == COMMAND_GOOD) {
         int rc = halt ? change(&prefix, r, halt, err) : -ENOMEM;
         code = rc ? tool_complain("%s", err) : print(halt, r);

@@ -254,7 +254,6 @@ static int run(const index_request *r)
     /* what was scavenged is packed as the configuration says */
     int code = (r->task == INDEX_ADD ? tool_prefix_configure_anyway
                                      : tool_prefix_open)(&prefix, r->dir);
-    if (code == COMMAND_GOOD && is_change(r->task)) code = tool_prefix_as_owner(&prefix);
     if (code == COMMAND_GOOD) {
         switch (r->task) {
         case INDEX_ADD:

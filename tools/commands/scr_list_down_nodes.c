@@ -50,8 +50,7 @@ static void write_log(const tool_prefix *prefix, const hostlist *nodes,
 {
     hostlist fresh = {0, NULL};
     if (hostlist_minus(nodes, known, &fresh) != 0) tool_complain("no memory");
-    const int may = !fresh.count || tool_prefix_as_owner(prefix) == COMMAND_GOOD;
-    for (int i = 0, k = 0; may && i < nodes->count && k < fresh.count; i++) {
+    for (int i = 0, k = 0; i < nodes->count && k < fresh.count; i++) {
         /* both are in the same order */
         if (strcmp(nodes->names[i], fresh.names[k]) != 0) continue;
         k++;

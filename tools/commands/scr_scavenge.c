@@ -415,7 +415,6 @@ int main(int argc, char **argv)
     if (jobset && setenv("SCR_NODELIST", jobset, 1) != 0)
         return tool_complain("no memory");
     code = tool_prefix_configure_anyway(&prefix, r.dir);
-    if (code == COMMAND_GOOD) code = tool_prefix_as_owner(&prefix);
     if (code == COMMAND_GOOD) code = work(&r, &prefix);
     tool_prefix_close(&prefix);
     return tool_finish(code);

@@ -223,7 +223,6 @@ int tool_log_main(int argc, char **argv, int transfer)
     if (code >= 0) return code;
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, dir);
-    if (code == COMMAND_GOOD) code = tool_prefix_as_owner(&prefix);
     if (code == COMMAND_GOOD) code = tool_log_write(&prefix, &event, &on);
     if (!on) fprintf(stderr, "%s: nothing is logged (SCR_LOG_ENABLE)\n", command_self());
     tool_prefix_close(&prefix);

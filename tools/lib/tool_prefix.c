@@ -4,14 +4,13 @@
 
 #include "common/io.h"
 #include "lib/tool.h"
+#include "lib/tool_user.h"
 #include "records/scr_config_file.h"
 #include "records/scr_path.h"
 #include "records/scr_versions.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +66,13 @@ static int open_folder(tool_prefix *prefix, const char *path)
     return rc < 0 ? COMMAND_BAD : check_versions(prefix);
 }
 
+/* Root does not ask a file of a user which prefix folder is meant. */
+static const char *default_of_root(void)
+{
+    const char *path = getenv("SCR_PREFIX");
+    return path && *path ? path : ".";
+}
+
 /* system is NULL where the configuration need not be known; anyway: with mistakes, too.
  */
 static int open_prefix(tool_prefix *prefix, const char *given, const char *system,
@@ -76,6 +82,8 @@ static int open_prefix(tool_prefix *prefix, const char *given, const char *syste
     memset(prefix, 0, sizeof *prefix);
     prefix->dir = -1;
     if (given && !*given) return tool_complain("a prefix folder without a name");
+    if (geteuid() == 0 && !given) given = default_of_root();
+    if (tool_user_enter(given ? given : ".") != COMMAND_GOOD) return COMMAND_BAD;
     /* files of users lie in the prefix folder */
     if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_complain("no memory");
     if (!given || system) {
@@ -109,31 +117,6 @@ int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given)
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system)
 {
     return open_prefix(prefix, given, system ? system : SCR_SYSTEM_FILE, 0);
-}
-
-/* Whose what SCR keeps there is, or will be: every run leaves an index. */
-static int find_owner(const tool_prefix *prefix, struct stat *st)
-{
-    static const char *const kept[] = {".scr/index.scr", ".scr"};
-    for (int i = 0; i < 2; i++)
-        if (fstatat(prefix->dir, kept[i], st, AT_SYMLINK_NOFOLLOW) == 0) return 0;
-    return fstat(prefix->dir, st) == 0 ? 0 : -errno;
-}
-
-int tool_prefix_as_owner(const tool_prefix *prefix)
-{
-    struct stat st;
-    if (geteuid() != 0) return COMMAND_GOOD;
-    int rc = find_owner(prefix, &st);
-    if (rc) return tool_complain("prefix folder %s: %s", prefix->path, strerror(-rc));
-    if (st.st_uid == 0) return COMMAND_GOOD;
-    const struct passwd *user = getpwuid(st.st_uid);
-    rc = user ? initgroups(user->pw_name, st.st_gid) : setgroups(0, NULL);
-    if (rc != 0 || setgid(st.st_gid) != 0 || setuid(st.st_uid) != 0)
-        return tool_complain("what is in %s/.scr is user %lu's, and this program cannot "
-                             "become that user: %s",
-                             prefix->path, (unsigned long)st.st_uid, strerror(errno));
-    return COMMAND_GOOD;
 }
 
 void tool_prefix_close(tool_prefix *prefix)

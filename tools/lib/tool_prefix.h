@@ -16,7 +16,8 @@ typedef struct tool_prefix {
     int mistaken; /* 1: the configuration has mistakes, which were said */
 } tool_prefix;
 
-/* What every function here returns: an exit code, with what is wrong said. */
+/* What every function here returns: an exit code, with what is wrong said. Root opens a
+ * prefix folder as its owner (tool_user.h), and goes on as that user. */
 
 /* Opens the folder given (NULL: SCR_PREFIX, as the environment or a configuration file
  * has it, else the current folder). Only then is the configuration read. A folder with
@@ -33,11 +34,6 @@ int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given);
 /* The same as tool_prefix_configure with another file in place of the system file (NULL:
  * that one). */
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system);
-
-/* For a command that changes what SCR keeps in the prefix folder: where root runs it, and
- * that is another user's, the rest of the program is done as that user, whose runs could
- * neither read nor change what root would leave there. */
-int tool_prefix_as_owner(const tool_prefix *prefix);
 
 /* Who runs jobs there, in which allocation, and where this is, as the configuration says
  * or else as it is found out. */

@@ -19,12 +19,19 @@ enum { MOST = 64 /* side by side */, ANSWER = 30 /* seconds for a list of broker
 typedef int (*build_fn)(const tool_remote *remote, const char *node,
                         const char *const argv[], tool_words *words);
 
+/* A node has a name of its own, and everybody can read command lines. */
+static int stays_here(const char *entry)
+{
+    return strncmp(entry, "SCR_NODE_NAME=", 14) == 0 ||
+           strncmp(entry, "SCR_LOG_DB_PASS=", 16) == 0;
+}
+
 /* Remote shells hand over no variables. */
 static void add_environment(tool_words *words)
 {
     tool_words_add(words, "env");
     for (char **entry = environ; *entry; entry++)
-        if (strncmp(*entry, "SCR_", 4) == 0 && strncmp(*entry, "SCR_NODE_NAME=", 14) != 0)
+        if (strncmp(*entry, "SCR_", 4) == 0 && !stays_here(*entry))
             tool_words_add(words, "%s", *entry);
 }
 

@@ -5,6 +5,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "lib/tool_tasks.h"
+#include "lib/tool_user.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -212,11 +213,13 @@ static int run_one(const char *folder, const char *name, double seconds, char *e
     if (n < 0 || (size_t)n >= sizeof path)
         return err_sys(err, -ENAMETOOLONG, "test %.60s", name);
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || !(st.st_mode & 0111)) return 0;
+    int rc = tool_user_may_run(path, err);
+    if (rc) return err_wrap(err, rc, "test %.60s", name);
     const char *const argv[] = {path, NULL};
     const tool_task task = {argv, 1};
     const tool_limits limits = {.seconds = seconds, .bytes = OUTPUT, .most = 1};
     verdict v = {0, name, err};
-    int rc = tool_tasks_run(&task, 1, &limits, judge, &v, err);
+    rc = tool_tasks_run(&task, 1, &limits, judge, &v, err);
     return rc ? rc : v.rc;
 }
 

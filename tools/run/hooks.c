@@ -4,6 +4,7 @@
 
 #include "lib/tool.h"
 #include "lib/tool_tasks.h"
+#include "lib/tool_user.h"
 #include "records/scr_quote.h"
 #include <errno.h>
 #include <limits.h>
@@ -44,6 +45,8 @@ static int run_hook(const char *path, const char *first, const char *second)
     const tool_limits limits = {.seconds = PATIENCE, .bytes = OUTPUT, .most = 1};
     char err[ERRTEXT_SIZE] = "";
     answer a = {.code = 0};
+    if (tool_user_may_run(path, err) != 0)
+        return tool_complain("SCR_SITE_HOOKS: %s", err);
     if (tool_tasks_run(&task, 1, &limits, take, &a, err) != 0)
         return tool_complain("%s", err);
     if (!a.said) return tool_complain("no memory");

@@ -12,7 +12,6 @@
 #include "records/scr_nodes.h"
 #include "run/hooks.h"
 #include "run/prepare.h"
-#include "run/sole.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

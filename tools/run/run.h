@@ -15,6 +15,7 @@
 #include "run/run_log.h"
 #include "run/run_plan.h"
 #include "run/simulate.h"
+#include "run/sole.h"
 
 /* What is asked for. */
 typedef struct run_request {
@@ -62,7 +63,7 @@ typedef struct run {
     simulate_failure failures[SIMULATE_FAILURES];
     int failure_count;
 
-    int claim;    /* this is the only scr_run of the job (sole.h); -1 */
+    sole claim;   /* this is the only scr_run of the job */
     int given_up; /* the signal that ended the saving of what is in the caches, or 0 */
 
     /* the run that goes on */

@@ -47,7 +47,6 @@ static size_t found_size(const run *r)
 static void ask_nodes(run *r)
 {
     setpgid(0, 0);
-    io_close(&r->claim);
     io_close(&r->lock);
     _exit(down_nodes_find(&r->prefix, &r->chosen, r->node_time, r->found));
 }

@@ -1,71 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The claim is a socket with an abstract name, which the kernel gives to one process, and
- * takes back when that has ended; see sole.h. */
+/* The claim is a lock on a file in the user's own folder below the control base, where
+ * nobody else can make or lock one; the kernel takes it back when its holder has ended.
+ * See sole.h. */
 #include "run/sole.h"
 
+#include "common/beneath.h"
 #include "common/crc32.h"
+#include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "lib/tool.h"
 #include <errno.h>
-#include <stddef.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { ATTEMPTS = 10 }; /* the other one may be about to begin, or to end */
+enum { ATTEMPTS = 10, NAME_SIZE = SCR_JOB_ID_SIZE + 32 };
 
-static socklen_t make_name(const tool_prefix *prefix, const tool_owner *owner,
-                           struct sockaddr_un *name)
+/* The folder <base>/<user>, which is private. */
+static int open_folder(const tool_prefix *prefix, const tool_owner *owner, int *folder,
+                       char *err)
 {
-    char folder[TOOL_PATH_SIZE];
-    snprintf(folder, sizeof folder, "%s/%s/scr.%s",
-             scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL), owner->user,
-             owner->job);
-    uint32_t crc = crc32_add(0, folder, strlen(folder) + 1);
-    crc = crc32_add(crc, prefix->path, strlen(prefix->path));
-    *name = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(name->sun_path + 1, sizeof name->sun_path - 1,
-                     "scr_run.%lu.%08x.%.64s", (unsigned long)geteuid(), crc, owner->job);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    const char *base = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
+    int made = -1, rc = folder_make(base, 0700, &made, err);
+    io_close(&made);
+    return rc ? rc : beneath_private_folder(base, owner->user, folder, err);
 }
 
-/* The process that has the claim; 0: none, or one of somebody else, who cannot stop us.
- */
-static pid_t find_holder(const struct sockaddr_un *name, socklen_t size)
+/* The process that has the lock, 0 when this one has it now, or -errno: -EAGAIN when the
+ * file was removed meanwhile. */
+static int try_lock(int folder, const char *name, int *claim, char *err)
 {
-    struct ucred other = {.pid = 0};
-    socklen_t length = sizeof other;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)name, size) != 0 ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) != 0 ||
-        other.uid != geteuid())
-        other.pid = 0;
-    io_close(&fd);
-    return other.pid;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct stat st;
+    int rc = beneath_open(folder, name, O_RDWR | O_CREAT, 0600, claim, err);
+    if (rc) return rc;
+    if (fcntl(*claim, F_SETLK, &lock) == 0) {
+        if (fstat(*claim, &st) == 0 && st.st_nlink > 0) return 0;
+        rc = -EAGAIN;
+    } else {
+        rc = errno == EAGAIN || errno == EACCES ? -EAGAIN : -errno;
+        if (rc == -EAGAIN && fcntl(*claim, F_GETLK, &lock) == 0 &&
+            lock.l_type != F_UNLCK && lock.l_pid > 0)
+            rc = lock.l_pid;
+    }
+    io_close(claim);
+    return rc;
 }
 
-int sole_claim(const tool_prefix *prefix, const tool_owner *owner, int *claim)
+int sole_claim(const tool_prefix *prefix, const tool_owner *owner, sole *claim)
 {
-    struct sockaddr_un name;
-    socklen_t size = make_name(prefix, owner, &name);
-    *claim = -1;
-    for (int i = 0; i < ATTEMPTS; i++) {
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && bind(fd, (const struct sockaddr *)&name, size) == 0 &&
-            listen(fd, 1) == 0) {
-            *claim = fd;
-            return COMMAND_GOOD;
-        }
-        io_close(&fd);
-        pid_t holder = find_holder(&name, size);
-        if (holder)
-            return tool_complain("process %ld is a scr_run of job %s in this prefix "
-                                 "folder, and may still save what its program left in "
-                                 "the caches; start this one when that has ended",
-                                 (long)holder, owner->job);
+    char err[ERRTEXT_SIZE] = "";
+    int rc = open_folder(prefix, owner, &claim->folder, err);
+    uint32_t crc = crc32_add(0, prefix->path, strlen(prefix->path));
+    snprintf(claim->name, sizeof claim->name, "scr_run.%08x.%s.lock", crc, owner->job);
+    for (int i = 0; i < ATTEMPTS && !rc; i++) {
+        rc = try_lock(claim->folder, claim->name, &claim->lock, err);
+        if (rc != -EAGAIN) break;
+        rc = 0;
         usleep(1000);
     }
-    return COMMAND_GOOD;
+    if (rc <= 0)
+        return COMMAND_GOOD; /* what cannot be locked keeps nobody from running */
+    io_close(&claim->folder);
+    return tool_complain(
+        "process %d is a scr_run of job %s in this prefix folder, and may "
+        "still save what its program left in the caches; start this one "
+        "when that has ended",
+        rc, owner->job);
+}
+
+void sole_release(sole *claim)
+{
+    if (claim->lock >= 0) unlinkat(claim->folder, claim->name, 0);
+    io_close(&claim->lock);
+    io_close(&claim->folder);
 }
