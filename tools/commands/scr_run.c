@@ -5,6 +5,7 @@
 
 #include "common/number.h"
 #include "lib/tool.h"
+#include "run/program.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,9 +90,10 @@ int main(int argc, char **argv)
         {0}};
     const tool t = {
         .arguments = "[OPTION]... PROGRAM [ARGUMENT]...",
-        .about = "Runs an MPI program that uses SCR, and starts it again after failures "
-                 "on the nodes\nthat are left. scr_srun and scr_mpirun take the "
-                 "arguments of srun and mpiexec.\n",
+        .about =
+            "Runs an MPI program that uses SCR, and starts it again after failures "
+            "on the nodes\nthat are left. PROGRAM is no launcher: scr_run starts that. "
+            "scr_srun and scr_mpirun\ntake the arguments of srun and mpiexec.\n",
         .codes = "that of the program's last run, 128 and a signal that ended it; 1 when "
                  "it was\nnot started, or what it left in the caches could not be saved; "
                  "2 wrong usage.\n",
@@ -104,6 +106,8 @@ int main(int argc, char **argv)
     if (face()) return run_raw(face(), argv);
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
+    int ranked = r.simulate || r.ranks > 0 || r.per_node > 0;
+    if ((code = program_check(&t, argv, &args, ranked)) >= 0) return code;
     if (runs && (number_int64(runs, &number) != 0 || number < -1 || number == 0 ||
                  number > 1000000))
         return tool_misused(&t, "'%s' is no number of runs", runs);
