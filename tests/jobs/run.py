@@ -129,7 +129,7 @@ def test_fewer_nodes():
 
 def test_one_after_the_other():
     with Runs(last=3) as runs:
-        runs.run("--simulate", "6x2", "--nodes", "4", "--runs", "-1", "--fail", "node=3,after=2 node=1,after=1,run=2")
+        runs.run("--simulate", "6x2", "--nodes", "4", "--runs", "-1", "--fail", "node=3,after=2", "--fail", "node=1,after=1,run=2")
         assert runs.log("begins") == ["run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks",
                                       "run 3: begins on node[2,4-6], 8 ranks"]
         runs.check_result()

@@ -100,6 +100,17 @@ static int translate(const tool *t, struct option longs[], char *shorts)
     return n;
 }
 
+/* 0 or -ENOMEM. */
+static int join(char **all, const char *value)
+{
+    char *text;
+    const char *before = *all ? *all : "";
+    if (asprintf(&text, "%s%s%s", before, *before ? " " : "", value) < 0) return -ENOMEM;
+    free(*all);
+    *all = text;
+    return 0;
+}
+
 /* -1 to go on, or an exit code. */
 static int take(const tool *t, int letter)
 {
@@ -111,6 +122,7 @@ static int take(const tool *t, int letter)
     if (!o->name) return command_wrong_usage(t->arguments);
     if (o->flag) *o->flag = 1;
     if (o->text) *o->text = optarg;
+    if (o->joined && join(o->joined, optarg) != 0) return tool_complain("no memory");
     if (o->number && command_number(o->name, optarg, o->number) != COMMAND_GOOD)
         return command_wrong_usage(t->arguments);
     return -1;

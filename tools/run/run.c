@@ -27,7 +27,8 @@ enum {
     LAST_RANK = 30,    /* and that its processes have to be gone then */
     ANSWER = 30,       /* seconds for an answer of the batch system */
     NOT_STARTED = 127, /* exit code where the launcher could not be started */
-    NOT_SAVED = 1      /* the program is done, but something is in the caches only */
+    NOT_SAVED = 1,     /* the program is done, but something is in the caches only */
+    NOT_FAILED = 1     /* the same, but a failure that was asked for did not happen */
 };
 
 static void log_event(const run *r, const scr_log_event *event)
@@ -304,6 +305,8 @@ static int run_plainly(run *r)
 {
     tool_words words = {0};
     r->facts.halt = NULL;
+    if (r->failure_count)
+        return tool_complain("--fail: with SCR_ENABLE=0 nobody counts checkpoints");
     if (run_plan(&r->facts).why != RUN_LAUNCH) return tool_complain("no nodes");
     run_take_chosen(r);
     run_describe(r, "scr_run");
@@ -336,6 +339,7 @@ static int run_with_scr(run *r)
     run_decision d = run_all(r);
     run_plan_tell(&r->facts, &d, text);
     run_log_add(&r->log, "no further run: %s", text);
+    if (run_tell_missed(r) && d.code == 0) d.code = NOT_FAILED;
     /* also without a run: an earlier job may have left something; not on new nodes */
     int saved = (r->facts.attempts == 0 && r->simulated) || save_rest(r);
     if (!saved && d.code == 0) d.code = NOT_SAVED;

@@ -97,6 +97,9 @@ void run_look_begin(run *r);
 int run_look(void *arg, char why[EXECUTE_WHY_SIZE]);
 void run_look_end(run *r);
 
+/* The same, at the end: tells which failures did not happen. 1 when there are some. */
+int run_tell_missed(run *r);
+
 /* run_halt.c: whether the halt file, or the end of the allocation, says that the job
  * should not go on: r->halt. What an earlier job recorded itself is gone (prepare.h). The
  * first call asks for that end, and gives it to all programs as SCR_END_TIME. */

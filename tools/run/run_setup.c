@@ -37,10 +37,10 @@ static int make_nodes(run *r)
     hostlist nodes = {0, NULL};
     int count;
     if (simulate_parse(request->simulate, &count, &r->per_node) != 0)
-        return tool_complain("'%s' is not NODESxRANKS, as 4x2", request->simulate);
+        return tool_complain("--simulate %s: not NODESxRANKS, as 4x2", request->simulate);
     if (request->fail && simulate_parse_failures(request->fail, count, r->failures,
                                                  &r->failure_count, err) != 0)
-        return tool_complain("--fail: %s", err);
+        return tool_complain("--fail %s", err);
     int rc = simulate_open(count, &r->simulated, &r->lock, &nodes, err);
     hostlist_done(&nodes);
     return rc ? tool_complain("%s", err) : export_nodes(r, count);

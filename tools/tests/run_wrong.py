@@ -76,4 +76,67 @@ def test_launcher_on_purpose():
     assert calls() == 2
 
 
+# ---- failures of simulated nodes ----
+
+def test_each_failure_counts():
+    """Each --fail, and each of several in one."""
+    prepare()
+    for options in (['--fail', 'node=1', '--fail', 'node=3'], ['--fail', 'node=1 node=3'], ['-f', 'node=3', '--fail=node=1']):
+        launcher('while [ -e $SCR_SIMULATE/node1 ] || [ -e $SCR_SIMULATE/node3 ]; do sleep 0.05; done; exit 9')
+        done = run('--simulate', '3x1', *options, 'true')
+        assert done.returncode == 9, done
+        assert sorted(lines('is lost now')) == [f'run 1: node{n} is lost now, as --fail says' for n in (1, 3)], lines()
+        assert not lines('did not happen'), lines()
+        os.unlink('.scr/runs.log')
+
+
+def test_failure_that_did_not_happen():
+    """It is told, with --quiet, too, and the test that somebody wanted did not pass."""
+    prepare()
+    launcher('exit 0')
+    for options, told in (
+            (['--fail', 'node=1,after=3checkpoints'], ['node=1,after=3checkpoints did not happen: run 1 ended after 0 of 3 checkpoints']),
+            (['--fail', 'node=2,run=2', '--fail', 'node=1,while=checkpoint', '--quiet'],
+             ['node=2,run=2 did not happen: there was no run 2 (--runs)',
+              'node=1,while=checkpoint did not happen: run 1 was over before another checkpoint was written'])):
+        done = run('--simulate', '2x1', *options, 'true')
+        assert done.returncode == 1, done
+        assert lines('did not happen') == [f'--fail {text}' for text in told], lines()
+        for text in told:
+            assert f'scr_run: --fail {text}\n' in done.stderr.decode(), done
+        assert lines('the end') == ['the end, with exit code 1'], lines()
+        os.unlink('.scr/runs.log')
+    launcher('exit 7')
+    assert run('--simulate', '2x1', '--fail', 'node=1,after=3', 'true').returncode == 7
+    os.environ['SCR_ENABLE'] = '0'
+    before, done = calls(), run('--simulate', '2x1', '--fail', 'node=1,after=3', 'true')
+    assert done.returncode == 1 and b'scr_run: --fail: with SCR_ENABLE=0 nobody counts checkpoints\n' in done.stderr, done
+    assert calls() == before
+    del os.environ['SCR_ENABLE']
+
+
+def test_wrong_failures():
+    """The message has the option, the failure that is wrong, the word that is, and what there is instead."""
+    prepare()
+    for wrong, told in (('node=9', 'node=9: there are nodes 1 to 2'),
+                        ('node=1,after=x', 'node=1,after=x: after=x: it is a number of checkpoints, as 2checkpoints'),
+                        ('node=1,after=3points', 'node=1,after=3points: after=3points: it is a number of checkpoints, as 2checkpoints'),
+                        ('node=1 node=2,run=0', 'node=2,run=0: run=0: runs are counted from 1'),
+                        ('node=1,how=slowly', 'node=1,how=slowly: how=slowly: it is kill or hang'),
+                        ('node=1,while=idle', 'node=1,while=idle: while=idle: it is compute or checkpoint'),
+                        ('node=1,when=now', 'node=1,when=now: when=now: there are node, after, run, how and while'),
+                        ('node=1,node=2', 'node=1,node=2: node= is there twice; another node is another --fail'),
+                        ('after=2', 'after=2: which node? it needs node=N, as node=1'),
+                        ('3', "3: '3' is not NAME=VALUE, as node=1")):
+        done = run('--simulate', '2x1', '--fail', wrong, 'true')
+        assert done.returncode == 2, done
+        assert done.stderr.decode().splitlines()[0] == f'scr_run: --fail {told} (--simulate 2x1)', done
+    done = run('--simulate', '1', '--fail', 'node=2', 'true')
+    assert done.stderr.startswith(b'scr_run: --fail node=2: there is only node 1 (--simulate 1)\n'), done
+    for wrong, told in ((['--simulate', '0x2'], '--simulate 0x2: not NODESxRANKS, as 4x2'),
+                        (['--runs', '0'], '--runs 0: no number of runs; it is 1 to 1000000, or -1: any number')):
+        assert run(*wrong, 'true').stderr.decode().splitlines()[0] == f'scr_run: {told}'
+    untouched()
+
+
 run_tests(globals())
