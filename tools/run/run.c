@@ -118,6 +118,8 @@ static void tell_end(run *r, const execute_result *result)
         snprintf(why, sizeof why, "signal %d came", r->signals.stop);
     else if (result->code)
         snprintf(why, sizeof why, "it failed");
+    else if (*r->halted)
+        snprintf(why, sizeof why, "it was halted: %s", r->halted);
     else
         snprintf(why, sizeof why, "it is done");
     const scr_log_event event = {.kind = SCR_LOG_LAUNCH_END,
@@ -184,6 +186,8 @@ static void launch_once(run *r)
     if (processes_end(&all, LAST_RANK) != 0)
         tool_complain("processes of the run do not end");
     processes_reap();
+    *r->halted = 0;
+    if (result.code == 0 && !result.ended) run_read_halted(r);
     tell_end(r, &result);
     take_result(r, &result);
     r->launch.name = NULL;
@@ -211,6 +215,7 @@ static run_decision decide(run *r)
     execute_wait(&r->signals, 0, 0); /* one may have come meanwhile */
     run_read_halt(r);
     r->facts.halt = *r->halt ? r->halt : NULL;
+    r->facts.halted = *r->halted ? r->halted : NULL;
     r->facts.stop = r->signals.stop != 0;
     return run_plan(&r->facts);
 }
@@ -339,6 +344,7 @@ static int run_with_scr(run *r)
     run_decision d = run_all(r);
     run_plan_tell(&r->facts, &d, text);
     run_log_add(&r->log, "no further run: %s", text);
+    if (d.why == RUN_HALTED && r->remedy) run_log_add(&r->log, "%s", r->remedy);
     if (run_tell_missed(r) && d.code == 0) d.code = NOT_FAILED;
     /* also without a run: an earlier job may have left something; not on new nodes */
     int saved = (r->facts.attempts == 0 && r->simulated) || save_rest(r);

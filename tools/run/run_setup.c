@@ -204,6 +204,7 @@ void run_close(run *r)
     tool_prefix_close(&r->prefix);
     if (r->signals.out != STDERR_FILENO) io_close(&r->signals.out);
     execute_release(&r->signals);
+    free(r->remedy);
     free(r->chosen.names); /* names are those of nodes */
     free(r->down.names);
     free(r->ranks);

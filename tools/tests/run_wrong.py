@@ -4,9 +4,11 @@
 launchers here are scripts."""
 import os
 import pathlib
+import shutil
+import time
 
 from command import COMMAND, run, run_tests
-from prefix import put_program, without_scr_variables
+from prefix import HALT, put, put_halt, put_program, value, without_scr_variables
 
 without_scr_variables()
 BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND).parent
@@ -137,6 +139,48 @@ def test_wrong_failures():
                         (['--runs', '0'], '--runs 0: no number of runs; it is 1 to 1000000, or -1: any number')):
         assert run(*wrong, 'true').stderr.decode().splitlines()[0] == f'scr_run: {told}'
     untouched()
+
+
+# ---- halted ----
+
+def test_halted():
+    """A program that was told to end is not done, whatever its exit code. Why, and what to do, is told."""
+    prepare()
+    remove = f'to go on: scr_halt --remove {os.getcwd()}, and start it again'
+    nothing = 'to go on: start it again; nothing has to be removed'
+    for script, code, why, told in (
+            ('scr_halt --reason "the disk is full" >/dev/null 2>&1; exit 0', 0, 'the program was halted: the disk is full', remove),
+            ('scr_halt --checkpoints 0 >/dev/null 2>&1; exit 0', 0,
+             'the program was halted: the number of checkpoints that was asked for is done', remove),
+            ('scr_halt --reason "SCR_SIGNAL: SIGTERM came" >/dev/null 2>&1; exit 0', 0,
+             'the program was halted: SCR_SIGNAL: SIGTERM came', nothing),
+            ('scr_halt --reason SCR_FINALIZE_CALLED >/dev/null 2>&1; exit 0', 0, 'the program is done', None),
+            ('scr_halt --reason SCR_FINALIZE_CALLED >/dev/null 2>&1; exit 7', 7, 'the job should halt: SCR_FINALIZE_CALLED', nothing),
+            ('scr_halt --reason enough >/dev/null 2>&1; exit 7', 7, 'the job should halt: enough', remove)):
+        launcher(script)
+        done = run('--simulate', '1', '--runs', '3', 'true')
+        assert done.returncode == code and lines('no further run') == [f'no further run: {why}'], (done, lines())
+        assert lines('to go on') == ([told] if told else []), lines()
+        if code == 0 and told:
+            assert lines('run 1: ended')[0].endswith(f'with exit code 0: it was {why[16:]}'), lines()
+        shutil.rmtree('.scr')
+    # what an earlier run set is that run's
+    launcher('exit 0')
+    os.environ['SCR_END_TIME'] = str(int(time.time()) + 600)
+    put_halt({'HaltSeconds': value(3600), 'HaltSecondsOfRun': value(3600)})
+    assert run('--simulate', '1', 'true').returncode == 0 and lines('no further') == ['no further run: the program is done'], lines()
+    put_halt({'HaltSeconds': value(3600)})
+    assert run('--simulate', '1', 'true').returncode == 1, lines()
+    del os.environ['SCR_END_TIME']
+    shutil.rmtree('.scr')
+    # no run begins
+    put_halt({'CheckpointsLeft': value(0)})
+    done, before = run('--simulate', '1', 'true'), calls()
+    assert done.returncode == 1 and lines('to go on') == [remove] and calls() == before, done
+    put(HALT, b'damaged')
+    os.unlink('.scr/runs.log')
+    done = run('--simulate', '1', 'true')
+    assert done.returncode == 1 and lines('to go on')[0].startswith('what the halt file asked for is lost; to go on: scr_halt --rem'), done
 
 
 run_tests(globals())
