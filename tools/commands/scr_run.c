@@ -21,6 +21,11 @@ static int run_raw(const char *name, char **argv)
 {
     const run_request request = {
         .launcher = name, .raw = 1, .words = (const char *const *)argv + 1};
+    if (!argv[1])
+        tool_complain(
+            "no PROGRAM given: it follows the arguments of the launcher, as in: "
+            "%s -n 4 ./program",
+            command_self());
     if (!argv[1] || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         command_usage(argv[1] ? stdout : stderr, "ARGUMENT... PROGRAM [ARGUMENT]...");
         return argv[1] ? command_flush() : COMMAND_WRONG_USAGE;
@@ -113,7 +118,6 @@ int main(int argc, char **argv)
                  "it was\nnot started, or what it left in the caches could not be saved; "
                  "2 wrong usage.\n",
         .options = options,
-        .least = 1,
         .most = -1,
         .program = 1};
     tool_args args;
@@ -122,6 +126,10 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     r.fail = fail;
     int ranked = r.simulate || r.ranks > 0 || r.per_node > 0;
+    if (code < 0 && args.count == 0)
+        code =
+            tool_misused(&t, "no PROGRAM given: it follows the options, as in: scr_run "
+                             "--simulate 4x2 ./program");
     if (code < 0) code = program_check(&t, argv, &args, ranked);
     if (code < 0) code = check_runs(&t, runs, &r.runs);
     if (code < 0) code = check_numbers(&t, &r);

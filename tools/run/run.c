@@ -4,6 +4,7 @@
 
 #include "lib/processes.h"
 #include "lib/tool.h"
+#include "lib/tool_fold.h"
 #include "lib/tool_log.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
@@ -49,6 +50,27 @@ static int has_new_down(run *r)
     return count && !r->facts.over;
 }
 
+static void tell_down(run *r)
+{
+    tool_fold fold = {0};
+    for (int i = 0; i < r->nodes.count; i++)
+        if (!r->table[i].down && *r->reasons[i].text &&
+            tool_fold_add(&fold, r->nodes.names[i], r->reasons[i].text) != 0)
+            run_log_add(&r->log, "node %s is down: %s", r->nodes.names[i],
+                        r->reasons[i].text);
+    for (int i = 0; i < fold.count; i++) {
+        const tool_fold_line *line = &fold.list[i];
+        char *names = hostlist_compress(&line->nodes);
+        if (line->nodes.count == 1)
+            run_log_add(&r->log, "node %s is down: %s", line->nodes.names[0], line->text);
+        else
+            run_log_add(&r->log, "%d nodes are down, %s: %s", line->nodes.count,
+                        names ? names : "?", line->text);
+        free(names);
+    }
+    tool_fold_done(&fold);
+}
+
 /* A node that was down once stays so. */
 static void find_down(run *r)
 {
@@ -56,12 +78,11 @@ static void find_down(run *r)
     /* an error is told; what is known of the nodes stays true */
     down_nodes_find(&r->prefix, &r->nodes, r->node_time, r->reasons);
     if (!has_new_down(r)) return;
+    tell_down(r);
     for (int i = 0; i < n; i++) {
         if (r->table[i].down || !*r->reasons[i].text) continue;
         r->table[i].down = 1;
         r->down.names[r->down.count++] = r->nodes.names[i];
-        run_log_add(&r->log, "node %s is down: %s", r->nodes.names[i],
-                    r->reasons[i].text);
         const scr_log_event event = {.kind = SCR_LOG_NODE_LOST,
                                      .node = r->nodes.names[i],
                                      .note = r->reasons[i].text};

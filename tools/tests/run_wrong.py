@@ -78,6 +78,35 @@ def test_launcher_on_purpose():
     assert calls() == 2
 
 
+def test_no_program():
+    """What is missing is named, with an example; and what is too much."""
+    prepare()
+    for options in ([], ['--simulate', '4x2'], ['--']):
+        done = run(*options)
+        assert done.returncode == 2, done
+        assert done.stderr.startswith(b'scr_run: no PROGRAM given: it follows the options, as in: scr_run --simulate 4x2 ./program\n'), done
+    os.symlink(COMMAND, 'scr_srun')
+    done = run(command=os.path.abspath('scr_srun'))
+    assert done.returncode == 2 and b'scr_srun: no PROGRAM given: it follows the arguments of the launcher, as in: scr_srun -n 4 ' in done.stderr
+    beside = COMMAND.parent
+    for command, arguments, told in (
+            ('scr_scavenge', ['/tmp'], "scr_scavenge: '/tmp': only options are taken; --prefix FOLDER names the prefix folder"),
+            ('scr_halt', ['a', 'b'], "scr_halt: 'b' is one argument too many"),
+            ('scr_nodes_file', ['a', 'b'], "scr_nodes_file: 'b' is one argument too many"),
+            ('scr_list_dir', [], 'scr_list_dir: 1 argument is needed, and 0 are given'),
+            ('scr_scavenge', ['--id', 'x'], "scr_scavenge: --id takes a number from 0 on, not 'x'")):
+        done = run(*arguments, command=beside / command)
+        assert done.returncode == 2 and done.stderr.decode().splitlines()[0] == told, done
+    untouched()
+
+
+def test_one_line_for_all_nodes():
+    prepare()
+    launcher('rm -r $SCR_SIMULATE/node[124]; exit 9')
+    assert run('--simulate', '4x1', 'true').returncode == 9
+    assert lines('down') == ['3 nodes are down, node[1-2,4]: no answer: Host is down'], lines()
+
+
 # ---- failures of simulated nodes ----
 
 def test_each_failure_counts():

@@ -98,6 +98,8 @@ def test_nodes():
     expect(run('--up', 'n3'), 3, '', ['no run was on any of these nodes'])
     done = run('--up', 'n[1-4]', '--json')
     assert done.returncode == 1 and len(done.stdout.splitlines()) == 2 and b'node n4: n4: Host is down' in done.stderr, done
+    done = run('--up', 'n[1-2,4-9]', '--json')
+    assert done.returncode == 1 and done.stderr == b'scr_inspect: 6 nodes, n[4-9]: Host is down\n', done
     # what a node says beside its answer
     put('nodes/n2/cntl/me/scr.17/n2/filemap_1.scriinfo', b'junk')
     done = run('--up', 'n2', '--json')

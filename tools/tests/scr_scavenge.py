@@ -25,6 +25,15 @@ def test_no_dataset():
     assert b'no node has anything of dataset 7' in run('--up', 'n1', '--id', '7').stderr
 
 
+def test_one_line_for_all():
+    """What is wrong with all nodes in the same way is said once; what is not, for each."""
+    clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
+    put_program('reach', '[ $1 = n7 ] && echo tired >&2 || echo broken >&2; exit 9')
+    said = run('--id', '4', '--up', 'n[1-8]').stderr.decode().splitlines()
+    assert sorted(said[:2]) == [f'scr_scavenge: 7 nodes, n[1-6,8]: {os.getcwd()}/bin/reach: exit code 9: broken',
+                                f'scr_scavenge: node n7: {os.getcwd()}/bin/reach: exit code 9: tired'] and len(said) == 3, said
+
+
 def test_nodes():
     """Those of the allocation, or of the options, but for those that are down; each once, at the same time."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach', SCR_NODELIST='n[2-5]')
