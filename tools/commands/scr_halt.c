@@ -209,6 +209,11 @@ static void explain(const tool_prefix *prefix, const kvtree *halt)
     if (!any) tool_prefix_tell_unused(prefix);
     scr_halt_find_end(&end, NULL); /* others are for scr_run to ask */
     if (!scr_halt_check(halt, &end, now, reason)) return;
+    if (tool_halt_is_own(halt, &end, now)) {
+        tool_complain("SCR in the last run recorded why it ended; the next one removes "
+                      "that");
+        return;
+    }
     char *remedy = tool_halt_remedy(halt, &end, now, prefix->path);
     tool_complain("a run ends at its next chance, and none begins: %s; %s", reason,
                   remedy ? remedy : "no memory");
@@ -224,7 +229,7 @@ static int run(request *r)
     if (code == COMMAND_GOOD && !r->list) code = tool_prefix_as_owner(&prefix);
     if (code == COMMAND_GOOD) {
         int rc = halt ? change(&prefix, r, halt, err) : -ENOMEM;
-        code = rc ? tool_complain("%s", err) : print(halt, r);
+        code = rc ? tool_complain("%s: %s", prefix.path, err) : print(halt, r);
         if (rc == -EBADMSG) tell_damaged(&prefix);
         if (!rc && !r->json) explain(&prefix, halt);
     }

@@ -192,6 +192,7 @@ int inspect_nodes(const inspect_request *r, const tool_prefix *prefix)
         if (code == COMMAND_GOOD) code = printed;
     } else if (code == COMMAND_GOOD) {
         tool_complain("no run was on any of these nodes");
+        tool_prefix_tell_unused(prefix);
         code = INSPECT_NOTHING;
     }
     for (int i = 0; i < l.count; i++)

@@ -52,7 +52,7 @@ static int check(const tool_prefix *prefix, const request *r)
     kvtree *halt = kvtree_new();
     int rc = halt ? scr_halt_read(prefix->dir, halt, err) : -ENOMEM;
     int code = find_end(prefix, halt, &end);
-    if (rc) tool_complain("%s", err);
+    if (rc) tool_complain("%s: %s", prefix->path, err);
     if (rc == -EBADMSG) tell_remedy(prefix, halt, NULL);
     if (rc || code != COMMAND_GOOD)
         code = UNKNOWN;

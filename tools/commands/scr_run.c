@@ -130,10 +130,10 @@ int main(int argc, char **argv)
         code =
             tool_misused(&t, "no PROGRAM given: it follows the options, as in: scr_run "
                              "--simulate 4x2 ./program");
-    if (code < 0) code = program_check(&t, argv, &args, ranked);
     if (code < 0) code = check_runs(&t, runs, &r.runs);
     if (code < 0) code = check_numbers(&t, &r);
     if (code < 0) code = check_simulation(&t, &r);
+    if (code < 0) code = program_check(&t, argv, &args, ranked, r.simulate != NULL);
     if (code < 0) {
         r.words = (const char *const *)args.list;
         command_outlive_reader();

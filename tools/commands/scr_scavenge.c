@@ -316,7 +316,12 @@ static int find_id(const tool_prefix *prefix, int *id)
         if (ids[i] > *id) *id = ids[i];
     free(ids);
     kvtree_delete(&flush);
-    if (rc) return tool_complain("%s; --id names a dataset", err);
+    if (rc == -ENOENT && tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
+    if (rc)
+        return tool_complain(
+            "%s: %s; scr_inspect --all lists what is in the caches, --id "
+            "names a dataset",
+            prefix->path, err);
     if (*id) return COMMAND_GOOD;
     tool_complain("no dataset is in a cache");
     return NOTHING;
@@ -339,6 +344,16 @@ static int find_silence(scavenge *s)
     return code;
 }
 
+static void tell_nothing(const scavenge *s)
+{
+    tool_owner owner;
+    int known = tool_owner_find(s->prefix, &owner) == COMMAND_GOOD;
+    tool_complain("no node has anything of dataset %d in the caches of job %s "
+                  "(SCR_JOB_ID); scr_inspect --all lists what they have",
+                  s->r->id, known ? owner.job : "?");
+    tool_prefix_tell_unused(s->prefix);
+}
+
 static int run(scavenge *s)
 {
     size_t count = (size_t)s->nodes.count;
@@ -352,7 +367,7 @@ static int run(scavenge *s)
     if (code == COMMAND_GOOD) code = inspect(s);
     if (code != COMMAND_GOOD) return code;
     if (!s->key.created) {
-        tool_complain("no node has anything of dataset %d", s->r->id);
+        tell_nothing(s);
         return s->trouble ? COMMAND_BAD : NOTHING;
     }
     return both_rounds_logged(s);

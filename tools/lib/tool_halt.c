@@ -36,6 +36,17 @@ int tool_halt_stopped(const kvtree *halt, const scr_halt_end *end, int64_t now,
     return stopped;
 }
 
+int tool_halt_is_own(const kvtree *halt, const scr_halt_end *end, int64_t now)
+{
+    char ignored[SCR_HALT_REASON_SIZE];
+    kvtree *rest = copy(halt, 1);
+    int own = rest && kvtree_get(halt, SCR_HALT_KEY_REASON) &&
+              !kvtree_get(rest, SCR_HALT_KEY_REASON) &&
+              !scr_halt_check(rest, end, now, ignored);
+    kvtree_delete(&rest);
+    return own;
+}
+
 char *tool_halt_remove(const char *path)
 {
     const char *const list[] = {"scr_halt", "--remove", path, NULL};
@@ -50,12 +61,11 @@ char *tool_halt_remove(const char *path)
 char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
                        const char *path)
 {
-    char ignored[SCR_HALT_REASON_SIZE], *text = NULL;
+    char *text = NULL;
+    int own = tool_halt_is_own(halt, end, now);
     kvtree *rest = copy(halt, 1);
     if (!rest) return NULL;
-    int wish = scr_halt_is_wish(rest, now);
-    int own = !wish && !scr_halt_check(rest, end, now, ignored) &&
-              kvtree_elem_get_first_val(halt, SCR_HALT_KEY_REASON);
+    int wish = !own && scr_halt_is_wish(rest, now);
     kvtree_delete(&rest);
     char *command = wish ? tool_halt_remove(path) : NULL;
     if (wish && !command) return NULL;

@@ -17,6 +17,9 @@ int tool_halt_stopped(const kvtree *halt, const scr_halt_end *end, int64_t now,
 char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
                        const char *path);
 
+/* 1 when nothing holds but what SCR recorded itself as the last run ended. */
+int tool_halt_is_own(const kvtree *halt, const scr_halt_end *end, int64_t now);
+
 /* The same for a halt file that is damaged. */
 char *tool_halt_damaged(const char *path);
 

@@ -116,11 +116,10 @@ int tool_prefix_tell_unused(const tool_prefix *prefix)
     struct stat st;
     if (fstatat(prefix->dir, ".scr", &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
         return 0;
-    tool_complain(
-        "no run of SCR was in %s: it has no folder .scr. Name the prefix folder "
-        "of the run: SCR_PREFIX of its environment or configuration file, else "
-        "the folder in which it was started",
-        prefix->path);
+    tool_complain("%s has no folder .scr, which every run of SCR makes in its prefix "
+                  "folder. Name that of the run: SCR_PREFIX of its environment or "
+                  "configuration file, else the folder in which it was started",
+                  prefix->path);
     return 1;
 }
 

@@ -64,9 +64,7 @@ int prepare_test_runtime(const tool_prefix *prefix, const char *name)
     if (found == COMMAND_GOOD) found = test_reach(&remote);
     tool_remote_done(&remote);
     hostlist_done(&nodes);
-    if (!launcher_find(name, &program))
-        code = tool_complain(name ? "there is no launcher %s" : "there is no launcher",
-                             name);
+    if (!launcher_find(name, &program)) code = launcher_tell_missing(name);
     return code == COMMAND_GOOD ? found : code;
 }
 

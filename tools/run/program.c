@@ -2,8 +2,9 @@
 /* Launchers in place of a program; see program.h. */
 #include "run/program.h"
 
-#include <stddef.h>
+#include "lib/tool_run.h"
 #include <string.h>
+#include <sys/stat.h>
 
 static int is_in(const char *word, const char *const list[])
 {
@@ -178,11 +179,27 @@ static int complain(const tool *t, const char *const words[], const tool_words *
     return code;
 }
 
-int program_check(const tool *t, char **argv, const tool_args *args, int ranked)
+/* -1 to go on. */
+static int check_there(const char *program, int here)
+{
+    struct stat st;
+    if (tool_run_is_there(program)) return -1;
+    const char *why = !strchr(program, '/')
+                          ? "there is no such program in PATH; one in this folder is "
+                            "./PROGRAM"
+                      : stat(program, &st) != 0 ? "there is no such program"
+                      : S_ISDIR(st.st_mode)     ? "that is a folder, and no program"
+                                                : "it is not executable (chmod +x)";
+    tool_complain("%s%s: %s%s", here ? "" : "warning: ", *program ? program : "''", why,
+                  here ? "" : ", on this machine");
+    return here ? COMMAND_BAD : -1;
+}
+
+int program_check(const tool *t, char **argv, const tool_args *args, int ranked, int here)
 {
     tool_words own = {0}, line = {0};
     const char *const *words = (const char *const *)args->list;
-    if (!program_is_launcher(words)) return -1;
+    if (!program_is_launcher(words)) return check_there(words[0], here);
     tool_words_add(&own, "%s", command_self());
     for (char **word = argv + 1; word < args->list; word++)
         if (word + 1 < args->list || strcmp(*word, "--") != 0)

@@ -19,8 +19,10 @@ int program_is_launcher(const char *const words[]);
 void program_advise(const char *const own[], int ranked, const char *const words[],
                     tool_words *line);
 
-/* What was typed, argv as tool_start had it: -1 when it is no launcher; otherwise says
- * what is wrong, and what to type, and gives an exit code. Touches nothing. */
-int program_check(const tool *t, char **argv, const tool_args *args, int ranked);
+/* What was typed, argv as tool_start had it: -1 when it is no launcher, and, where it is
+ * to run on this machine (here), can be run; elsewhere that is a warning. Otherwise says
+ * what is wrong, and what to do, and gives an exit code. Touches nothing. */
+int program_check(const tool *t, char **argv, const tool_args *args, int ranked,
+                  int here);
 
 #endif

@@ -256,6 +256,18 @@ static run_decision run_all(run *r)
 
 /* ---- the end ---- */
 
+/* SCR_Init leaves the number of nodes; what an earlier job left is gone (prepare.h). */
+static void tell_unprotected(run *r)
+{
+    int nodes;
+    if (scr_nodes_read(r->prefix.dir, &nodes, NULL) != -ENOENT) return;
+    run_log_add(
+        &r->log,
+        "warning: nothing of this program was protected: it did not call SCR_Init, "
+        "or that failed, or its SCR_PREFIX is another folder than %s",
+        r->prefix.path);
+}
+
 static void tell_first(void *arg)
 {
     run *r = arg;
@@ -366,6 +378,7 @@ static int run_with_scr(run *r)
     run_plan_tell(&r->facts, &d, text);
     run_log_add(&r->log, "no further run: %s", text);
     if (d.why == RUN_HALTED && r->remedy) run_log_add(&r->log, "%s", r->remedy);
+    if (r->facts.attempts > 0 && !r->signals.stop) tell_unprotected(r);
     if (run_tell_missed(r) && d.code == 0) d.code = NOT_FAILED;
     /* also without a run: an earlier job may have left something; not on new nodes */
     int saved = (r->facts.attempts == 0 && r->simulated) || save_rest(r);

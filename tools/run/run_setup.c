@@ -160,8 +160,7 @@ static int find_launcher(run *r)
     const char *name = r->simulated ? "simulate" : r->request->launcher;
     r->launcher = launcher_find(name, &r->program);
     if (r->launcher) return COMMAND_GOOD;
-    return name ? tool_complain("the launcher %s is not there", name)
-                : tool_complain("no launcher is there: srun, flux or mpiexec");
+    return launcher_tell_missing(name);
 }
 
 /* Standard output is the program's alone: what commands of ours say of their work goes

@@ -8,7 +8,7 @@ import shutil
 import time
 
 from command import COMMAND, run, run_tests
-from prefix import HALT, put, put_halt, put_program, value, without_scr_variables
+from prefix import HALT, put, put_halt, put_program, put_tree, value, without_scr_variables
 
 without_scr_variables()
 BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND).parent
@@ -98,6 +98,45 @@ def test_no_program():
         done = run(*arguments, command=beside / command)
         assert done.returncode == 2 and done.stderr.decode().splitlines()[0] == told, done
     untouched()
+
+
+def test_program_that_cannot_run():
+    """It is not tried again and again: on simulated nodes it is refused, on others, which may have it, it is a warning."""
+    prepare()
+    launcher('exit 0')
+    os.mkdir('folder')
+    pathlib.Path('text').write_text('no program\n')
+    for program, why in (('./none', 'there is no such program'), ('./folder', 'that is a folder, and no program'),
+                         ('./text', 'it is not executable (chmod +x)'),
+                         ('none', 'there is no such program in PATH; one in this folder is ./PROGRAM')):
+        done = run('--simulate', '2x1', '--runs', '5', program)
+        assert (done.returncode, done.stderr.decode()) == (1, f'scr_run: {program}: {why}\n'), done
+    assert run('--simulate', '1', '').stderr.startswith(b"scr_run: '': there is no such program")
+    untouched()
+    os.environ.update(SCR_NODELIST='here', SCR_NODE_NAME='here', SCR_REMOTE='local')
+    done = run('--launcher', 'hydra', './none')
+    assert done.returncode == 0 and calls() == 1, done
+    assert done.stderr.startswith(b'scr_run: warning: ./none: there is no such program, on this machine\n'), done
+    for name in ('NODELIST', 'NODE_NAME', 'REMOTE'):
+        del os.environ[f'SCR_{name}']
+
+
+def test_without_scr_init():
+    """A program that SCR does not know is told: who trusts that it goes on from checkpoints is mistaken."""
+    prepare()
+    warning = ('warning: nothing of this program was protected: it did not call SCR_Init, or that failed, or its SCR_PREFIX is '
+               f'another folder than {os.getcwd()}')
+    launcher('exit 0')
+    done = run('--simulate', '1', 'true')
+    assert done.returncode == 0 and lines('protected') == [warning] and f'scr_run: {warning}\n' in done.stderr.decode(), done
+    shutil.rmtree('.scr')
+    # what SCR_Init leaves
+    put_tree('nodes', {'NODES': value(1)})
+    launcher('cp nodes .scr/nodes.scr; exit 0')
+    assert run('--simulate', '1', 'true').returncode == 0 and not lines('protected'), lines()
+    # of an earlier job
+    launcher('exit 0')
+    assert run('--simulate', '1', 'true').returncode == 0 and lines('protected') == [warning], lines()
 
 
 def test_one_line_for_all_nodes():

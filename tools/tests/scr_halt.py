@@ -54,6 +54,15 @@ def test_together():
     expect(run('--remove'), 0, 'no halt conditions\n')
 
 
+def test_recorded_by_the_run():
+    """What SCR recorded as a run ended holds up nobody."""
+    put_halt({'ExitReason': {'SCR_FINALIZE_CALLED': {}}})
+    expect(run('--list'), 0, 'ExitReason       SCR_FINALIZE_CALLED\n', ['SCR in the last run recorded why it ended; the next one removes that\n'])
+    put_halt({'ExitReason': {'SCR_FINALIZE_CALLED': {}}, 'CheckpointsLeft': {'0': {}}})
+    done = run('--list')
+    assert b'none begins: ' in done.stderr and b'; to go on: scr_halt --remove ' in done.stderr, done
+
+
 def test_immediate():
     assert run('--immediate').returncode == 0 and listed()['reason'].startswith('halted by ')
     run('-immediate', '--reason', 'power')
@@ -81,7 +90,7 @@ def test_by_root():
 
 def test_nothing_is_made_for_nothing():
     for options in (['--list'], ['--unset-reason']):
-        expect(run(*options), 0, 'no halt conditions\n', [f'no run of SCR was in {os.getcwd()}: it has no folder .scr. Name the prefix folder '])
+        expect(run(*options), 0, 'no halt conditions\n', [f'scr_halt: {os.getcwd()} has no folder .scr, which every run of SCR makes in its prefix folder. Name that '])
     assert not os.listdir('.')
 
 
@@ -125,7 +134,7 @@ def test_where():
     assert listed()['checkpoints_left'] == 1
     pathlib.Path('scr.yaml').write_text('SCR_PREFIXX: x\n')
     expect(run('--list'), 1, '', ['scr_halt: ', 'scr.yaml:1:1: ', 'SCR_PREFIXX', 'which prefix folder is meant is not sure: name it'])
-    expect(run('--list', '--dir', '.'), 0, 'no halt conditions\n', ['no run of SCR was in '])
+    expect(run('--list', '--dir', '.'), 0, 'no halt conditions\n', ['has no folder .scr'])
     expect(run('--list', 'no'), 1, '', ['prefix folder', '/no: No such file'])
     expect(run('--list', 'scr.yaml'), 1, '', ['Not a directory'])
     expect(run('--list', ''), 1, '', ['without a name'])
