@@ -53,10 +53,10 @@ static int list_datasets(save *s)
     if (rc == -ENOENT) return COMMAND_GOOD;
     if (!rc) rc = scr_flush_file_list(s->flush, &s->count, &s->ids);
     if (rc == -EBADMSG)
-        return tool_complain("%s; scr_inspect --all lists what is in the caches, "
+        return tool_complain("%s: %s; scr_inspect --all lists what is in the caches, "
                              "scr_scavenge --id ID and scr_index --add NAME save it",
-                             err);
-    if (rc) return tool_complain("%s", err);
+                             s->prefix->path, err);
+    if (rc) return tool_complain("%s: %s", s->prefix->path, err);
     if (s->count > 0) qsort(s->ids, (size_t)s->count, sizeof *s->ids, compare);
     return COMMAND_GOOD;
 }
@@ -245,6 +245,8 @@ static void end_strays(const save *s)
 static int save_what_is_left(save *s, const hostlist *known)
 {
     int code = list_datasets(s);
+    if (code == COMMAND_GOOD && !s->count && tool_prefix_tell_unused(s->prefix))
+        return COMMAND_BAD;
     if (code != COMMAND_GOOD || !has_wanted(s)) return code;
     if (processes_adopt() != 0 || execute_catch(&s->signals) != 0)
         code = tool_complain("no signals");

@@ -10,6 +10,7 @@
 #include "lib/tool_words.h"
 #include "run/cycle.h"
 #include "run/prepare.h"
+#include "run/program.h"
 #include "run/run.h"
 #include <errno.h>
 #include <stdio.h>
@@ -454,8 +455,7 @@ int main(int argc, char **argv)
         code = tool_misused(&described, "--simulate needs no --switch-off");
     if (code < 0 && t.switch_off && !*t.switch_off)
         code = tool_misused(&described, "--switch-off needs a command");
-    if (code < 0 && args.count && !tool_run_is_there(args.list[0]))
-        code = tool_complain("%s: there is no such program", args.list[0]);
+    if (code < 0 && args.count) code = program_check(&described, argv, &args, 1, 1);
     if (code >= 0) return code;
     t.program = (const char *const *)args.list;
     command_outlive_reader();

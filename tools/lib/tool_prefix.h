@@ -34,6 +34,9 @@ int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given);
  * that one). */
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system);
 
+/* Where no run of SCR was yet: says so, and what to do. 1 then. */
+int tool_prefix_tell_unused(const tool_prefix *prefix);
+
 /* For a command that changes what SCR keeps in the prefix folder: where root runs it, and
  * that is another user's, the rest of the program is done as that user, whose runs could
  * neither read nor change what root would leave there. */

@@ -37,6 +37,9 @@ extern const launcher launcher_slurm, launcher_flux, launcher_hydra, launcher_si
  * when there is none; *program is what is to be started. */
 const launcher *launcher_find(const char *name, const char **program);
 
+/* Says why there is none. COMMAND_BAD. */
+int launcher_tell_missing(const char *name);
+
 /* The first of a list of programs, ended by NULL, that is in PATH, or NULL. */
 const char *launcher_program(const char *const programs[]);
 

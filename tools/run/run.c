@@ -4,6 +4,7 @@
 
 #include "lib/processes.h"
 #include "lib/tool.h"
+#include "lib/tool_fold.h"
 #include "lib/tool_log.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
@@ -27,7 +28,8 @@ enum {
     LAST_RANK = 30,    /* and that its processes have to be gone then */
     ANSWER = 30,       /* seconds for an answer of the batch system */
     NOT_STARTED = 127, /* exit code where the launcher could not be started */
-    NOT_SAVED = 1      /* the program is done, but something is in the caches only */
+    NOT_SAVED = 1,     /* the program is done, but something is in the caches only */
+    NOT_FAILED = 1     /* the same, but a failure that was asked for did not happen */
 };
 
 static void log_event(const run *r, const scr_log_event *event)
@@ -48,6 +50,27 @@ static int has_new_down(run *r)
     return count && !r->facts.over;
 }
 
+static void tell_down(run *r)
+{
+    tool_fold fold = {0};
+    for (int i = 0; i < r->nodes.count; i++)
+        if (!r->table[i].down && *r->reasons[i].text &&
+            tool_fold_add(&fold, r->nodes.names[i], r->reasons[i].text) != 0)
+            run_log_add(&r->log, "node %s is down: %s", r->nodes.names[i],
+                        r->reasons[i].text);
+    for (int i = 0; i < fold.count; i++) {
+        const tool_fold_line *line = &fold.list[i];
+        char *names = hostlist_compress(&line->nodes);
+        if (line->nodes.count == 1)
+            run_log_add(&r->log, "node %s is down: %s", line->nodes.names[0], line->text);
+        else
+            run_log_add(&r->log, "%d nodes are down, %s: %s", line->nodes.count,
+                        names ? names : "?", line->text);
+        free(names);
+    }
+    tool_fold_done(&fold);
+}
+
 /* A node that was down once stays so. */
 static void find_down(run *r)
 {
@@ -55,12 +78,11 @@ static void find_down(run *r)
     /* an error is told; what is known of the nodes stays true */
     down_nodes_find(&r->prefix, &r->nodes, r->node_time, r->reasons);
     if (!has_new_down(r)) return;
+    tell_down(r);
     for (int i = 0; i < n; i++) {
         if (r->table[i].down || !*r->reasons[i].text) continue;
         r->table[i].down = 1;
         r->down.names[r->down.count++] = r->nodes.names[i];
-        run_log_add(&r->log, "node %s is down: %s", r->nodes.names[i],
-                    r->reasons[i].text);
         const scr_log_event event = {.kind = SCR_LOG_NODE_LOST,
                                      .node = r->nodes.names[i],
                                      .note = r->reasons[i].text};
@@ -117,6 +139,8 @@ static void tell_end(run *r, const execute_result *result)
         snprintf(why, sizeof why, "signal %d came", r->signals.stop);
     else if (result->code)
         snprintf(why, sizeof why, "it failed");
+    else if (*r->halted)
+        snprintf(why, sizeof why, "it was halted: %s", r->halted);
     else
         snprintf(why, sizeof why, "it is done");
     const scr_log_event event = {.kind = SCR_LOG_LAUNCH_END,
@@ -183,6 +207,8 @@ static void launch_once(run *r)
     if (processes_end(&all, LAST_RANK) != 0)
         tool_complain("processes of the run do not end");
     processes_reap();
+    *r->halted = 0;
+    if (result.code == 0 && !result.ended) run_read_halted(r);
     tell_end(r, &result);
     take_result(r, &result);
     r->launch.name = NULL;
@@ -210,6 +236,7 @@ static run_decision decide(run *r)
     execute_wait(&r->signals, 0, 0); /* one may have come meanwhile */
     run_read_halt(r);
     r->facts.halt = *r->halt ? r->halt : NULL;
+    r->facts.halted = *r->halted ? r->halted : NULL;
     r->facts.stop = r->signals.stop != 0;
     return run_plan(&r->facts);
 }
@@ -228,6 +255,18 @@ static run_decision run_all(run *r)
 }
 
 /* ---- the end ---- */
+
+/* SCR_Init leaves the number of nodes; what an earlier job left is gone (prepare.h). */
+static void tell_unprotected(run *r)
+{
+    int nodes;
+    if (scr_nodes_read(r->prefix.dir, &nodes, NULL) != -ENOENT) return;
+    run_log_add(
+        &r->log,
+        "warning: nothing of this program was protected: it did not call SCR_Init, "
+        "or that failed, or its SCR_PREFIX is another folder than %s",
+        r->prefix.path);
+}
 
 static void tell_first(void *arg)
 {
@@ -304,6 +343,8 @@ static int run_plainly(run *r)
 {
     tool_words words = {0};
     r->facts.halt = NULL;
+    if (r->failure_count)
+        return tool_complain("--fail: with SCR_ENABLE=0 nobody counts checkpoints");
     if (run_plan(&r->facts).why != RUN_LAUNCH) return tool_complain("no nodes");
     run_take_chosen(r);
     run_describe(r, "scr_run");
@@ -336,6 +377,9 @@ static int run_with_scr(run *r)
     run_decision d = run_all(r);
     run_plan_tell(&r->facts, &d, text);
     run_log_add(&r->log, "no further run: %s", text);
+    if (d.why == RUN_HALTED && r->remedy) run_log_add(&r->log, "%s", r->remedy);
+    if (r->facts.attempts > 0 && !r->signals.stop) tell_unprotected(r);
+    if (run_tell_missed(r) && d.code == 0) d.code = NOT_FAILED;
     /* also without a run: an earlier job may have left something; not on new nodes */
     int saved = (r->facts.attempts == 0 && r->simulated) || save_rest(r);
     if (!saved && d.code == 0) d.code = NOT_SAVED;

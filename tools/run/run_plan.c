@@ -38,7 +38,7 @@ static int is_home_down(const run_facts *f)
 static run_why find_end(const run_facts *f, const run_decision *d)
 {
     if (f->stop) return RUN_STOPPED;
-    if (f->attempts > 0 && f->code == 0) return RUN_DONE;
+    if (f->attempts > 0 && f->code == 0) return f->halted ? RUN_HALTED : RUN_DONE;
     if (f->over) return RUN_OVER;
     if (f->halt) return RUN_HALTED;
     if (f->runs_left == 0) return RUN_USED_UP;
@@ -101,7 +101,9 @@ void run_plan_tell(const run_facts *f, const run_decision *d, char text[RUN_TEXT
         [RUN_OVER] = "the allocation is over",
         [RUN_USED_UP] = "all runs are used up (SCR_RUNS)",
         [RUN_HOME_DOWN] = "the node on which scr_run itself runs is down"};
-    if (d->why == RUN_HALTED)
+    if (d->why == RUN_HALTED && f->attempts > 0 && f->code == 0)
+        snprintf(text, RUN_TEXT_SIZE, "the program was halted: %.200s", f->halted);
+    else if (d->why == RUN_HALTED)
         snprintf(text, RUN_TEXT_SIZE, "the job should halt: %.200s", f->halt);
     else if (d->why == RUN_TOO_FEW)
         snprintf(text, RUN_TEXT_SIZE, "%d of %d nodes are left, %d are needed",

@@ -37,10 +37,10 @@ static int make_nodes(run *r)
     hostlist nodes = {0, NULL};
     int count;
     if (simulate_parse(request->simulate, &count, &r->per_node) != 0)
-        return tool_complain("'%s' is not NODESxRANKS, as 4x2", request->simulate);
+        return tool_complain("--simulate %s: not NODESxRANKS, as 4x2", request->simulate);
     if (request->fail && simulate_parse_failures(request->fail, count, r->failures,
                                                  &r->failure_count, err) != 0)
-        return tool_complain("--fail: %s", err);
+        return tool_complain("--fail %s", err);
     int rc = simulate_open(count, &r->simulated, &r->lock, &nodes, err);
     hostlist_done(&nodes);
     return rc ? tool_complain("%s", err) : export_nodes(r, count);
@@ -160,8 +160,7 @@ static int find_launcher(run *r)
     const char *name = r->simulated ? "simulate" : r->request->launcher;
     r->launcher = launcher_find(name, &r->program);
     if (r->launcher) return COMMAND_GOOD;
-    return name ? tool_complain("the launcher %s is not there", name)
-                : tool_complain("no launcher is there: srun, flux or mpiexec");
+    return launcher_tell_missing(name);
 }
 
 /* Standard output is the program's alone: what commands of ours say of their work goes
@@ -204,6 +203,7 @@ void run_close(run *r)
     tool_prefix_close(&r->prefix);
     if (r->signals.out != STDERR_FILENO) io_close(&r->signals.out);
     execute_release(&r->signals);
+    free(r->remedy);
     free(r->chosen.names); /* names are those of nodes */
     free(r->down.names);
     free(r->ranks);

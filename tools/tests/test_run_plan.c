@@ -102,31 +102,37 @@ static void test_launches(void **state)
 static const struct {
     const char *nodes;
     int attempts, code, runs_left, stop;
-    const char *halt;
+    const char *halt, *halted;
     int wanted, least;
     run_why why;
     int exit_code;
     const char *text;
 } ends[] = {
-    {"..", 1, 0, 5, 0, NULL, 0, 0, RUN_DONE, 0, "the program is done"},
-    {"..", 1, 0, 5, 0, "now", 0, 0, RUN_DONE, 0, "the program is done"},
-    {"..", 1, 7, 0, 0, NULL, 0, 0, RUN_USED_UP, 7, "all runs are used up (SCR_RUNS)"},
-    {"..", 3, 7, -1, 0, "time", 0, 0, RUN_HALTED, 7, "the job should halt: time"},
-    {"..", 0, 0, 1, 0, "time", 0, 0, RUN_HALTED, 1, "the job should halt: time"},
-    {"..", 1, 130, -1, 1, NULL, 0, 0, RUN_STOPPED, 130, "scr_run was told to end"},
-    {"..", 0, 0, -1, 1, NULL, 0, 0, RUN_STOPPED, 1, "scr_run was told to end"},
-    {".x", 1, 9, -1, 0, NULL, 1, 1, RUN_HOME_DOWN, 9,
+    {"..", 1, 0, 5, 0, NULL, NULL, 0, 0, RUN_DONE, 0, "the program is done"},
+    {"..", 1, 0, 5, 0, "now", NULL, 0, 0, RUN_DONE, 0, "the program is done"},
+    {"..", 1, 0, 5, 0, "time", "time", 0, 0, RUN_HALTED, 0,
+     "the program was halted: time"},
+    {"..", 1, 0, 5, 0, NULL, "SCR_SIGNAL", 0, 0, RUN_HALTED, 0,
+     "the program was halted: SCR_SIGNAL"},
+    {"..", 1, 0, 5, 1, NULL, "x", 0, 0, RUN_STOPPED, 0, "scr_run was told to end"},
+    {"..", 1, 7, 0, 0, NULL, NULL, 0, 0, RUN_USED_UP, 7,
+     "all runs are used up (SCR_RUNS)"},
+    {"..", 3, 7, -1, 0, "time", NULL, 0, 0, RUN_HALTED, 7, "the job should halt: time"},
+    {"..", 0, 0, 1, 0, "time", NULL, 0, 0, RUN_HALTED, 1, "the job should halt: time"},
+    {"..", 1, 130, -1, 1, NULL, NULL, 0, 0, RUN_STOPPED, 130, "scr_run was told to end"},
+    {"..", 0, 0, -1, 1, NULL, NULL, 0, 0, RUN_STOPPED, 1, "scr_run was told to end"},
+    {".x", 1, 9, -1, 0, NULL, NULL, 1, 1, RUN_HOME_DOWN, 9,
      "the node on which scr_run itself runs is down"},
-    {"uDu", 1, 9, -1, 0, NULL, 0, 0, RUN_TOO_FEW, 9,
+    {"uDu", 1, 9, -1, 0, NULL, NULL, 0, 0, RUN_TOO_FEW, 9,
      "2 of 3 nodes are left, 3 are needed"},
-    {"uDu", 1, 9, -1, 0, NULL, 3, 3, RUN_TOO_FEW, 9,
+    {"uDu", 1, 9, -1, 0, NULL, NULL, 3, 3, RUN_TOO_FEW, 9,
      "2 of 3 nodes are left, 3 are needed"},
-    {".d.", 0, 0, -1, 0, NULL, 0, 0, RUN_TOO_FEW, 1,
+    {".d.", 0, 0, -1, 0, NULL, NULL, 0, 0, RUN_TOO_FEW, 1,
      "2 of 3 nodes are left, 3 are needed"},
-    {"DD", 1, 9, -1, 0, NULL, 0, 1, RUN_TOO_FEW, 9,
+    {"DD", 1, 9, -1, 0, NULL, NULL, 0, 1, RUN_TOO_FEW, 9,
      "0 of 2 nodes are left, 1 are needed"},
     /* what is said first counts */
-    {"DD", 1, 9, 0, 1, "x", 0, 0, RUN_STOPPED, 9, "scr_run was told to end"},
+    {"DD", 1, 9, 0, 1, "x", NULL, 0, 0, RUN_STOPPED, 9, "scr_run was told to end"},
 };
 
 static void test_ends(void **state)
@@ -140,6 +146,7 @@ static void test_ends(void **state)
         f.runs_left = ends[i].runs_left;
         f.stop = ends[i].stop;
         f.halt = ends[i].halt;
+        f.halted = ends[i].halted;
         f.wanted = ends[i].wanted;
         f.least = ends[i].least;
         f.last_nodes = f.attempts ? f.count : 0;
