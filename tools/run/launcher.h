@@ -17,6 +17,7 @@ typedef struct launch {
     const char *simulated;    /* the folder of simulated nodes; NULL */
     int raw;                  /* 1: words are arguments of the launcher, too */
     const char *const *words; /* the program and its arguments */
+    double patience; /* seconds after which a launch that cannot begin fails; 0: never */
 } launch;
 
 typedef struct launcher {

@@ -151,7 +151,8 @@ void run_describe(run *r, const char *name)
                          .name = name,
                          .simulated = r->simulated,
                          .raw = r->request->raw,
-                         .words = r->request->words};
+                         .words = r->request->words,
+                         .patience = r->node_time};
 }
 
 static void launch_once(run *r)

@@ -175,6 +175,17 @@ static int set_output(run *r)
                               : COMMAND_GOOD;
 }
 
+/* For all that is started. Slurm keeps the step of a lost node, and its processors on all
+ * nodes: without SLURM_OVERLAP the next step waits for them. An srun that does not know
+ * it, of a version before 20.11, lets steps overlap. */
+static int export_all(const run *r)
+{
+    return setenv("SCR_PREFIX", r->prefix.path, 1) == 0 &&
+                   setenv("SLURM_OVERLAP", "1", 0) == 0
+               ? COMMAND_GOOD
+               : tool_complain("no memory");
+}
+
 int run_open(run *r, const run_request *request)
 {
     *r = (run){.request = request, .per_node = 1, .claim = -1, .lock = -1};
@@ -184,8 +195,7 @@ int run_open(run *r, const run_request *request)
     int code = set_output(r);
     if (code == COMMAND_GOOD && request->simulate) code = make_nodes(r);
     if (code == COMMAND_GOOD) code = tool_prefix_configure(&r->prefix, request->dir);
-    if (code == COMMAND_GOOD && setenv("SCR_PREFIX", r->prefix.path, 1) != 0)
-        code = tool_complain("no memory");
+    if (code == COMMAND_GOOD) code = export_all(r);
     if (code == COMMAND_GOOD) code = tool_owner_find(&r->prefix, &r->owner);
     if (code == COMMAND_GOOD) code = read_settings(r);
     if (code == COMMAND_GOOD) code = find_launcher(r);
