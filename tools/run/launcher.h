@@ -11,7 +11,7 @@
 typedef struct launch {
     const hostlist *nodes;    /* to run on, in order */
     const int *ranks;         /* on each; NULL: as words say */
-    const hostlist *down;     /* nodes of the allocation that must not be used */
+    const hostlist *out;      /* nodes of the allocation that must not be used */
     const char *program;      /* of the launcher */
     const char *name;         /* of the job step, by which it is found to be ended */
     const char *simulated;    /* the folder of simulated nodes; NULL */

@@ -25,11 +25,11 @@ static void build(const launch *l, tool_words *words)
             tool_words_add(words, "--ntasks=%d", launcher_ranks(l));
         launcher_add_list("--nodelist=", l->nodes, words);
         /* on fewer nodes than before there may be more ranks than processors */
-        if (l->down->count > 0) tool_words_add(words, "--overcommit");
-    } else if (l->down->count > 0) {
+        if (l->out->count > 0) tool_words_add(words, "--overcommit");
+    } else if (l->out->count > 0) {
         /* what the user says comes later, and is stronger */
         tool_words_add(words, "--nodes=%d", l->nodes->count);
-        launcher_add_list("--exclude=", l->down, words);
+        launcher_add_list("--exclude=", l->out, words);
     }
     tool_words_add_all(words, l->words);
 }

@@ -142,8 +142,8 @@ static int find_nodes(run *r)
     r->reasons = calloc(n, sizeof *r->reasons);
     r->ranks = calloc(n, sizeof *r->ranks);
     r->chosen.names = calloc(n, sizeof *r->chosen.names);
-    r->down.names = calloc(n, sizeof *r->down.names);
-    if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->down.names)
+    r->out.names = calloc(n, sizeof *r->out.names);
+    if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->out.names)
         return tool_complain("no memory");
     for (int i = 0; i < r->nodes.count; i++)
         r->table[i].home = strcmp(r->nodes.names[i], r->owner.node) == 0;
@@ -215,7 +215,7 @@ void run_close(run *r)
     if (r->signals.out != STDERR_FILENO) io_close(&r->signals.out);
     execute_release(&r->signals);
     free(r->chosen.names); /* names are those of nodes */
-    free(r->down.names);
+    free(r->out.names);
     free(r->ranks);
     free(r->table);
     free(r->reasons);

@@ -320,7 +320,7 @@ def test_usage():
     expect_wrong_usage(['argument'], ['--down', 'n['])
     expect(run('--prefix', 'none'), 1, '', ['prefix folder '])
     expect_output_fails([])
-    expect_documented(4, {'--prefix': '.', '--down': 'n1'})
+    expect_documented(5, {'--prefix': '.', '--down': 'n1'})
     expect_well_formed_page()
 
 

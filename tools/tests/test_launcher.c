@@ -33,7 +33,7 @@ static void expect(const launcher *with, const char *program, const char *nodes,
     hostlist up = listed(nodes), bad = listed(down);
     const launch l = {.nodes = &up,
                       .ranks = ranks,
-                      .down = &bad,
+                      .out = &bad,
                       .program = program,
                       .name = "scr_run.7.1",
                       .simulated = "/s",
