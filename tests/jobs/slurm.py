@@ -70,7 +70,7 @@ def free_ports(count):
 
 class Cluster:
     """A controller and a slurmd per node, as children of this process."""
-    prolog, more = PROLOG, ""
+    prolog = PROLOG
 
     def __init__(self, folder):
         for program in ("slurmctld", "slurmd", "salloc", "srun", "scancel", "squeue", "sinfo"):
@@ -79,7 +79,7 @@ class Cluster:
         self.folder, self.daemons, port = folder, [], free_ports(NODES + 1)
         (folder / "state").mkdir(parents=True)
         self.conf = folder / "slurm.conf"
-        self.conf.write_text(self.more + CONF.format(user=pwd.getpwuid(os.geteuid()).pw_name, port=port, folder=folder, count=NODES,
+        self.conf.write_text(CONF.format(user=pwd.getpwuid(os.geteuid()).pw_name, port=port, folder=folder, count=NODES,
                                          **self.places(socket.gethostname().split(".")[0], port + 1)))
         # what finds out which version there is demands one; this plugin does nothing until it is used
         (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
