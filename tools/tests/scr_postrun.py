@@ -89,6 +89,16 @@ def test_nothing():
     del os.environ['SCR_ENABLE']
 
 
+def test_between_runs():
+    """The site's postrun is called at the end of the job only."""
+    put_program('site/postrun', 'echo from the site >&2')
+    os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin/site')
+    put_dataset(['PFS'])
+    expect(run('--between'), 0, 'dataset 3 is on the parallel file system\n')
+    expect(run(), 0, 'dataset 3 is on the parallel file system\n', ['from the site\n'])
+    del os.environ['SCR_SITE_HOOKS']
+
+
 def test_saves():
     nodes(4)
     put_dataset(['CACHE'])
