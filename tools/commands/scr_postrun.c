@@ -260,8 +260,10 @@ static int save_what_is_left(save *s, const hostlist *known)
     return code;
 }
 
-/* *signal: the one that told it to end before all was saved, or 0. */
-static int work(const tool_prefix *prefix, const hostlist *known, int *signal)
+/* between: another run follows. *signal: the one that told it to end before all was
+ * saved, or 0. */
+static int work(const tool_prefix *prefix, const hostlist *known, int between,
+                int *signal)
 {
     scr_problems problems = {0, NULL};
     int enabled = 1;
@@ -275,6 +277,7 @@ static int work(const tool_prefix *prefix, const hostlist *known, int *signal)
     free(s.ids);
     free(s.up);
     free(s.down);
+    if (between) return code;
     int told = hooks_call(prefix, HOOK_POSTRUN, code == COMMAND_GOOD ? "0" : "1", NULL);
     return code == COMMAND_GOOD ? told : code;
 }
@@ -283,12 +286,14 @@ int main(int argc, char **argv)
 {
     char err[ERRTEXT_SIZE] = "";
     const char *dir = NULL, *down = NULL;
-    int signal = 0;
+    int between = 0, signal = 0;
     hostlist known = {0, NULL};
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &dir},
         {'d', "down", "NODES", "these are down; they are not asked", .text = &down},
+        {'b', "between", NULL, "another run follows: the site's postrun is not called",
+         .flag = &between},
         {0}};
     const tool t = {
         .arguments = "[OPTION]...",
@@ -307,7 +312,7 @@ int main(int argc, char **argv)
         return tool_misused(&t, "%s", err);
     command_outlive_reader();
     code = tool_prefix_configure_anyway(&prefix, dir);
-    if (code == COMMAND_GOOD) code = work(&prefix, &known, &signal);
+    if (code == COMMAND_GOOD) code = work(&prefix, &known, between, &signal);
     tool_prefix_close(&prefix);
     hostlist_done(&known);
     code = tool_finish(code);

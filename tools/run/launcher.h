@@ -11,12 +11,13 @@
 typedef struct launch {
     const hostlist *nodes;    /* to run on, in order */
     const int *ranks;         /* on each; NULL: as words say */
-    const hostlist *down;     /* nodes of the allocation that must not be used */
+    const hostlist *out;      /* nodes of the allocation that must not be used */
     const char *program;      /* of the launcher */
     const char *name;         /* of the job step, by which it is found to be ended */
     const char *simulated;    /* the folder of simulated nodes; NULL */
     int raw;                  /* 1: words are arguments of the launcher, too */
     const char *const *words; /* the program and its arguments */
+    double patience; /* seconds after which a launch that cannot begin fails; 0: never */
 } launch;
 
 typedef struct launcher {

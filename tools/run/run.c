@@ -82,7 +82,6 @@ static void find_down(run *r)
     for (int i = 0; i < n; i++) {
         if (r->table[i].down || !*r->reasons[i].text) continue;
         r->table[i].down = 1;
-        r->down.names[r->down.count++] = r->nodes.names[i];
         const scr_log_event event = {.kind = SCR_LOG_NODE_LOST,
                                      .node = r->nodes.names[i],
                                      .note = r->reasons[i].text};
@@ -91,12 +90,30 @@ static void find_down(run *r)
     }
 }
 
+/* What is not known now stays as it was. */
+static void find_drained(run *r)
+{
+    hostlist drained = {0, NULL};
+    if (r->simulated) return; /* nobody else's */
+    if (tool_manager_drained(&r->nodes, ANSWER, &drained) == COMMAND_GOOD)
+        for (int i = 0, k = 0; i < r->nodes.count; i++) {
+            /* both are in the same order */
+            int is = k < drained.count && !strcmp(r->nodes.names[i], drained.names[k]);
+            r->table[i].drained = is;
+            k += is;
+        }
+    hostlist_done(&drained);
+}
+
 void run_take_chosen(run *r)
 {
-    r->chosen.count = 0;
+    r->chosen.count = r->out.count = 0;
     for (int i = 0; i < r->nodes.count; i++) {
-        r->table[i].used = r->table[i].chosen;
-        if (!r->table[i].chosen) continue;
+        run_node *node = &r->table[i];
+        node->used = node->chosen;
+        if (node->down || (node->drained && !node->chosen))
+            r->out.names[r->out.count++] = r->nodes.names[i];
+        if (!node->chosen) continue;
         r->ranks[r->chosen.count] = r->table[i].ranks;
         r->chosen.names[r->chosen.count++] = r->nodes.names[i];
     }
@@ -170,12 +187,13 @@ void run_describe(run *r, const char *name)
 {
     r->launch = (launch){.nodes = &r->chosen,
                          .ranks = r->request->raw ? NULL : r->ranks,
-                         .down = &r->down,
+                         .out = &r->out,
                          .program = r->program,
                          .name = name,
                          .simulated = r->simulated,
                          .raw = r->request->raw,
-                         .words = r->request->words};
+                         .words = r->request->words,
+                         .patience = r->node_time};
 }
 
 static void launch_once(run *r)
@@ -233,6 +251,7 @@ static void rest(run *r)
 static run_decision decide(run *r)
 {
     find_down(r);
+    find_drained(r);
     execute_wait(&r->signals, 0, 0); /* one may have come meanwhile */
     run_read_halt(r);
     r->facts.halt = *r->halt ? r->halt : NULL;
@@ -241,20 +260,7 @@ static run_decision decide(run *r)
     return run_plan(&r->facts);
 }
 
-static run_decision run_all(run *r)
-{
-    run_decision d = decide(r);
-    while (d.why == RUN_LAUNCH) {
-        launch_once(r);
-        d = decide(r);
-        if (d.why != RUN_LAUNCH) break;
-        rest(r);
-        d = decide(r);
-    }
-    return d;
-}
-
-/* ---- the end ---- */
+/* ---- what is in the caches ---- */
 
 /* SCR_Init leaves the number of nodes; what an earlier job left is gone (prepare.h). */
 static void tell_unprotected(run *r)
@@ -314,8 +320,8 @@ static char *list_gone(const run *r)
 }
 
 /* A signal that came before was for the program; the first one now is a warning. 1 when
- * all is saved. */
-static int save_rest(run *r)
+ * all is saved. between: another run follows. */
+static int save_rest(run *r, int between)
 {
     char *command = tool_remote_command("scr_postrun");
     char *down = list_gone(r);
@@ -324,6 +330,7 @@ static int save_rest(run *r)
     tool_words_add(&words, "%s", command ? command : "scr_postrun");
     tool_words_add(&words, "--prefix=%s", r->prefix.path);
     if (down && *down) tool_words_add(&words, "--down=%s", down);
+    if (between) tool_words_add(&words, "--between");
     const execute_job job = {.argv = tool_words_list(&words),
                              .interval = 1,
                              .patience = PATIENCE,
@@ -336,6 +343,40 @@ static int save_rest(run *r)
     free(down);
     free(command);
     return saved;
+}
+
+/* ---- all runs ---- */
+
+/* A drained node of the last run that the next one leaves out may be switched off: what
+ * the caches have is saved while it is there. 1 where there is one. */
+static int save_left_out(run *r)
+{
+    int some = 0;
+    for (int i = 0; i < r->nodes.count; i++) {
+        run_node *node = &r->table[i];
+        if (!node->drained || node->down || !node->used || node->chosen) continue;
+        run_log_add(&r->log, "node %s is left out: the batch system drains it",
+                    r->nodes.names[i]);
+        node->used = 0;
+        some = 1;
+    }
+    if (some) save_rest(r, 1);
+    return some;
+}
+
+static run_decision run_all(run *r)
+{
+    run_decision d = decide(r);
+    while (d.why == RUN_LAUNCH) {
+        launch_once(r);
+        d = decide(r);
+        if (d.why != RUN_LAUNCH) break;
+        rest(r);
+        d = decide(r);
+        while (d.why == RUN_LAUNCH && save_left_out(r))
+            d = decide(r);
+    }
+    return d;
 }
 
 /* SCR_ENABLE=0: only the program, in place of this one. */
@@ -381,7 +422,7 @@ static int run_with_scr(run *r)
     if (r->facts.attempts > 0 && !r->signals.stop) tell_unprotected(r);
     if (run_tell_missed(r) && d.code == 0) d.code = NOT_FAILED;
     /* also without a run: an earlier job may have left something; not on new nodes */
-    int saved = (r->facts.attempts == 0 && r->simulated) || save_rest(r);
+    int saved = (r->facts.attempts == 0 && r->simulated) || save_rest(r, 0);
     if (!saved && d.code == 0) d.code = NOT_SAVED;
     run_log_add(&r->log, "the end, with exit code %d", d.code);
     return d.code;

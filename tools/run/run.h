@@ -70,7 +70,7 @@ typedef struct run {
 
     /* the run that goes on */
     launch launch;
-    hostlist chosen, down; /* names are those of nodes */
+    hostlist chosen, out; /* those that it has, and must not have; names as in nodes */
     int *ranks;
     progress_source progress;
     int checker;        /* process that looks at the nodes; 0 */

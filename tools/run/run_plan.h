@@ -7,11 +7,12 @@
 
 /* One node of the allocation. */
 typedef struct run_node {
-    int down;   /* found to be so once: it stays out */
-    int used;   /* by the last run */
-    int home;   /* 1: scr_run itself is on it */
-    int chosen; /* out: for the next run */
-    int ranks;  /* out: of the next run, on it */
+    int down;    /* found to be so once: it stays out */
+    int drained; /* it works, but nothing new should begin on it */
+    int used;    /* by the last run */
+    int home;    /* 1: scr_run itself is on it */
+    int chosen;  /* out: for the next run */
+    int ranks;   /* out: of the next run, on it */
 } run_node;
 
 /* What is known when a decision is due. */
@@ -54,7 +55,8 @@ enum { RUN_TEXT_SIZE = 320 };
 
 /* Decides. With RUN_LAUNCH nodes[].chosen and .ranks are set: nodes of the last run are
  * taken first, since their caches have its checkpoints; then spare ones, by their order.
- * Ranks are dealt evenly, the first nodes get one more. */
+ * A drained one is taken where too few others would be left. Ranks are dealt evenly, the
+ * first nodes get one more. */
 run_decision run_plan(const run_facts *facts);
 
 /* The same in words; nothing for RUN_LAUNCH. */

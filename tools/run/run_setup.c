@@ -142,8 +142,8 @@ static int find_nodes(run *r)
     r->reasons = calloc(n, sizeof *r->reasons);
     r->ranks = calloc(n, sizeof *r->ranks);
     r->chosen.names = calloc(n, sizeof *r->chosen.names);
-    r->down.names = calloc(n, sizeof *r->down.names);
-    if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->down.names)
+    r->out.names = calloc(n, sizeof *r->out.names);
+    if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->out.names)
         return tool_complain("no memory");
     for (int i = 0; i < r->nodes.count; i++)
         r->table[i].home = strcmp(r->nodes.names[i], r->owner.node) == 0;
@@ -174,6 +174,17 @@ static int set_output(run *r)
                               : COMMAND_GOOD;
 }
 
+/* For all that is started. Slurm keeps the step of a lost node, and its processors on all
+ * nodes: without SLURM_OVERLAP the next step waits for them. An srun that does not know
+ * it, of a version before 20.11, lets steps overlap. */
+static int export_all(const run *r)
+{
+    return setenv("SCR_PREFIX", r->prefix.path, 1) == 0 &&
+                   setenv("SLURM_OVERLAP", "1", 0) == 0
+               ? COMMAND_GOOD
+               : tool_complain("no memory");
+}
+
 int run_open(run *r, const run_request *request)
 {
     *r = (run){.request = request, .per_node = 1, .claim = -1, .lock = -1};
@@ -183,8 +194,7 @@ int run_open(run *r, const run_request *request)
     int code = set_output(r);
     if (code == COMMAND_GOOD && request->simulate) code = make_nodes(r);
     if (code == COMMAND_GOOD) code = tool_prefix_configure(&r->prefix, request->dir);
-    if (code == COMMAND_GOOD && setenv("SCR_PREFIX", r->prefix.path, 1) != 0)
-        code = tool_complain("no memory");
+    if (code == COMMAND_GOOD) code = export_all(r);
     if (code == COMMAND_GOOD) code = tool_owner_find(&r->prefix, &r->owner);
     if (code == COMMAND_GOOD) code = read_settings(r);
     if (code == COMMAND_GOOD) code = find_launcher(r);
@@ -205,7 +215,7 @@ void run_close(run *r)
     execute_release(&r->signals);
     free(r->remedy);
     free(r->chosen.names); /* names are those of nodes */
-    free(r->down.names);
+    free(r->out.names);
     free(r->ranks);
     free(r->table);
     free(r->reasons);

@@ -92,6 +92,16 @@ def test_nothing():
     del os.environ['SCR_ENABLE']
 
 
+def test_between_runs():
+    """The site's postrun is called at the end of the job only."""
+    put_program('site/postrun', 'echo from the site >&2')
+    os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin/site')
+    put_dataset(['PFS'])
+    expect(run('--between'), 0, 'dataset 3 is on the parallel file system\n')
+    expect(run(), 0, 'dataset 3 is on the parallel file system\n', ['from the site\n'])
+    del os.environ['SCR_SITE_HOOKS']
+
+
 def test_saves():
     nodes(4)
     put_dataset(['CACHE'])
@@ -324,7 +334,7 @@ def test_usage():
     expect(run('--prefix', 'none'), 1, '', ['prefix folder '])
     os.makedirs('.scr', exist_ok=True)
     expect_output_fails([])
-    expect_documented(4, {'--prefix': '.', '--down': 'n1'})
+    expect_documented(5, {'--prefix': '.', '--down': 'n1'})
     expect_well_formed_page()
 
 

@@ -16,14 +16,15 @@
 enum { MOST = 9 };
 
 /* A letter per node: '.' it is fine, 'u' and was used, 'd' down, 'D' down and was used,
- * 'h' scr_run is on it, 'x' and it is down. */
+ * 'l' drained, 'L' drained and was used, 'h' scr_run is on it, 'x' and it is down. */
 static run_facts facts_of(const char *nodes, run_node table[MOST])
 {
     run_facts f = {.runs_left = 1, .per_node = 1, .count = (int)strlen(nodes)};
     memset(table, 0, MOST * sizeof *table);
     for (int i = 0; i < f.count; i++) {
         table[i].down = strchr("dDx", nodes[i]) != NULL;
-        table[i].used = strchr("uD", nodes[i]) != NULL;
+        table[i].drained = strchr("lL", nodes[i]) != NULL;
+        table[i].used = strchr("uDL", nodes[i]) != NULL;
         table[i].home = strchr("hx", nodes[i]) != NULL;
     }
     f.nodes = table;
@@ -68,6 +69,14 @@ static const struct {
     {"uDDD", 1, 4, 1, 4, 7, 0, "7---"},
     /* back on more nodes when there are */
     {"u..", 1, 3, 1, 1, 3, 0, "111"},
+    /* drained ones only where too few others are left, first those that were used */
+    {".l...", 0, 4, 0, 0, 8, 0, "2-222"},
+    {"uuLu.", 1, 4, 0, 4, 8, 0, "22-22"},
+    {"uLLu.", 1, 4, 3, 4, 8, 0, "3--32"},
+    {"uLLu", 1, 4, 3, 4, 8, 0, "33-2"},
+    {"ulLu", 1, 3, 0, 3, 3, 0, "1-11"},
+    {"uLlD", 1, 3, 0, 3, 3, 0, "111-"},
+    {"llll", 0, 2, 0, 0, 2, 0, "11--"},
     /* more nodes than ranks */
     {"....", 0, 0, 0, 0, 3, 0, "1110"},
 };
