@@ -77,12 +77,13 @@ int command_wrong_usage(const char *arguments)
 int command_count(const char *usage, int count, int least, int most)
 {
     if (count >= least && (most < 0 || count <= most)) return COMMAND_GOOD;
-    fprintf(stderr, "%s: %d arguments that are no options, not %s%d\n", command_self(),
-            count,
-            least == most   ? ""
-            : count < least ? "at least "
-                            : "at most ",
-            count < least ? least : most);
+    if (count < least)
+        fprintf(stderr, "%s: %s%d argument%s needed, and %d %s given\n", command_self(),
+                least == most ? "" : "at least ", least, least == 1 ? " is" : "s are",
+                count, count == 1 ? "is" : "are");
+    else
+        fprintf(stderr, "%s: at most %d argument%s taken, and %d are given\n",
+                command_self(), most, most == 1 ? " is" : "s are", count);
     return command_wrong_usage(usage);
 }
 

@@ -77,7 +77,7 @@ const scr_param scr_param_table[] = {
     {"SCR_WATCHDOG_TIMEOUT_PFS", SECONDS, NULL, 0, "the same while a flush is under way (default: SCR_WATCHDOG_TIMEOUT)"},
     {"SCR_RUN_PAUSE", SECONDS, NULL, 0, "time between two runs, in which nodes clean up (default: 60, on simulated nodes 0)"},
     {"SCR_NODE_INTERVAL", SECONDS, NULL, 0, "time between two checks of the nodes while a program runs (default: 60, on simulated nodes 2; 0: none)"},
-    {"SCR_NODE_TIMEOUT", SECONDS, "60", 0, "longest time for the check of a node, and without a sign of one that copies, which then counts as down; a process scr_transfer that gives no sign for so long is killed, and its flush fails"},
+    {"SCR_NODE_TIMEOUT", SECONDS, "60", 0, "longest time for the check of a node, and without a sign of one that copies, which then counts as down; a process scr_transfer that gives no sign for so long is killed, and its flush fails; a launch whose job step of Slurm does not begin within it fails"},
     {"SCR_NODE_CAPACITY", BYTES, "0", 0, "least size of the file systems of cache folders, for STORE without CAPACITY; a node with a smaller one counts as down (0: any)"},
     {"SCR_NODE_TESTS", TEXT, NULL, 0, "folder of programs that check a node, each of which exits with 0 on a good one"},
     {"SCR_SITE_HOOKS", TEXT, NULL, 0, "folder of programs of the site: prerun, node_down, postrun; scr_run calls those that are there"},

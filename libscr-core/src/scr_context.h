@@ -539,8 +539,8 @@ int scr_index_change(struct scr *scr, const scr_dataset *dataset,
 /* Removes all that the index has of that name, for good. The same. */
 int scr_index_drop(struct scr *scr, const scr_dataset *dataset, char *err);
 
-/* On rank 0: a complete dataset takes the place of all that the index has of its name. The
- * same. */
+/* On rank 0: a complete dataset takes the place of all that the index has of its name.
+ * The same. */
 int scr_index_correct(struct scr *scr, const scr_dataset *dataset, char *err);
 
 /* On rank 0, local: 1 when a newer dataset of that name is whole on the prefix folder. */

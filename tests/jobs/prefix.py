@@ -137,8 +137,9 @@ def test_last_number():
         content["DSET"]["1000000000"] = content["DSET"].pop("2")
         content["DSET"]["1000000000"]["DIR"]["c2"]["DSET"]["ID"] = {"1000000000": {}}
         tree.write(index, content)
-        run = job.run("init", "start:c3:c => FAILURE", restart("c1"))
+        run = job.run("init", "start:c3:c => FAILURE", restart("c2"))
         run.said("SCR_Start_output: numbers of datasets end at 1000000000", times=1)
+        run.said("names dataset 1000000000 as c2, but the one that is there is dataset 2, which is entered", times=1)
 
 
 # ---- what belongs to one dataset ----

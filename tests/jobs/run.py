@@ -129,7 +129,7 @@ def test_fewer_nodes():
 
 def test_one_after_the_other():
     with Runs(last=3) as runs:
-        runs.run("--simulate", "6x2", "--nodes", "4", "--runs", "-1", "--fail", "node=3,after=2 node=1,after=1,run=2")
+        runs.run("--simulate", "6x2", "--nodes", "4", "--runs", "-1", "--fail", "node=3,after=2", "--fail", "node=1,after=1,run=2")
         assert runs.log("begins") == ["run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks",
                                       "run 3: begins on node[2,4-6], 8 ranks"]
         runs.check_result()
@@ -482,11 +482,30 @@ def test_system():
 
 
 def test_halt():
-    """The program ends by itself, after so many checkpoints."""
+    """The program ends by itself, after so many checkpoints, or before the allocation does: it is halted, not done, and what to do
+    for it to go on is told. Then it goes on, and is done."""
+    def halted(runs, why, remedy, **more):
+        runs.more = more
+        runs.run("--simulate", "2x2", "--runs", "-1")
+        assert len(runs.log("begins")) == 1 and not runs.log("(it|program) is done"), runs.out
+        assert re.fullmatch(f"no further run: the program was halted: {why}", runs.log("no further")[0]), runs.out
+        assert runs.log("run 1: ended .* with exit code 0: it was halted: ") and runs.log("to go on") == [f"to go on: {remedy}"], runs.out
+        os.unlink(runs.prefix / ".scr/runs.log")
+
     with Runs(last=9) as runs:
         subprocess.run([f"{BUILD}/scr_halt", "--checkpoints", "3", runs.prefix], stdout=subprocess.DEVNULL, check=True)
-        runs.run("--simulate", "2x2", "--runs", "-1")
-        assert len(runs.log("begins")) == 1 and runs.log("no further") == ["no further run: the program is done"], runs.out
+        remove = f"scr_halt --remove {runs.prefix}"
+        halted(runs, "the number of checkpoints that was asked for is done", f"{remove}, and start it again")
+        subprocess.run(remove.replace("scr_halt", f"{BUILD}/scr_halt").split(), stdout=subprocess.DEVNULL, check=True)
+        halted(runs, r"\d+ seconds are left until the allocation ends \(SCR_END_TIME\)", "start it again in a new allocation",
+               SCR_HALT_SECONDS="1h", SCR_END_TIME=int(time.time()) + 1800)
+        halted(runs, r"SCR_HALT_EXIT: \d+ seconds are left until the allocation ends \(SCR_END_TIME\)", "start it again in a new allocation",
+               SCR_HALT_SECONDS="1h", SCR_END_TIME=int(time.time()) + 1800, SCR_HALT_EXIT=1)
+        runs.last, runs.more = 1, {}
+        runs.run("--simulate", "2x2")
+        assert runs.log("no further") == ["no further run: the program is done"] and not runs.log("to go on"), runs.out
+        runs.said("heat: restarted from ckpt")
+        runs.check_result()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from run import BUILD, Runs, newest
 
 NODES = 4
 CONF = """ClusterName=scrtest
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/none
@@ -36,7 +36,7 @@ SlurmctldPort={port}
 SlurmctldPidFile={folder}/slurmctld.pid
 StateSaveLocation={folder}/state
 SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmdSpoolDir={folder}/spool-%n
+SlurmdSpoolDir={spool}
 SlurmdParameters=config_overrides
 SlurmdTimeout=300
 InactiveLimit=0
@@ -44,7 +44,7 @@ KillWait=2
 MessageTimeout=10
 TCPTimeout=2
 TaskProlog={folder}/prolog
-NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=8 State=UNKNOWN
+NodeName=n[1-{count}] {nodes} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 # What a node has of its own; all else is that of this machine.
@@ -70,6 +70,7 @@ def free_ports(count):
 
 class Cluster:
     """A controller and a slurmd per node, as children of this process."""
+    prolog = PROLOG
 
     def __init__(self, folder):
         for program in ("slurmctld", "slurmd", "salloc", "srun", "scancel", "squeue", "sinfo"):
@@ -78,17 +79,31 @@ class Cluster:
         self.folder, self.daemons, port = folder, [], free_ports(NODES + 1)
         (folder / "state").mkdir(parents=True)
         self.conf = folder / "slurm.conf"
-        self.conf.write_text(CONF.format(host=socket.gethostname().split(".")[0], user=pwd.getpwuid(os.geteuid()).pw_name,
-                                         port=port, folder=folder, nodes=NODES, first=port + 1, last=port + NODES))
+        self.conf.write_text(CONF.format(user=pwd.getpwuid(os.geteuid()).pw_name, port=port, folder=folder, count=NODES,
+                                         **self.places(socket.gethostname().split(".")[0], port + 1)))
         # what finds out which version there is demands one; this plugin does nothing until it is used
         (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
-        (folder / "prolog").write_text(PROLOG.format(folder=folder))
+        (folder / "prolog").write_text(self.prolog.format(folder=folder))
         (folder / "prolog").chmod(0o755)
         self.start("slurmctld", "-D", "-c")
         for number in range(1, NODES + 1):
-            (folder / f"machines/n{number}").mkdir(parents=True)
-            self.start("slurmd", "-D", "-c", "-N", f"n{number}")
+            self.start_node(f"n{number}")
         self.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """The job that uses it ends the daemons."""
+
+    def places(self, host, first):
+        """Where controller and nodes are; ports from the first on are free."""
+        return {"host": f"{host}(127.0.0.1)", "spool": f"{self.folder}/spool-%n",
+                "nodes": f"NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{first + NODES - 1}] CPUs=8"}
+
+    def start_node(self, node):
+        (self.folder / "machines" / node).mkdir(parents=True)
+        self.start("slurmd", "-D", "-c", "-N", node)
 
     def environment(self):
         return {**os.environ, "SLURM_CONF": str(self.conf)}
@@ -130,18 +145,29 @@ def start(runs, cluster, *command):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def lose_node(make, *options):
+def end(runs, cluster, limit=100):
+    """It ends in time; else it is told what there is to see."""
+    try:
+        runs.out, _ = runs.process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        steps = subprocess.run(["squeue", "--steps"], env=cluster.environment(), capture_output=True, text=True, check=False)
+        for pid in set(descendants()) - cluster.processes:
+            os.kill(pid, signal.SIGKILL)
+        runs.out, _ = runs.process.communicate()
+        raise AssertionError(f"not done after {limit} s\n{steps.stdout}{steps.stderr}{runs.log('')}{runs.out}") from None
+
+
+def lose_node(make, *options, kind=Cluster, **parameters):
     """A command in an allocation, which make(runs) gives, loses n2 and goes on without it."""
     with Runs(SCR_NODE_TIMEOUT=20, SCR_NODE_INTERVAL=2, SCR_RUN_PAUSE=0, SCR_RUNS=2, SCR_MIN_NODES=3, SCR_JOB_ID=None,
-              SCR_WATCHDOG_TIMEOUT=600) as runs:
-        cluster = Cluster(runs.job.root / "slurm")
+              **{"SCR_WATCHDOG_TIMEOUT": 600, **parameters}) as runs, kind(runs.job.root / "slurm") as cluster:
         start(runs, cluster, make(runs), *options)
         until = time.monotonic() + 120
         while newest(runs) < 2:
             assert runs.process.poll() is None and time.monotonic() < until, runs.process.communicate(timeout=60)
             time.sleep(0.05)
         cluster.lose("n2")
-        runs.out, _ = runs.process.communicate(timeout=300)
+        end(runs, cluster)
         assert runs.process.returncode == 0, runs.out
         runs.said("files of 2 of 6 ranks were rebuilt")
         runs.job.layout = [("n1", 2), ("n2", 2), ("n3", 2)]
@@ -161,7 +187,7 @@ def named(name):
 def script_of_guide(runs):
     """The last script in docs/guide.md, with other numbers."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "docs/guide.md").read_text(encoding="utf-8").split("```")[-2]
-    for old, new in (("srun --nodes=8", "run=$run srun --nodes=3 --ntasks=6"), ("./simulation input", '"$1"'),
+    for old, new in (("srun --overlap --immediate=60 --nodes=8", "run=$run srun --overlap --immediate=20 --nodes=3 --ntasks=6"), ("./simulation input", '"$1"'),
                      ("sleep 10 ", "sleep 2 "), ("sleep 60 ", "sleep 1 ")):
         assert old in text, old
         text = text.replace(old, new)
@@ -190,16 +216,17 @@ def reported(runs, code):
     return {row["step"]: row["found"] if row["result"] == "good" else [row["result"], row["found"]] for row in rows}
 
 
-def system(body, **parameters):
-    with Runs(SCR_NODE_TIMEOUT=20, SCR_NODE_INTERVAL=2, SCR_RUN_PAUSE=0, SCR_JOB_ID=None, **parameters) as runs:
+def system(body, kind=Cluster, **parameters):
+    with Runs(SCR_NODE_TIMEOUT=20, SCR_NODE_INTERVAL=2, SCR_RUN_PAUSE=0, SCR_JOB_ID=None, **parameters) as runs, \
+            kind(runs.job.root / "slurm") as cluster:
         runs.out = ""
-        body(runs, Cluster(runs.job.root / "slurm"))
+        body(runs, cluster)
 
 
-def ends_as_undisturbed(runs):
+def ends_as_undisturbed(runs, cluster):
     runs.job.layout = [("n1", 3)]
     runs.check_result()
-    assert not [name for name in commands_left() if "sleep" in name], "something of a launch is left"
+    assert not [name for name in commands_left(cluster.processes) if "sleep" in name], "something of a launch is left"
 
 
 def commands_left(known=()):
@@ -212,26 +239,28 @@ def commands_left(known=()):
             pass  # it ended just now
 
 
-def test_system():
+def switched_off(runs, cluster):
     """Every step is good; a program of the site switches off the node."""
-    def body(runs, cluster):
-        switch = runs.job.root / "switch off"
-        switch.write_text(SWITCH.format(folder=runs.job.root))
-        switch.chmod(0o755)
-        start(runs, cluster, f"{BUILD}/scr_test_system", "--json", "--switch-off", f"'{switch}'")
-        asked = runs.job.root / "asked"
-        wait_until(lambda: asked.exists() or runs.process.poll() is not None)
-        assert asked.exists(), runs.process.communicate()
-        assert asked.read_text() == "n1\n"
-        cluster.lose("n1")
-        (runs.job.root / "is-off").touch()
-        found = reported(runs, 0)
-        assert found["nodes"] == "4 nodes" and found["steer"] == "without n4" and found["crash"].startswith("exit code "), found
-        assert found["detect"].startswith("n1: ") and found["again"] == "on n[2-4]", found
-        assert re.fullmatch(r"from ckpt\.\d+; see .scr/runs.log", found["cycle"]), found
-        runs.said("node n1 is switched off\n")
-        ends_as_undisturbed(runs)
-    system(body)
+    switch = runs.job.root / "switch off"
+    switch.write_text(SWITCH.format(folder=runs.job.root))
+    switch.chmod(0o755)
+    start(runs, cluster, f"{BUILD}/scr_test_system", "--json", "--switch-off", f"'{switch}'")
+    asked = runs.job.root / "asked"
+    wait_until(lambda: asked.exists() or runs.process.poll() is not None)
+    assert asked.exists(), runs.process.communicate()
+    assert asked.read_text() == "n1\n"
+    cluster.lose("n1")
+    (runs.job.root / "is-off").touch()
+    found = reported(runs, 0)
+    assert found["nodes"] == "4 nodes" and found["steer"] == "without n4" and found["crash"].startswith("exit code "), found
+    assert found["detect"].startswith("n1: ") and found["again"] == "on n[2-4]", found
+    assert re.fullmatch(r"from ckpt\.\d+; see .scr/runs.log", found["cycle"]), found
+    runs.said("node n1 is switched off\n")
+    ends_as_undisturbed(runs, cluster)
+
+
+def test_system():
+    system(switched_off)
 
 
 def test_bad_node():
@@ -249,7 +278,7 @@ def test_bad_node():
         assert result == "BAD" and why.startswith("n1: ") and "/n1/CACHE: a new file" in why, why
         assert not [what for what in found.values() if isinstance(what, list)], found
         assert found["detect"].startswith("n2: ") and found["again"] == "on n[3-4]", found
-        ends_as_undisturbed(runs)
+        ends_as_undisturbed(runs, cluster)
     system(body)
 
 
@@ -480,10 +509,10 @@ def test_batch():
     which lets nothing begin on other nodes any more: they are not called down, and what is saved is told."""
     with Batch() as jobs:
         runs, before = jobs.runs, ""
-        for how, why in ((("--signal=USR1",), "the program is done"), (("--batch", "--signal=TERM"), "scr_run was told to end")):
+        for how, why in ((("--signal=USR1",), "the program was halted: SCR_SIGNAL: "), (("--batch", "--signal=TERM"), "scr_run was told to end")):
             jobs.start()
             jobs.end(*how)
-            assert runs.log("no further") == [f"no further run: {why}"] and current(runs) == newest_name(runs) != before, runs.out
+            assert runs.log("no further")[0].startswith(f"no further run: {why}") and current(runs) == newest_name(runs) != before, runs.out
             before = current(runs)
         jobs.start()
         assert jobs.end() == "CANCELLED"

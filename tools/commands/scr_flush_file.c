@@ -85,9 +85,10 @@ static int work(const request *r, const tool_prefix *prefix)
     kvtree *flush = kvtree_new();
     int rc =
         flush ? kvtree_file_read(prefix->dir, SCR_FLUSH_FILE_NAME, flush, err) : -ENOMEM;
-    if (rc)
-        code = tool_complain("%s", err);
-    else if (scr_flush_file_list(flush, &count, &ids) != 0)
+    if (rc) {
+        code = tool_complain("%s: %s", prefix->path, err);
+        tool_prefix_tell_unused(prefix);
+    } else if (scr_flush_file_list(flush, &count, &ids) != 0)
         code = tool_complain("%s has something else than ids", SCR_FLUSH_FILE_NAME);
     else if (r->latest || r->before)
         code = print_latest(r, count, ids);

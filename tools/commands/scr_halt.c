@@ -5,6 +5,7 @@
 #include "common/beneath.h"
 #include "common/number.h"
 #include "lib/tool.h"
+#include "lib/tool_halt.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "lib/tool_time.h"
@@ -14,6 +15,7 @@
 #include <inttypes.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -85,7 +87,9 @@ static int take_request(const tool *t, request *r)
             return tool_misused(t, "--remove goes alone");
     }
     if (changes && r->list) return tool_misused(t, "--list changes nothing");
-    if (!changes && !r->list) return tool_misused(t, "nothing to do");
+    if (!changes && !r->list)
+        return tool_misused(t, "nothing to do: give a condition, as --checkpoints 1, "
+                               "--before 20:00 or --reason TEXT; or --list, or --remove");
     int code = take_time(t, r, AFTER);
     if (code < 0) code = take_time(t, r, BEFORE);
     if (code < 0) code = take_numbers(t, r);
@@ -188,6 +192,34 @@ static int print(const kvtree *halt, const request *r)
     return tool_table_print(table, r->json ? TOOL_JSON : TOOL_LINES);
 }
 
+static void tell_damaged(const tool_prefix *prefix)
+{
+    char *remedy = tool_halt_damaged(prefix->path);
+    if (remedy) tool_complain("%s", remedy);
+    free(remedy);
+}
+
+/* What the conditions do now, and what undoes it; to people only. */
+static void explain(const tool_prefix *prefix, const kvtree *halt)
+{
+    char reason[SCR_HALT_REASON_SIZE];
+    scr_halt_end end = {0, NULL};
+    int64_t now = time(NULL);
+    int any = kvtree_size(halt) > 0;
+    if (!any) tool_prefix_tell_unused(prefix);
+    scr_halt_find_end(&end, NULL); /* others are for scr_run to ask */
+    if (!scr_halt_check(halt, &end, now, reason)) return;
+    if (tool_halt_is_own(halt, &end, now)) {
+        tool_complain("SCR in the last run recorded why it ended; the next one removes "
+                      "that");
+        return;
+    }
+    char *remedy = tool_halt_remedy(halt, &end, now, prefix->path);
+    tool_complain("a run ends at its next chance, and none begins: %s; %s", reason,
+                  remedy ? remedy : "no memory");
+    free(remedy);
+}
+
 static int run(request *r)
 {
     char err[ERRTEXT_SIZE] = "no memory";
@@ -196,7 +228,9 @@ static int run(request *r)
     int code = tool_prefix_open(&prefix, r->dir);
     if (code == COMMAND_GOOD) {
         int rc = halt ? change(&prefix, r, halt, err) : -ENOMEM;
-        code = rc ? tool_complain("%s", err) : print(halt, r);
+        code = rc ? tool_complain("%s: %s", prefix.path, err) : print(halt, r);
+        if (rc == -EBADMSG) tell_damaged(&prefix);
+        if (!rc && !r->json) explain(&prefix, halt);
     }
     tool_prefix_close(&prefix);
     kvtree_delete(&halt);

@@ -21,11 +21,14 @@ int index_read(const tool_prefix *prefix, scr_index *index)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     int rc = index ? scr_index_read(prefix->dir, index, err) : -ENOMEM;
-    if (rc == -ENOENT)
-        return tool_complain("%s: no index; --rebuild makes one of what is there",
-                             prefix->path);
-    if (rc == -EBADMSG) return tool_complain("%s; --rebuild makes a new one", err);
-    return rc ? tool_complain("%s", err) : COMMAND_GOOD;
+    if (rc == -ENOENT) {
+        tool_complain("%s: no index; --rebuild makes one of what is there", prefix->path);
+        tool_prefix_tell_unused(prefix);
+        return COMMAND_BAD;
+    }
+    if (rc == -EBADMSG)
+        return tool_complain("%s: %s; --rebuild makes a new one", prefix->path, err);
+    return rc ? tool_complain("%s: %s", prefix->path, err) : COMMAND_GOOD;
 }
 
 /* The dataset that a name stands for. */
@@ -226,11 +229,13 @@ static int rebuild(const tool_prefix *prefix)
     scr_scan scan;
     int added = 0, code = set_damaged_aside(prefix);
     if (code != COMMAND_GOOD) return code;
-    if (beneath_mkdirs(prefix->dir, ".scr", 0777, err) != 0 ||
-        scr_scan_open(&scan, prefix->path, err) != 0)
-        return tool_complain("%s", err);
+    if (scr_scan_open(&scan, prefix->path, err) != 0) return tool_complain("%s", err);
     int rc = scr_scan_all(&scan, err);
     if (rc) code = tool_complain("%s", err);
+    /* in a folder that nobody means nothing is made */
+    if (!rc && scan.count == 0 && tool_prefix_tell_unused(prefix)) code = COMMAND_BAD;
+    if (code == COMMAND_GOOD && beneath_mkdirs(prefix->dir, ".scr", 0777, err) != 0)
+        code = tool_complain("%s", err);
     if (!rc && scan.code == SCR_OTHER_VERSION) code = tool_complain("%s", scan.why);
     if (code == COMMAND_GOOD) code = index_enter_all(prefix, &scan, &added);
     if (code == COMMAND_GOOD) print_scan(&scan, added);

@@ -133,15 +133,11 @@ static int check_name(const tool_prefix *prefix, const char *name, tool_table *t
 }
 
 /* Those that the index calls complete, the newest first. */
-static int check_all(const tool_prefix *prefix, tool_table *table)
+static int check_all(const tool_prefix *prefix, const kvtree *index, tool_table *table)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
     scr_dataset *list = NULL;
     int count = 0, code = COMMAND_GOOD;
-    kvtree *index = kvtree_new();
-    int rc = index ? scr_index_read(prefix->dir, index, err) : -ENOMEM;
-    rc = rc ? rc : scr_index_list(index, &list, &count);
-    if (rc) code = tool_complain("%s", err);
+    if (scr_index_list(index, &list, &count) != 0) code = tool_complain("no memory");
     for (int i = count - 1; i >= 0; i--) {
         scr_index_state state = {.complete = 0};
         scr_index_look(index, &list[i], &state);
@@ -150,7 +146,6 @@ static int check_all(const tool_prefix *prefix, tool_table *table)
             code = COMMAND_BAD;
     }
     free(list);
-    kvtree_delete(&index);
     return code;
 }
 
@@ -160,9 +155,15 @@ int index_verify(const tool_prefix *prefix, const index_request *r)
         {"name", "NAME", TOOL_TEXT},         {"result", "RESULT", TOOL_TEXT},
         {"files", "FILES", TOOL_NUMBER},     {"bytes", "BYTES", TOOL_NUMBER},
         {"damaged", "DAMAGED", TOOL_NUMBER}, {"without_crc", "NO CRC", TOOL_NUMBER}};
+    kvtree *index = r->names ? NULL : kvtree_new();
+    int code = r->names ? COMMAND_GOOD : index_read(prefix, index);
+    if (code != COMMAND_GOOD) {
+        kvtree_delete(&index);
+        return code;
+    }
     tool_table *table = tool_table_new(columns, 6);
-    int code = COMMAND_GOOD;
-    if (r->names == 0) code = check_all(prefix, table);
+    if (index) code = check_all(prefix, index, table);
+    kvtree_delete(&index);
     for (int i = 0; i < r->names; i++)
         if (check_name(prefix, r->list[i], table) != COMMAND_GOOD) code = COMMAND_BAD;
     int printed = tool_table_print(table, r->json ? TOOL_JSON : TOOL_COLUMNS);

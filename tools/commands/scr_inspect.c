@@ -124,6 +124,15 @@ static int add_rows(tool_table *table, const inspect_request *r,
 
 /* ---- work ---- */
 
+static void tell_nothing(const tool_prefix *prefix, const inspect_request *r)
+{
+    tool_owner owner;
+    if (r->control || tool_owner_find(prefix, &owner) != COMMAND_GOOD) return;
+    tool_complain("nothing of job %s (SCR_JOB_ID) is on this node; --all asks all nodes",
+                  owner.job);
+    tool_prefix_tell_unused(prefix);
+}
+
 static int work(const inspect_request *r, const tool_prefix *prefix)
 {
     static const tool_column columns[] = {
@@ -141,6 +150,7 @@ static int work(const inspect_request *r, const tool_prefix *prefix)
         return COMMAND_BAD;
     int rc = scavenge_node_open(control, prefix->path, &node, err);
     if (rc) tool_complain("%s", err);
+    if (rc == -ENOENT && !r->brief) tell_nothing(prefix, r);
     if (rc) return rc == -ENOENT ? INSPECT_NOTHING : COMMAND_BAD;
     if (node.run)
         tool_complain("%s: a run, process %ld, uses the cache", control, (long)node.run);

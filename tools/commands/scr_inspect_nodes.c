@@ -3,6 +3,7 @@
  * 1.2, section 2.33.1, step 10). Each node is asked by scr_inspect --brief. */
 #include "commands/scr_inspect.h"
 #include "lib/tool.h"
+#include "lib/tool_fold.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
 #include "lib/tool_table.h"
@@ -31,6 +32,7 @@ typedef struct look {
     found *list;
     int answers; /* nodes on which a run was */
     int code;
+    tool_fold failures;
 } look;
 
 /* ---- answers ---- */
@@ -89,14 +91,18 @@ static void take(int task, const tool_end *end, void *arg)
     if (end->code == INSPECT_NOTHING) return;
     if (end->code != 0) {
         tool_remote_reason(end, "scr_inspect", reason, sizeof reason);
-        l->code = tool_complain("node %s: %s%s%s", node, end->text, *reason ? ": " : "",
-                                reason);
+        char all[1024];
+        snprintf(all, sizeof all, "%s%s%s", end->text, *reason ? ": " : "", reason);
+        if (tool_fold_add(&l->failures, node, all) != 0)
+            tool_complain("node %s: %s", node, all);
+        l->code = COMMAND_BAD;
         return;
     }
     l->answers++;
     if (strstr(end->output, "scr_inspect: ")) {
         tool_remote_reason(end, "scr_inspect", reason, sizeof reason);
-        tool_complain("node %s: %s", node, reason);
+        if (tool_fold_add(&l->failures, node, reason) != 0)
+            tool_complain("node %s: %s", node, reason);
     }
     for (; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -179,12 +185,14 @@ int inspect_nodes(const inspect_request *r, const tool_prefix *prefix)
     look l = {.prefix = prefix};
     int code = find_nodes(&l, r);
     if (code == COMMAND_GOOD) code = ask(&l, r);
+    tool_fold_complain(&l.failures);
     if (code == COMMAND_GOOD) code = l.code;
     if (l.answers > 0) {
         int printed = print(&l, r);
         if (code == COMMAND_GOOD) code = printed;
     } else if (code == COMMAND_GOOD) {
         tool_complain("no run was on any of these nodes");
+        tool_prefix_tell_unused(prefix);
         code = INSPECT_NOTHING;
     }
     for (int i = 0; i < l.count; i++)

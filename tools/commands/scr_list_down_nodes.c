@@ -64,12 +64,18 @@ static void write_log(const tool_prefix *prefix, const hostlist *nodes,
 
 /* ---- work ---- */
 
+static int count_down(const hostlist *nodes, const down_reason *reasons)
+{
+    int count = 0;
+    for (int i = 0; reasons && i < nodes->count; i++)
+        count += *reasons[i].text != 0;
+    return count;
+}
+
 static int report(const tool_prefix *prefix, const request *r, const hostlist *nodes,
                   const hostlist *known, const down_reason *reasons)
 {
-    int some = 0, code;
-    for (int i = 0; i < nodes->count; i++)
-        some |= *reasons[i].text != 0;
+    int some = count_down(nodes, reasons) > 0, code;
     code = r->json || (r->reason && some) ? print_table(nodes, reasons, r->json)
            : r->reason                    ? COMMAND_GOOD
                                           : print_list(nodes, reasons);
@@ -93,9 +99,11 @@ static int work(const tool_prefix *prefix, const request *r, hostlist *nodes,
         down_nodes_mark(nodes, known, "known to be down", reasons);
         code = down_nodes_check(prefix);
     }
-    if (code == COMMAND_GOOD) {
-        code = down_nodes_find(prefix, nodes, seconds, reasons);
-    }
+    int before = count_down(nodes, reasons);
+    if (code == COMMAND_GOOD) code = down_nodes_find(prefix, nodes, seconds, reasons);
+    if (code == COMMAND_GOOD && count_down(nodes, reasons) > before &&
+        tool_manager_is_over(seconds))
+        code = tool_complain("the allocation is over: which nodes are down is not known");
     code = code == COMMAND_GOOD ? report(prefix, r, nodes, known, reasons) : (int)UNKNOWN;
     free(reasons);
     return code;

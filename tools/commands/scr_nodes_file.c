@@ -28,9 +28,10 @@ int main(int argc, char **argv)
     code = tool_one_folder(&t, &args, &dir);
     if (code >= 0) return code;
     code = tool_prefix_open(&prefix, dir);
-    if (code == COMMAND_GOOD && scr_nodes_read(prefix.dir, &nodes, err) != 0)
-        code = tool_complain("%s", err);
-    else if (code == COMMAND_GOOD)
+    if (code == COMMAND_GOOD && scr_nodes_read(prefix.dir, &nodes, err) != 0) {
+        code = tool_complain("%s: %s", prefix.path, err);
+        tool_prefix_tell_unused(&prefix);
+    } else if (code == COMMAND_GOOD)
         printf("%d\n", nodes);
     tool_prefix_close(&prefix);
     return tool_finish(code);

@@ -53,10 +53,10 @@ static int list_datasets(save *s)
     if (rc == -ENOENT) return COMMAND_GOOD;
     if (!rc) rc = scr_flush_file_list(s->flush, &s->count, &s->ids);
     if (rc == -EBADMSG)
-        return tool_complain("%s; scr_inspect --all lists what is in the caches, "
+        return tool_complain("%s: %s; scr_inspect --all lists what is in the caches, "
                              "scr_scavenge --id ID and scr_index --add NAME save it",
-                             err);
-    if (rc) return tool_complain("%s", err);
+                             s->prefix->path, err);
+    if (rc) return tool_complain("%s: %s", s->prefix->path, err);
     if (s->count > 0) qsort(s->ids, (size_t)s->count, sizeof *s->ids, compare);
     return COMMAND_GOOD;
 }
@@ -245,6 +245,8 @@ static void end_strays(const save *s)
 static int save_what_is_left(save *s, const hostlist *known)
 {
     int code = list_datasets(s);
+    if (code == COMMAND_GOOD && !s->count && tool_prefix_tell_unused(s->prefix))
+        return COMMAND_BAD;
     if (code != COMMAND_GOOD || !has_wanted(s)) return code;
     if (processes_adopt() != 0 || execute_catch(&s->signals) != 0)
         code = tool_complain("no signals");
@@ -258,8 +260,10 @@ static int save_what_is_left(save *s, const hostlist *known)
     return code;
 }
 
-/* *signal: the one that told it to end before all was saved, or 0. */
-static int work(const tool_prefix *prefix, const hostlist *known, int *signal)
+/* between: another run follows. *signal: the one that told it to end before all was
+ * saved, or 0. */
+static int work(const tool_prefix *prefix, const hostlist *known, int between,
+                int *signal)
 {
     scr_problems problems = {0, NULL};
     int enabled = 1;
@@ -273,6 +277,7 @@ static int work(const tool_prefix *prefix, const hostlist *known, int *signal)
     free(s.ids);
     free(s.up);
     free(s.down);
+    if (between) return code;
     int told = hooks_call(prefix, HOOK_POSTRUN, code == COMMAND_GOOD ? "0" : "1", NULL);
     return code == COMMAND_GOOD ? told : code;
 }
@@ -281,12 +286,14 @@ int main(int argc, char **argv)
 {
     char err[ERRTEXT_SIZE] = "";
     const char *dir = NULL, *down = NULL;
-    int signal = 0;
+    int between = 0, signal = 0;
     hostlist known = {0, NULL};
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &dir},
         {'d', "down", "NODES", "these are down; they are not asked", .text = &down},
+        {'b', "between", NULL, "another run follows: the site's postrun is not called",
+         .flag = &between},
         {0}};
     const tool t = {
         .arguments = "[OPTION]...",
@@ -305,7 +312,7 @@ int main(int argc, char **argv)
         return tool_misused(&t, "%s", err);
     command_outlive_reader();
     code = tool_prefix_configure_anyway(&prefix, dir);
-    if (code == COMMAND_GOOD) code = work(&prefix, &known, &signal);
+    if (code == COMMAND_GOOD) code = work(&prefix, &known, between, &signal);
     tool_prefix_close(&prefix);
     hostlist_done(&known);
     code = tool_finish(code);

@@ -2,10 +2,12 @@
 /* scr_retries_halt: whether a job script should start the program again (SCR Developer
  * Guide 1.2, section 2.25.4). */
 #include "lib/tool.h"
+#include "lib/tool_halt.h"
 #include "lib/tool_manager.h"
 #include "records/scr_halt.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum {
@@ -33,6 +35,16 @@ static int find_end(const tool_prefix *prefix, const kvtree *halt, scr_halt_end 
     return COMMAND_GOOD;
 }
 
+/* To standard error: scripts read the reason alone. */
+static void tell_remedy(const tool_prefix *prefix, const kvtree *halt,
+                        const scr_halt_end *end)
+{
+    char *text = end ? tool_halt_remedy(halt, end, time(NULL), prefix->path)
+                     : tool_halt_damaged(prefix->path);
+    if (text) tool_complain("%s", text);
+    free(text);
+}
+
 static int check(const tool_prefix *prefix, const request *r)
 {
     char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
@@ -40,16 +52,18 @@ static int check(const tool_prefix *prefix, const request *r)
     kvtree *halt = kvtree_new();
     int rc = halt ? scr_halt_read(prefix->dir, halt, err) : -ENOMEM;
     int code = find_end(prefix, halt, &end);
-    if (rc) tool_complain("%s", err);
+    if (rc) tool_complain("%s: %s", prefix->path, err);
+    if (rc == -EBADMSG) tell_remedy(prefix, halt, NULL);
     if (rc || code != COMMAND_GOOD)
         code = UNKNOWN;
     else
         code = scr_halt_check(halt, &end, time(NULL), reason) ? COMMAND_GOOD : GO_ON;
-    kvtree_delete(&halt);
     if (code == COMMAND_GOOD && !r->quiet) {
         tool_print(reason);
         printf("\n");
+        tell_remedy(prefix, halt, &end);
     }
+    kvtree_delete(&halt);
     return code;
 }
 
@@ -59,13 +73,13 @@ int main(int argc, char **argv)
     const tool_option options[] = {
         {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &r.dir},
-        {'q', "quiet", NULL, "do not print the reason", .flag = &r.quiet},
+        {'q', "quiet", NULL, "print neither the reason nor what to do", .flag = &r.quiet},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... [FOLDER]",
         .about = "Tells whether the run in the prefix folder FOLDER should end, and no "
                  "other one\nbe started: a condition in the halt file holds. Prints the "
-                 "reason then.\n",
+                 "reason then,\nand to standard error what to do for the job to go on.\n",
         .codes = "0 it should end, 1 it may go on, 2 wrong usage, 3 nobody can tell\n"
                  "(the halt file is damaged, or the configuration has mistakes).\n",
         .options = options,

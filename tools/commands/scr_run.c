@@ -5,6 +5,7 @@
 
 #include "common/number.h"
 #include "lib/tool.h"
+#include "run/program.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,11 @@ static int run_raw(const char *name, char **argv)
 {
     const run_request request = {
         .launcher = name, .raw = 1, .words = (const char *const *)argv + 1};
+    if (!argv[1])
+        tool_complain(
+            "no PROGRAM given: it follows the arguments of the launcher, as in: "
+            "%s -n 4 ./program",
+            command_self());
     if (!argv[1] || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         command_usage(argv[1] ? stdout : stderr, "ARGUMENT... PROGRAM [ARGUMENT]...");
         return argv[1] ? command_flush() : COMMAND_WRONG_USAGE;
@@ -42,6 +48,20 @@ static int check_numbers(const tool *t, run_request *r)
     return -1;
 }
 
+static int check_runs(const tool *t, const char *text, int *runs)
+{
+    int64_t number;
+    if (!text) return -1;
+    if (number_int64(text, &number) != 0 || number < -1 || number == 0 ||
+        number > 1000000)
+        return tool_misused(t,
+                            "--runs %s: no number of runs; it is 1 to 1000000, or -1: "
+                            "any number",
+                            text);
+    *runs = (int)number;
+    return -1;
+}
+
 static int check_simulation(const tool *t, const run_request *r)
 {
     char err[ERRTEXT_SIZE] = "";
@@ -52,9 +72,9 @@ static int check_simulation(const tool *t, const run_request *r)
         return tool_misused(t, "--simulate needs no launcher");
     if (!r->simulate) return -1;
     if (simulate_parse(r->simulate, &nodes, &per_node) != 0)
-        return tool_misused(t, "'%s' is not NODESxRANKS, as 4x2", r->simulate);
+        return tool_misused(t, "--simulate %s: not NODESxRANKS, as 4x2", r->simulate);
     if (r->fail && simulate_parse_failures(r->fail, nodes, failures, &count, err) != 0)
-        return tool_misused(t, "--fail: %s", err);
+        return tool_misused(t, "--fail %s (--simulate %s)", err, r->simulate);
     return -1;
 }
 
@@ -62,7 +82,7 @@ int main(int argc, char **argv)
 {
     run_request r = {.ranks = -1, .nodes = -1, .per_node = -1};
     const char *runs = NULL;
-    int64_t number = 0;
+    char *fail = NULL;
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &r.dir},
@@ -83,34 +103,42 @@ int main(int argc, char **argv)
         {'f', "fail", "WHAT",
          "a failure of a simulated node:\n"
          "node=3,after=2checkpoints[,run=1][,how=hang]\n"
-         "[,while=checkpoint]; several with blanks",
-         .text = &r.fail},
+         "[,while=checkpoint]; once for each failure, or\n"
+         "several with blanks",
+         .joined = &fail},
         {'q', "quiet", NULL, "tell in .scr/runs.log only what happens", .flag = &r.quiet},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... PROGRAM [ARGUMENT]...",
-        .about = "Runs an MPI program that uses SCR, and starts it again after failures "
-                 "on the nodes\nthat are left. scr_srun and scr_mpirun take the "
-                 "arguments of srun and mpiexec.\n",
+        .about =
+            "Runs an MPI program that uses SCR, and starts it again after failures "
+            "on the nodes\nthat are left. PROGRAM is no launcher: scr_run starts that. "
+            "scr_srun and scr_mpirun\ntake the arguments of srun and mpiexec.\n",
         .codes = "that of the program's last run, 128 and a signal that ended it; 1 when "
                  "it was\nnot started, or what it left in the caches could not be saved; "
                  "2 wrong usage.\n",
         .options = options,
-        .least = 1,
         .most = -1,
         .program = 1};
     tool_args args;
     command_open_streams();
     if (face()) return run_raw(face(), argv);
     int code = tool_start(&t, argc, argv, &args);
-    if (code >= 0) return code;
-    if (runs && (number_int64(runs, &number) != 0 || number < -1 || number == 0 ||
-                 number > 1000000))
-        return tool_misused(&t, "'%s' is no number of runs", runs);
-    if ((code = check_numbers(&t, &r)) >= 0) return code;
-    if ((code = check_simulation(&t, &r)) >= 0) return code;
-    r.words = (const char *const *)args.list;
-    if (runs) r.runs = (int)number;
-    command_outlive_reader();
-    return run_job(&r);
+    r.fail = fail;
+    int ranked = r.simulate || r.ranks > 0 || r.per_node > 0;
+    if (code < 0 && args.count == 0)
+        code =
+            tool_misused(&t, "no PROGRAM given: it follows the options, as in: scr_run "
+                             "--simulate 4x2 ./program");
+    if (code < 0) code = check_runs(&t, runs, &r.runs);
+    if (code < 0) code = check_numbers(&t, &r);
+    if (code < 0) code = check_simulation(&t, &r);
+    if (code < 0) code = program_check(&t, argv, &args, ranked, r.simulate != NULL);
+    if (code < 0) {
+        r.words = (const char *const *)args.list;
+        command_outlive_reader();
+        code = run_job(&r);
+    }
+    free(fail);
+    return code;
 }

@@ -5,6 +5,7 @@
  * second round brings the redundancy files of their sets. */
 #include "common/io.h"
 #include "lib/tool.h"
+#include "lib/tool_fold.h"
 #include "lib/tool_log.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_prefix.h"
@@ -46,9 +47,10 @@ typedef struct scavenge {
     int *asked_nodes;  /* their numbers among all */
     const char *round; /* how it is called */
     int told;
-    int silence;      /* seconds after which a node without a sign of life is gone */
-    scavenge_key key; /* of the newest dataset of that id; created 0: there is none */
-    int trouble;      /* 1: some node failed */
+    int silence;        /* seconds after which a node without a sign of life is gone */
+    scavenge_key key;   /* of the newest dataset of that id; created 0: there is none */
+    int trouble;        /* 1: some node failed */
+    tool_fold failures; /* in this round */
 } scavenge;
 
 /* ---- rounds ---- */
@@ -61,7 +63,10 @@ static void tell_failure(scavenge *s, int node, const char *command, const tool_
     s->states[node] = tool_remote_is_gone(end->code) ? GONE : FAILED;
     tool_remote_reason(end, command, line, sizeof line);
     const char *text = end->code ? end->text : "this is no answer";
-    tool_complain("node %s: %s%s%s", s->nodes.names[node], text, *line ? ": " : "", line);
+    char all[1024];
+    snprintf(all, sizeof all, "%s%s%s", text, *line ? ": " : "", line);
+    if (tool_fold_add(&s->failures, s->nodes.names[node], all) != 0)
+        tool_complain("node %s: %s", s->nodes.names[node], all);
 }
 
 /* The line that has the answer: what reaches the node may print others. NULL: none. */
@@ -146,6 +151,7 @@ static int ask(scavenge *s, double seconds, const char *const argv[], tool_told 
     if (s->asked.count == 0) return COMMAND_GOOD;
     s->remote.seconds = seconds;
     int rc = tool_remote_run(&s->remote, &s->asked, argv, told, s, err);
+    tool_fold_complain(&s->failures);
     return rc ? tool_complain("%s", err) : COMMAND_GOOD;
 }
 
@@ -310,7 +316,12 @@ static int find_id(const tool_prefix *prefix, int *id)
         if (ids[i] > *id) *id = ids[i];
     free(ids);
     kvtree_delete(&flush);
-    if (rc) return tool_complain("%s; --id names a dataset", err);
+    if (rc == -ENOENT && tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
+    if (rc)
+        return tool_complain(
+            "%s: %s; scr_inspect --all lists what is in the caches, --id "
+            "names a dataset",
+            prefix->path, err);
     if (*id) return COMMAND_GOOD;
     tool_complain("no dataset is in a cache");
     return NOTHING;
@@ -333,6 +344,16 @@ static int find_silence(scavenge *s)
     return code;
 }
 
+static void tell_nothing(const scavenge *s)
+{
+    tool_owner owner;
+    int known = tool_owner_find(s->prefix, &owner) == COMMAND_GOOD;
+    tool_complain("no node has anything of dataset %d in the caches of job %s "
+                  "(SCR_JOB_ID); scr_inspect --all lists what they have",
+                  s->r->id, known ? owner.job : "?");
+    tool_prefix_tell_unused(s->prefix);
+}
+
 static int run(scavenge *s)
 {
     size_t count = (size_t)s->nodes.count;
@@ -346,7 +367,7 @@ static int run(scavenge *s)
     if (code == COMMAND_GOOD) code = inspect(s);
     if (code != COMMAND_GOOD) return code;
     if (!s->key.created) {
-        tool_complain("no node has anything of dataset %d", s->r->id);
+        tell_nothing(s);
         return s->trouble ? COMMAND_BAD : NOTHING;
     }
     return both_rounds_logged(s);

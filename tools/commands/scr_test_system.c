@@ -10,6 +10,7 @@
 #include "lib/tool_words.h"
 #include "run/cycle.h"
 #include "run/prepare.h"
+#include "run/program.h"
 #include "run/run.h"
 #include <errno.h>
 #include <stdio.h>
@@ -229,9 +230,7 @@ static int test_steer(test *t)
         return -1;
     }
     r->table[last].down = 1;
-    r->down.names[r->down.count++] = r->nodes.names[last];
     int good = spoke(t);
-    r->down.count--;
     r->table[last].down = 0;
     if (good) snprintf(t->text, TEXT, "without %s", r->nodes.names[last]);
     return good;
@@ -454,8 +453,7 @@ int main(int argc, char **argv)
         code = tool_misused(&described, "--simulate needs no --switch-off");
     if (code < 0 && t.switch_off && !*t.switch_off)
         code = tool_misused(&described, "--switch-off needs a command");
-    if (code < 0 && args.count && !tool_run_is_there(args.list[0]))
-        code = tool_complain("%s: there is no such program", args.list[0]);
+    if (code < 0 && args.count) code = program_check(&described, argv, &args, 1, 1);
     if (code >= 0) return code;
     t.program = (const char *const *)args.list;
     command_outlive_reader();

@@ -100,6 +100,17 @@ static int translate(const tool *t, struct option longs[], char *shorts)
     return n;
 }
 
+/* 0 or -ENOMEM. */
+static int join(char **all, const char *value)
+{
+    char *text;
+    const char *before = *all ? *all : "";
+    if (asprintf(&text, "%s%s%s", before, *before ? " " : "", value) < 0) return -ENOMEM;
+    free(*all);
+    *all = text;
+    return 0;
+}
+
 /* -1 to go on, or an exit code. */
 static int take(const tool *t, int letter)
 {
@@ -111,9 +122,35 @@ static int take(const tool *t, int letter)
     if (!o->name) return command_wrong_usage(t->arguments);
     if (o->flag) *o->flag = 1;
     if (o->text) *o->text = optarg;
-    if (o->number && command_number(o->name, optarg, o->number) != COMMAND_GOOD)
-        return command_wrong_usage(t->arguments);
+    if (o->joined && join(o->joined, optarg) != 0) return tool_complain("no memory");
+    if (o->number) {
+        char name[64];
+        snprintf(name, sizeof name, "--%s", o->name);
+        if (command_number(name, optarg, o->number) != COMMAND_GOOD)
+            return command_wrong_usage(t->arguments);
+    }
     return -1;
+}
+
+static int has_option(const tool *t, const char *name)
+{
+    for (const tool_option *o = t->options; o->name; o++)
+        if (strcmp(o->name, name) == 0) return 1;
+    return 0;
+}
+
+/* -1 to go on, or an exit code. */
+static int check_count(const tool *t, const tool_args *args)
+{
+    if (args->count < t->least)
+        return command_count(t->arguments, args->count, t->least, t->most);
+    if (t->most < 0 || args->count <= t->most) return -1;
+    const char *first = args->list[t->most];
+    if (t->most == 0)
+        return tool_misused(
+            t, "'%s': only options are taken%s", first,
+            has_option(t, "prefix") ? "; --prefix FOLDER names the prefix folder" : "");
+    return tool_misused(t, "'%s' is one argument too many", first);
 }
 
 int tool_start(const tool *t, int argc, char **argv, tool_args *args)
@@ -130,8 +167,7 @@ int tool_start(const tool *t, int argc, char **argv, tool_args *args)
     }
     args->count = argc - optind;
     args->list = argv + optind;
-    int code = command_count(t->arguments, args->count, t->least, t->most);
-    return code == COMMAND_GOOD ? -1 : code;
+    return check_count(t, args);
 }
 
 int tool_one_folder(const tool *t, const tool_args *args, const char **folder)

@@ -23,7 +23,8 @@
 #include "common/command.h"
 #include "common/errtext.h"
 
-/* An option; exactly one of the pointers at its end is set. */
+/* An option; exactly one of the pointers at its end is set. Where an option is given more
+ * than once the last value counts, but for joined. */
 typedef struct tool_option {
     char letter;
     const char *name;  /* without its dashes */
@@ -31,6 +32,7 @@ typedef struct tool_option {
     const char *help;  /* lines are separated by newlines */
     int *flag;         /* becomes 1 */
     const char **text; /* becomes the value */
+    char **joined;     /* gets all values, with blanks between them, to be freed */
     int *number;       /* the same, from 0 on */
 } tool_option;
 

@@ -12,7 +12,10 @@
 #include <strings.h>
 #include <time.h>
 
-enum { FILE_SIZE = 1 << 24 }; /* longest list of nodes in a file */
+enum {
+    FILE_SIZE = 1 << 24, /* longest list of nodes in a file */
+    NEAR = 10 /* seconds: so late nothing is worth to begin, and clocks may differ */
+};
 
 typedef struct manager {
     const char *name;
@@ -110,27 +113,36 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
 
 /* ---- down ---- */
 
-int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down)
+static int ask_states(const hostlist *nodes, const char *states, double seconds,
+                      hostlist *found)
 {
     char err[ERRTEXT_SIZE] = "", *text = hostlist_compress(nodes), *output = NULL;
     hostlist all = {0, NULL};
     int code = COMMAND_GOOD;
-    const char *const command[] = {
-        "sinfo",       "--noheader", "--states=down,drain,fail,no_respond",
-        "--format=%N", "--nodes",    text,
-        NULL};
+    const char *const command[] = {"sinfo",   "--noheader", states, "--format=%N",
+                                   "--nodes", text,         NULL};
     if (text && strcmp(tool_manager_name(), "slurm") == 0 && nodes->count > 0) {
         if (tool_run(command, seconds, &output, err) != 0)
             code = tool_complain("%s", err);
         else
             code = parse(output, &all);
     }
-    if (!text || (code == COMMAND_GOOD && hostlist_intersect(nodes, &all, down) != 0))
+    if (!text || (code == COMMAND_GOOD && hostlist_intersect(nodes, &all, found) != 0))
         code = tool_complain("no memory");
     hostlist_done(&all);
     free(output);
     free(text);
     return code;
+}
+
+int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down)
+{
+    return ask_states(nodes, "--states=down,no_respond", seconds, down);
+}
+
+int tool_manager_drained(const hostlist *nodes, double seconds, hostlist *drained)
+{
+    return ask_states(nodes, "--states=drain,fail", seconds, drained);
 }
 
 /* ---- the end ---- */
@@ -140,13 +152,11 @@ static const char *job_of(const manager *m)
     return get(m->job[0]) ? get(m->job[0]) : get(m->job[1]);
 }
 
-/* What squeue says of the end of a job, to be freed: "17 2026-11-22T18:30:00". Other
- * parts of the same array, or of a heterogeneous job, may have lines, too. */
-static int ask_end(const char *job, double seconds, char **output, char *err)
+/* What squeue says, to be freed, with times as tool_time_parse takes them. */
+static int ask_squeue(const char *const command[], double seconds, char **output,
+                      char *err)
 {
     static const char format[] = "SLURM_TIME_FORMAT"; /* as the user wants to see times */
-    const char *const command[] = {"squeue", "--noheader", "--format=%A %e",
-                                   "--job",  job,          NULL};
     char *users = get(format) ? strdup(get(format)) : NULL;
     int rc = setenv(format, "standard", 1) == 0 ? 0 : err_set(err, -ENOMEM, "no memory");
     if (!rc) rc = tool_run(command, seconds, output, err);
@@ -158,17 +168,17 @@ static int ask_end(const char *job, double seconds, char **output, char *err)
     return rc;
 }
 
-/* The time in the line of that job, or NULL. */
-static const char *find_end(char *lines, const char *job)
+/* The word behind the id in the line of that job, or NULL; *rest is what follows. Other
+ * parts of the same array, or of a heterogeneous job, may have lines, too. */
+static const char *find_word(char *lines, const char *job, char **rest)
 {
     char *line;
     while ((line = strsep(&lines, "\n")) != NULL) {
         line += strspn(line, " ");
         size_t n = strcspn(line, " ");
         if (strlen(job) != n || strncmp(line, job, n) != 0) continue;
-        line += n + strspn(line + n, " ");
-        line[strcspn(line, " ")] = 0;
-        return line;
+        *rest = line + n + strspn(line + n, " ");
+        return strsep(rest, " ");
     }
     return NULL;
 }
@@ -187,16 +197,26 @@ static int take_end(const char *text, scr_halt_end *end)
 
 int tool_manager_end(double seconds, scr_halt_end *end)
 {
-    char err[ERRTEXT_SIZE] = "", *output;
+    char err[ERRTEXT_SIZE] = "", *output, *rest;
     const manager *m = find();
     const char *job = job_of(m);
+    const char *const command[] = {"squeue", "--noheader", "--format=%A %e",
+                                   "--job",  job,          NULL};
     *end = (scr_halt_end){0, NULL};
     if (scr_halt_find_end(end, err) != 0) return tool_complain("%s", err);
     if (end->time || strcmp(m->name, "slurm") != 0) return COMMAND_GOOD;
-    if (ask_end(job, seconds, &output, err) != 0) return tool_complain("%s", err);
-    int code = take_end(find_end(output, job), end);
+    if (ask_squeue(command, seconds, &output, err) != 0) return tool_complain("%s", err);
+    int code = take_end(find_word(output, job, &rest), end);
     free(output);
     return code;
+}
+
+/* Slurm lets nothing begin in a job whose time is over, though that may run for a while
+ * still. */
+static int is_past(const char *text)
+{
+    int64_t end, now = time(NULL);
+    return text && tool_time_parse(text, now, &end) == 0 && end <= now + NEAR;
 }
 
 int tool_manager_is_over(double seconds)
@@ -206,15 +226,16 @@ int tool_manager_is_over(double seconds)
         "PREEMPTED",  "DEADLINE",  "REVOKED",   "OUT_OF_MEMORY", "BOOT_FAIL", NULL};
     const manager *m = find();
     const char *job = job_of(m);
-    char err[ERRTEXT_SIZE] = "", *output;
+    char err[ERRTEXT_SIZE] = "", *output, *rest;
     int over = 0;
     const char *const command[] = {
-        "squeue", "--noheader", "--states=all", "--format=%T", "--job", job, NULL};
+        "squeue", "--noheader", "--states=all", "--format=%A %T %e", "--job", job, NULL};
     if (strcmp(m->name, "slurm") != 0) return 0;
-    if (tool_run(command, seconds, &output, err) != 0) return 0;
-    output[strcspn(output, " \n")] = 0;
-    for (size_t i = 0; ends[i]; i++)
-        over |= strcmp(output, ends[i]) == 0;
+    if (ask_squeue(command, seconds, &output, err) != 0) return 0;
+    const char *state = find_word(output, job, &rest);
+    for (size_t i = 0; state && ends[i]; i++)
+        over |= strcmp(state, ends[i]) == 0;
+    if (state) over |= is_past(rest);
     free(output);
     return over;
 }

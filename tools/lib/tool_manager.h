@@ -17,9 +17,13 @@ const char *tool_manager_name(void);
  * batch system says, or, without one, this machine. An exit code, after a complaint. */
 int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes);
 
-/* Adds those of the nodes that the batch system calls down or drained, in the same way;
- * only Slurm is asked, for at most so many seconds. */
+/* Adds those of the nodes that the batch system calls down, in the same way; only Slurm
+ * is asked, for at most so many seconds. */
 int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down);
+
+/* The same for those that it drains, or expects to fail: they work, but nothing new
+ * should begin on them. One that is down, too, may be among them. */
+int tool_manager_drained(const hostlist *nodes, double seconds, hostlist *drained);
 
 /* A list of nodes on the command line, or NULL: -1, or the exit code for wrong usage
  * where it is none, after a complaint. */
@@ -35,9 +39,9 @@ int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
  * tells. An exit code, after a complaint. SCR_END_TIME is up to the caller. */
 int tool_manager_end(double seconds, scr_halt_end *end);
 
-/* 1 when the batch system says that the allocation ends, or has ended: its nodes do not
- * answer any more, which is no fault of theirs. Only Slurm is asked, for at most so many
- * seconds; 0 also when it does not answer. */
+/* 1 when the batch system says that the allocation ends, or has ended, or that its time
+ * is over: nothing begins on its nodes any more, which is no fault of theirs. Only Slurm
+ * is asked, for at most so many seconds; 0 also when it does not answer. */
 int tool_manager_is_over(double seconds);
 
 #endif

@@ -119,6 +119,18 @@ int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char 
     return open_prefix(prefix, given, system ? system : SCR_SYSTEM_FILE, 0);
 }
 
+int tool_prefix_tell_unused(const tool_prefix *prefix)
+{
+    struct stat st;
+    if (fstatat(prefix->dir, ".scr", &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+        return 0;
+    tool_complain("%s has no folder .scr, which every run of SCR makes in its prefix "
+                  "folder. Name that of the run: SCR_PREFIX of its environment or "
+                  "configuration file, else the folder in which it was started",
+                  prefix->path);
+    return 1;
+}
+
 void tool_prefix_close(tool_prefix *prefix)
 {
     io_close(&prefix->dir);

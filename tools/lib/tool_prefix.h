@@ -35,6 +35,9 @@ int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given);
  * that one). */
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system);
 
+/* Where no run of SCR was yet: says so, and what to do. 1 then. */
+int tool_prefix_tell_unused(const tool_prefix *prefix);
+
 /* Who runs jobs there, in which allocation, and where this is, as the configuration says
  * or else as it is found out. */
 typedef struct tool_owner {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct answer {
@@ -40,16 +41,22 @@ int tool_run(const char *const argv[], double seconds, char **output, char *err)
     return rc;
 }
 
+static int may_run(const char *path)
+{
+    struct stat st;
+    return access(path, X_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 int tool_run_is_there(const char *program)
 {
     const char *path = getenv("PATH");
     char name[PATH_MAX];
-    if (!*program || strchr(program, '/')) return access(program, X_OK) == 0;
+    if (!*program || strchr(program, '/')) return may_run(program);
     while (path && *path) {
         size_t n = strcspn(path, ":");
         int size =
             snprintf(name, sizeof name, "%.*s/%s", (int)n, n ? path : ".", program);
-        if (size > 0 && (size_t)size < sizeof name && access(name, X_OK) == 0) return 1;
+        if (size > 0 && (size_t)size < sizeof name && may_run(name)) return 1;
         path += n + (path[n] == ':');
     }
     return 0;

@@ -2,6 +2,7 @@
 /* Launchers; see launcher.h. */
 #include "run/launcher.h"
 
+#include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_run.h"
 #include <stdlib.h>
@@ -28,6 +29,20 @@ const launcher *launcher_find(const char *name, const char **program)
         return *program ? l : NULL;
     }
     return NULL;
+}
+
+int launcher_tell_missing(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof launchers / sizeof *launchers; i++)
+        if (strcmp(launchers[i]->name, name) == 0)
+            return tool_complain("there is no launcher %s: %s is not in PATH", name,
+                                 launchers[i]->programs[0]);
+    return name
+               ? tool_complain("there is no launcher %s: there are slurm, flux and hydra "
+                               "(--launcher)",
+                               name)
+               : tool_complain("there is no launcher: srun, flux or mpiexec has to be in "
+                               "PATH");
 }
 
 int launcher_ranks(const launch *l)

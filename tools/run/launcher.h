@@ -11,12 +11,13 @@
 typedef struct launch {
     const hostlist *nodes;    /* to run on, in order */
     const int *ranks;         /* on each; NULL: as words say */
-    const hostlist *down;     /* nodes of the allocation that must not be used */
+    const hostlist *out;      /* nodes of the allocation that must not be used */
     const char *program;      /* of the launcher */
     const char *name;         /* of the job step, by which it is found to be ended */
     const char *simulated;    /* the folder of simulated nodes; NULL */
     int raw;                  /* 1: words are arguments of the launcher, too */
     const char *const *words; /* the program and its arguments */
+    double patience; /* seconds after which a launch that cannot begin fails; 0: never */
 } launch;
 
 typedef struct launcher {
@@ -36,6 +37,9 @@ extern const launcher launcher_slurm, launcher_flux, launcher_hydra, launcher_si
 /* The launcher of that name; NULL: by the batch system, or the one that is there. NULL
  * when there is none; *program is what is to be started. */
 const launcher *launcher_find(const char *name, const char **program);
+
+/* Says why there is none. COMMAND_BAD. */
+int launcher_tell_missing(const char *name);
 
 /* The first of a list of programs, ended by NULL, that is in PATH, or NULL. */
 const char *launcher_program(const char *const programs[]);

@@ -13,8 +13,8 @@ static void build(const launch *l, tool_words *words)
         if (launcher_ranks(l) > 0)
             tool_words_add(words, "--ntasks=%d", launcher_ranks(l));
         launcher_add_list("--requires=host:", l->nodes, words);
-    } else if (l->down->count > 0) {
-        launcher_add_list("--requires=-host:", l->down, words);
+    } else if (l->out->count > 0) {
+        launcher_add_list("--requires=-host:", l->out, words);
     }
     tool_words_add_all(words, l->words);
 }

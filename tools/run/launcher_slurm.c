@@ -11,23 +11,25 @@
 
 enum { ANSWER = 30 /* seconds for squeue and scancel */ };
 
-/* A rank that is killed ends the step, or the others would wait for it. */
+/* A rank that is killed ends the step, or the others would wait for it. A step that does
+ * not get its nodes waits for them, and that for ever, if nobody says for how long. */
 static void build(const launch *l, tool_words *words)
 {
     tool_words_add(words, "%s", l->program);
     tool_words_add(words, "--job-name=%s", l->name);
     tool_words_add(words, "--kill-on-bad-exit=1");
+    if (l->patience > 0) tool_words_add(words, "--immediate=%.0f", l->patience);
     if (!l->raw) {
         tool_words_add(words, "--nodes=%d", l->nodes->count);
         if (launcher_ranks(l) > 0)
             tool_words_add(words, "--ntasks=%d", launcher_ranks(l));
         launcher_add_list("--nodelist=", l->nodes, words);
         /* on fewer nodes than before there may be more ranks than processors */
-        if (l->down->count > 0) tool_words_add(words, "--overcommit");
-    } else if (l->down->count > 0) {
+        if (l->out->count > 0) tool_words_add(words, "--overcommit");
+    } else if (l->out->count > 0) {
         /* what the user says comes later, and is stronger */
         tool_words_add(words, "--nodes=%d", l->nodes->count);
-        launcher_add_list("--exclude=", l->down, words);
+        launcher_add_list("--exclude=", l->out, words);
     }
     tool_words_add_all(words, l->words);
 }

@@ -64,9 +64,7 @@ int prepare_test_runtime(const tool_prefix *prefix, const char *name)
     if (found == COMMAND_GOOD) found = test_reach(&remote);
     tool_remote_done(&remote);
     hostlist_done(&nodes);
-    if (!launcher_find(name, &program))
-        code = tool_complain(name ? "there is no launcher %s" : "there is no launcher",
-                             name);
+    if (!launcher_find(name, &program)) code = launcher_tell_missing(name);
     return code == COMMAND_GOOD ? found : code;
 }
 
@@ -107,17 +105,21 @@ static int forget_datasets(const tool_prefix *prefix, char *err)
 
 /* ---- the halt file ---- */
 
-static int drop_own_reason(kvtree *halt, void *arg)
+/* Also the HaltSeconds of an earlier run: the next one sets its own, and a short
+ * allocation would be refused for ever. */
+static int drop_own(kvtree *halt, void *arg)
 {
     (void)arg;
-    return scr_halt_drop_own_reason(halt);
+    int dropped = scr_halt_drop_own_reason(halt);
+    int seconds = scr_halt_begin_seconds(halt, 0);
+    return seconds < 0 ? seconds : dropped || seconds;
 }
 
 /* A damaged one stays: who reads it next says so. */
 static int forget_end(int prefix, char *err)
 {
     kvtree *halt = kvtree_new();
-    int rc = halt ? scr_halt_change(prefix, drop_own_reason, NULL, halt, err)
+    int rc = halt ? scr_halt_change(prefix, drop_own, NULL, halt, err)
                   : err_set(err, -ENOMEM, "no memory");
     kvtree_delete(&halt);
     return rc == -EBADMSG ? 0 : rc;

@@ -4,6 +4,7 @@
 
 #include "lib/processes.h"
 #include "lib/tool.h"
+#include "lib/tool_fold.h"
 #include "lib/tool_log.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
@@ -26,7 +27,8 @@ enum {
     LAST_RANK = 30,    /* and that its processes have to be gone then */
     ANSWER = 30,       /* seconds for an answer of the batch system */
     NOT_STARTED = 127, /* exit code where the launcher could not be started */
-    NOT_SAVED = 1      /* the program is done, but something is in the caches only */
+    NOT_SAVED = 1,     /* the program is done, but something is in the caches only */
+    NOT_FAILED = 1     /* the same, but a failure that was asked for did not happen */
 };
 
 static void log_event(const run *r, const scr_log_event *event)
@@ -47,6 +49,27 @@ static int has_new_down(run *r)
     return count && !r->facts.over;
 }
 
+static void tell_down(run *r)
+{
+    tool_fold fold = {0};
+    for (int i = 0; i < r->nodes.count; i++)
+        if (!r->table[i].down && *r->reasons[i].text &&
+            tool_fold_add(&fold, r->nodes.names[i], r->reasons[i].text) != 0)
+            run_log_add(&r->log, "node %s is down: %s", r->nodes.names[i],
+                        r->reasons[i].text);
+    for (int i = 0; i < fold.count; i++) {
+        const tool_fold_line *line = &fold.list[i];
+        char *names = hostlist_compress(&line->nodes);
+        if (line->nodes.count == 1)
+            run_log_add(&r->log, "node %s is down: %s", line->nodes.names[0], line->text);
+        else
+            run_log_add(&r->log, "%d nodes are down, %s: %s", line->nodes.count,
+                        names ? names : "?", line->text);
+        free(names);
+    }
+    tool_fold_done(&fold);
+}
+
 /* A node that was down once stays so. */
 static void find_down(run *r)
 {
@@ -54,12 +77,10 @@ static void find_down(run *r)
     /* an error is told; what is known of the nodes stays true */
     down_nodes_find(&r->prefix, &r->nodes, r->node_time, r->reasons);
     if (!has_new_down(r)) return;
+    tell_down(r);
     for (int i = 0; i < n; i++) {
         if (r->table[i].down || !*r->reasons[i].text) continue;
         r->table[i].down = 1;
-        r->down.names[r->down.count++] = r->nodes.names[i];
-        run_log_add(&r->log, "node %s is down: %s", r->nodes.names[i],
-                    r->reasons[i].text);
         const scr_log_event event = {.kind = SCR_LOG_NODE_LOST,
                                      .node = r->nodes.names[i],
                                      .note = r->reasons[i].text};
@@ -68,12 +89,30 @@ static void find_down(run *r)
     }
 }
 
+/* What is not known now stays as it was. */
+static void find_drained(run *r)
+{
+    hostlist drained = {0, NULL};
+    if (r->simulated) return; /* nobody else's */
+    if (tool_manager_drained(&r->nodes, ANSWER, &drained) == COMMAND_GOOD)
+        for (int i = 0, k = 0; i < r->nodes.count; i++) {
+            /* both are in the same order */
+            int is = k < drained.count && !strcmp(r->nodes.names[i], drained.names[k]);
+            r->table[i].drained = is;
+            k += is;
+        }
+    hostlist_done(&drained);
+}
+
 void run_take_chosen(run *r)
 {
-    r->chosen.count = 0;
+    r->chosen.count = r->out.count = 0;
     for (int i = 0; i < r->nodes.count; i++) {
-        r->table[i].used = r->table[i].chosen;
-        if (!r->table[i].chosen) continue;
+        run_node *node = &r->table[i];
+        node->used = node->chosen;
+        if (node->down || (node->drained && !node->chosen))
+            r->out.names[r->out.count++] = r->nodes.names[i];
+        if (!node->chosen) continue;
         r->ranks[r->chosen.count] = r->table[i].ranks;
         r->chosen.names[r->chosen.count++] = r->nodes.names[i];
     }
@@ -116,6 +155,8 @@ static void tell_end(run *r, const execute_result *result)
         snprintf(why, sizeof why, "signal %d came", r->signals.stop);
     else if (result->code)
         snprintf(why, sizeof why, "it failed");
+    else if (*r->halted)
+        snprintf(why, sizeof why, "it was halted: %s", r->halted);
     else
         snprintf(why, sizeof why, "it is done");
     const scr_log_event event = {.kind = SCR_LOG_LAUNCH_END,
@@ -145,12 +186,13 @@ void run_describe(run *r, const char *name)
 {
     r->launch = (launch){.nodes = &r->chosen,
                          .ranks = r->request->raw ? NULL : r->ranks,
-                         .down = &r->down,
+                         .out = &r->out,
                          .program = r->program,
                          .name = name,
                          .simulated = r->simulated,
                          .raw = r->request->raw,
-                         .words = r->request->words};
+                         .words = r->request->words,
+                         .patience = r->node_time};
 }
 
 static void launch_once(run *r)
@@ -182,6 +224,8 @@ static void launch_once(run *r)
     if (processes_end(&all, LAST_RANK) != 0)
         tool_complain("processes of the run do not end");
     processes_reap();
+    *r->halted = 0;
+    if (result.code == 0 && !result.ended) run_read_halted(r);
     tell_end(r, &result);
     take_result(r, &result);
     r->launch.name = NULL;
@@ -206,27 +250,28 @@ static void rest(run *r)
 static run_decision decide(run *r)
 {
     find_down(r);
+    find_drained(r);
     execute_wait(&r->signals, 0, 0); /* one may have come meanwhile */
     run_read_halt(r);
     r->facts.halt = *r->halt ? r->halt : NULL;
+    r->facts.halted = *r->halted ? r->halted : NULL;
     r->facts.stop = r->signals.stop != 0;
     return run_plan(&r->facts);
 }
 
-static run_decision run_all(run *r)
-{
-    run_decision d = decide(r);
-    while (d.why == RUN_LAUNCH) {
-        launch_once(r);
-        d = decide(r);
-        if (d.why != RUN_LAUNCH) break;
-        rest(r);
-        d = decide(r);
-    }
-    return d;
-}
+/* ---- what is in the caches ---- */
 
-/* ---- the end ---- */
+/* SCR_Init leaves the number of nodes; what an earlier job left is gone (prepare.h). */
+static void tell_unprotected(run *r)
+{
+    int nodes;
+    if (scr_nodes_read(r->prefix.dir, &nodes, NULL) != -ENOENT) return;
+    run_log_add(
+        &r->log,
+        "warning: nothing of this program was protected: it did not call SCR_Init, "
+        "or that failed, or its SCR_PREFIX is another folder than %s",
+        r->prefix.path);
+}
 
 static void tell_first(void *arg)
 {
@@ -274,8 +319,8 @@ static char *list_gone(const run *r)
 }
 
 /* A signal that came before was for the program; the first one now is a warning. 1 when
- * all is saved. */
-static int save_rest(run *r)
+ * all is saved. between: another run follows. */
+static int save_rest(run *r, int between)
 {
     char *command = tool_remote_command("scr_postrun");
     char *down = list_gone(r);
@@ -284,6 +329,7 @@ static int save_rest(run *r)
     tool_words_add(&words, "%s", command ? command : "scr_postrun");
     tool_words_add(&words, "--prefix=%s", r->prefix.path);
     if (down && *down) tool_words_add(&words, "--down=%s", down);
+    if (between) tool_words_add(&words, "--between");
     const execute_job job = {.argv = tool_words_list(&words),
                              .interval = 1,
                              .patience = PATIENCE,
@@ -298,11 +344,47 @@ static int save_rest(run *r)
     return saved;
 }
 
+/* ---- all runs ---- */
+
+/* A drained node of the last run that the next one leaves out may be switched off: what
+ * the caches have is saved while it is there. 1 where there is one. */
+static int save_left_out(run *r)
+{
+    int some = 0;
+    for (int i = 0; i < r->nodes.count; i++) {
+        run_node *node = &r->table[i];
+        if (!node->drained || node->down || !node->used || node->chosen) continue;
+        run_log_add(&r->log, "node %s is left out: the batch system drains it",
+                    r->nodes.names[i]);
+        node->used = 0;
+        some = 1;
+    }
+    if (some) save_rest(r, 1);
+    return some;
+}
+
+static run_decision run_all(run *r)
+{
+    run_decision d = decide(r);
+    while (d.why == RUN_LAUNCH) {
+        launch_once(r);
+        d = decide(r);
+        if (d.why != RUN_LAUNCH) break;
+        rest(r);
+        d = decide(r);
+        while (d.why == RUN_LAUNCH && save_left_out(r))
+            d = decide(r);
+    }
+    return d;
+}
+
 /* SCR_ENABLE=0: only the program, in place of this one. */
 static int run_plainly(run *r)
 {
     tool_words words = {0};
     r->facts.halt = NULL;
+    if (r->failure_count)
+        return tool_complain("--fail: with SCR_ENABLE=0 nobody counts checkpoints");
     if (run_plan(&r->facts).why != RUN_LAUNCH) return tool_complain("no nodes");
     run_take_chosen(r);
     run_describe(r, "scr_run");
@@ -335,8 +417,11 @@ static int run_with_scr(run *r)
     run_decision d = run_all(r);
     run_plan_tell(&r->facts, &d, text);
     run_log_add(&r->log, "no further run: %s", text);
+    if (d.why == RUN_HALTED && r->remedy) run_log_add(&r->log, "%s", r->remedy);
+    if (r->facts.attempts > 0 && !r->signals.stop) tell_unprotected(r);
+    if (run_tell_missed(r) && d.code == 0) d.code = NOT_FAILED;
     /* also without a run: an earlier job may have left something; not on new nodes */
-    int saved = (r->facts.attempts == 0 && r->simulated) || save_rest(r);
+    int saved = (r->facts.attempts == 0 && r->simulated) || save_rest(r, 0);
     if (!saved && d.code == 0) d.code = NOT_SAVED;
     run_log_add(&r->log, "the end, with exit code %d", d.code);
     return d.code;

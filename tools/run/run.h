@@ -52,9 +52,12 @@ typedef struct run {
     run_node *table;      /* one per node */
     down_reason *reasons; /* the same */
     run_facts facts;
-    scr_halt_end end; /* when it ends; ... */
-    int end_known;    /* ... 0: nobody was asked yet */
-    char halt[512];   /* why the job should halt; "": it need not */
+    scr_halt_end end;                  /* when it ends; ... */
+    int end_known;                     /* ... 0: nobody was asked yet */
+    char halt[512];                    /* why the job should halt; "": it need not */
+    char halted[SCR_HALT_REASON_SIZE]; /* why the last program that ended with exit code 0
+                                          was told to end; "": it was not */
+    char *remedy; /* what somebody has to do for the job to go on; NULL */
 
     /* simulated nodes */
     char *simulated; /* their folder */
@@ -68,7 +71,7 @@ typedef struct run {
 
     /* the run that goes on */
     launch launch;
-    hostlist chosen, down; /* names are those of nodes */
+    hostlist chosen, out; /* those that it has, and must not have; names as in nodes */
     int *ranks;
     progress_source progress;
     int checker;        /* process that looks at the nodes; 0 */
@@ -98,10 +101,16 @@ void run_look_begin(run *r);
 int run_look(void *arg, char why[EXECUTE_WHY_SIZE]);
 void run_look_end(run *r);
 
+/* The same, at the end: tells which failures did not happen. 1 when there are some. */
+int run_tell_missed(run *r);
+
 /* run_halt.c: whether the halt file, or the end of the allocation, says that the job
  * should not go on: r->halt. What an earlier job recorded itself is gone (prepare.h). The
  * first call asks for that end, and gives it to all programs as SCR_END_TIME. */
 void run_read_halt(run *r);
+
+/* A program ended with exit code 0: whether it was told to end, r->halted. */
+void run_read_halted(run *r);
 
 /* scr_run ended the program for a reason of its own: the signal by which it did so is
  * nobody's wish to halt, though the program noted it. */

@@ -3,6 +3,7 @@
 #include "run/run.h"
 
 #include "lib/tool.h"
+#include "lib/tool_halt.h"
 #include "lib/tool_manager.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -30,9 +31,16 @@ static void find_end(run *r)
     if (setenv("SCR_END_TIME", text, 1) != 0) tool_complain("no memory");
 }
 
+static void set_remedy(run *r, char *text)
+{
+    free(r->remedy);
+    r->remedy = text;
+}
+
 void run_read_halt(run *r)
 {
     char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
+    int64_t now = time(NULL);
     kvtree *halt = kvtree_new();
     if (!r->end_known) find_end(r);
     int rc = halt ? scr_halt_read(r->prefix.dir, halt, err) : -ENOMEM;
@@ -40,9 +48,23 @@ void run_read_halt(run *r)
     if (rc) {
         /* nobody knows what it said; the program would not start with it, either */
         snprintf(r->halt, sizeof r->halt, "%.400s", err);
-    } else if (scr_halt_check(halt, &r->end, time(NULL), reason)) {
+        set_remedy(r, rc == -EBADMSG ? tool_halt_damaged(r->prefix.path) : NULL);
+    } else if (scr_halt_check(halt, &r->end, now, reason)) {
         snprintf(r->halt, sizeof r->halt, "%s", reason);
+        set_remedy(r, tool_halt_remedy(halt, &r->end, now, r->prefix.path));
     }
+    kvtree_delete(&halt);
+}
+
+void run_read_halted(run *r)
+{
+    char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
+    kvtree *halt = kvtree_new();
+    int rc = halt ? scr_halt_read(r->prefix.dir, halt, err) : -ENOMEM;
+    if (!rc) rc = tool_halt_stopped(halt, &r->end, time(NULL), reason);
+    *r->halted = 0;
+    if (rc > 0) snprintf(r->halted, sizeof r->halted, "%s", reason);
+    if (rc < 0) tool_complain("whether the program was halted is not known: %s", err);
     kvtree_delete(&halt);
 }
 

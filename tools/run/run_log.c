@@ -21,14 +21,11 @@ int run_log_open(run_log *log, int prefix, char *err)
     return rc;
 }
 
-void run_log_add(run_log *log, const char *format, ...)
+static void add(run_log *log, int quiet, const char *format, va_list args)
 {
     char text[2048], line[2048 + TOOL_TIME_SIZE + 4], when[TOOL_TIME_SIZE];
-    va_list args;
-    va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (!log->quiet) tool_complain("%s", text);
+    if (!quiet) tool_complain("%s", text);
     if (log->fd < 0) return;
     for (char *at = text; *at; at++)
         if ((unsigned char)*at < ' ' || *at == 127) *at = ' ';
@@ -36,6 +33,22 @@ void run_log_add(run_log *log, const char *format, ...)
     int n = snprintf(line, sizeof line, "%s  %s\n", when, text);
     /* one write, so that lines of several processes do not mix */
     if (io_write(log->fd, line, (size_t)n) < 0) io_close(&log->fd);
+}
+
+void run_log_add(run_log *log, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(log, log->quiet, format, args);
+    va_end(args);
+}
+
+void run_log_complain(run_log *log, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(log, 0, format, args);
+    va_end(args);
 }
 
 void run_log_close(run_log *log)

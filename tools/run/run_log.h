@@ -20,6 +20,10 @@ int run_log_open(run_log *log, int prefix, char *err);
 void run_log_add(run_log *log, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The same for a complaint, which goes to standard error in any case. */
+void run_log_complain(run_log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 void run_log_close(run_log *log);
 
 #endif

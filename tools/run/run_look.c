@@ -23,9 +23,20 @@ enum { ANSWER = 30 /* seconds for an answer of the batch system */ };
 
 /* ---- simulated failures ---- */
 
+/* How far the run is in which failures are to happen. */
+static void note_progress(run *r, const progress *p)
+{
+    for (int i = 0; i < r->failure_count; i++) {
+        simulate_failure *f = &r->failures[i];
+        if (f->run == r->facts.attempts && p->completed > f->reached)
+            f->reached = p->completed;
+    }
+}
+
 static void fail_nodes(run *r, const progress *p)
 {
     char err[ERRTEXT_SIZE] = "";
+    note_progress(r, p);
     for (int i = 0; i < r->failure_count; i++) {
         simulate_failure *f = &r->failures[i];
         if (!simulate_is_due(f, r->simulated, r->facts.attempts, p)) continue;
@@ -34,6 +45,19 @@ static void fail_nodes(run *r, const progress *p)
                     f->node, f->hangs ? "hangs" : "is lost");
         if (simulate_strike(r->simulated, f, err) != 0) tool_complain("%s", err);
     }
+}
+
+int run_tell_missed(run *r)
+{
+    int missed = 0;
+    char text[SIMULATE_TEXT_SIZE];
+    for (int i = 0; i < r->failure_count; i++) {
+        if (r->failures[i].done) continue;
+        missed = 1;
+        simulate_tell_missed(&r->failures[i], text);
+        run_log_complain(&r->log, "%s", text);
+    }
+    return missed;
 }
 
 /* ---- the nodes ---- */
@@ -145,6 +169,9 @@ void run_look_begin(run *r)
 
 void run_look_end(run *r)
 {
+    progress p = r->progress.last;
+    progress_read(&r->progress, &p, NULL);
+    note_progress(r, &p);
     end_check(r);
 }
 

@@ -7,11 +7,11 @@
 /* Nothing was started, though it should have been. */
 enum { NOT_STARTED = 1 };
 
-static int count_healthy(const run_facts *f)
+static int count_healthy(const run_facts *f, int drained)
 {
     int healthy = 0;
     for (int i = 0; i < f->count; i++)
-        healthy += !f->nodes[i].down;
+        healthy += !f->nodes[i].down && !f->nodes[i].drained == !drained;
     return healthy;
 }
 
@@ -38,7 +38,7 @@ static int is_home_down(const run_facts *f)
 static run_why find_end(const run_facts *f, const run_decision *d)
 {
     if (f->stop) return RUN_STOPPED;
-    if (f->attempts > 0 && f->code == 0) return RUN_DONE;
+    if (f->attempts > 0 && f->code == 0) return f->halted ? RUN_HALTED : RUN_DONE;
     if (f->over) return RUN_OVER;
     if (f->halt) return RUN_HALTED;
     if (f->runs_left == 0) return RUN_USED_UP;
@@ -49,13 +49,15 @@ static run_why find_end(const run_facts *f, const run_decision *d)
 
 /* ---- nodes and ranks ---- */
 
-/* Chooses up to n healthy nodes that were, or were not, used; gives how many. */
-static int choose(const run_facts *f, int used, int n)
+/* Chooses up to n healthy nodes that are, or are not, drained, and were, or were not,
+ * used; gives how many. */
+static int choose(const run_facts *f, int drained, int used, int n)
 {
     int chosen = 0;
     for (int i = 0; i < f->count && chosen < n; i++) {
         run_node *node = &f->nodes[i];
-        if (node->down || node->chosen || (node->used || node->home) != used) continue;
+        if (node->down || node->chosen || !node->drained != !drained) continue;
+        if ((node->used || node->home) != used) continue;
         node->chosen = 1;
         chosen++;
     }
@@ -76,18 +78,21 @@ static void deal(const run_facts *f, int nodes)
 
 run_decision run_plan(const run_facts *f)
 {
-    run_decision d = {.needed = least(f), .healthy = count_healthy(f)};
+    int fit = count_healthy(f, 0);
+    run_decision d = {.needed = least(f), .healthy = fit + count_healthy(f, 1)};
     d.why = find_end(f, &d);
     if (d.why != RUN_LAUNCH) {
         d.code = f->attempts > 0 ? f->code : NOT_STARTED;
         return d;
     }
-    int n = full(f) < d.healthy ? full(f) : d.healthy;
+    int n = full(f) < fit ? full(f) : fit;
     if (n < d.needed) n = d.needed;
     for (int i = 0; i < f->count; i++)
         f->nodes[i].chosen = 0;
-    d.nodes = choose(f, 1, n);
-    d.nodes += choose(f, 0, n - d.nodes);
+    for (int drained = 0; drained <= 1; drained++) {
+        d.nodes += choose(f, drained, 1, n - d.nodes);
+        d.nodes += choose(f, drained, 0, n - d.nodes);
+    }
     deal(f, d.nodes);
     return d;
 }
@@ -101,7 +106,9 @@ void run_plan_tell(const run_facts *f, const run_decision *d, char text[RUN_TEXT
         [RUN_OVER] = "the allocation is over",
         [RUN_USED_UP] = "all runs are used up (SCR_RUNS)",
         [RUN_HOME_DOWN] = "the node on which scr_run itself runs is down"};
-    if (d->why == RUN_HALTED)
+    if (d->why == RUN_HALTED && f->attempts > 0 && f->code == 0)
+        snprintf(text, RUN_TEXT_SIZE, "the program was halted: %.200s", f->halted);
+    else if (d->why == RUN_HALTED)
         snprintf(text, RUN_TEXT_SIZE, "the job should halt: %.200s", f->halt);
     else if (d->why == RUN_TOO_FEW)
         snprintf(text, RUN_TEXT_SIZE, "%d of %d nodes are left, %d are needed",

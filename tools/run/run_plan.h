@@ -7,24 +7,26 @@
 
 /* One node of the allocation. */
 typedef struct run_node {
-    int down;   /* found to be so once: it stays out */
-    int used;   /* by the last run */
-    int home;   /* 1: scr_run itself is on it */
-    int chosen; /* out: for the next run */
-    int ranks;  /* out: of the next run, on it */
+    int down;    /* found to be so once: it stays out */
+    int drained; /* it works, but nothing new should begin on it */
+    int used;    /* by the last run */
+    int home;    /* 1: scr_run itself is on it */
+    int chosen;  /* out: for the next run */
+    int ranks;   /* out: of the next run, on it */
 } run_node;
 
 /* What is known when a decision is due. */
 typedef struct run_facts {
-    int runs_left;       /* how often the program may be started still; -1: any number */
-    int attempts;        /* runs so far */
-    int code;            /* exit code of the last one */
-    int stop;            /* 1: somebody told scr_run to end, by a signal */
-    int over;            /* 1: the batch system ends the allocation */
-    const char *halt;    /* why the job should halt; NULL: it need not */
-    int wanted;          /* nodes to run on; 0: all of the first run */
-    int least;           /* SCR_MIN_NODES; 0: not set */
-    int last_nodes;      /* nodes of the last run that SCR recorded; 0: none */
+    int runs_left;      /* how often the program may be started still; -1: any number */
+    int attempts;       /* runs so far */
+    int code;           /* exit code of the last one */
+    int stop;           /* 1: somebody told scr_run to end, by a signal */
+    int over;           /* 1: the batch system ends the allocation */
+    const char *halt;   /* why the job should halt; NULL: it need not */
+    const char *halted; /* why the last run ended with exit code 0 before its end; NULL */
+    int wanted;         /* nodes to run on; 0: all of the first run */
+    int least;          /* SCR_MIN_NODES; 0: not set */
+    int last_nodes;     /* nodes of the last run that SCR recorded; 0: none */
     int ranks, per_node; /* of the program; 0: not known, or the launcher's business */
     int count;           /* of nodes */
     run_node *nodes;
@@ -32,10 +34,10 @@ typedef struct run_facts {
 
 typedef enum run_why {
     RUN_LAUNCH,    /* not the end */
-    RUN_DONE,      /* the program ended with exit code 0 */
+    RUN_DONE,      /* the program ended with exit code 0, and by itself */
     RUN_STOPPED,   /* by a signal to scr_run */
     RUN_OVER,      /* the allocation is */
-    RUN_HALTED,    /* a halt condition holds */
+    RUN_HALTED,    /* a halt condition holds, or has ended the program */
     RUN_USED_UP,   /* no runs are left */
     RUN_HOME_DOWN, /* the node of scr_run is down */
     RUN_TOO_FEW    /* nodes */
@@ -53,7 +55,8 @@ enum { RUN_TEXT_SIZE = 320 };
 
 /* Decides. With RUN_LAUNCH nodes[].chosen and .ranks are set: nodes of the last run are
  * taken first, since their caches have its checkpoints; then spare ones, by their order.
- * Ranks are dealt evenly, the first nodes get one more. */
+ * A drained one is taken where too few others would be left. Ranks are dealt evenly, the
+ * first nodes get one more. */
 run_decision run_plan(const run_facts *facts);
 
 /* The same in words; nothing for RUN_LAUNCH. */

@@ -37,10 +37,10 @@ static int make_nodes(run *r)
     hostlist nodes = {0, NULL};
     int count;
     if (simulate_parse(request->simulate, &count, &r->per_node) != 0)
-        return tool_complain("'%s' is not NODESxRANKS, as 4x2", request->simulate);
+        return tool_complain("--simulate %s: not NODESxRANKS, as 4x2", request->simulate);
     if (request->fail && simulate_parse_failures(request->fail, count, r->failures,
                                                  &r->failure_count, err) != 0)
-        return tool_complain("--fail: %s", err);
+        return tool_complain("--fail %s", err);
     int rc = simulate_open(count, &r->simulated, &r->lock, &nodes, err);
     hostlist_done(&nodes);
     return rc ? tool_complain("%s", err) : export_nodes(r, count);
@@ -142,8 +142,8 @@ static int find_nodes(run *r)
     r->reasons = calloc(n, sizeof *r->reasons);
     r->ranks = calloc(n, sizeof *r->ranks);
     r->chosen.names = calloc(n, sizeof *r->chosen.names);
-    r->down.names = calloc(n, sizeof *r->down.names);
-    if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->down.names)
+    r->out.names = calloc(n, sizeof *r->out.names);
+    if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->out.names)
         return tool_complain("no memory");
     for (int i = 0; i < r->nodes.count; i++)
         r->table[i].home = strcmp(r->nodes.names[i], r->owner.node) == 0;
@@ -160,8 +160,7 @@ static int find_launcher(run *r)
     const char *name = r->simulated ? "simulate" : r->request->launcher;
     r->launcher = launcher_find(name, &r->program);
     if (r->launcher) return COMMAND_GOOD;
-    return name ? tool_complain("the launcher %s is not there", name)
-                : tool_complain("no launcher is there: srun, flux or mpiexec");
+    return launcher_tell_missing(name);
 }
 
 /* Standard output is the program's alone: what commands of ours say of their work goes
@@ -175,6 +174,17 @@ static int set_output(run *r)
                               : COMMAND_GOOD;
 }
 
+/* For all that is started. Slurm keeps the step of a lost node, and its processors on all
+ * nodes: without SLURM_OVERLAP the next step waits for them. An srun that does not know
+ * it, of a version before 20.11, lets steps overlap. */
+static int export_all(const run *r)
+{
+    return setenv("SCR_PREFIX", r->prefix.path, 1) == 0 &&
+                   setenv("SLURM_OVERLAP", "1", 0) == 0
+               ? COMMAND_GOOD
+               : tool_complain("no memory");
+}
+
 int run_open(run *r, const run_request *request)
 {
     *r = (run){.request = request, .per_node = 1, .claim = SOLE_NONE, .lock = -1};
@@ -184,8 +194,7 @@ int run_open(run *r, const run_request *request)
     int code = set_output(r);
     if (code == COMMAND_GOOD && request->simulate) code = make_nodes(r);
     if (code == COMMAND_GOOD) code = tool_prefix_configure(&r->prefix, request->dir);
-    if (code == COMMAND_GOOD && setenv("SCR_PREFIX", r->prefix.path, 1) != 0)
-        code = tool_complain("no memory");
+    if (code == COMMAND_GOOD) code = export_all(r);
     if (code == COMMAND_GOOD) code = tool_owner_find(&r->prefix, &r->owner);
     if (code == COMMAND_GOOD) code = read_settings(r);
     if (code == COMMAND_GOOD) code = find_launcher(r);
@@ -204,8 +213,9 @@ void run_close(run *r)
     tool_prefix_close(&r->prefix);
     if (r->signals.out != STDERR_FILENO) io_close(&r->signals.out);
     execute_release(&r->signals);
+    free(r->remedy);
     free(r->chosen.names); /* names are those of nodes */
-    free(r->down.names);
+    free(r->out.names);
     free(r->ranks);
     free(r->table);
     free(r->reasons);

@@ -55,48 +55,92 @@ int simulate_parse(const char *text, int *nodes, int *per_node)
     return 0;
 }
 
-static int parse_word(char *word, int nodes, simulate_failure *f, char *err)
+/* The words of a failure: their values, for people. */
+enum { NODE, AFTER, RUN, HOW, WHILE, WORDS };
+static const struct {
+    const char *name, *values;
+} words[WORDS] = {{"node", NULL},
+                  {"after", "it is a number of checkpoints, as 2checkpoints"},
+                  {"run", "runs are counted from 1"},
+                  {"how", "it is kill or hang"},
+                  {"while", "it is compute or checkpoint"}};
+
+/* One of two words; sets *second when it is the second one. */
+static int choose(const char *value, const char *one, const char *other, int *second)
+{
+    *second = strcmp(value, other) == 0;
+    return *second || strcmp(value, one) == 0 ? 0 : -EINVAL;
+}
+
+/* 1checkpoint, 2checkpoints; 2 */
+static int parse_after(char *value, int *after)
 {
     static const char unit[] = "checkpoints";
-    char *value = strchr(word, '=');
-    int node, rc = -EINVAL;
-    if (!value) return err_set(err, rc, "'%.60s' is not NAME=VALUE", word);
-    *value++ = 0;
-    if (strcmp(word, "node") == 0) {
+    size_t n = strspn(value, "0123456789"), rest = strlen(value + n);
+    if (rest && (rest < sizeof unit - 2 || strncmp(value + n, unit, rest) != 0))
+        return -EINVAL;
+    value[n] = 0;
+    return number_in(value, 0, INT_MAX, after);
+}
+
+static int parse_value(int word, char *value, int nodes, simulate_failure *f)
+{
+    int node, rc;
+    switch (word) {
+    case NODE:
         rc = number_in(value, 1, nodes, &node);
         if (!rc) snprintf(f->node, sizeof f->node, "node%d", node);
-    } else if (strcmp(word, "after") == 0) {
-        size_t n = strspn(value, "0123456789");
-        size_t rest = strlen(value + n);
-        /* 1checkpoint, 2checkpoints */
-        if (rest == 0 || (rest >= sizeof unit - 2 && !strncmp(value + n, unit, rest))) {
-            value[n] = 0;
-            rc = number_in(value, 0, INT_MAX, &f->after);
-        }
-    } else if (strcmp(word, "run") == 0) {
-        rc = number_in(value, 1, INT_MAX, &f->run);
-    } else if (strcmp(word, "how") == 0) {
-        f->hangs = strcmp(value, "hang") == 0;
-        rc = f->hangs || strcmp(value, "kill") == 0 ? 0 : -EINVAL;
-    } else if (strcmp(word, "while") == 0) {
-        f->busy = strcmp(value, "checkpoint") == 0;
-        rc = f->busy || strcmp(value, "compute") == 0 ? 0 : -EINVAL;
-    } else {
-        return err_set(err, rc, "'%.60s' is none of node, after, run, how and while",
-                       word);
+        return rc;
+    case AFTER:
+        return parse_after(value, &f->after);
+    case RUN:
+        return number_in(value, 1, INT_MAX, &f->run);
+    case HOW:
+        return choose(value, "kill", "hang", &f->hangs);
+    default:
+        return choose(value, "compute", "checkpoint", &f->busy);
     }
-    return rc ? err_set(err, rc, "'%.60s' is no value of %s", value, word) : 0;
+}
+
+/* given: a bit per word that was there. */
+static int parse_word(char *text, int nodes, simulate_failure *f, int *given, char *err)
+{
+    int word = 0;
+    char copy[64], *value = strchr(text, '=');
+    snprintf(copy, sizeof copy, "%s", text);
+    if (!value) return err_set(err, -EINVAL, "'%s' is not NAME=VALUE, as node=1", copy);
+    *value++ = 0;
+    while (word < WORDS && strcmp(text, words[word].name) != 0)
+        word++;
+    if (word == WORDS)
+        return err_set(err, -EINVAL, "%s: there are node, after, run, how and while",
+                       copy);
+    if (*given & 1 << word)
+        return err_set(err, -EINVAL, "%s= is there twice; another node is another --fail",
+                       text);
+    *given |= 1 << word;
+    int rc = parse_value(word, value, nodes, f);
+    if (rc && word == NODE && nodes == 1)
+        return err_set(err, rc, "%s: there is only node 1", copy);
+    if (rc && word == NODE)
+        return err_set(err, rc, "%s: there are nodes 1 to %d", copy, nodes);
+    return rc ? err_set(err, rc, "%s: %s", copy, words[word].values) : 0;
 }
 
 static int parse_failure(char *text, int nodes, simulate_failure *f, char *err)
 {
-    char *word;
-    int rc = 0;
-    *f = (simulate_failure){.run = 1};
+    char *word, why[ERRTEXT_SIZE] = "";
+    int rc = 0, given = 0;
+    *f = (simulate_failure){.run = 1, .reached = -1};
+    snprintf(f->text, sizeof f->text, "%s", text);
     while (!rc && (word = strsep(&text, ",")) != NULL)
-        rc = parse_word(word, nodes, f, err);
-    if (!rc && !*f->node) rc = err_set(err, -EINVAL, "no node=N");
-    return rc;
+        rc = parse_word(word, nodes, f, &given, why);
+    if (!rc && !*f->node)
+        rc = err_set(why, -EINVAL, "which node? it needs node=N, as node=1");
+    if (!rc) return 0;
+    /* a failure of one word is in the text */
+    if (strncmp(why, f->text, strlen(f->text)) == 0) return err_set(err, rc, "%s", why);
+    return err_set(err, rc, "%s: %s", f->text, why);
 }
 
 int simulate_parse_failures(const char *text, int nodes,
@@ -256,6 +300,20 @@ int simulate_is_due(const simulate_failure *f, const char *folder, int run,
 {
     if (f->done || f->run != run || p->completed < f->after) return 0;
     return !f->busy || p->writing || is_writing(folder, f->node, p->latest);
+}
+
+void simulate_tell_missed(const simulate_failure *f, char text[SIMULATE_TEXT_SIZE])
+{
+    char why[128];
+    if (f->reached < 0)
+        snprintf(why, sizeof why, "there was no run %d (--runs)", f->run);
+    else if (f->reached < f->after)
+        snprintf(why, sizeof why, "run %d ended after %d of %d checkpoints", f->run,
+                 f->reached, f->after);
+    else
+        snprintf(why, sizeof why, "run %d was over before %s", f->run,
+                 f->busy ? "another checkpoint was written" : "it could");
+    snprintf(text, SIMULATE_TEXT_SIZE, "--fail %s did not happen: %s", f->text, why);
 }
 
 static int hang(const char *folder, const char *node, const processes_filter *filter,

@@ -15,17 +15,19 @@ int simulate_parse(const char *text, int *nodes, int *per_node);
 /* When a node fails, and how. */
 typedef struct simulate_failure {
     char node[32];
-    int after; /* datasets that are complete in the run */
-    int run;   /* the run in which it happens, from 1 */
-    int hangs; /* 1: it does not answer any more, but is not gone */
-    int busy;  /* 1: while the next dataset is written */
-    int done;  /* it has happened */
+    int after;   /* datasets that are complete in the run */
+    int run;     /* the run in which it happens, from 1 */
+    int hangs;   /* 1: it does not answer any more, but is not gone */
+    int busy;    /* 1: while the next dataset is written */
+    int done;    /* it has happened */
+    int reached; /* most complete datasets that its run had; -1: there was no such run */
+    char text[96]; /* as it was asked for */
 } simulate_failure;
 
-enum { SIMULATE_FAILURES = 16 };
+enum { SIMULATE_FAILURES = 16, SIMULATE_TEXT_SIZE = 256 };
 
 /* "node=3,after=2checkpoints[,run=1][,how=hang][,while=checkpoint]"; several with blanks
- * between them. 0, or -EINVAL with a text. */
+ * between them. 0, or -EINVAL with a text that begins with the failure. */
 int simulate_parse_failures(const char *text, int nodes,
                             simulate_failure list[SIMULATE_FAILURES], int *count,
                             char *err);
@@ -38,6 +40,9 @@ int simulate_open(int count, char **folder, int *lock, hostlist *nodes, char *er
 /* Whether it is time, in that run. */
 int simulate_is_due(const simulate_failure *failure, const char *folder, int run,
                     const progress *p);
+
+/* Why one did not happen, now that all runs are over. Pure. */
+void simulate_tell_missed(const simulate_failure *failure, char text[SIMULATE_TEXT_SIZE]);
 
 /* Lets it happen: kills the processes of the node, and its memory is gone; or stops them.
  * 0, or -errno with a text. */

@@ -86,7 +86,7 @@ def test_down():
     put_sinfo('echo n[3-4]; echo n9')
     expect(run('--down'), 0, 'n[3-4]\n')
     asked = pathlib.Path('asked').read_text()
-    assert '--nodes n[1-4]' in asked and 'drain' in asked, asked
+    assert '--nodes n[1-4]' in asked and 'down' in asked and 'drain' not in asked, asked
     put_sinfo('')
     expect(run('--down'), 0, '\n')
     for script, reason in (('exit 3', 'sinfo: exit code 3'), ('kill -9 $$', 'sinfo: ended by signal 9'),

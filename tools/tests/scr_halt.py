@@ -43,15 +43,24 @@ def test_each_condition():
 def test_together():
     expect(run('--checkpoints', '7', '--after', '1298937600', '--before', '1298944800', '--seconds', '1200', '-r', 'so'), 0,
            'ExitReason       so\nCheckpointsLeft  7\nExitAfter        2011-03-01T00:00:00+0000\n'
-           'ExitBefore       2011-03-01T02:00:00+0000\nHaltSeconds      1200\n')
+           'ExitBefore       2011-03-01T02:00:00+0000\nHaltSeconds      1200\n', [f'none begins: so; to go on: scr_halt --remove {os.getcwd()}, and start it again\n'])
     before = pathlib.Path(HALT).read_bytes()
     assert run('--list').returncode == 0 and run('--checkpoints', '7').returncode == 0
     assert pathlib.Path(HALT).read_bytes() == before
     expect(run('--unset-reason', '-C', '--before', '1298944801', '--unset-seconds'), 0,
-           'ExitAfter        2011-03-01T00:00:00+0000\nExitBefore       2011-03-01T02:00:01+0000\n')
+           'ExitAfter        2011-03-01T00:00:00+0000\nExitBefore       2011-03-01T02:00:01+0000\n', ['none begins: the time ExitAfter has come; to go on: scr_halt --remove '])
     expect(run('--remove'), 0, 'no halt conditions\n')
     assert not os.path.exists(HALT)
     expect(run('--remove'), 0, 'no halt conditions\n')
+
+
+def test_recorded_by_the_run():
+    """What SCR recorded as a run ended holds up nobody."""
+    put_halt({'ExitReason': {'SCR_FINALIZE_CALLED': {}}})
+    expect(run('--list'), 0, 'ExitReason       SCR_FINALIZE_CALLED\n', ['SCR in the last run recorded why it ended; the next one removes that\n'])
+    put_halt({'ExitReason': {'SCR_FINALIZE_CALLED': {}}, 'CheckpointsLeft': {'0': {}}})
+    done = run('--list')
+    assert b'none begins: ' in done.stderr and b'; to go on: scr_halt --remove ' in done.stderr, done
 
 
 def test_immediate():
@@ -80,8 +89,8 @@ def test_by_root():
 
 
 def test_nothing_is_made_for_nothing():
-    expect(run('--list'), 0, 'no halt conditions\n')
-    expect(run('--unset-reason'), 0, 'no halt conditions\n')
+    for options in (['--list'], ['--unset-reason']):
+        expect(run(*options), 0, 'no halt conditions\n', [f'scr_halt: {os.getcwd()} has no folder .scr, which every run of SCR makes in its prefix folder. Name that '])
     assert not os.listdir('.')
 
 
@@ -125,7 +134,7 @@ def test_where():
     assert listed()['checkpoints_left'] == 1
     pathlib.Path('scr.yaml').write_text('SCR_PREFIXX: x\n')
     expect(run('--list'), 1, '', ['scr_halt: ', 'scr.yaml:1:1: ', 'SCR_PREFIXX', 'which prefix folder is meant is not sure: name it'])
-    expect(run('--list', '--dir', '.'), 0, 'no halt conditions\n')
+    expect(run('--list', '--dir', '.'), 0, 'no halt conditions\n', ['has no folder .scr'])
     expect(run('--list', 'no'), 1, '', ['prefix folder', '/no: No such file'])
     expect(run('--list', 'scr.yaml'), 1, '', ['Not a directory'])
     expect(run('--list', ''), 1, '', ['without a name'])
@@ -136,7 +145,7 @@ def test_damaged():
     for change in damage(lambda: put_halt({'CheckpointsLeft': {'7': {}}})):
         before = pathlib.Path(HALT).read_bytes()
         for options in (['--list'], ['-c', '3'], ['-R']):
-            expect(run(*options), 1, '', ['scr_halt: ', '.scr/halt.scr'])
+            expect(run(*options), 1, '', ['scr_halt: ', '.scr/halt.scr', 'asked for is lost; to go on: scr_halt --remove '])
         assert pathlib.Path(HALT).read_bytes() == before, change
         assert run('--remove').returncode == 0 and listed() == NOTHING
 
@@ -164,7 +173,7 @@ def test_hostile_contents():
            'ExitReason       a\\x1b[2J\\xe2\\x80\\xaeb\\n\n'
            'CheckpointsLeft  many (not a number: without effect)\n'
            'ExitAfter        9223372036854775807\n'
-           'ExitBefore       9223372036854775808 (not a number: without effect)\n')
+           'ExitBefore       9223372036854775808 (not a number: without effect)\n', ['a?[2J\\xe2\\x80\\xaeb?; to go on: '])
     assert listed() == {**NOTHING, 'reason': 'a\x1b[2J\u202eb\n', 'exit_after': 9223372036854775807}
     assert b'\x1b' not in run('--list', '--json').stdout
     assert run('-c', '5', '--unset-reason').returncode == 0

@@ -238,6 +238,11 @@ def test_rebuild_adds():
 
 
 def test_prefix_folder_without_anything():
+    expect(run('--rebuild'), 1, '', ['has no folder .scr, which every run of SCR makes in its prefix folder'])
+    assert not os.path.exists('.scr')
+    for arguments in ([], ['--verify'], ['--current', 'c1']):
+        expect(run(*arguments), 1, '', ['no index; --rebuild makes one of what is there', 'has no folder .scr'])
+    os.mkdir('.scr')
     expect(run('--rebuild'), 0, '0 datasets found, 0 added to the index\n')
     assert state() == {}
     expect(run('-p', 'no'), 1, '', ['prefix folder'])

@@ -95,9 +95,14 @@ def test_nodes():
     assert json.loads(run('--all', '--json', '--id', '5').stdout) == {
         'dset': 5, 'created': '2026-11-21T10:33:10+0000', 'ranks': 4, 'here': 3, 'whole': 2, 'nodes': 'n[1-2]', 'name': 'c5',
         'time': CREATED + 5, 'run': False}
-    expect(run('--up', 'n3'), 3, '', ['no run was on any of these nodes'])
+    expect(run('--up', 'n3'), 3, '', ['no run was on any of these nodes\n', 'has no folder .scr'])
+    os.environ['SCR_JOB_ID'] = '18'
+    expect(run(), 3, '', ['nothing of job 18 (SCR_JOB_ID) is on this node; --all asks all nodes\n', 'has no folder .scr'])
+    os.environ['SCR_JOB_ID'] = '17'
     done = run('--up', 'n[1-4]', '--json')
     assert done.returncode == 1 and len(done.stdout.splitlines()) == 2 and b'node n4: n4: Host is down' in done.stderr, done
+    done = run('--up', 'n[1-2,4-9]', '--json')
+    assert done.returncode == 1 and done.stderr == b'scr_inspect: 6 nodes, n[4-9]: Host is down\n', done
     # what a node says beside its answer
     put('nodes/n2/cntl/me/scr.17/n2/filemap_1.scriinfo', b'junk')
     done = run('--up', 'n2', '--json')

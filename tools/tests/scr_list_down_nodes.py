@@ -68,13 +68,33 @@ def test_time_limit():
 def test_batch_system():
     nodes(3)
     os.environ['SLURM_JOB_ID'] = '17'
-    put_program('sinfo', 'echo "n[2,9]"')
+    put_program('squeue', 'echo "17 RUNNING N/A"')
+    put_program('sinfo', 'case "$*" in *drain*) echo "n[1-3]";; *) echo "n[2,9]";; esac')
     assert rows() == {'n2': 'the batch system calls it down'}
     put_program('sinfo', 'echo not today >&2; exit 1')
     # then only the nodes can tell
     shutil.rmtree('nodes/n3')
     expect(run(), 1, 'n3\n', ['not today'])
     del os.environ['SLURM_JOB_ID']
+
+
+def test_allocation_is_over():
+    """Slurm lets nothing begin on its nodes, which are healthy."""
+    nodes(3)
+    shutil.rmtree('nodes/n2')
+    os.environ.update(SLURM_JOB_ID='17', SCR_LOG_ENABLE='1', SCR_LOG_SYSLOG_ENABLE='0')
+    os.makedirs('.scr')
+    put_program('sinfo', '')
+    for said in ('COMPLETING 2030-01-02T03:04:05', 'RUNNING 2020-01-02T03:04:05'):
+        put_program('squeue', f'echo "16 RUNNING N/A"; echo "17 {said}"')
+        expect(run('--log'), 3, '', ['the allocation is over'])
+        expect(run('--log', '--down', 'n2'), 1, 'n2\n')
+    assert not os.listdir('.scr')
+    for said in ('17 RUNNING 2030-01-02T03:04:05', '17 RUNNING UNLIMITED', '17', ''):
+        put_program('squeue', f'echo "{said}"')
+        expect(run(), 1, 'n2\n')
+    for name in ('SLURM_JOB_ID', 'SCR_LOG_ENABLE', 'SCR_LOG_SYSLOG_ENABLE'):
+        del os.environ[name]
 
 
 def test_log():

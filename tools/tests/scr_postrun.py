@@ -60,7 +60,7 @@ def test_under_scr_run():
     put_program('site/postrun', 'echo from the site')
     libraries = os.environ.get('LD_LIBRARY_PATH', '')
     os.environ.update(LD_LIBRARY_PATH=f'{COMMAND.parent}:{libraries}', SCR_SITE_HOOKS=os.path.abspath('bin/site'))
-    simulate = ['--simulate', '1x1', 'program']
+    simulate = ['--simulate', '1x1', 'true']
     told = ['dataset 3 (ckpt.3) is only in the cache: it is copied from node1', 'copied', 'added']
     for options, shown in (([], True), (['--quiet'], False)):
         done = run(*options, *simulate, command='bin/scr_run')
@@ -79,6 +79,9 @@ def test_under_scr_run():
 
 
 def test_nothing():
+    # in a folder that nobody means nothing can be said of the caches
+    expect(run(), 1, '', [f'scr_postrun: {os.getcwd()} has no folder .scr, which every run of SCR makes in its prefix folder. '])
+    os.mkdir('.scr')
     expect(run(), 0, 'no dataset is in the cache\n')
     for location in (['PFS'], ['CACHE', 'PFS']):
         put_dataset(location)
@@ -87,6 +90,16 @@ def test_nothing():
     put_dataset(['CACHE'])
     expect(run(), 0)
     del os.environ['SCR_ENABLE']
+
+
+def test_between_runs():
+    """The site's postrun is called at the end of the job only."""
+    put_program('site/postrun', 'echo from the site >&2')
+    os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin/site')
+    put_dataset(['PFS'])
+    expect(run('--between'), 0, 'dataset 3 is on the parallel file system\n')
+    expect(run(), 0, 'dataset 3 is on the parallel file system\n', ['from the site\n'])
+    del os.environ['SCR_SITE_HOOKS']
 
 
 def test_saves():
@@ -319,8 +332,9 @@ def test_usage():
         del os.environ[f'SCR_{name}']
     expect_wrong_usage(['argument'], ['--down', 'n['])
     expect(run('--prefix', 'none'), 1, '', ['prefix folder '])
+    os.makedirs('.scr', exist_ok=True)
     expect_output_fails([])
-    expect_documented(4, {'--prefix': '.', '--down': 'n1'})
+    expect_documented(5, {'--prefix': '.', '--down': 'n1'})
     expect_well_formed_page()
 
 

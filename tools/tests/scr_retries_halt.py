@@ -22,7 +22,7 @@ def test_conditions():
                          ({'ExitBefore': value(now)}, '0 seconds are left until ExitBefore'),
                          ({'HaltSeconds': value(100)}, None), ({'CheckpointsLeft': value('none')}, None), ({}, None)):
         put_halt(tree)
-        expect(run(), 1 if reason is None else 0, reason + '\n' if reason else '')
+        expect(run(), 1 if reason is None else 0, reason + '\n' if reason else '', ['to go on: '] if reason else ())
         expect(run('-q', '-d', '.'), 1 if reason is None else 0)
     put_halt({'ExitBefore': value(now + 86400), 'HaltSeconds': value(90000)})
     assert run().returncode == 0
@@ -57,10 +57,30 @@ def test_end_of_allocation():
     assert run().returncode == 0
 
 
+def test_what_to_do():
+    """Where somebody asked for it that wish goes away by a command; what SCR recorded itself needs none; time is another matter."""
+    now = int(time.time())
+    os.mkdir('a b')
+    wish = f"to go on: scr_halt --remove '{os.getcwd()}/a b', and start it again\n"
+    own, late = 'to go on: start it again; nothing has to be removed\n', 'to go on: start it again in a new allocation\n'
+    os.chdir('a b')
+    os.environ['SCR_END_TIME'] = str(now + 600)
+    for tree, told in (({'ExitReason': value('enough')}, wish), ({'CheckpointsLeft': value(0)}, wish),
+                       ({'ExitAfter': value(now)}, wish), ({'HaltSeconds': value(3600)}, wish),
+                       ({'ExitReason': value('SCR_FINALIZE_CALLED'), 'CheckpointsLeft': value(0)}, wish),
+                       ({'ExitReason': value('SCR_FINALIZE_CALLED')}, own), ({'ExitReason': value('SCR_SIGNAL: SIGTERM came')}, own),
+                       ({'HaltSeconds': value(3600), 'HaltSecondsOfRun': value(3600)}, late),
+                       ({'HaltSeconds': value(3600), 'HaltSecondsOfRun': value(3600), 'ExitReason': value('SCR_FINALIZE_CALLED')}, late)):
+        put_halt(tree)
+        done = run()
+        assert done.returncode == 0 and done.stderr.decode() == f'scr_retries_halt: {told}', (tree, done)
+    del os.environ['SCR_END_TIME']
+
+
 def test_nobody_can_tell():
     """Not 0 and not 1: a script may take neither for granted."""
     for _ in damage(lambda: put_halt({'CheckpointsLeft': value(0)})):
-        expect(run(), 3, '', ['scr_retries_halt: ', '.scr/halt.scr'])
+        expect(run(), 3, '', ['scr_retries_halt: ', '.scr/halt.scr', 'asked for is lost; to go on: scr_halt --remove '])
     put_halt({'CheckpointsLeft': value(0)})
     expect(run('no'), 3, '', ['prefix folder'])
     pathlib.Path('scr.yaml').write_text('SCR_NO: 1\n')

@@ -15,6 +15,7 @@ from command import (COMMAND, expect, expect_documented, expect_well_formed_page
 from prefix import HALT, processes_here, put_halt, put_program, value, wait_for, without_scr_variables
 
 without_scr_variables()
+UNPROTECTED = ('warning: nothing of this program was protected: it did not call SCR_Init, or that failed, or its SCR_PREFIX is another folder than ')
 BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND).parent
 
 
@@ -27,6 +28,7 @@ def lines(pattern=''):
 
 def launcher(script, name='mpiexec.mpich'):
     """What it does in place of mpiexec: N is the number of the run."""
+    put_program('program', '')
     put_program(name, f'N=$(ls "{os.getcwd()}" | grep -c "^call"); N=$((N + 1)); echo "$*" >"{os.getcwd()}/call.$N"\n'
                 f'PATH="{BESIDE}:$PATH"\n{script}')
 
@@ -81,7 +83,7 @@ def test_done():
                         r'SCR_CNTL_BASE \1/node1/cntl program -x : -n 1 -env SCR_NODE_NAME node2 .* program -x', call), call
     assert [re.sub(r'[\d.]+ s', 'N s', line) for line in lines()] == [
         'run 1: begins on node[1-2], 2 ranks', 'run 1: ended after N s with exit code 0: it is done',
-        'no further run: the program is done', 'the end, with exit code 0']
+        'no further run: the program is done', UNPROTECTED + os.getcwd(), 'the end, with exit code 0']
     for line in lines():
         assert f'scr_run: {line}\n' in done.stderr.decode()
     assert simulate('--quiet').stderr == b''
@@ -108,11 +110,11 @@ def test_runs():
 def test_not_there():
     prepare()
     path, os.environ['PATH'] = os.environ['PATH'], os.getcwd()
-    done = run('--simulate', '2', 'program')
+    done = run('--simulate', '2', '/bin/true')
     os.environ['PATH'] = path
-    assert done.returncode == 1 and b'launcher simulate is not there' in done.stderr, done
+    assert done.returncode == 1 and b'no launcher simulate: mpiexec.mpich is not in PATH' in done.stderr, done
     done = run('--launcher', 'carrier-pigeon', 'program')
-    assert done.returncode == 1 and b'launcher carrier-pigeon is not there' in done.stderr, done
+    assert done.returncode == 1 and b'no launcher carrier-pigeon: there are slurm, flux and hydra (--launcher)\n' in done.stderr, done
     launcher('exit 0')
     os.environ['SCR_WATCHDOG'] = '1'
     done = simulate()
@@ -488,7 +490,7 @@ def test_unread():
         done = simulate('--runs', '2', *options, command='bin/scr_run', call=run_unread, **more)
         assert done.returncode == 128 + signal.SIGPIPE and len(calls()) == 2 and not os.path.exists('lives'), (done, lines())
         assert os.path.exists('saved') and int(open('ignored').read().split()[1], 16) >> signal.SIGPIPE - 1 & 1 == 0
-        assert lines()[-3:] == ['no further run: all runs are used up (SCR_RUNS)', 'scr_postrun: exit code 141; see above',
+        assert lines()[-4:] == ['no further run: all runs are used up (SCR_RUNS)', UNPROTECTED + os.getcwd(), 'scr_postrun: exit code 141; see above',
                                 'the end, with exit code 141'], lines()
         expect_clean()
 
@@ -499,7 +501,7 @@ def test_closed():
     for first in range(3):
         forget()
         assert simulate(call=run_closed, first=first).returncode == 9
-        assert len(lines()) == 4 and all(re.match(r'\d{4}-\d\d-', line) for line in open('.scr/runs.log')), lines()
+        assert len(lines()) == 5 and all(re.match(r'\d{4}-\d\d-', line) for line in open('.scr/runs.log')), lines()
         expect_clean()
 
 
@@ -586,7 +588,7 @@ def test_usage():
                        ['--simulate', '2', '--fail', 'node=3', 'p'],
                        *([option, '0', 'p'] for option in ('--ranks', '--nodes', '--per-node')))
     for wrong in (['--prefix', 'none', '--simulate', '2'], ['--simulate', '2', '--nodes', '3']):
-        done = run(*wrong, 'p')
+        done = run(*wrong, 'true')
         assert done.returncode == 1 and done.stderr, done
     expect(run('--version', 'p'), 0, run('--version').stdout.decode())
     expect_documented(11, {'--prefix': '.', '--ranks': '1', '--nodes': '1', '--per-node': '1', '--runs': '1', '--launcher': 'hydra',

@@ -16,13 +16,24 @@ def clean(**variables):
 
 def test_no_dataset():
     clean()
-    expect(run('--up', 'n1'), 1, '', ['flush.scr', '--id names a dataset'])
+    expect(run('--up', 'n1'), 1, '', ['has no folder .scr, which every run of SCR makes in its prefix folder. Name that of the run'])
+    os.mkdir('.scr')
+    expect(run('--up', 'n1'), 1, '', [f'scr_scavenge: {os.getcwd()}: read .scr/flush.scr: ', '--id names a dataset'])
     put_tree(FLUSH, {})
     expect(run('--up', 'n1'), 3, '', ['no dataset is in a cache'])
     put_tree(FLUSH, {'DSET': {'7': {'DIR': value('c7'), 'LOCATION': value('CACHE')}, '9': {'LOCATION': value('CACHE')}}})
     done = run('--up', 'n1')
-    assert b'no node has anything of dataset 9' in done.stderr, done
+    assert b'no node has anything of dataset 9 in the caches of job 17 (SCR_JOB_ID); scr_inspect --all lists what they have' in done.stderr, done
     assert b'no node has anything of dataset 7' in run('--up', 'n1', '--id', '7').stderr
+
+
+def test_one_line_for_all():
+    """What is wrong with all nodes in the same way is said once; what is not, for each."""
+    clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
+    put_program('reach', '[ $1 = n7 ] && echo tired >&2 || echo broken >&2; exit 9')
+    said = run('--id', '4', '--up', 'n[2-9]').stderr.decode().splitlines()
+    assert sorted(said[:2]) == [f'scr_scavenge: 7 nodes, n[2-6,8-9]: {os.getcwd()}/bin/reach: exit code 9: broken',
+                                f'scr_scavenge: node n7: {os.getcwd()}/bin/reach: exit code 9: tired'] and len(said) == 4, said
 
 
 def test_nodes():

@@ -12,8 +12,8 @@ without_scr_variables()
 def test_programs():
     os.makedirs('bin')
     path, os.environ['PATH'] = os.environ['PATH'], f'{os.getcwd()}/bin'
-    expect(run(), 1, '', ['there is no launcher\n'])
-    expect(run('--launcher', 'hydra'), 1, '', ['there is no launcher hydra\n'])
+    expect(run(), 1, '', ['there is no launcher: srun, flux or mpiexec has to be in PATH\n'])
+    expect(run('--launcher', 'hydra'), 1, '', ['there is no launcher hydra: mpiexec.mpich is not in PATH\n'])
     put_program('mpiexec', '')
     expect(run(), 0)
     os.environ.update(SLURM_JOB_ID='17', SLURM_JOB_NODELIST='n[1-2]')

@@ -33,12 +33,13 @@ static void expect(const launcher *with, const char *program, const char *nodes,
     hostlist up = listed(nodes), bad = listed(down);
     const launch l = {.nodes = &up,
                       .ranks = ranks,
-                      .down = &bad,
+                      .out = &bad,
                       .program = program,
                       .name = "scr_run.7.1",
                       .simulated = "/s",
                       .raw = ranks == NULL,
-                      .words = ranks ? plain : raw};
+                      .words = ranks ? plain : raw,
+                      .patience = 60};
     tool_words words = {0};
     with->build(&l, &words);
     assert_false(words.failed);
@@ -58,15 +59,18 @@ static const int even[] = {2, 2, 2}, uneven[] = {3, 3, 2}, gap[] = {1, 0, 1};
 static void test_slurm(void **state)
 {
     expect(&launcher_slurm, "srun", "n[1-3]", even, "",
-           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --nodes=3 --ntasks=6 "
+           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 --nodes=3 "
+           "--ntasks=6 "
            "--nodelist=n[1-3] prog -x 1");
     expect(&launcher_slurm, "srun", "n[1,3-4]", uneven, "n2",
-           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --nodes=3 --ntasks=8 "
+           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 --nodes=3 "
+           "--ntasks=8 "
            "--nodelist=n[1,3-4] --overcommit prog -x 1");
     expect(&launcher_slurm, "srun", "n[1-3]", NULL, "",
-           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 -n 8 prog");
+           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 -n 8 prog");
     expect(&launcher_slurm, "srun", "n[1,3]", NULL, "n[2,4]",
-           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --nodes=2 --exclude=n[2,4] "
+           "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 --nodes=2 "
+           "--exclude=n[2,4] "
            "-n 8 prog");
 }
 

@@ -16,14 +16,15 @@
 enum { MOST = 9 };
 
 /* A letter per node: '.' it is fine, 'u' and was used, 'd' down, 'D' down and was used,
- * 'h' scr_run is on it, 'x' and it is down. */
+ * 'l' drained, 'L' drained and was used, 'h' scr_run is on it, 'x' and it is down. */
 static run_facts facts_of(const char *nodes, run_node table[MOST])
 {
     run_facts f = {.runs_left = 1, .per_node = 1, .count = (int)strlen(nodes)};
     memset(table, 0, MOST * sizeof *table);
     for (int i = 0; i < f.count; i++) {
         table[i].down = strchr("dDx", nodes[i]) != NULL;
-        table[i].used = strchr("uD", nodes[i]) != NULL;
+        table[i].drained = strchr("lL", nodes[i]) != NULL;
+        table[i].used = strchr("uDL", nodes[i]) != NULL;
         table[i].home = strchr("hx", nodes[i]) != NULL;
     }
     f.nodes = table;
@@ -68,6 +69,14 @@ static const struct {
     {"uDDD", 1, 4, 1, 4, 7, 0, "7---"},
     /* back on more nodes when there are */
     {"u..", 1, 3, 1, 1, 3, 0, "111"},
+    /* drained ones only where too few others are left, first those that were used */
+    {".l...", 0, 4, 0, 0, 8, 0, "2-222"},
+    {"uuLu.", 1, 4, 0, 4, 8, 0, "22-22"},
+    {"uLLu.", 1, 4, 3, 4, 8, 0, "3--32"},
+    {"uLLu", 1, 4, 3, 4, 8, 0, "33-2"},
+    {"ulLu", 1, 3, 0, 3, 3, 0, "1-11"},
+    {"uLlD", 1, 3, 0, 3, 3, 0, "111-"},
+    {"llll", 0, 2, 0, 0, 2, 0, "11--"},
     /* more nodes than ranks */
     {"....", 0, 0, 0, 0, 3, 0, "1110"},
 };
@@ -102,31 +111,37 @@ static void test_launches(void **state)
 static const struct {
     const char *nodes;
     int attempts, code, runs_left, stop;
-    const char *halt;
+    const char *halt, *halted;
     int wanted, least;
     run_why why;
     int exit_code;
     const char *text;
 } ends[] = {
-    {"..", 1, 0, 5, 0, NULL, 0, 0, RUN_DONE, 0, "the program is done"},
-    {"..", 1, 0, 5, 0, "now", 0, 0, RUN_DONE, 0, "the program is done"},
-    {"..", 1, 7, 0, 0, NULL, 0, 0, RUN_USED_UP, 7, "all runs are used up (SCR_RUNS)"},
-    {"..", 3, 7, -1, 0, "time", 0, 0, RUN_HALTED, 7, "the job should halt: time"},
-    {"..", 0, 0, 1, 0, "time", 0, 0, RUN_HALTED, 1, "the job should halt: time"},
-    {"..", 1, 130, -1, 1, NULL, 0, 0, RUN_STOPPED, 130, "scr_run was told to end"},
-    {"..", 0, 0, -1, 1, NULL, 0, 0, RUN_STOPPED, 1, "scr_run was told to end"},
-    {".x", 1, 9, -1, 0, NULL, 1, 1, RUN_HOME_DOWN, 9,
+    {"..", 1, 0, 5, 0, NULL, NULL, 0, 0, RUN_DONE, 0, "the program is done"},
+    {"..", 1, 0, 5, 0, "now", NULL, 0, 0, RUN_DONE, 0, "the program is done"},
+    {"..", 1, 0, 5, 0, "time", "time", 0, 0, RUN_HALTED, 0,
+     "the program was halted: time"},
+    {"..", 1, 0, 5, 0, NULL, "SCR_SIGNAL", 0, 0, RUN_HALTED, 0,
+     "the program was halted: SCR_SIGNAL"},
+    {"..", 1, 0, 5, 1, NULL, "x", 0, 0, RUN_STOPPED, 0, "scr_run was told to end"},
+    {"..", 1, 7, 0, 0, NULL, NULL, 0, 0, RUN_USED_UP, 7,
+     "all runs are used up (SCR_RUNS)"},
+    {"..", 3, 7, -1, 0, "time", NULL, 0, 0, RUN_HALTED, 7, "the job should halt: time"},
+    {"..", 0, 0, 1, 0, "time", NULL, 0, 0, RUN_HALTED, 1, "the job should halt: time"},
+    {"..", 1, 130, -1, 1, NULL, NULL, 0, 0, RUN_STOPPED, 130, "scr_run was told to end"},
+    {"..", 0, 0, -1, 1, NULL, NULL, 0, 0, RUN_STOPPED, 1, "scr_run was told to end"},
+    {".x", 1, 9, -1, 0, NULL, NULL, 1, 1, RUN_HOME_DOWN, 9,
      "the node on which scr_run itself runs is down"},
-    {"uDu", 1, 9, -1, 0, NULL, 0, 0, RUN_TOO_FEW, 9,
+    {"uDu", 1, 9, -1, 0, NULL, NULL, 0, 0, RUN_TOO_FEW, 9,
      "2 of 3 nodes are left, 3 are needed"},
-    {"uDu", 1, 9, -1, 0, NULL, 3, 3, RUN_TOO_FEW, 9,
+    {"uDu", 1, 9, -1, 0, NULL, NULL, 3, 3, RUN_TOO_FEW, 9,
      "2 of 3 nodes are left, 3 are needed"},
-    {".d.", 0, 0, -1, 0, NULL, 0, 0, RUN_TOO_FEW, 1,
+    {".d.", 0, 0, -1, 0, NULL, NULL, 0, 0, RUN_TOO_FEW, 1,
      "2 of 3 nodes are left, 3 are needed"},
-    {"DD", 1, 9, -1, 0, NULL, 0, 1, RUN_TOO_FEW, 9,
+    {"DD", 1, 9, -1, 0, NULL, NULL, 0, 1, RUN_TOO_FEW, 9,
      "0 of 2 nodes are left, 1 are needed"},
     /* what is said first counts */
-    {"DD", 1, 9, 0, 1, "x", 0, 0, RUN_STOPPED, 9, "scr_run was told to end"},
+    {"DD", 1, 9, 0, 1, "x", NULL, 0, 0, RUN_STOPPED, 9, "scr_run was told to end"},
 };
 
 static void test_ends(void **state)
@@ -140,6 +155,7 @@ static void test_ends(void **state)
         f.runs_left = ends[i].runs_left;
         f.stop = ends[i].stop;
         f.halt = ends[i].halt;
+        f.halted = ends[i].halted;
         f.wanted = ends[i].wanted;
         f.least = ends[i].least;
         f.last_nodes = f.attempts ? f.count : 0;

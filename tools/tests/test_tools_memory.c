@@ -138,7 +138,7 @@ static int do_launch(void *arg)
     int rc = 0;
     for (int raw = 0; raw < 2 && !rc; raw++) {
         tool_words words = {0};
-        const launch of = {&nodes, ranks, &lost, "x", "job", "/f", raw, program};
+        const launch of = {&nodes, ranks, &lost, "x", "job", "/f", raw, program, 60};
         l->build(&of, &words);
         rc = words.failed ? -ENOMEM : 0;
         if (!rc) assert_string_equal(words.list[words.count - 1], program[2]);

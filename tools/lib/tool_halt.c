@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Words about halt conditions; see tool_halt.h. */
+#include "lib/tool_halt.h"
+
+#include "lib/tool_words.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int begins(const char *text, const char *start)
+{
+    return text && strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Without what SCR recorded itself: all of it, or the end of the program only. */
+static kvtree *copy(const kvtree *halt, int all)
+{
+    kvtree *rest = kvtree_new();
+    if (!rest || kvtree_merge(rest, halt) != 0) {
+        kvtree_delete(&rest);
+        return NULL;
+    }
+    const char *reason = kvtree_elem_get_first_val(rest, SCR_HALT_KEY_REASON);
+    if (all || begins(reason, SCR_HALT_FINALIZED)) scr_halt_drop_own_reason(rest);
+    return rest;
+}
+
+int tool_halt_stopped(const kvtree *halt, const scr_halt_end *end, int64_t now,
+                      char reason[SCR_HALT_REASON_SIZE])
+{
+    kvtree *rest = copy(halt, 0);
+    int stopped = rest ? scr_halt_check(rest, end, now, reason) : -ENOMEM;
+    kvtree_delete(&rest);
+    return stopped;
+}
+
+int tool_halt_is_own(const kvtree *halt, const scr_halt_end *end, int64_t now)
+{
+    char ignored[SCR_HALT_REASON_SIZE];
+    kvtree *rest = copy(halt, 1);
+    int own = rest && kvtree_get(halt, SCR_HALT_KEY_REASON) &&
+              !kvtree_get(rest, SCR_HALT_KEY_REASON) &&
+              !scr_halt_check(rest, end, now, ignored);
+    kvtree_delete(&rest);
+    return own;
+}
+
+char *tool_halt_remove(const char *path)
+{
+    const char *const list[] = {"scr_halt", "--remove", path, NULL};
+    tool_words words = {0};
+    tool_words_add_quoted(&words, list);
+    char *text = words.failed ? NULL : strdup(words.list[0]);
+    tool_words_done(&words);
+    return text;
+}
+
+/* What SCR recorded itself needs no hand: the next run removes it. */
+char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
+                       const char *path)
+{
+    char *text = NULL;
+    int own = tool_halt_is_own(halt, end, now);
+    kvtree *rest = copy(halt, 1);
+    if (!rest) return NULL;
+    int wish = !own && scr_halt_is_wish(rest, now);
+    kvtree_delete(&rest);
+    char *command = wish ? tool_halt_remove(path) : NULL;
+    if (wish && !command) return NULL;
+    int n = wish  ? asprintf(&text, "to go on: %s, and start it again", command)
+            : own ? asprintf(&text, "to go on: start it again; nothing has to be removed")
+                  : asprintf(&text, "to go on: start it again in a new allocation");
+    free(command);
+    return n < 0 ? NULL : text;
+}
+
+char *tool_halt_damaged(const char *path)
+{
+    char *text = NULL, *command = tool_halt_remove(path);
+    int n = command ? asprintf(&text,
+                               "what the halt file asked for is lost; to go on: %s, and "
+                               "start it again",
+                               command)
+                    : -1;
+    free(command);
+    return n < 0 ? NULL : text;
+}
