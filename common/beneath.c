@@ -123,6 +123,24 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
     return 0;
 }
 
+int beneath_chmod(int dir, const char *name, mode_t mode, char *err)
+{
+    char path[64];
+    struct stat st;
+    int rc = 0, file = io_open(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (file < 0) return name_failed(err, file, "open", name);
+    if (fstat(file, &st) != 0)
+        rc = err_sys(err, -errno, "stat %s", name);
+    else if (S_ISLNK(st.st_mode) || st.st_uid != geteuid() ||
+             (S_ISREG(st.st_mode) && st.st_nlink != 1))
+        rc = err_set(err, -EPERM, "%s is a link, or not our own", name);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    if (!rc && chmod(path, mode) != 0)
+        rc = err_sys(err, -errno, "set the mode of %s", name);
+    io_close(&file);
+    return rc;
+}
+
 int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err)
 {
     int parent;

@@ -27,6 +27,7 @@
 #define beneath_unlink COMMON(beneath_unlink)
 #define beneath_rmdir COMMON(beneath_rmdir)
 #define beneath_stat COMMON(beneath_stat)
+#define beneath_chmod COMMON(beneath_chmod)
 #define beneath_list COMMON(beneath_list)
 #define beneath_remove_tree COMMON(beneath_remove_tree)
 #define beneath_private_folder COMMON(beneath_private_folder)
@@ -38,8 +39,8 @@ int beneath_check_name(const char *name, char *err);
 /* Opens a folder by path for use as `dir` below; the last component may not be a link. */
 int beneath_open_folder(const char *path, int *dir, char *err);
 
-/* Opens name below dir. O_CLOEXEC, O_NOFOLLOW and (without O_CREAT) O_NONBLOCK are added;
- * anything but a regular file is refused with -EINVAL. */
+/* Opens name below dir. O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK are added; anything but a
+ * regular file is refused with -EINVAL. */
 int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, char *err);
 
 /* Opens the folder that holds name; *last points to its last component inside name. With
@@ -65,6 +66,10 @@ int beneath_remove_tree(int dir, const char *name, char *err);
 
 /* lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, char *err);
+
+/* Sets the mode of the entry name (one component) of dir, which must belong to the
+ * effective user, and be no link and no file of several names: otherwise -EPERM. */
+int beneath_chmod(int dir, const char *name, mode_t mode, char *err);
 
 /* The names in the open folder dir, from the first one on, for readdir and closedir; dir
  * stays open. NULL, and errno says why. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int mpi_failed(filo_job *job)
 {
@@ -98,15 +99,27 @@ static int add_ranks(filo_job *job, int rc, int64_t mine, uint64_t *total)
     return 0;
 }
 
+/* Collective, agreed. Who may not read one of the files may not read a container. */
+static int agree_on_mode(filo_job *job, int count, const filo_file files[], mode_t *mode)
+{
+    int common = 0666;
+    for (int i = 0; i < count; i++)
+        common &= (int)files[i].mode;
+    int rc = MPI_Allreduce(MPI_IN_PLACE, &common, 1, MPI_INT, MPI_BAND, job->own);
+    *mode = (mode_t)common | S_IRUSR | S_IWUSR;
+    return rc ? mpi_failed(job) : 0;
+}
+
 static int add_containers(const filo_job *job, const filo_layout *layout, uint64_t offset,
-                          uint64_t bytes, filo_stage *stage)
+                          uint64_t bytes, mode_t mode, filo_stage *stage)
 {
     char name[BENEATH_NAME_MAX];
     uint64_t i, end;
     int rc = 0;
     filo_layout_begins(layout, offset, bytes, &i, &end);
     for (; i < end && !rc; i++) {
-        filo_staged container = {.name = name, .size = filo_layout_size(layout, i)};
+        filo_staged container = {
+            .name = name, .size = filo_layout_size(layout, i), .mode = mode};
         rc = filo_container_name(layout->map, i, name);
         if (rc) return rc;
         filo_stage_container_name(container.temporary, job->id, name);
@@ -121,6 +134,7 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
     filo_layout layout = {.map = job->map, .limit = job->options.container};
     int64_t mine = 0;
     uint64_t offset = 0;
+    mode_t mode;
     if (!rc) rc = add_sizes(job, count, files, &mine);
     int found = find_offset(job, mine, &offset);
     if (!rc) rc = found;
@@ -130,7 +144,8 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
         return err_set(job->text, -EFBIG, "%llu bytes in containers of %llu: too many",
                        (unsigned long long)layout.total,
                        (unsigned long long)layout.limit);
-    rc = add_containers(job, &layout, offset, (uint64_t)mine, stage);
+    rc = agree_on_mode(job, count, files, &mode);
+    if (!rc) rc = add_containers(job, &layout, offset, (uint64_t)mine, mode, stage);
     for (int i = 0; i < count && !rc; i++) {
         rc = filo_layout_pack(&layout, offset, &files[i]);
         offset += files[i].size;

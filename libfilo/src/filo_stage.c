@@ -119,8 +119,9 @@ static int keep(const filo_staged *file, int parent, char *err)
     if (!S_ISREG(st.st_mode))
         return err_sys(err, -EEXIST, "create a temporary file for %s", file->name);
     mode_t mode = file->mode | S_IRUSR | S_IWUSR;
-    int rc = file->mode && fchmodat(parent, file->temporary, mode, 0) != 0 ? -errno : 0;
-    if (!rc && (uint64_t)st.st_size != file->size) {
+    int rc = file->mode ? beneath_chmod(parent, file->temporary, mode, err) : 0;
+    if (rc) return err_wrap(err, rc, "take over the temporary file of %s", file->name);
+    if ((uint64_t)st.st_size != file->size) {
         int fd = io_open(parent, file->temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
         rc = fd < 0 ? fd : ftruncate(fd, (off_t)file->size) == 0 ? 0 : -errno;
         io_close(&fd);
@@ -158,9 +159,10 @@ static bool is_last_of_folder(const filo_stage *stage, size_t i)
 static int give_name(filo_staged *file, int parent, const char *last, char *err)
 {
     mode_t given = file->mode | S_IRUSR | S_IWUSR;
-    if (file->mode && given != file->mode &&
-        fchmodat(parent, file->temporary, file->mode, 0) != 0)
-        return err_sys(err, -errno, "set the mode of %s", file->name);
+    int rc = file->mode && given != file->mode
+                 ? beneath_chmod(parent, file->temporary, file->mode, err)
+                 : 0;
+    if (rc) return err_wrap(err, rc, "%s", file->name);
     if (renameat(parent, file->temporary, parent, last) != 0)
         return err_sys(err, -errno, "rename to %s", file->name);
     file->named = true;

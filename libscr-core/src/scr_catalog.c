@@ -45,7 +45,7 @@ static int open_folder(const scr_cache *cache, const char *name)
     struct stat st;
     int fd = io_open(cache->fd, name, flags, 0);
     if (fd != -EACCES || beneath_stat(cache->fd, name, &st, NULL) != 0 ||
-        !S_ISDIR(st.st_mode) || fchmodat(cache->fd, name, 0700, 0) != 0)
+        !S_ISDIR(st.st_mode) || beneath_chmod(cache->fd, name, 0700, NULL) != 0)
         return fd;
     return io_open(cache->fd, name, flags, 0);
 }
