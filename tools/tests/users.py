@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Attacks by other users of the machine: what a prefix folder of theirs, or their files in a shared one, make root's commands
+and another user's do. Accounts that every system has play attacker and victim; skipped where the test is not root's."""
+import os
+import pathlib
+import pty
+import pwd
+import select
+import subprocess
+import sys
+
+from command import COMMAND, run_tests
+from prefix import HALT, put_halt, without_scr_variables
+
+without_scr_variables()
+BIN = COMMAND.parent
+
+
+def accounts():
+    found = [user for user in pwd.getpwall() if 0 < user.pw_uid < 60000 and user.pw_gid]
+    if os.geteuid() != 0 or len(found) < 2:
+        print('needs root, and two other accounts')
+        sys.exit(77)
+    return found[:2]
+
+
+ATTACKER, VICTIM = accounts()
+
+
+def command(name, *arguments, user=None, code=None, cwd=None, **variables):
+    """By root, or by the user."""
+    who = {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []} if user else {}
+    done = subprocess.run([BIN / name, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                          env={**os.environ, 'LC_ALL': 'C', **variables}, **who)
+    assert code is None or done.returncode == code, done
+    return done
+
+
+def told(done):
+    return (done.stdout + done.stderr).decode(errors='replace')
+
+
+def give(path, user, mode=None):
+    os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    if mode is not None:
+        os.chmod(path, mode)
+
+
+def prefix_of(user, name, config=''):
+    """A prefix folder with .scr, and a configuration file."""
+    os.chmod('.', 0o755)
+    folder = pathlib.Path(name).resolve()
+    (folder / '.scr').mkdir(parents=True)
+    if config:
+        (folder / '.scrconf').write_text(config)
+    for path in (folder, *folder.rglob('*')):
+        give(path, user)
+    return folder
+
+
+def put_spy(folder, user):
+    """A program that writes down as whom it runs."""
+    folder.mkdir(exist_ok=True)
+    spy, seen = folder / 'spy', folder / 'seen'
+    spy.write_text(f'#!/bin/sh\n{{ id -u; id -G; }} >>{seen}\n')
+    give(folder, user, 0o777)
+    give(spy, user, 0o755)
+    return seen
+
+
+EVERY = [('scr_check_node', '-p'), ('scr_list_down_nodes', '--prefix'), ('scr_prerun', '-p'), ('scr_postrun', '-p')]
+
+
+def test_programs_of_a_prefix_folder():
+    """They run as the owner, never as root, and with the groups of the owner."""
+    here = pathlib.Path.cwd()
+    seen = put_spy(here / 'tests', ATTACKER)
+    folder = prefix_of(ATTACKER, 'p', f'SCR_NODE_TESTS={here}/tests\nSCR_SITE_HOOKS={here}/tests\n'
+                       f'SCR_REMOTE=shell\nSCR_REMOTE_SHELL={here}/tests/spy\nSCR_CNTL_BASE={here}/tests\nSCR_CACHE_BASE={here}/tests\n')
+    for name, option in EVERY:
+        command(name, option, folder, SCR_NODELIST='localhost')
+    lines = seen.read_text().split('\n')
+    assert set(lines[::2]) - {''} == {str(ATTACKER.pw_uid)} and '0' not in ' '.join(lines[1::2]).split(), lines
+
+
+def refused(folder, *words, name='scr_halt', **how):
+    done = command(name, *([] if name == 'scr_halt' else ['-p']), folder, code=1, **how)
+    for word in words:
+        assert word in told(done), done
+
+
+def test_whom_root_becomes():
+    folder = prefix_of(ATTACKER, 'p')
+    other = prefix_of(VICTIM, 'v')
+    (folder / '.scr').rmdir()
+    (folder / '.scr').symlink_to(other / '.scr')
+    refused(folder, f'belongs to user {ATTACKER.pw_uid}', '.scr in it')
+    give(folder / '.scr', ATTACKER)
+    refused(folder, '.scr in it is no folder')
+    (folder / '.scr').unlink()
+    (folder / '.scr').mkdir()
+    give(folder / '.scr', VICTIM)
+    refused(folder, f'belongs to user {ATTACKER.pw_uid}, but .scr in it to user {VICTIM.pw_uid}')
+    # a project folder of root, where members of a group may write
+    give(folder / '.scr', ATTACKER)
+    os.chown(folder, 0, ATTACKER.pw_gid)
+    os.chmod(folder, 0o2775)
+    refused(folder, 'belongs to user 0, but .scr in it')
+    os.chown(folder / '.scr', 0, 0)
+    refused(folder, 'belongs to root, but others may write there')
+    # an owner without an account
+    os.chown(folder, 54321, 54321)
+    os.chown(folder / '.scr', 54321, 54321)
+    refused(folder, 'belongs to user 54321, whom the user database')
+
+
+def test_links_on_the_way():
+    """One that root made is followed, as sites have them; one of a user is not."""
+    folder = prefix_of(VICTIM, 'v')
+    ways = pathlib.Path('ways')
+    ways.mkdir()
+    (ways / 'p').symlink_to(folder)
+    command('scr_halt', '--reason', 'x', ways / 'p', code=0)
+    assert (folder / HALT).stat().st_uid == VICTIM.pw_uid
+    (folder / HALT).unlink()
+    give(ways / 'p', ATTACKER)
+    refused((ways / 'p').absolute(), f'p on the way to it is a link that user {ATTACKER.pw_uid} can change')
+    os.chown(ways / 'p', 0, 0, follow_symlinks=False)
+    give(ways, ATTACKER)
+    refused((ways / 'p').absolute(), 'p on the way to it is a link')
+    assert not (folder / HALT).exists()
+
+
+def test_terminal():
+    """What runs for the owner has no terminal of root, into which it could type."""
+    here = pathlib.Path.cwd()
+    (here / 'tests').mkdir()
+    seen = here / 'tests/seen'
+    (here / 'tests/spy').write_text(f'#!/bin/sh\nif (: </dev/tty) 2>/dev/null; then echo terminal; else echo none; fi >{seen}\n')
+    for path, mode in ((here / 'tests', 0o777), (here / 'tests/spy', 0o755)):
+        give(path, ATTACKER, mode)
+    folder = prefix_of(ATTACKER, 'p', f'SCR_NODE_TESTS={here}/tests\nSCR_CNTL_BASE={here}/tests\nSCR_CACHE_BASE={here}/tests\n')
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(BIN / 'scr_check_node', ['scr_check_node', '-p', str(folder)])
+    said = b''
+    while select.select([terminal], [], [], 60)[0]:
+        try:
+            said += os.read(terminal, 1000)
+        except OSError:
+            break
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert status == 0 and b'PASS' in said and seen.read_text() == 'none\n', (status, said)
+
+
+def test_ends_as_its_child():
+    """Exit codes, and signals that the process of root gets."""
+    folder = prefix_of(ATTACKER, 'p')
+    command('scr_retries_halt', folder, code=command('scr_retries_halt', folder, user=ATTACKER).returncode)
+    assert command('scr_halt', '--nonsense', folder).returncode == 2
+
+
+def test_configuration_is_read_by_its_owner():
+    secret = pathlib.Path('secret')
+    secret.write_text('the secret of root\n')
+    secret.chmod(0o600)
+    folder = prefix_of(ATTACKER, 'p')
+    (folder / '.scrconf').symlink_to(secret.absolute())
+    give(folder / '.scrconf', ATTACKER)
+    for name, option in (*EVERY, ('scr_params', '-p')):
+        done = command(name, option, folder)
+        assert 'secret of root' not in told(done) and 'ermission denied' in told(done), done
+
+
+def test_prefix_of_somebody_else():
+    other = prefix_of(VICTIM, 'v')
+    folder = prefix_of(ATTACKER, 'p', f'SCR_PREFIX={other}\n')
+    command('scr_halt', '--reason', 'x', cwd=folder)
+    command('scr_index', '--drop', 'c1', cwd=folder)
+    assert not list((other / '.scr').iterdir()), list((other / '.scr').iterdir())
+
+
+def test_configuration_of_somebody_else():
+    """In a folder where both may write."""
+    here = pathlib.Path.cwd()
+    seen = put_spy(here / 'tests', ATTACKER)
+    shared = prefix_of(VICTIM, 'shared')
+    shared.chmod(0o777)
+    config = shared / '.scrconf'
+    config.write_text(f'SCR_NODE_TESTS={here}/tests\nSCR_CNTL_BASE={here}/tests\nSCR_CACHE_BASE={here}/tests\n')
+    give(config, ATTACKER, 0o644)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'belongs to another user' in told(done) and 'SCR_TRUSTED_OWNERS' in told(done) and not seen.exists(), done
+    # who is trusted is not said in the file itself
+    config.write_text(config.read_text() + f'SCR_TRUSTED_OWNERS={ATTACKER.pw_name}\n')
+    assert 'belongs to another user' in told(command('scr_check_node', user=VICTIM, cwd=shared))
+    config.write_text(f'SCR_NODE_TESTS={here}/tests\n')
+    for more in ({'SCR_TRUSTED_OWNERS': f'nobody, {ATTACKER.pw_name}'}, {'SCR_TRUSTED_OWNERS': str(ATTACKER.pw_uid)},
+                 {'SCR_CONF_FILE': str(config)}):
+        done = command('scr_check_node', user=VICTIM, cwd=shared, SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp', **more)
+        assert 'belongs to another user' not in told(done), done
+        assert f'spy belongs to user {ATTACKER.pw_uid}, and is executed only if it is yours' in told(done) and not seen.exists(), done
+    give(config, VICTIM, 0o666)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'can be changed by everybody, and is not read' in told(done), done
+
+
+run_tests(globals())
