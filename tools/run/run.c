@@ -411,7 +411,7 @@ static int run_with_scr(run *r)
         char err[ERRTEXT_SIZE] = "";
         r->log.quiet = r->request->quiet;
         if (run_log_open(&r->log, r->prefix.dir, err) != 0)
-            code = tool_complain("%s", err);
+            code = tool_complain("%s: %s", r->prefix.path, err);
     }
     if (code != COMMAND_GOOD) return code;
     run_tell_shared(r);
