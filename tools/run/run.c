@@ -185,6 +185,8 @@ static void take_result(run *r, const execute_result *result)
 
 void run_describe(run *r, const char *name)
 {
+    /* elsewhere srun waits for an allocation, as long as that takes */
+    int allocated = strcmp(tool_manager_name(), "slurm") == 0;
     r->launch = (launch){.nodes = &r->chosen,
                          .ranks = r->request->raw ? NULL : r->ranks,
                          .out = &r->out,
@@ -193,7 +195,7 @@ void run_describe(run *r, const char *name)
                          .simulated = r->simulated,
                          .raw = r->request->raw,
                          .words = r->request->words,
-                         .patience = r->node_time};
+                         .patience = allocated ? r->node_time : 0};
 }
 
 static void launch_once(run *r)
