@@ -145,7 +145,7 @@ def start(runs, cluster, *command):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def end(runs, cluster, limit=100):
+def end(runs, cluster, limit=200):
     """It ends in time; else it is told what there is to see."""
     try:
         runs.out, _ = runs.process.communicate(timeout=limit)
@@ -187,8 +187,8 @@ def named(name):
 def script_of_guide(runs):
     """The last script in docs/guide.md, with other numbers."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "docs/guide.md").read_text(encoding="utf-8").split("```")[-2]
-    for old, new in (("srun --overlap --immediate=60 --nodes=8", "run=$run srun --overlap --immediate=20 --nodes=3 --ntasks=6"), ("./simulation input", '"$1"'),
-                     ("sleep 10 ", "sleep 2 "), ("sleep 60 ", "sleep 1 ")):
+    for old, new in (("srun --immediate=60 --nodes=8", "run=$run srun --immediate=20 --nodes=3 --ntasks=6"),
+                     ("./simulation input", '"$1"'), ("sleep 10 ", "sleep 2 "), ("sleep 60 ", "sleep 1 ")):
         assert old in text, old
         text = text.replace(old, new)
     path = runs.job.root / "script"

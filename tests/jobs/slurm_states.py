@@ -52,9 +52,10 @@ def drain(runs):
 
 
 def saved_from(runs, nodes):
-    name, = re.findall(rf"dataset \d+ \((.*)\) is only in the cache: it is copied from {re.escape(nodes)}\n", runs.out)[:1] or [None]
-    assert name, runs.out
-    return name
+    """The first dataset that is saved."""
+    found = re.search(rf"dataset \d+ \((.*)\) is only in the cache: it is copied from {re.escape(nodes)}\n", runs.out)
+    assert found, runs.out
+    return found[1]
 
 
 def test_drained():

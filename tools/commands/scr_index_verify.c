@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_index --verify: every file of a dataset is read, and held against its map. */
 #include "commands/scr_index.h"
+#include "lib/hostlist.h"
 #include "lib/tool.h"
 #include "records/scr_path.h"
 #include "records/scr_scan.h"
@@ -26,7 +27,12 @@ typedef struct check {
     int files, damaged, unchecked;
     uint64_t bytes;
     const char *result; /* for people and programs: the worst of it */
+    int told;           /* files that are told one by one */
+    int more;           /* others that are not good, and ... */
+    hostlist ranks;     /* ... the ranks that have them: rank7 */
 } check;
+
+enum { TOLD = 10 };
 
 /* What could not be read, for want of rights or memory or because a disk fails, may be
  * whole. */
@@ -39,6 +45,33 @@ static void note(check *c, int rc)
         c->result = damaged;
     else if (rc && c->result == good)
         c->result = unreadable;
+}
+
+/* A file that is not good; thousands of them are a number and their ranks. */
+static int tell_file(check *c, int rank, const char *name, const char *why)
+{
+    char text[32];
+    if (c->told < TOLD) {
+        c->told++;
+        tool_complain("%s: rank %d: %s: %s", c->name, rank, name, why);
+        return 0;
+    }
+    c->more++;
+    snprintf(text, sizeof text, "rank%d", rank);
+    int known = c->ranks.count && strcmp(c->ranks.names[c->ranks.count - 1], text) == 0;
+    return known || c->ranks.count == HOSTLIST_MAX
+               ? 0
+               : hostlist_parse(text, &c->ranks, NULL);
+}
+
+static void tell_more(check *c)
+{
+    char *ranks = hostlist_compress(&c->ranks);
+    if (c->more)
+        tool_complain("%s: %d more files are damaged or cannot be read, of %s", c->name,
+                      c->more, ranks ? ranks : "?");
+    free(ranks);
+    hostlist_done(&c->ranks);
 }
 
 static int check_files(void *arg, int rank, int count, const filo_file files[], char *err)
@@ -54,7 +87,8 @@ static int check_files(void *arg, int rank, int count, const filo_file files[], 
         if (rc == 0) continue;
         note(c, rc);
         c->damaged += err_is_damage(rc);
-        tool_complain("%s: rank %d: %s: %s", c->name, rank, files[i].name, why);
+        if (tell_file(c, rank, files[i].name, why) != 0)
+            return err_set(err, -ENOMEM, "no memory");
     }
     return 0;
 }
@@ -82,6 +116,7 @@ static void check_dataset(const tool_prefix *prefix, const scr_dataset *d, check
     rc = rc ? rc : read_map(prefix, d, c, err);
     io_close(&folder);
     note(c, rc);
+    tell_more(c);
     if (rc) tool_complain("%s: %s", d->name, err);
 }
 

@@ -242,12 +242,27 @@ static void end_strays(const save *s)
         tool_complain("processes are left behind");
 }
 
+/* A wrong job id looks like lost caches. */
+static void tell_other_owner(const save *s)
+{
+    tool_owner us;
+    const char *theirs = scr_flush_file_owner(s->flush);
+    if (!theirs || tool_owner_find(s->prefix, &us) != COMMAND_GOOD ||
+        tool_owner_is(&us, theirs))
+        return;
+    tool_complain(
+        "warning: the datasets are in the caches of %s, but this is job %s of %s "
+        "(SCR_JOB_ID, SCR_USER_NAME)",
+        theirs, us.job, us.user);
+}
+
 static int save_what_is_left(save *s, const hostlist *known)
 {
     int code = list_datasets(s);
     if (code == COMMAND_GOOD && !s->count && tool_prefix_tell_unused(s->prefix))
         return COMMAND_BAD;
     if (code != COMMAND_GOOD || !has_wanted(s)) return code;
+    tell_other_owner(s);
     if (processes_adopt() != 0 || execute_catch(&s->signals) != 0)
         code = tool_complain("no signals");
     if (code == COMMAND_GOOD) {

@@ -38,11 +38,14 @@ static int run_raw(const char *name, char **argv)
 /* -1 to go on; otherwise an exit code. */
 static int check_numbers(const tool *t, run_request *r)
 {
+    static const char *const names[] = {"ranks", "nodes", "per-node"};
     int *const numbers[] = {&r->ranks, &r->nodes, &r->per_node};
     if (r->ranks > 0 && r->per_node > 0)
         return tool_misused(t, "either --ranks or --per-node");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (*numbers[i] == 0) return tool_misused(t, "0 ranks or nodes run nothing");
+        if (*numbers[i] == 0)
+            return tool_misused(t, "--%s 0: nothing would run; it is at least 1",
+                                names[i]);
         if (*numbers[i] < 0) *numbers[i] = 0; /* not said */
     }
     return -1;

@@ -168,6 +168,13 @@ int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
     return COMMAND_GOOD;
 }
 
+int tool_owner_is(const tool_owner *owner, const char *noted)
+{
+    char name[sizeof owner->user + sizeof owner->job + 8];
+    int n = snprintf(name, sizeof name, "%s/scr.%s", owner->user, owner->job);
+    return strncmp(noted, name, (size_t)n) == 0 && (!noted[n] || noted[n] == '.');
+}
+
 /* ---- folders of a job ---- */
 
 static int is_folder(const char *path)

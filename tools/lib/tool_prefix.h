@@ -47,6 +47,9 @@ typedef struct tool_owner {
 /* Of a prefix that was configured. */
 int tool_owner_find(const tool_prefix *prefix, tool_owner *owner);
 
+/* 1 when that is the owner of caches as the flush file notes it (scr_flush_file.h). */
+int tool_owner_is(const tool_owner *owner, const char *noted);
+
 /* The folder of the job below a base: SCR_CNTL_BASE (control 1), or the path of a store.
  * A second calculation of the job has another one, which has the prefix folder in its
  * name (docs/formats/scr.md); where it is there, it is meant. */

@@ -74,12 +74,32 @@ int prepare_test_runtime(const tool_prefix *prefix, const char *name)
 static int is_of_this_allocation(const tool_prefix *prefix, const kvtree *flush)
 {
     tool_owner us;
-    char ours[sizeof us.user + sizeof us.job + 8];
     const char *theirs = scr_flush_file_owner(flush), *simulated = getenv("SCR_SIMULATE");
     if (!theirs || (simulated && *simulated)) return 0;
-    if (tool_owner_find(prefix, &us) != COMMAND_GOOD) return 0;
-    int n = snprintf(ours, sizeof ours, "%s/scr.%s", us.user, us.job);
-    return strncmp(theirs, ours, (size_t)n) == 0 && (!theirs[n] || theirs[n] == '.');
+    return tool_owner_find(prefix, &us) == COMMAND_GOOD && tool_owner_is(&us, theirs);
+}
+
+/* What is newer than all that is saved, and would never be heard of again. */
+static void tell_forgotten(const kvtree *flush)
+{
+    const char *owner = scr_flush_file_owner(flush);
+    int count = 0, *ids = NULL, newest = 0, saved = 0;
+    if (scr_flush_file_list(flush, &count, &ids) != 0) return;
+    for (int i = 0; i < count; i++) {
+        int safe = scr_flush_file_has(flush, ids[i], SCR_LOCATION_PFS);
+        if (safe && ids[i] > saved) saved = ids[i];
+        if (!safe && scr_flush_file_has(flush, ids[i], SCR_LOCATION_CACHE) &&
+            ids[i] > newest)
+            newest = ids[i];
+    }
+    free(ids);
+    if (newest <= saved) return;
+    const char *name = scr_flush_file_name(flush, newest);
+    tool_complain(
+        "warning: dataset %d (%s) was only in the caches of %s, and is not known "
+        "here any more; as long as its nodes keep it, scr_inspect --all finds it "
+        "with the SCR_JOB_ID of that job, and scr_scavenge --id %d saves it",
+        newest, name ? name : "?", owner ? owner : "another job", newest);
 }
 
 static int forget_datasets(const tool_prefix *prefix, char *err)
@@ -95,6 +115,7 @@ static int forget_datasets(const tool_prefix *prefix, char *err)
                       err);
         rc = beneath_unlink(prefix->dir, SCR_FLUSH_FILE_NAME, err);
     } else if (!rc && !is_of_this_allocation(prefix, flush)) {
+        tell_forgotten(flush);
         rc = scr_flush_file_keep(flush, NULL, 0);
         rc = rc ? err_set(err, rc, "no memory")
                 : scr_flush_file_write(prefix->dir, flush, err);

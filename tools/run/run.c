@@ -184,6 +184,8 @@ static void take_result(run *r, const execute_result *result)
 
 void run_describe(run *r, const char *name)
 {
+    /* elsewhere srun waits for an allocation, as long as that takes */
+    int allocated = strcmp(tool_manager_name(), "slurm") == 0;
     r->launch = (launch){.nodes = &r->chosen,
                          .ranks = r->request->raw ? NULL : r->ranks,
                          .out = &r->out,
@@ -192,7 +194,7 @@ void run_describe(run *r, const char *name)
                          .simulated = r->simulated,
                          .raw = r->request->raw,
                          .words = r->request->words,
-                         .patience = r->node_time};
+                         .patience = allocated ? r->node_time : 0};
 }
 
 static void launch_once(run *r)
@@ -410,7 +412,7 @@ static int run_with_scr(run *r)
         char err[ERRTEXT_SIZE] = "";
         r->log.quiet = r->request->quiet;
         if (run_log_open(&r->log, r->prefix.dir, err) != 0)
-            code = tool_complain("%s", err);
+            code = tool_complain("%s: %s", r->prefix.path, err);
     }
     if (code != COMMAND_GOOD) return code;
     run_tell_shared(r);

@@ -150,8 +150,10 @@ static int find_nodes(run *r)
     r->facts.count = r->nodes.count;
     r->facts.nodes = r->table;
     if (r->facts.wanted > r->nodes.count)
-        return tool_complain("the allocation has %d nodes, not %d", r->nodes.count,
-                             r->facts.wanted);
+        return tool_complain(
+            "--nodes %d: the allocation has only %d%s%s%s", r->facts.wanted,
+            r->nodes.count, r->simulated ? " (--simulate " : "",
+            r->simulated ? r->request->simulate : "", r->simulated ? ")" : "");
     return COMMAND_GOOD;
 }
 

@@ -152,7 +152,8 @@ int simulate_parse_failures(const char *text, int nodes,
     while (!rc && (one = strsep(&rest, " ;")) != NULL) {
         if (!*one) continue;
         if (n == SIMULATE_FAILURES)
-            rc = err_set(err, -EINVAL, "more than %d failures", SIMULATE_FAILURES);
+            rc = err_set(err, -EINVAL, "%.60s: that is one too many, %d are possible",
+                         one, SIMULATE_FAILURES);
         else
             rc = parse_failure(one, nodes, &list[n++], err);
     }

@@ -203,7 +203,9 @@ def test_wrong_failures():
         assert done.stderr.decode().splitlines()[0] == f'scr_run: --fail {told} (--simulate 2x1)', done
     done = run('--simulate', '1', '--fail', 'node=2', 'true')
     assert done.stderr.startswith(b'scr_run: --fail node=2: there is only node 1 (--simulate 1)\n'), done
-    for wrong, told in ((['--simulate', '0x2'], '--simulate 0x2: not NODESxRANKS, as 4x2'),
+    for wrong, told in ((['--simulate', '1', *['--fail=node=1'] * 17],
+                         '--fail node=1: that is one too many, 16 are possible (--simulate 1)'),
+                        (['--simulate', '0x2'], '--simulate 0x2: not NODESxRANKS, as 4x2'),
                         (['--runs', '0'], '--runs 0: no number of runs; it is 1 to 1000000, or -1: any number')):
         assert run(*wrong, 'true').stderr.decode().splitlines()[0] == f'scr_run: {told}'
     untouched()

@@ -285,6 +285,18 @@ def test_verify_what_is_no_dataset():
     assert found == {'none': 'missing', 'run': 'missing'} and 'No such file' in told
 
 
+def test_many_are_damaged():
+    """The first ten files are told, and of all others how many and whose they are."""
+    Prefix().put_dataset('c', 1, [{f'rank_{i}': b'x', f'more_{i}': b'y'} for i in range(40)])
+    for i in (*range(20), 30):
+        os.unlink(f'c/rank_{i}')
+        os.unlink(f'c/more_{i}')
+    found, told = verified('c')
+    assert found == {'c': 'damaged'}, found
+    assert len(told.splitlines()) == 11 and told.count(': No such file') == 10, told
+    assert told.endswith('scr_index: c: 32 more files are damaged or cannot be read, of rank[5-19,30]\n'), told
+
+
 def test_hostile_maps():
     """Names that lead out of the dataset are not read."""
     put('secret', b'x')

@@ -67,7 +67,9 @@ def test_under_scr_run():
         lines = done.stderr.decode().splitlines()
         assert done.returncode == 1 and done.stdout == b'the result\n' and 'bad' in lines and 'from the site' in lines, done
         assert [line for line in lines if line in told] == (told if shown else []), done
-        assert not [line for line in lines if line.startswith('scr_run: ')] or shown, done
+        # the second run forgets what the first one could not save, which is a complaint
+        told_of_run = [line for line in lines if line.startswith('scr_run: ')]
+        assert shown or len(told_of_run) == 1 and 'dataset 3 (ckpt.3) was only in the caches of another job' in told_of_run[0], done
     put_program('mpiexec.mpich', 'rm .scr/flush.scr; echo the result')
     expect(run('-q', *simulate, command='bin/scr_run'), 0, 'the result\n', ['from the site\n'])
     # who closes standard error loses what is said there, and nothing else
@@ -76,6 +78,20 @@ def test_under_scr_run():
         assert run_closed(*simulate, command='bin/scr_run', first=first).returncode == 0
     os.environ['LD_LIBRARY_PATH'] = libraries
     del os.environ['SCR_SITE_HOOKS']
+
+
+def test_another_job():
+    """With a wrong job id the caches look lost: whose they are is told."""
+    put_program('scr_scavenge', 'exit 3')
+    put_program('scr_index', 'exit 1')
+    os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='18', SCR_NODELIST='n1', SCR_NODE_NAME='n1', SCR_REMOTE='local')
+    for owner, told in (('me/scr.17.0123abcd', True), ('me/scr.18', False), ('me/scr.18.0123abcd', False), ('you/scr.18', True)):
+        put_tree(FLUSH, {'DSET': {'3': {'DIR': value('a'), 'LOCATION': value('CACHE')}}, 'OWNER': value(owner)})
+        done = run(command=COMMAND)
+        warning = f'the datasets are in the caches of {owner}, but this is job 18 of me (SCR_JOB_ID, SCR_USER_NAME)\n'
+        assert done.returncode == 1 and (warning in done.stderr.decode()) == told, (owner, done)
+    for name in ('USER_NAME', 'JOB_ID', 'NODELIST', 'NODE_NAME', 'REMOTE'):
+        del os.environ[f'SCR_{name}']
 
 
 def test_nothing():

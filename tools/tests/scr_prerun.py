@@ -24,7 +24,7 @@ def test_prepares():
     put_tree(NODES, {'NODES': value(4)})
     put_tree(FLUSH, {'DSET': {'3': {'DIR': value('a'), 'LOCATION': value('CACHE')}}, 'FLUSH': FLUSHING['FLUSH']})
     put_halt({'ExitReason': value('enough')})
-    expect(run('.'), 0)
+    expect(run('.'), 0, '', ['warning: dataset 3 (a) was only in the caches of another job, '])
     assert not os.path.exists(NODES) and os.path.exists(HALT)
     # flushes may have left temporary files, which the next run has to find
     assert pathlib.Path(FLUSH).read_bytes() in (image(FLUSHING), image({'FLUSH': FLUSHING['FLUSH']}))
@@ -41,13 +41,15 @@ def test_same_allocation():
     for owner, kept in (('me/scr.17', True), ('me/scr.17.0123abcd', True), ('me/scr.171', False), ('me/scr.1', False),
                         ('you/scr.17', False), (None, False)):
         put_tree(FLUSH, {**flush, **({'OWNER': value(owner)} if owner else {})})
-        expect(run(), 0)
+        # what nobody would hear of again is told
+        expect(run(), 0, '', () if kept else [f'warning: dataset 3 (a) was only in the caches of {owner or "another job"}, and is not known ',
+                                              'scr_scavenge --id 3 saves it\n'])
         now = pathlib.Path(FLUSH).read_bytes()
         assert (now == image({**flush, 'OWNER': value(owner)})) if kept else b'CACHE' not in now, (owner, now)
     # simulated nodes are new ones
     put_tree(FLUSH, {**flush, 'OWNER': value('me/scr.17')})
     os.environ.update(SCR_SIMULATE=os.getcwd(), SCR_NODELIST='n1', SCR_REMOTE='simulate')
-    expect(run(), 0)
+    expect(run(), 0, '', ['warning: dataset 3 (a) was only in the caches of me/scr.17, '])
     assert b'CACHE' not in pathlib.Path(FLUSH).read_bytes()
     for name in ('SIMULATE', 'NODELIST', 'REMOTE', 'USER_NAME', 'JOB_ID'):
         del os.environ[f'SCR_{name}']

@@ -118,8 +118,8 @@ def test_cycle():
 def test_program_is_missing():
     """It is told before anything is tried."""
     prepare()
-    for program in ('no', './no', '/no/true', ''):
-        expect(run('--simulate', '2x1', program), 1, '', [f'scr_test_system: {program}: there is no such program'])
+    for program in ('no', './no', '/no/true', "''"):
+        expect(run('--simulate', '2x1', program.strip("'")), 1, '', [f'scr_test_system: {program}: there is no such program'])
 
 
 def test_usage():

@@ -11,6 +11,8 @@
 #include "common/errtext.h"
 #include "lib/processes.h"
 #include "lib/tool.h"
+#include "lib/tool_fold.h"
+#include "lib/tool_halt.h"
 #include "lib/tool_log.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
@@ -25,6 +27,7 @@
 #include "run/progress.h"
 #include "run/simulate.h"
 #include <fcntl.h>
+#include <kvtree/kvtree_util.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -328,6 +331,36 @@ static void empty(const char *name)
     countdown = held;
 }
 
+static int do_fold(void *arg)
+{
+    static const char *const nodes[] = {"n1", "n2", "n3", "n1"};
+    tool_fold fold = {0};
+    int rc = 0;
+    for (int i = 0; i < 4 && !rc; i++)
+        rc = tool_fold_add(&fold, nodes[i], i == 2 ? "tired" : "down");
+    if (!rc)
+        assert_true(fold.count == 2 && fold.list[0].nodes.count == 3 &&
+                    strcmp(fold.list[0].text, "down") == 0);
+    tool_fold_done(&fold);
+    return rc;
+}
+
+static int do_halt(void *arg)
+{
+    const kvtree *halt = arg;
+    const scr_halt_end none = {0, NULL};
+    char reason[SCR_HALT_REASON_SIZE];
+    int rc = tool_halt_stopped(halt, &none, 0, reason);
+    if (rc < 0) return rc;
+    assert_int_equal(rc, 1);
+    char *text = tool_halt_remedy(halt, &none, 0, "/a b");
+    if (text)
+        assert_string_equal(text,
+                            "to go on: scr_halt --remove '/a b', and start it again");
+    free(text);
+    return text ? 0 : -ENOMEM;
+}
+
 static int do_simulate(void *arg)
 {
     simulate_failure list[SIMULATE_FAILURES];
@@ -417,6 +450,11 @@ static void simulated_nodes(void **state)
     assert_int_equal(mkdirat(here.dir, "tmp", 0700), 0);
     setenv("TMPDIR", tmp, 1);
     nth_each("simulated nodes", do_simulate, NULL, 6);
+    nth_each("one line for all", do_fold, NULL, 6);
+    kvtree *halt = kvtree_new();
+    assert_int_equal(kvtree_util_set_str(halt, SCR_HALT_KEY_REASON, "enough"), 0);
+    nth_each("halted", do_halt, halt, 6);
+    kvtree_delete(&halt);
     hostlist nodes = {0};
     char *folder;
     int lock = -1;
