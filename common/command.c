@@ -2,6 +2,7 @@
 /* What all commands say in the same way; see command.h. */
 #include "common/command.h"
 
+#include "common/quote.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { LINE_SIZE = 2048 };
 
 const char *command_self(void)
 {
@@ -48,11 +51,29 @@ static int is_outlived(void)
 
 /* ---- the end ---- */
 
+int command_complain_list(const char *format, va_list list)
+{
+    char text[LINE_SIZE];
+    vsnprintf(text, sizeof text, format, list);
+    fprintf(stderr, "%s: ", command_self());
+    quote_text(stderr, text, "");
+    fputc('\n', stderr);
+    return COMMAND_BAD;
+}
+
+int command_complain(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int code = command_complain_list(format, list);
+    va_end(list);
+    return code;
+}
+
 int command_write_failed(int error)
 {
     if (is_outlived()) return COMMAND_GOOD;
-    fprintf(stderr, "%s: write: %s\n", command_self(), strerror(error));
-    return COMMAND_BAD;
+    return command_complain("write: %s", strerror(error));
 }
 
 int command_flush(void)
@@ -78,12 +99,12 @@ int command_count(const char *usage, int count, int least, int most)
 {
     if (count >= least && (most < 0 || count <= most)) return COMMAND_GOOD;
     if (count < least)
-        fprintf(stderr, "%s: %s%d argument%s needed, and %d %s given\n", command_self(),
-                least == most ? "" : "at least ", least, least == 1 ? " is" : "s are",
-                count, count == 1 ? "is" : "are");
+        command_complain("%s%d argument%s needed, and %d %s given",
+                         least == most ? "" : "at least ", least,
+                         least == 1 ? " is" : "s are", count, count == 1 ? "is" : "are");
     else
-        fprintf(stderr, "%s: at most %d argument%s taken, and %d are given\n",
-                command_self(), most, most == 1 ? " is" : "s are", count);
+        command_complain("at most %d argument%s taken, and %d are given", most,
+                         most == 1 ? " is" : "s are", count);
     return command_wrong_usage(usage);
 }
 
@@ -91,7 +112,7 @@ int command_names(const char *usage, int count, char **list)
 {
     for (int i = 0; i < count; i++) {
         if (*list[i]) continue;
-        fprintf(stderr, "%s: an argument is empty\n", command_self());
+        command_complain("an argument is empty");
         return command_wrong_usage(usage);
     }
     return COMMAND_GOOD;
@@ -109,8 +130,7 @@ int command_number(const char *option, const char *text, int *number)
     errno = 0;
     long value = strtol(text, &end, 10);
     if (errno || *end || end == text || value < 0 || value > INT_MAX) {
-        fprintf(stderr, "%s: %s takes a number from 0 on, not '%s'\n", command_self(),
-                option, text);
+        command_complain("%s takes a number from 0 on, not '%s'", option, text);
         return COMMAND_WRONG_USAGE;
     }
     *number = (int)value;

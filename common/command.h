@@ -5,6 +5,7 @@
 /* What all commands say in the same way. For programs only: libraries never print. */
 
 #include "common/prefix.h"
+#include <stdarg.h>
 #include <stdio.h>
 
 #define command_self COMMON(command_self)
@@ -12,6 +13,8 @@
 #define command_outlive_reader COMMON(command_outlive_reader)
 #define command_write_failed COMMON(command_write_failed)
 #define command_flush COMMON(command_flush)
+#define command_complain COMMON(command_complain)
+#define command_complain_list COMMON(command_complain_list)
 #define command_usage COMMON(command_usage)
 #define command_wrong_usage COMMON(command_wrong_usage)
 #define command_count COMMON(command_count)
@@ -24,6 +27,13 @@ enum { COMMAND_GOOD = 0, COMMAND_BAD = 1, COMMAND_WRONG_USAGE = 2 };
 
 /* The name by which the program was called. */
 const char *command_self(void);
+
+/* Prints "<self>: <text>" as a line on standard error, in which a terminal obeys nothing
+ * (quote.h): whatever commands say of names and contents that others made. COMMAND_BAD.
+ */
+int command_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int command_complain_list(const char *format, va_list list)
+    __attribute__((format(printf, 1, 0)));
 
 /* The first thing to do: opens those of the descriptors 0 to 2 that are closed, so that
  * no file gets their numbers, and with it what is printed. They cannot be read or

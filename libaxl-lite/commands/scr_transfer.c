@@ -53,7 +53,7 @@ static int serve(const request *r)
                            .owner = -1};
     handle_signals();
     int rc = axl_serve(&service, err);
-    if (rc) fprintf(stderr, "%s: %s\n", command_self(), err);
+    if (rc) command_complain("%s", err);
     if (rc == -EBUSY) return AXL_ATTENDED;
     return rc ? COMMAND_BAD : COMMAND_GOOD;
 }
@@ -87,8 +87,8 @@ static int parse_interval(const char *text, double *interval)
     char *end;
     double value = strtod(text, &end);
     if (*end || end == text || !(value > 0 && value <= INTERVAL_MAX)) {
-        fprintf(stderr, "%s: --interval takes seconds above 0, at most %g, not '%s'\n",
-                command_self(), INTERVAL_MAX, text);
+        command_complain("--interval takes seconds above 0, at most %g, not '%s'",
+                         INTERVAL_MAX, text);
         return COMMAND_WRONG_USAGE;
     }
     *interval = value;

@@ -4,6 +4,7 @@
 #include "common/command.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "common/quote.h"
 #include "src/filo_private.h"
 
 #include <errno.h>
@@ -47,29 +48,9 @@ typedef struct work {
 
 /* ---- output ---- */
 
-/* Names and texts may come from anyone: nothing in them moves the cursor. */
-static void print_text(FILE *out, const char *text)
-{
-    char *line = NULL;
-    size_t size = 0;
-    kvtree *tree = kvtree_new();
-    FILE *memory = open_memstream(&line, &size);
-    kvtree_set(tree, text, NULL);
-    if (memory) kvtree_fprint(memory, tree, KVTREE_FORM_TREE, 0);
-    if (memory && fclose(memory) == 0 && size > 0)
-        fwrite(line, 1, size - 1, out); /* without the end of the line */
-    free(line);
-    kvtree_delete(&tree);
-}
-
 static int complain(const char *what, const char *reason)
 {
-    fprintf(stderr, "%s: ", command_self());
-    print_text(stderr, what);
-    fprintf(stderr, ": ");
-    print_text(stderr, reason);
-    fprintf(stderr, "\n");
-    return COMMAND_BAD;
+    return command_complain("%s: %s", what, reason);
 }
 
 static void print_row(int rank, const filo_file *file)
@@ -79,11 +60,11 @@ static void print_row(int rank, const filo_file *file)
         printf("0x%08" PRIx32 "  ", file->crc);
     else
         printf("         -  ");
-    print_text(stdout, file->name);
+    quote_text(stdout, file->name, "");
     for (int i = 0; i < file->segments; i++) {
         const filo_segment *s = &file->segment[i];
         printf("%s", i ? ", " : "  in ");
-        print_text(stdout, s->container);
+        quote_text(stdout, s->container, "");
         printf(" at %" PRIu64 " (%" PRIu64 ")", s->offset, s->length);
     }
     printf("%s\n", file->packed && file->segments == 0 ? "  packed" : "");
@@ -117,7 +98,7 @@ static void report(work *w, int rank, const filo_file *file, enum outcome outcom
     else if (outcome == LISTED)
         print_row(rank, file);
     else if (!w->r->json && outcome < DAMAGED) {
-        print_text(stdout, file->name);
+        quote_text(stdout, file->name, "");
         printf(": %s\n", words[outcome]);
     }
     if (outcome < DAMAGED) return;
@@ -256,7 +237,7 @@ static int open_folders(work *w)
     char err[FILO_ERROR_SIZE] = "";
     if (folder_make(r->place.folder, 0, &w->dir, err) != 0 ||
         (r->to && folder_make(r->to, 0777, &w->to, err) != 0)) {
-        fprintf(stderr, "%s: %s\n", command_self(), err);
+        command_complain("%s", err);
         return COMMAND_BAD;
     }
     return COMMAND_GOOD;
@@ -311,7 +292,7 @@ static int help(void)
 
 static int conflict(const char *options)
 {
-    fprintf(stderr, "%s: %s exclude each other\n", command_self(), options);
+    command_complain("%s exclude each other", options);
     return command_wrong_usage(ARGUMENTS);
 }
 

@@ -26,10 +26,7 @@ struct request {
 
 static int complain(const char *file, const char *text)
 {
-    fprintf(stderr, "%s: read ", command_self());
-    kvtree_fprint_key(stderr, file);
-    fprintf(stderr, ": %s\n", text);
-    return COMMAND_BAD;
+    return command_complain("read %s: %s", file, text);
 }
 
 /* People have links to files, so here, unlike in kvtree_read_file, one is followed. */
@@ -119,8 +116,7 @@ static int parse_indent(const char *text, int *indent)
     errno = 0;
     long value = strtol(text, &end, 10);
     if (errno || *end || end == text || value < 1 || value > INDENT_MAX) {
-        fprintf(stderr, "%s: --indent takes a number from 1 to %d\n", command_self(),
-                INDENT_MAX);
+        command_complain("--indent takes a number from 1 to %d", INDENT_MAX);
         return COMMAND_WRONG_USAGE;
     }
     *indent = (int)value;

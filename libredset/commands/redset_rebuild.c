@@ -2,6 +2,7 @@
 /* redset_rebuild: rebuilds what was lost of redundancy sets, in a folder that holds what
  * was salvaged of all processes; or only looks. */
 #include "common/command.h"
+#include "common/quote.h"
 #include <redset/redset.h>
 
 #include <getopt.h>
@@ -30,7 +31,8 @@ static void print_member(const redset_found_member *member)
     const redset_manifest *m = member->manifest;
     for (int i = 0; m && i < m->count; i++)
         bytes += m->files[i].size;
-    printf("  rank %d was lost: %s", member->rank, member->reason);
+    printf("  rank %d was lost: ", member->rank);
+    quote_text(stdout, member->reason, "");
     if (m)
         printf(" (%d file%s, %" PRIu64 " bytes)", m->count, m->count == 1 ? "" : "s",
                bytes);
@@ -80,7 +82,7 @@ static int work(const request *r)
         print_set(&found->sets[i], rc == REDSET_UNRECOVERABLE);
     redset_found_free(found);
     int flushed = command_flush();
-    if (rc) fprintf(stderr, "%s: %s: %s\n", command_self(), r->folder, err);
+    if (rc) command_complain("%s: %s", r->folder, err);
     if (rc == REDSET_RECOVERABLE)
         return flushed == COMMAND_GOOD ? CAN_BE_REBUILT : COMMAND_BAD;
     return rc ? COMMAND_BAD : flushed;

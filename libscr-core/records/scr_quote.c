@@ -2,24 +2,12 @@
 /* Texts that fool neither terminals nor readers of JSON; see scr_quote.h. */
 #include "records/scr_quote.h"
 
+#include "common/quote.h"
 #include "common/utf8.h"
-#include <string.h>
 
 void scr_quote_text(FILE *out, const char *text, const char *marks)
 {
-    while (*text) {
-        uint32_t c;
-        size_t length = utf8_length(text, &c);
-        if (length && utf8_is_hidden(c)) length = 0; /* byte by byte */
-        if (*text == '\\' || strchr(marks, *text)) fputc('\\', out);
-        if (length)
-            fwrite(text, 1, length, out);
-        else if (*text == '\n')
-            fputs("\\n", out);
-        else
-            fprintf(out, "\\x%02x", (unsigned char)*text);
-        text += length ? length : 1;
-    }
+    quote_text(out, text, marks);
 }
 
 static void put_hidden(FILE *out, uint32_t c)

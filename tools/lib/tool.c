@@ -10,24 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 40, HELP_COLUMN = 26, TEXT_SIZE = 2048 };
+enum { OPTIONS_MAX = 40, HELP_COLUMN = 26 };
 
 /* ---- text ---- */
-
-static void print_line(const char *format, va_list list)
-{
-    char text[TEXT_SIZE];
-    vsnprintf(text, sizeof text, format, list);
-    fprintf(stderr, "%s: ", command_self());
-    scr_quote_text(stderr, text, "");
-    fputc('\n', stderr);
-}
 
 int tool_complain(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    print_line(format, list);
+    command_complain_list(format, list);
     va_end(list);
     return COMMAND_BAD;
 }
@@ -36,7 +27,7 @@ int tool_misused(const tool *t, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    print_line(format, list);
+    command_complain_list(format, list);
     va_end(list);
     return command_wrong_usage(t->arguments);
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_QUOTE_H
+#define COMMON_QUOTE_H
+
+/* Texts of unknown origin for terminals. */
+
+#include "common/prefix.h"
+#include <stdio.h>
+
+#define quote_text COMMON(quote_text)
+
+/* Writes text so that a terminal obeys nothing in it, and so that the bytes come back
+ * exactly: one that is not shown stands as \xNN, a newline as \n, and a backslash comes
+ * before each backslash and each of the characters in marks. */
+void quote_text(FILE *out, const char *text, const char *marks);
+
+#endif
