@@ -66,10 +66,10 @@ static int open_folder(tool_prefix *prefix, const char *path)
     return rc < 0 ? COMMAND_BAD : check_versions(prefix);
 }
 
-/* Root does not ask a file of a user which prefix folder is meant. */
-static const char *default_of_root(void)
+/* Where the configuration is looked for, which may name another folder. */
+static const char *first_place(const char *given)
 {
-    const char *path = getenv("SCR_PREFIX");
+    const char *path = given ? given : getenv("SCR_PREFIX");
     return path && *path ? path : ".";
 }
 
@@ -82,8 +82,7 @@ static int open_prefix(tool_prefix *prefix, const char *given, const char *syste
     memset(prefix, 0, sizeof *prefix);
     prefix->dir = -1;
     if (given && !*given) return tool_complain("a prefix folder without a name");
-    if (geteuid() == 0 && !given) given = default_of_root();
-    if (tool_user_enter(given ? given : ".") != COMMAND_GOOD) return COMMAND_BAD;
+    if (tool_user_enter(first_place(given)) != COMMAND_GOOD) return COMMAND_BAD;
     /* files of users lie in the prefix folder */
     if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_complain("no memory");
     if (!given || system) {
@@ -94,7 +93,8 @@ static int open_prefix(tool_prefix *prefix, const char *given, const char *syste
         if (!given) known = scr_config_prefix(&prefix->config);
         if (!given && !(given = known)) return tool_complain("no memory");
     }
-    int code = open_folder(prefix, given);
+    int code = tool_user_enter(given);
+    if (code == COMMAND_GOOD) code = open_folder(prefix, given);
     free(known);
     return code;
 }

@@ -5,6 +5,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "lib/tool.h"
+#include "records/scr_path.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -138,7 +139,7 @@ static int find_owner(int folder, uid_t *owner, char *err)
                            "it belongs to user %lu, but %s in it to user %lu; run this "
                            "as the user whose job it is, or give them one owner",
                            (unsigned long)*owner, name, (unsigned long)inner.st_uid);
-        if (!decisive[i].config && !S_ISDIR(inner.st_mode))
+        if (*owner && !decisive[i].config && !S_ISDIR(inner.st_mode))
             return err_set(err, -EPERM, "%s in it is no folder", name);
     }
     if (*owner == 0 && !is_of_root(&st))
@@ -217,6 +218,16 @@ static int go_on_as(uid_t owner, const char *prefix)
     return COMMAND_GOOD;
 }
 
+static int complain(const char *prefix, int rc, const char *why)
+{
+    char cwd[PATH_MAX];
+    char *full = getcwd(cwd, sizeof cwd) ? scr_path_absolute(cwd, prefix) : NULL;
+    tool_complain("prefix folder %s: %s", full ? full : prefix,
+                  rc == -ENOENT ? strerror(ENOENT) : why);
+    free(full);
+    return COMMAND_BAD;
+}
+
 int tool_user_enter(const char *prefix)
 {
     char err[ERRTEXT_SIZE] = "";
@@ -225,7 +236,7 @@ int tool_user_enter(const char *prefix)
     int folder = open_walking(prefix, err);
     int rc = folder < 0 ? folder : find_owner(folder, &owner, err);
     io_close(&folder);
-    if (rc) return tool_complain("prefix folder %s: %s", prefix, err);
+    if (rc) return complain(prefix, rc, err);
     return owner ? go_on_as(owner, prefix) : COMMAND_GOOD;
 }
 

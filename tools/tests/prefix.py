@@ -2,6 +2,7 @@
 """For tests of the commands: prefix folders, and damage to the files in them. The current folder is one."""
 import os
 import pathlib
+import pwd
 import time
 import zlib
 
@@ -87,25 +88,31 @@ def names(folder='.'):
     return sorted(str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob('*') if not path.is_dir())
 
 
+def some_user():
+    """An account that every system has, and that is not root."""
+    return next(user for user in pwd.getpwall() if 0 < user.pw_uid < 60000)
+
+
+def give_all(uid, gid):
+    """The prefix folder, and what is in it."""
+    os.chmod('.', 0o755)
+    for path in (pathlib.Path('.'), *pathlib.Path('.').glob('.scr'), *pathlib.Path('.').glob('.scr/**/*')):
+        os.chown(path, uid, gid)
+
+
 def expect_owner_kept(*runs):
     """What root changes, in these runs of the command, of another user's stays that user's, and what is root's stays root's."""
     if os.geteuid() != 0:
         return
-    os.chmod('.', 0o755)
-    index = pathlib.Path(INDEX)
-    for folders, owner in ((12345, 12345), (1, 1), (0, 0), *[(12345, 0)] * index.exists()):
-        os.chown('.', 12345, 23456)
-        for path in pathlib.Path('.').glob('.scr/**/*'):
-            os.chown(path, owner, owner and 23456)
-        if os.path.exists('.scr'):
-            os.chown('.scr', folders, folders and 23456)
+    user = some_user()
+    for uid, gid in ((user.pw_uid, user.pw_gid), (0, 0)):
+        give_all(uid, gid)
         for arguments in runs:
             done = run(*arguments)
             assert done.returncode == 0, done
         for path in pathlib.Path('.').glob('.scr/**/*'):
-            assert (path.stat().st_uid, path.stat().st_gid) == (owner, owner and 23456), (owner, path, path.stat())
-        assert os.stat('.scr').st_uid == folders, os.stat('.scr')
-    os.chown('.', 0, 0)
+            assert (path.stat().st_uid, path.stat().st_gid) == (uid, gid), (uid, path, path.stat())
+    give_all(0, 0)
 
 
 def put_program(name, script):

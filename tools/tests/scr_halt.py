@@ -11,7 +11,7 @@ import time
 
 from command import (COMMAND, expect, expect_documented, expect_ends_unread, expect_output_fails, expect_well_formed_page,
                      expect_wrong_usage, image, run, run_closed, run_tests, run_unread)
-from prefix import HALT, damage, expect_owner_kept, put_halt, without_scr_variables
+from prefix import HALT, damage, expect_owner_kept, give_all, put_halt, some_user, without_scr_variables
 
 os.environ['TZ'] = 'UTC'
 without_scr_variables()
@@ -79,11 +79,11 @@ def test_by_root():
     expect_owner_kept(['--reason', 'maintenance'], ['--unset-reason'], ['--remove'], ['--checkpoints', '3'])
     if os.geteuid() != 0:
         return
-    os.chown('.scr', 12345, 23456)
+    give_all(some_user().pw_uid, some_user().pw_gid)
     before = pathlib.Path(HALT).read_bytes()
     for missing in ('-setuid', '-setgid'):
         done = run('--bounding-set', missing, COMMAND, '--remove', command='setpriv')
-        expect(done, 1, '', ["/.scr is user 12345's, and this program cannot become that user: Operation not permitted"])
+        expect(done, 1, '', [f'prefix folder . belongs to {some_user().pw_name}, and this program cannot become that user: Operation not permitted'])
     assert pathlib.Path(HALT).read_bytes() == before
     expect(run('--list'), 0, 'CheckpointsLeft  3\n')
 

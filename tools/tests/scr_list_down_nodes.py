@@ -3,12 +3,13 @@
 """scr_list_down_nodes: nodes that are excluded, down, lost, that hang, or whose folders are bad; on simulated nodes."""
 import json
 import os
+import pathlib
 import shutil
 import time
 
 from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_tests, run_unread)
-from prefix import put, put_program, without_scr_variables
+from prefix import give_all, put, put_program, some_user, without_scr_variables
 
 without_scr_variables()
 
@@ -110,10 +111,12 @@ def test_log():
     if os.geteuid() == 0:  # the log of another user's runs stays theirs
         shutil.rmtree('.scr')
         os.makedirs('.scr')
-        os.chmod('.', 0o755)
-        os.chown('.scr', 12345, 23456)
+        give_all(some_user().pw_uid, some_user().pw_gid)
+        for path in pathlib.Path('nodes').glob('**/*'):
+            os.chown(path, some_user().pw_uid, some_user().pw_gid)
         expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n')
-        assert os.stat('.scr/log.jsonl').st_uid == 12345
+        assert os.stat('.scr/log.jsonl').st_uid == some_user().pw_uid
+        give_all(0, 0)
     # no log that can be written changes what is known of the nodes
     shutil.rmtree('.scr')
     expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n', ['.scr/log'])

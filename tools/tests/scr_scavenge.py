@@ -6,7 +6,7 @@ import pathlib
 
 from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_tests, run_unread)
-from prefix import FLUSH, put_program, put_tree, value, without_scr_variables
+from prefix import FLUSH, give_all, put_program, put_tree, some_user, value, without_scr_variables
 
 
 def clean(**variables):
@@ -61,9 +61,9 @@ def test_by_root():
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
     put_program('reach', f'id -u >> {os.getcwd()}/asked; exit 3')
     if os.geteuid() == 0:
-        os.chown('.', 12345, 23456)
+        give_all(some_user().pw_uid, some_user().pw_gid)
         assert run('--id', '4', '--up', 'n2').returncode == 3
-        assert pathlib.Path('asked').read_text() == '12345\n'
+        assert pathlib.Path('asked').read_text() == f'{some_user().pw_uid}\n'
         os.chown('.', 0, 0)
 
 

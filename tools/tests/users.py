@@ -85,7 +85,7 @@ def test_programs_of_a_prefix_folder():
 
 
 def refused(folder, *words, name='scr_halt', **how):
-    done = command(name, *([] if name == 'scr_halt' else ['-p']), folder, code=1, **how)
+    done = command(name, *(['--list'] if name == 'scr_halt' else ['-p']), folder, code=1, **how)
     for word in words:
         assert word in told(done), done
 
