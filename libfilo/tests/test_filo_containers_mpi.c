@@ -170,6 +170,26 @@ static void test_nodes_of_mpi(void)
     list_unlink(&l);
 }
 
+/* Who may not read one of the files may not read the container that it is in. */
+static void test_modes(void)
+{
+    list l;
+    char name[192];
+    struct stat st;
+    filo_options options = {.container = 200000};
+    begin(&l, "modes");
+    mode_t mode = is_culprit() ? 0660 : 0644, umasked = umask(0);
+    for (int i = 0; i < l.count; i++)
+        CHECK(chmod(l.local[i], mode) == 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+              0);
+    umask(umasked);
+    snprintf(name, sizeof name, "%s/.scr/ctr.0.scr", prefix);
+    mode_t wanted = check_ranks > 1 ? 0640 : 0660;
+    CHECK(stat(name, &st) == 0 && (st.st_mode & 0777) == wanted);
+    list_unlink(&l);
+}
+
 /* Nobody has a byte: no container, and the empty files come back. */
 static void test_no_bytes(void)
 {
@@ -384,6 +404,7 @@ int main(int argc, char **argv)
     check_folder(folder);
     test_round_trips();
     test_nodes_of_mpi();
+    test_modes();
     test_no_bytes();
     test_surplus();
     test_failure_keeps_earlier();

@@ -81,7 +81,7 @@ def test_things_that_are_no_files():
     os.mkdir('folder')
     expect(run('folder'), 1, '', ['kvtree_print: read folder: ', 'Is a directory'])
     expect(run('missing'), 1, '', ['kvtree_print: read missing: No such file or directory'])
-    expect(run('mis\x1b\nsing'), 1, '', ['read mis\\x1b\\x0asing: No such'])
+    expect(run('mis\x1b\nsing'), 1, '', ['read mis\\x1b\\nsing: No such'])
     expect(run('/dev/zero'), 1, '', ['read /dev/zero: not a tree file'])
     expect(run('missing', ''), 2, '', ['kvtree_print: an argument is empty'])
     expect(run('-', stdin=None, preexec_fn=lambda: os.close(0)), 1, '', ['read -: ', 'Bad file descriptor'])

@@ -210,6 +210,29 @@ static void private_folders(void **state)
     assert_non_null(strstr(s->err, "belongs to user 12345"));
 }
 
+/* The mode of what somebody else put under the name of our file stays as it is. */
+static void modes_of_others(void **state)
+{
+    struct scratch *s = *state;
+    struct stat st;
+    close(openat(s->dir, "ours", O_WRONLY | O_CREAT, 0600));
+    close(openat(s->dir, "private", O_WRONLY | O_CREAT, 0600));
+    assert_int_equal(beneath_chmod(s->dir, "ours", 0444, s->err), 0);
+    assert_int_equal(fstatat(s->dir, "ours", &st, 0), 0);
+    assert_int_equal(st.st_mode & 0777, 0444);
+    assert_int_equal(symlinkat("private", s->dir, "link"), 0);
+    assert_int_equal(linkat(s->dir, "private", s->dir, "second", 0), 0);
+    assert_int_equal(beneath_chmod(s->dir, "link", 0444, s->err), -EPERM);
+    assert_int_equal(beneath_chmod(s->dir, "second", 0444, s->err), -EPERM);
+    assert_non_null(strstr(s->err, "second is a link, or not our own"));
+    assert_int_equal(beneath_chmod(s->dir, "none", 0444, s->err), -ENOENT);
+    assert_int_equal(fstatat(s->dir, "private", &st, 0), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    if (geteuid() != 0) return;
+    assert_int_equal(fchownat(s->dir, "ours", 12345, (gid_t)-1, 0), 0);
+    assert_int_equal(beneath_chmod(s->dir, "ours", 0400, s->err), -EPERM);
+}
+
 /* ---- what stands where a record should be ---- */
 
 #define FILEMAP "filemap_0.scriinfo"
@@ -342,6 +365,7 @@ int main(void)
         scratch_test(refused_names),
         scratch_test(links_planted_on_the_way),
         scratch_test(private_folders),
+        scratch_test(modes_of_others),
         scratch_test(links_instead_of_records),
         scratch_test(link_instead_of_their_folder),
         scratch_test(fifos_and_folders),

@@ -253,4 +253,15 @@ def test_halted():
     assert done.returncode == 1 and lines('to go on')[0].startswith('what the halt file asked for is lost; to go on: scr_halt --rem'), done
 
 
+def test_pipe_as_log():
+    """It is refused, not waited for."""
+    prepare()
+    put_program('program', '')
+    launcher('exit 0')
+    os.mkdir('.scr')
+    os.mkfifo('.scr/runs.log')
+    done = run('--simulate', '2x1', 'program')
+    assert done.returncode == 1 and b'runs.log' in done.stderr and not calls(), done
+
+
 run_tests(globals())
