@@ -11,6 +11,7 @@
 
 static const char *who_may_set(unsigned flags)
 {
+    if (flags & SCR_PARAM_OUTSIDE) return "environment, system";
     return flags & SCR_PARAM_ENVIRONMENT ? "environment" : "anybody";
 }
 

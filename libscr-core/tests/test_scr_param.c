@@ -52,7 +52,8 @@ static void table_is_sound(void **state)
         assert_ptr_equal(scr_param_find(p->name), p); /* so no name is there twice */
         assert_true(p->help && p->help[0] && !strchr(p->help, '\n'));
         assert_null(strchr(p->help, '|')); /* it goes into a table of the documentation */
-        assert_int_equal(p->flags & ~(unsigned)(SCR_PARAM_LOCAL | SCR_PARAM_ENVIRONMENT),
+        assert_int_equal(p->flags & ~(unsigned)(SCR_PARAM_LOCAL | SCR_PARAM_ENVIRONMENT |
+                                                SCR_PARAM_OUTSIDE),
                          0);
         if (!default_is_valid(p)) fail_msg("%s: default %s", p->name, p->value);
     }
