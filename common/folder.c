@@ -24,23 +24,22 @@ static int sync_folder(int dir)
     return rc;
 }
 
-/* Opens the folder name in dir; creates it first where it is missing. */
-static int enter(int dir, const char *name, mode_t mode)
+/* Opens the folder name in dir; creates it first where it is missing and has a mode. */
+static int enter(int dir, const char *name, mode_t mode, int flags)
 {
-    int fd = io_open(dir, name, PASS_FLAGS, 0);
-    if (fd != -ENOENT) return fd;
+    int fd = io_open(dir, name, flags, 0);
+    if (fd != -ENOENT || !mode) return fd;
     if (mkdirat(dir, name, mode) != 0 && errno != EEXIST) return -errno;
     /* also where another process was faster: it may not have come to its fsync yet */
     int rc = sync_folder(dir);
-    return rc ? rc : io_open(dir, name, PASS_FLAGS, 0);
+    return rc ? rc : io_open(dir, name, flags, 0);
 }
 
-/* Walks down path from the root or from the working folder. Returns a descriptor of its
- * end. */
-static int walk(const char *path, mode_t mode)
+/* Walks down path from the open folder here, which it closes. Returns a descriptor of the
+ * end of path. */
+static int walk(int here, const char *path, mode_t mode, int flags)
 {
     char name[NAME_MAX + 1];
-    int here = io_open(AT_FDCWD, *path == '/' ? "/" : ".", PASS_FLAGS, 0);
     while (here >= 0) {
         path += strspn(path, "/");
         size_t length = strcspn(path, "/");
@@ -49,7 +48,8 @@ static int walk(const char *path, mode_t mode)
         if (length <= NAME_MAX) {
             memcpy(name, path, length);
             name[length] = 0;
-            next = enter(here, name, mode);
+            int leaves = flags & O_NOFOLLOW && strcmp(name, "..") == 0;
+            next = leaves ? -EINVAL : enter(here, name, mode, flags);
         }
         io_close(&here);
         here = next;
@@ -58,16 +58,61 @@ static int walk(const char *path, mode_t mode)
     return here;
 }
 
+/* Turns a descriptor for passing through into one for use; passes on an error. */
+static int use(int pass)
+{
+    if (pass < 0) return pass;
+    int fd = io_open(pass, ".", USE_FLAGS, 0);
+    io_close(&pass);
+    return fd;
+}
+
+static const char *verb(mode_t mode)
+{
+    return mode ? "make" : "open";
+}
+
 int folder_make(const char *path, mode_t mode, int *fd, char *err)
 {
     int found = io_open(AT_FDCWD, *path ? path : ".", USE_FLAGS, 0);
     if (found == -ENOENT && mode) {
-        int end = walk(path, mode);
-        found = end < 0 ? end : io_open(end, ".", USE_FLAGS, 0);
-        if (end >= 0) io_close(&end);
+        int start = io_open(AT_FDCWD, *path == '/' ? "/" : ".", PASS_FLAGS, 0);
+        found = use(walk(start, path, mode, PASS_FLAGS));
     }
-    if (found < 0)
-        return err_sys(err, found, "%s folder %s", mode ? "make" : "open", path);
+    if (found < 0) return err_sys(err, found, "%s folder %s", verb(mode), path);
     *fd = found;
     return 0;
+}
+
+int folder_make_beneath(int base, const char *name, mode_t mode, int *fd, char *err)
+{
+    int start = io_open(base, ".", PASS_FLAGS, 0);
+    int found = use(walk(start, name, mode, PASS_FLAGS | O_NOFOLLOW));
+    if (found == -ENOTDIR)
+        return err_set(err, -ELOOP, "%s folder %s: a link, or no folder, is on the way",
+                       verb(mode), name);
+    if (found < 0) return err_sys(err, found, "%s folder %s", verb(mode), name);
+    *fd = found;
+    return 0;
+}
+
+const char *folder_rest(const char *base, const char *path)
+{
+    size_t length = strlen(base);
+    if (strncmp(path, base, length) != 0) return NULL;
+    if (path[length] && path[length] != '/' && base[length - 1] != '/') return NULL;
+    return path + length + strspn(path + length, "/");
+}
+
+int folder_make_below(const char *base, const char *path, mode_t mode, int *fd, char *err)
+{
+    int start;
+    if (!base) return folder_make(path, mode, fd, err);
+    const char *rest = folder_rest(base, path);
+    if (!rest) return err_set(err, -EINVAL, "%s is not below folder %s", path, base);
+    int rc = folder_make(base, 0, &start, err);
+    if (rc) return rc;
+    rc = folder_make_beneath(start, rest, mode, fd, err);
+    io_close(&start);
+    return rc ? err_wrap(err, rc, "%s", base) : 0;
 }

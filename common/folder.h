@@ -9,6 +9,9 @@
 #include <sys/types.h>
 
 #define folder_make COMMON(folder_make)
+#define folder_make_beneath COMMON(folder_make_beneath)
+#define folder_make_below COMMON(folder_make_below)
+#define folder_rest COMMON(folder_rest)
 
 /* Opens the folder at path (absolute, or relative to the working folder; "" is that
  * folder) for fsync and for use as `dir` in beneath.h. With a mode other than 0, missing
@@ -16,5 +19,19 @@
  * its parent. Folders that are there already may be made by others at the same time.
  * Returns 0 or -errno and fills err. */
 int folder_make(const char *path, mode_t mode, int *fd, char *err);
+
+/* The same for the folder name below the open folder base, where no component of name may
+ * be a link (-ELOOP) or ".." (-EINVAL). "" is base itself. */
+int folder_make_beneath(int base, const char *name, mode_t mode, int *fd, char *err);
+
+/* The same for a path below the folder base, which is there: links are followed on the
+ * way to base, none after it. With base NULL: folder_make. -EINVAL for a path that is not
+ * below base. */
+int folder_make_below(const char *base, const char *path, mode_t mode, int *fd,
+                      char *err);
+
+/* The part of path after the folder base, "" for base itself; NULL where path is not
+ * below it. Compares letters only. */
+const char *folder_rest(const char *base, const char *path);
 
 #endif

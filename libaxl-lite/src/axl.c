@@ -3,6 +3,8 @@
  * states filling, started, finished. How files move is the method's business. */
 #include "src/axl_private.h"
 
+#include "common/beneath.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "common/replace.h"
 #include <errno.h>
@@ -64,9 +66,12 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
     t->bandwidth = o->bandwidth;
     t->percent = o->percent;
     t->owner = -1;
+    t->base_dir = -1;
     if (o->state) t->state_path = strdup(o->state);
     if (o->daemon) t->daemon_path = strdup(o->daemon);
-    if ((o->state && !t->state_path) || (o->daemon && !t->daemon_path)) {
+    if (o->base) t->base = strdup(o->base);
+    if ((o->state && !t->state_path) || (o->daemon && !t->daemon_path) ||
+        (o->base && !t->base)) {
         axl_free(t);
         return err_sys(err, -ENOMEM, "create a transfer");
     }
@@ -162,6 +167,15 @@ static int check_free(const axl_transfer *t, const axl_item *item, char *err)
                    item->file.source, path, t->items[whole->item - 1].file.source);
 }
 
+static int check_base(const axl_transfer *t, const char *destination, char *err)
+{
+    const char *rest = t->base ? folder_rest(t->base, destination) : NULL;
+    if (!t->base) return 0;
+    if (!rest || !*rest)
+        return err_set(err, -EINVAL, "%s is not below folder %s", destination, t->base);
+    return beneath_check_name(rest, err);
+}
+
 /* Adds a copy of item, whose paths are the caller's. */
 static int add_item(axl_transfer *t, axl_item item, char *err)
 {
@@ -171,8 +185,10 @@ static int add_item(axl_transfer *t, axl_item item, char *err)
     if (t->state != AXL_FILLING)
         return err_set(err, -EINVAL, "add %s: the transfer was dispatched already",
                        source);
+    int rc = check_base(t, destination, err);
+    if (rc) return rc;
     if (grow(t)) return err_sys(err, -ENOMEM, "add %s", source);
-    int rc = check_free(t, &item, err);
+    rc = check_free(t, &item, err);
     if (rc) return rc;
     item.file.source = strdup(source);
     item.file.destination = strdup(destination);
@@ -276,8 +292,8 @@ static int look_at_files(axl_transfer *transfer, char *err)
 
 static int start(axl_transfer *transfer, char *err)
 {
-    int rc = 0;
-    if (!transfer->method->remote) {
+    int rc = axl_place_begin(transfer, err);
+    if (!rc && !transfer->method->remote) {
         if (transfer->state_path && transfer->owner < 0)
             rc = axl_owner_take(transfer->state_path, &transfer->owner, err);
         transfer->ours = rc == 0;
@@ -337,6 +353,7 @@ static int cancel_earlier(axl_transfer *t, char *err)
     if (t->method->remote) {
         t->method->stop(t, true);
     } else {
+        axl_place_begin(t, NULL); /* without its base there is nothing to remove */
         for (size_t i = 0; i < t->count; i++)
             axl_place_remove(t, i);
         axl_transfer_finish(t, -ECANCELED, "the transfer was cancelled");
@@ -370,6 +387,8 @@ axl_transfer *axl_free(axl_transfer *transfer)
     if (transfer->owner >= 0) axl_owner_drop(transfer->state_path, &transfer->owner);
     free(transfer->state_path);
     free(transfer->daemon_path);
+    free(transfer->base);
+    io_close(&transfer->base_dir);
     for (size_t i = 0; i < transfer->count; i++) {
         free((char *)transfer->items[i].file.source);
         free((char *)transfer->items[i].file.destination);

@@ -30,18 +30,20 @@ static bool same_item(const axl_item *given, const axl_item *read)
 }
 
 /* What was done of it is of use still. */
-static bool is_valid(axl_item *read)
+static bool is_valid(const axl_transfer *old, axl_item *read)
 {
     bool unchanged, begun = read->file.done || read->begin > 0;
     if (axl_look_at_source(read, &unchanged, NULL) != 0) return false;
-    return !begun || (unchanged && (!read->part || axl_place_reaches(read)));
+    return !begun || (unchanged && (!read->part || axl_place_reaches(old, read)));
 }
 
 static bool fits(const axl_transfer *t, axl_transfer *old)
 {
-    bool same = t->count == old->count && t->flags == old->flags;
+    axl_place_begin(old, NULL); /* without its base nothing of it is there */
+    bool same = t->count == old->count && t->flags == old->flags &&
+                !t->base == !old->base && (!t->base || same_path(t->base, old->base));
     for (size_t i = 0; i < t->count && same; i++)
-        same = same_item(&t->items[i], &old->items[i]) && is_valid(&old->items[i]);
+        same = same_item(&t->items[i], &old->items[i]) && is_valid(old, &old->items[i]);
     return same;
 }
 

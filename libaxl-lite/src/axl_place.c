@@ -16,10 +16,12 @@
 
 /* ---- sources ---- */
 
-static int open_regular(const char *path, int mode, int *fd, struct stat *st, char *err)
+/* Opens name in the folder dir; path is what it is called. */
+static int open_regular(int dir, const char *name, const char *path, int mode, int *fd,
+                        struct stat *st, char *err)
 {
     /* O_NONBLOCK: opening a pipe must not wait for its other end; -ENXIO: it has none */
-    int opened = io_open(AT_FDCWD, path, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    int opened = io_open(dir, name, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
     if (opened == -ELOOP)
         return err_set(err, -ELOOP, "%s is a symbolic link, or lies in a loop of them",
                        path);
@@ -39,7 +41,7 @@ static int open_regular(const char *path, int mode, int *fd, struct stat *st, ch
 
 int axl_open_source(const char *path, int *fd, struct stat *st, char *err)
 {
-    return open_regular(path, O_RDONLY, fd, st, err);
+    return open_regular(AT_FDCWD, path, path, O_RDONLY, fd, st, err);
 }
 
 static bool is_unchanged(const axl_item *item, const struct stat *st)
@@ -100,9 +102,27 @@ void axl_folder_done(axl_folder *folder)
     folder->path = NULL;
 }
 
-/* Opens the folder of path, made where it is missing; *last is the name in it. */
-static int enter(axl_folder *folder, const char *path, const char **last, char *err)
+int axl_place_begin(axl_transfer *transfer, char *err)
 {
+    if (!transfer->base || transfer->base_dir >= 0) return 0;
+    return folder_make(transfer->base, 0, &transfer->base_dir, err);
+}
+
+/* Opens a folder of destinations, made where it is missing and has a mode. */
+static int open_folder(const axl_transfer *t, const char *path, mode_t mode, int *fd,
+                       char *err)
+{
+    if (!t->base) return folder_make(path, mode, fd, err);
+    int rc = folder_make_beneath(t->base_dir, folder_rest(t->base, path), mode, fd, err);
+    return rc ? err_wrap(err, rc, "%s", t->base) : 0;
+}
+
+/* Opens the folder of an item, which is made where it is missing, but not for a part;
+ * *last is the name in it. */
+static int enter(const axl_transfer *t, const axl_item *item, axl_folder *folder,
+                 const char **last, char *err)
+{
+    const char *path = item->file.destination;
     size_t length = folder_length(path);
     *last = path + length;
     if (!path[length]) return err_set(err, -EISDIR, "\"%s\" is no file name", path);
@@ -112,11 +132,30 @@ static int enter(axl_folder *folder, const char *path, const char **last, char *
     axl_folder_done(folder);
     char *parent = strndup(path, length);
     if (!parent) return err_sys(err, -ENOMEM, "open the folder of %s", path);
-    int rc = folder_make(parent, 0777, &folder->fd, err);
+    int rc = open_folder(t, parent, item->part ? 0 : 0777, &folder->fd, err);
     if (rc)
         free(parent);
     else
         folder->path = parent;
+    return rc;
+}
+
+/* Opens a destination that is there. */
+static int open_named(const axl_transfer *t, const axl_item *item, axl_folder *folder,
+                      int mode, int *fd, struct stat *st, char *err)
+{
+    const char *last;
+    int rc = enter(t, item, folder, &last, err);
+    if (rc) return err_wrap(err, rc, "%s", item->file.destination);
+    return open_regular(folder->fd, last, item->file.destination, mode, fd, st, err);
+}
+
+int axl_place_open_named(const axl_transfer *transfer, const axl_item *item, int *fd,
+                         struct stat *st, char *err)
+{
+    axl_folder folder = {0};
+    int rc = open_named(transfer, item, &folder, O_RDONLY, fd, st, err);
+    axl_folder_done(&folder);
     return rc;
 }
 
@@ -157,12 +196,13 @@ static int create(const axl_transfer *t, size_t i, const axl_folder *folder, int
 
 /* Others may write to the same file now, so its end is only ever moved by writing: one
  * byte of the part, which gets its value later. */
-static int open_part(const axl_item *item, int *fd, char *err)
+static int open_part(const axl_transfer *t, const axl_item *item, axl_folder *folder,
+                     int *fd, char *err)
 {
     struct stat st;
     const char *path = item->file.destination;
     uint64_t end = item->to + item->size;
-    int rc = open_regular(path, O_WRONLY, fd, &st, err);
+    int rc = open_named(t, item, folder, O_WRONLY, fd, &st, err);
     if (rc) return rc;
     if (st.st_dev == item->device && st.st_ino == item->inode) {
         rc = err_set(err, -EINVAL, "%s is source and destination of a part", path);
@@ -180,8 +220,8 @@ int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, i
     char name[64];
     const axl_item *item = &transfer->items[i];
     const char *last, *path = item->file.destination;
-    if (item->part) return open_part(item, fd, err);
-    int rc = enter(folder, path, &last, err);
+    if (item->part) return open_part(transfer, item, folder, fd, err);
+    int rc = enter(transfer, item, folder, &last, err);
     if (rc) return rc;
     if (!item->made) {
         rc = refuse_folder(folder, last, path, err);
@@ -196,10 +236,11 @@ int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *fol
                          int *fd)
 {
     char name[64];
-    const char *last, *path = transfer->items[i].file.destination;
+    const char *last;
+    const axl_item *item = &transfer->items[i];
     struct stat st;
-    if (transfer->items[i].part) return open_regular(path, O_RDONLY, fd, &st, NULL);
-    int rc = enter(folder, path, &last, NULL);
+    if (item->part) return open_named(transfer, item, folder, O_RDONLY, fd, &st, NULL);
+    int rc = enter(transfer, item, folder, &last, NULL);
     if (rc) return rc;
     temporary_name(transfer, i, name);
     *fd = io_open(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
@@ -218,11 +259,16 @@ int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, c
 }
 
 /* Where a part was begun, its destination reaches its end. */
-bool axl_place_reaches(const axl_item *item)
+bool axl_place_reaches(const axl_transfer *transfer, const axl_item *item)
 {
     struct stat st;
-    return lstat(item->file.destination, &st) == 0 && S_ISREG(st.st_mode) &&
-           (uint64_t)st.st_size >= item->to + item->size;
+    int fd;
+    axl_folder folder = {0};
+    int rc = open_named(transfer, item, &folder, O_PATH, &fd, &st, NULL);
+    axl_folder_done(&folder);
+    if (rc) return false;
+    io_close(&fd);
+    return (uint64_t)st.st_size >= item->to + item->size;
 }
 
 int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, bool *fits,
@@ -232,9 +278,9 @@ int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, b
     const char *last;
     struct stat st;
     const axl_item *item = &transfer->items[i];
-    *fits = item->part && axl_place_reaches(item);
+    *fits = item->part && axl_place_reaches(transfer, item);
     if (item->part) return 0;
-    int rc = enter(folder, item->file.destination, &last, NULL);
+    int rc = enter(transfer, item, folder, &last, NULL);
     if (rc == -ENOMEM) return err_sys(err, rc, "open %s", item->file.destination);
     if (rc) return 0;
     temporary_name(transfer, i, name);
@@ -255,7 +301,7 @@ void axl_place_remove(const axl_transfer *transfer, size_t i)
     const char *last;
     axl_folder folder = {0};
     if (transfer->items[i].part) return;
-    if (enter(&folder, transfer->items[i].file.destination, &last, NULL) == 0)
+    if (enter(transfer, &transfer->items[i], &folder, &last, NULL) == 0)
         axl_place_drop(transfer, i, &folder);
     axl_folder_done(&folder);
 }
@@ -291,7 +337,7 @@ static int give_name(const axl_transfer *t, size_t i, axl_folder *folder, char *
     char name[64];
     const char *last, *path = t->items[i].file.destination;
     if (t->items[i].part) return 0;
-    int rc = enter(folder, path, &last, err);
+    int rc = enter(t, &t->items[i], folder, &last, err);
     if (rc) return rc;
     temporary_name(t, i, name);
     if (renameat(folder->fd, name, folder->fd, last) == 0) return 0;
@@ -313,16 +359,28 @@ static int sync_folders(const axl_transfer *t, const axl_batch *batch, int place
     axl_folder folder = {0};
     int rc = 0;
     for (int k = 0; k < placed && !rc; k++) {
-        const char *last, *path = t->items[batch->items[k]].file.destination;
-        if (t->items[batch->items[k]].part ||
+        const char *last;
+        const axl_item *item = &t->items[batch->items[k]];
+        if (item->part ||
             (k + 1 < placed && same_folder(t, batch->items[k], batch->items[k + 1])))
             continue;
-        rc = enter(&folder, path, &last, err);
+        rc = enter(t, item, &folder, &last, err);
         if (rc) break;
         rc = io_fsync(folder.fd);
         if (rc)
-            err_sys(err, rc, "fsync of the folder of %s (the file is in place)", path);
+            err_sys(err, rc, "fsync of the folder of %s (the file is in place)",
+                    item->file.destination);
     }
+    axl_folder_done(&folder);
+    return rc;
+}
+
+int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item)
+{
+    const char *last;
+    axl_folder folder = {0};
+    int rc = enter(transfer, item, &folder, &last, NULL);
+    if (!rc) rc = io_fsync(folder.fd);
     axl_folder_done(&folder);
     return rc;
 }

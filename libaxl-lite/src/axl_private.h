@@ -123,6 +123,8 @@ struct axl_transfer {
     axl_state state;
     int result;                 /* once finished: 0 or the first error ... */
     char error[AXL_ERROR_SIZE]; /* ... and its text */
+    char *base;                 /* folder of all destinations; NULL: any */
+    int base_dir;               /* it, held open; -1: none, or not yet */
     uint64_t id;                /* random, in the names of temporary files */
     size_t count, capacity;
     axl_item *items;
@@ -361,6 +363,9 @@ struct axl_folder {
 
 void axl_folder_done(axl_folder *folder);
 
+/* Opens the base of the transfer, if it has one and that is not open yet. */
+int axl_place_begin(axl_transfer *transfer, char *err);
+
 /* Opens what item number i is written to: its temporary file in the folder of its
  * destination, both of which are made unless they are there, or, for a part, the
  * destination itself. Its length reaches the end of the item. */
@@ -374,7 +379,14 @@ int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *fol
 /* Syncs what was written for item number i up to now, if it has no name yet. */
 int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err);
 
-/* Syncs the folder of a file, so that a name that is there, or is gone, stays so. */
+/* Opens the destination of item, which is there, to read it. */
+int axl_place_open_named(const axl_transfer *transfer, const axl_item *item, int *fd,
+                         struct stat *st, char *err);
+
+/* Syncs the folder of a destination, so that a name that is there stays so. */
+int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item);
+
+/* Syncs the folder of any file, so that a name that is there, or is gone, stays so. */
 int axl_place_sync_folder(const char *path, char *err);
 
 /* Files that are complete, but still have temporary names. They are synced together: the
@@ -402,7 +414,7 @@ int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, b
 void axl_place_drop(const axl_transfer *transfer, size_t i, const axl_folder *folder);
 
 /* Whether what a part is written to is there, and reaches its end. */
-bool axl_place_reaches(const axl_item *item);
+bool axl_place_reaches(const axl_transfer *transfer, const axl_item *item);
 
 /* Removes the temporary file of item number i, if it has one. */
 void axl_place_remove(const axl_transfer *transfer, size_t i);

@@ -97,11 +97,10 @@ static void find_destination(const axl_transfer *t, axl_item *item)
     bool equal;
     uint32_t crc;
     int fd = -1;
-    if (axl_open_source(item->file.destination, &fd, &st, NULL) != 0) return;
+    if (axl_place_open_named(t, item, &fd, &st, NULL) != 0) return;
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* what is on disk is what counts */
     if ((uint64_t)st.st_size == item->size && read_both(t, item, fd, &equal, &crc) == 0 &&
-        equal && io_fsync(fd) == 0 &&
-        axl_place_sync_folder(item->file.destination, NULL) == 0) {
+        equal && io_fsync(fd) == 0 && axl_place_sync_named(t, item) == 0) {
         item->file.done = 1;
         item->file.size = item->size;
         item->file.crc = crc;
@@ -112,7 +111,7 @@ static void find_destination(const axl_transfer *t, axl_item *item)
 /* Whether a part cannot be there any more, because its destination is another file. */
 static bool lost(const axl_transfer *t, size_t i)
 {
-    return t->items[i].part && !axl_place_reaches(&t->items[i]);
+    return t->items[i].part && !axl_place_reaches(t, &t->items[i]);
 }
 
 int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *err)

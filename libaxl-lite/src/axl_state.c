@@ -129,6 +129,15 @@ static const struct {
 
 enum { FLAGS = sizeof flag_names / sizeof flag_names[0] };
 
+static int add_base(const axl_transfer *t, kvtree *tree)
+{
+    if (!t->base) return 0;
+    char *full = axl_absolute(t->base);
+    int rc = full ? kvtree_util_set_str(tree, "BASE", full) : -ENOMEM;
+    free(full);
+    return rc;
+}
+
 static int add_options(const axl_transfer *t, kvtree *tree)
 {
     int rc = kvtree_util_set_double(tree, "PERCENT", t->percent);
@@ -136,6 +145,7 @@ static int add_options(const axl_transfer *t, kvtree *tree)
     if (!rc) rc = set_text(tree, "ID", "%016llx", (unsigned long long)t->id);
     if (!rc) rc = kvtree_util_set_int(tree, "WORKERS", t->workers);
     if (!rc) rc = kvtree_util_set_bytecount(tree, "BUFFER", t->buffer);
+    if (!rc) rc = add_base(t, tree);
     kvtree *flags = rc ? NULL : kvtree_set(tree, "OPTIONS", NULL);
     if (!flags) return -ENOMEM;
     for (int i = 0; i < FLAGS && !rc; i++)
@@ -333,6 +343,15 @@ static int get_limit(const kvtree *tree, const char *key, double *limit, char *e
     return err_set(err, -EBADMSG, "no valid %s", key);
 }
 
+static int get_base(axl_transfer *t, const kvtree *tree, char *err)
+{
+    const char *base = value_of(tree, "BASE");
+    if (!kvtree_get(tree, "BASE")) return 0;
+    if (!base || *base != '/') return err_set(err, -EBADMSG, "no valid BASE");
+    t->base = strdup(base);
+    return t->base ? 0 : err_sys(err, -ENOMEM, "BASE");
+}
+
 static int get_options(axl_transfer *t, const kvtree *tree, char *err)
 {
     unsigned long buffer = 0;
@@ -352,6 +371,8 @@ static int get_options(axl_transfer *t, const kvtree *tree, char *err)
     if (kvtree_get(tree, "ID") && (!id || strspn(id, "0123456789abcdef") != 16 || id[16]))
         return err_set(err, -EBADMSG, "no valid ID");
     t->id = id ? strtoull(id, NULL, 16) : 0;
+    rc = get_base(t, tree, err);
+    if (rc) return rc;
     for (int i = 0; i < FLAGS; i++)
         if (kvtree_get(kvtree_get(tree, "OPTIONS"), flag_names[i].name))
             t->flags |= flag_names[i].flag;

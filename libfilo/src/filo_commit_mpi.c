@@ -37,25 +37,18 @@ int filo_map_check_name(filo_job *job)
     return err_sys(job->text, -ENAMETOOLONG, "name of the map \"%.60s...\"", job->map);
 }
 
-/* Opens the folder of the map; it and all above it are made where missing. */
-static int open_folder(filo_job *job, int *parent)
+int filo_map_prepare(filo_job *job)
 {
     char *path;
+    int made;
+    if (job->rank != 0) return 0;
     const char *slash = strrchr(job->map, '/');
     int length = slash ? (int)(slash - job->map) : 0;
     if (asprintf(&path, "%s/%.*s", job->folder, length, job->map) < 0)
         return err_sys(job->text, -ENOMEM, "make folder %s", job->folder);
-    int rc = folder_make(path, 0777, parent, job->text);
+    int rc = folder_make_below(job->options.base, path, 0777, &made, job->text);
     free(path);
-    return rc;
-}
-
-int filo_map_prepare(filo_job *job)
-{
-    int parent;
-    if (job->rank != 0) return 0;
-    int rc = open_folder(job, &parent);
-    if (!rc) io_close(&parent);
+    if (!rc) io_close(&made);
     return rc;
 }
 
@@ -71,13 +64,14 @@ static int lacks_map(filo_job *job, int rc)
 static int remove_map(filo_job *job)
 {
     struct stat st;
+    const char *last;
     int parent;
     if (job->rank != 0) return 0;
     int rc = beneath_stat(job->dir, job->map, &st, job->text);
     if (rc) return rc == -ENOENT ? 0 : rc;
     rc = beneath_unlink(job->dir, job->map, job->text);
     if (rc) return rc;
-    rc = open_folder(job, &parent);
+    rc = beneath_open_parent(job->dir, job->map, 0, &parent, &last, job->text);
     if (rc) return lacks_map(job, rc);
     rc = io_fsync(parent);
     if (rc) err_sys(job->text, rc, "fsync of the folder of %s", job->map);

@@ -189,7 +189,8 @@ int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
     if (!rc) rc = filo_list_check(&f.job, count, f.files, check_file);
     if (!rc) rc = refuse_doubles(&f);
     if (!rc)
-        rc = filo_move_begin(&f.move, &f.job, count, f.files, f.job.options.checksum);
+        rc = filo_move_begin(&f.move, &f.job, NULL, count, f.files,
+                             f.job.options.checksum);
     rc = filo_job_agree_id(&f.job, rc);
     if (!rc) rc = copy_files(&f);
     if (!rc) rc = give_names(&f);

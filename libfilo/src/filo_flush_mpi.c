@@ -181,8 +181,9 @@ static void note_times(filo_transfer *t)
     for (size_t i = 0; i < t->stage.count && !t->job.options.container; i++) {
         struct stat st;
         const filo_staged *staged = &t->stage.items[i];
-        char *path = filo_stage_path(t->folder, staged->name, staged->temporary);
-        if (path && lstat(path, &st) == 0) filo_file_note_time(&t->files[i], &st);
+        char *path = filo_stage_path(NULL, staged->name, staged->temporary);
+        if (path && beneath_stat(t->job.dir, path, &st, NULL) == 0)
+            filo_file_note_time(&t->files[i], &st);
         free(path);
     }
 }
@@ -220,9 +221,10 @@ static int start(filo_transfer *t, MPI_Comm comm, const filo_options *options, i
     if (!rc) rc = filo_map_check_name(job);
     if (!rc) rc = filo_list_check(job, t->count, t->files, check_file);
     int checksum = job->options.checksum;
+    const char *base = job->options.base ? job->options.base : t->folder;
     for (int i = 0; i < t->count && !rc; i++)
         checksum |= t->files[i].has_crc;
-    if (!rc) rc = filo_move_begin(&t->move, job, t->count, t->files, checksum != 0);
+    if (!rc) rc = filo_move_begin(&t->move, job, base, t->count, t->files, checksum != 0);
     t->move.check = compare;
     rc = filo_job_agree_id(job, rc);
     if (!rc) rc = filo_names_compare(job, t->count, t->files);

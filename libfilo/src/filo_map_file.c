@@ -16,7 +16,7 @@ _Static_assert(FILO_ERROR_SIZE == ERRTEXT_SIZE && KVTREE_ERROR_SIZE == ERRTEXT_S
 
 /* One call of either function. */
 typedef struct work {
-    const char *folder, *map;
+    const char *folder, *base, *map;
     filo_map_give *give;
     filo_map_take *take;
     void *arg;
@@ -29,6 +29,7 @@ static int begin(work *w, const filo_place *place, char *err)
     if (!place || !place->folder || !*place->folder)
         return err_set(err, -EINVAL, "no folder");
     w->folder = place->folder;
+    w->base = place->base;
     w->map = place->map ? place->map : FILO_MAP;
     int rc = beneath_check_name(w->map, err);
     return rc ? err_wrap(err, rc, "name of the map") : 0;
@@ -51,7 +52,7 @@ static int make_folders(const work *w, char *err)
     int length = slash ? (int)(slash - w->map) : 0;
     if (asprintf(&path, "%s/%.*s", w->folder, length, w->map) < 0)
         return err_sys(err, -ENOMEM, "make folder %s", w->folder);
-    int rc = folder_make(path, 0777, &made, err);
+    int rc = folder_make_below(w->base, path, 0777, &made, err);
     free(path);
     if (rc) return rc;
     io_close(&made);
@@ -113,7 +114,7 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
     if (rc == 0 && (!give || ranks < 1))
         rc = err_set(err, -EINVAL, "a map of %d ranks", give ? ranks : 0);
     if (rc == 0) rc = make_folders(&w, err);
-    if (rc == 0) rc = folder_make(w.folder, 0, &w.dir, err);
+    if (rc == 0) rc = folder_make_below(w.base, w.folder, 0, &w.dir, err);
     if (rc) return rc;
     const kvtree_gather_place place = place_of(&w, to->limit);
     rc = kvtree_gather_write_all(&place, ranks, give_entry, &w, err);
@@ -143,7 +144,7 @@ int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void 
 {
     work w = {.take = take, .arg = arg, .dir = -1};
     int rc = begin(&w, from, err);
-    if (rc == 0) rc = folder_make(w.folder, 0, &w.dir, err);
+    if (rc == 0) rc = folder_make_below(w.base, w.folder, 0, &w.dir, err);
     if (rc) return rc;
     const kvtree_gather_place place = place_of(&w, 0);
     rc = kvtree_gather_read_all(&place, ranks, take_entry, &w, err);

@@ -23,8 +23,8 @@ static bool can_continue(const filo_options *o)
     return o->id && o->state;
 }
 
-int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[],
-                    bool checksum)
+int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
+                    filo_file files[], bool checksum)
 {
     const filo_options *o = &job->options;
     const unsigned flags =
@@ -35,7 +35,8 @@ int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[]
                                  .bandwidth = o->bandwidth,
                                  .percent = o->percent,
                                  .state = o->state,
-                                 .daemon = o->daemon};
+                                 .daemon = o->daemon,
+                                 .base = base};
     move->job = job;
     move->count = count;
     move->files = files;

@@ -62,7 +62,7 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 
 int filo_job_open(filo_job *job)
 {
-    return folder_make(job->folder, 0, &job->dir, job->text);
+    return folder_make_below(job->options.base, job->folder, 0, &job->dir, job->text);
 }
 
 int filo_job_agree(filo_job *job, int rc)

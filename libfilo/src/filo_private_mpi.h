@@ -38,7 +38,7 @@ typedef struct filo_job {
     MPI_Comm comm; /* of the caller, for libkvtree, which keeps a duplicate of its own */
     MPI_Comm own;  /* duplicate for the time of the call, or of the transfer */
     int rank, size;
-    const char *folder; /* links on the way to it are followed, none below it */
+    const char *folder; /* see filo_place */
     const char *map;    /* name of the root of the map below folder */
     filo_options options;
     int dir;                 /* folder, once open; else -1 */
@@ -176,10 +176,11 @@ typedef struct filo_move {
     int (*check)(filo_job *job, const filo_file *given, const filo_file *moved);
 } filo_move;
 
-/* Prepares it; moves nothing. checksum: some file needs one, so that of all parts is
- * computed. move was all zeros before, but for check, and is to be ended in any case. */
-int filo_move_begin(filo_move *move, filo_job *job, int count, filo_file files[],
-                    bool checksum);
+/* Prepares it; moves nothing. base: as in axl_options. checksum: some file needs one, so
+ * that of all parts is computed. move was all zeros before, but for check, and is to be
+ * ended in any case. */
+int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
+                    filo_file files[], bool checksum);
 
 /* Adds a part of file number i. Paths are taken over, also on failure; NULL is -ENOMEM.
  */

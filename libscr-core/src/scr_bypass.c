@@ -186,8 +186,9 @@ static int write_map(struct scr *scr, const scr_place *place, struct written *w,
     rc = rc ? rc : filo_find_owners(scr->world, w->count, w->files, w->owner, err);
     if (!rc) rc = agree(scr->world, keep_own(scr, place, w, err), err);
     if (rc) return rc;
-    return filo_register(scr->world, place->folder, place->map, w->count, w->files, NULL,
-                         err);
+    const filo_options options = {.base = scr->prefix_real};
+    return filo_register(scr->world, place->folder, place->map, w->count, w->files,
+                         &options, err);
 }
 
 static void add_up(struct scr *scr, const struct written *w)

@@ -498,6 +498,10 @@ typedef struct scr_place {
     char map[SCR_NAME_SIZE + 32];
     char cache_prefix[SCR_NAME_SIZE + 2];
 } scr_place;
+/* Opens the folder of a dataset, or, for "", the prefix folder; -ELOOP where a link or
+ * something else is in its place. */
+int scr_place_open(const struct scr *scr, const char *name, int *folder, char *err);
+
 int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place);
 
 /* Whether a cached dataset has files outside of its folder, into d->scattered, and the

@@ -44,13 +44,10 @@ static int read_summary(const struct scr *scr, const scr_dataset *d, scr_dataset
                         char *err)
 {
     int folder;
-    char *path = scr_path_join(scr->prefix_real, d->name);
-    int rc = path ? beneath_open_folder(path, &folder, err)
-                  : err_set(err, -ENOMEM, "no memory");
-    free(path);
-    if (rc == -ENOENT || rc == -ENOTDIR)
+    int rc = scr_place_open(scr, d->name, &folder, err);
+    if (rc == -ENOENT || rc == -ELOOP)
         return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
-                       rc == -ENOTDIR ? "; what has its name is a link or a file" : "");
+                       rc == -ELOOP ? "; what has its name is a link or a file" : "");
     if (!rc) {
         rc = scr_summary_read(folder, found, err);
         close(folder);

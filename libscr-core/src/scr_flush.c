@@ -53,7 +53,8 @@ static filo_options options_of(const struct scr *scr, const struct scr_flush *f,
                       .container = f->record.container,
                       .buffer = set->file_buffer,
                       .node = scr->node_name,
-                      .patience = scr->set.node_timeout};
+                      .patience = scr->set.node_timeout,
+                      .base = scr->prefix_real};
     if (strcmp(f->method, "daemon") == 0) {
         o.state = state;
         if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */

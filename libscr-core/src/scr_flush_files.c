@@ -5,6 +5,7 @@
 
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "records/scr_path.h"
 #include "records/scr_trace.h"
@@ -26,6 +27,11 @@ int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *p
     place->folder = in_folder ? scr_path_join(scr->prefix_real, dataset->name)
                               : strdup(scr->prefix_real);
     return place->folder ? 0 : -ENOMEM;
+}
+
+int scr_place_open(const struct scr *scr, const char *name, int *folder, char *err)
+{
+    return folder_make_beneath(scr->prefix_fd, name, 0, folder, err);
 }
 
 /* Collective. Bytes of the dataset's name that are the folder all files lie below. */
@@ -108,7 +114,7 @@ void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id)
     scr_flush_spread(scr, &d, NULL);
     if (scr_place_of(scr, &d, &place) == 0 &&
         scr_flush_list(scr, &d, &place, &count, &files, NULL) == 0 &&
-        beneath_open_folder(place.folder, &folder, NULL) == 0) {
+        scr_place_open(scr, d.scattered ? "" : d.name, &folder, NULL) == 0) {
         clean_beside(scr, folder, place.map, id);
         for (int i = 0; i < count; i++)
             if (i == 0 || !scr_path_same_folder(files[i].name, files[i - 1].name))

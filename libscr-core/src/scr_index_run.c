@@ -373,10 +373,7 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
     if (scr->rank != 0) return 0;
     int folder;
     struct entry e = {scr, d, NULL, 1, 0, 0};
-    char *path = scr_path_join(scr->prefix_real, d->name);
-    int rc = path ? beneath_open_folder(path, &folder, err)
-                  : err_set(err, -ENOMEM, "no memory");
-    free(path);
+    int rc = scr_place_open(scr, d->name, &folder, err);
     if (rc) return rc;
     sweep_records(scr, folder, d->name); /* a flush that was resumed */
     rc = scr_summary_write(folder, d, err);

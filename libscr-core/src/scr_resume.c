@@ -178,21 +178,12 @@ struct left {
     kvtree *wide;  /* folder / ids: whose files may lie anywhere below it */
 };
 
-/* "" is the prefix folder. */
-static int open_below(const struct scr *scr, const char *name, int *folder)
-{
-    char *path = *name ? scr_path_join(scr->prefix_real, name) : strdup(scr->prefix_real);
-    int rc = path ? beneath_open_folder(path, folder, NULL) : -ENOMEM;
-    free(path);
-    return rc;
-}
-
 /* Temporary files in the folder of a dataset; id 0: of any flush. */
 static void clean_folder(const struct scr *scr, const char *name, uint64_t id)
 {
     char err[SCR_ERR_TEXT] = "";
     int folder = -1;
-    if (open_below(scr, name, &folder) == 0 &&
+    if (scr_place_open(scr, name, &folder, NULL) == 0 &&
         filo_remove_temporaries(folder, id, 1, err) != 0)
         scr_event_local(scr, 0, err);
     io_close(&folder);
@@ -227,7 +218,7 @@ static void clean_wide(const struct left *left)
         char err[SCR_ERR_TEXT] = "";
         const char *below = kvtree_elem_key(e);
         kvtree *ids = kvtree_elem_hash(e);
-        int folder = -1, rc = open_below(scr, below, &folder);
+        int folder = -1, rc = scr_place_open(scr, below, &folder, NULL);
         if (!rc)
             rc = filo_remove_temporaries_below(folder, is_unwanted, ids, SCR_SCAN_NAMES,
                                                err);

@@ -189,7 +189,7 @@ static int write_map(const scavenge_prefix *prefix, const scavenge_saved *saved,
     snprintf(g.in, sizeof g.in, "%s%s" SCAVENGE_HIDDEN, before, slash);
     char *folder =
         d->scattered ? strdup(prefix->path) : scr_path_join(prefix->path, d->name);
-    const filo_place to = {.folder = folder, .map = map};
+    const filo_place to = {.folder = folder, .map = map, .base = prefix->path};
     rc = folder ? filo_map_write(&to, d->ranks, give, &g, err)
                 : err_set(err, -ENOMEM, "no memory");
     io_close(&g.dir);

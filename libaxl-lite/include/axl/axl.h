@@ -58,6 +58,10 @@ typedef struct axl_options {
                          * the program ended, or died; one for each transfer that runs
                          * (-EBUSY); NULL: none, but for "daemon", which needs one */
     const char *daemon; /* path of the program scr_transfer; NULL: found in $PATH */
+    const char *base;   /* a folder that all destinations lie below, and begin with; it is
+                         * there by axl_dispatch. Each process that moves files opens it
+                         * once and holds it; no link is followed on the way from it to a
+                         * destination (-ELOOP). NULL: links on the way are followed */
 } axl_options;
 
 typedef struct axl_transfer axl_transfer;
@@ -106,7 +110,8 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
 void axl_set_patience(axl_transfer *transfer, int seconds);
 
 /* Adds a file. Both paths are copied. A destination that is in the list already (letter
- * by letter) is -EEXIST. After axl_dispatch: -EINVAL. */
+ * by letter) is -EEXIST. One that is not below the base is -EINVAL. After axl_dispatch:
+ * -EINVAL. */
 int axl_add(axl_transfer *transfer, const char *source, const char *destination,
             char *err);
 

@@ -79,6 +79,8 @@ int filo_file_was_written(const filo_file *file, const struct stat *st);
 
 typedef struct filo_place {
     const char *folder; /* links on the way to it are followed, none below it */
+    const char *base;   /* NULL, or a folder that is there and that folder lies below, and
+                           begins with: then links are followed on the way to base only */
     const char *map;    /* name of the root of the map below folder; NULL: FILO_MAP */
     size_t limit;       /* writing: most bytes per map file; 0: 1 MB. A rank whose own
                            list needs more gets a larger file, and a file above the lowest

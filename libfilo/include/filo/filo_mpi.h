@@ -53,7 +53,8 @@ typedef struct filo_options {
     double percent;
     const char *state;
     const char *daemon;
-    int patience; /* as for axl_set_patience */
+    int patience;     /* as for axl_set_patience */
+    const char *base; /* flush and register: as in filo_place */
 } filo_options;
 
 /* Copies count files from local to folder/name; missing folders are made, each by one

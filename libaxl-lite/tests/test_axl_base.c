@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Destinations below a base: somebody who may write to a folder on the way puts a link
+ * there, before or while files move, and nothing is ever written where that leads. */
+#include "scratch.h"
+
+#include <axl/axl.h>
+#include <errno.h>
+#include <kvtree/kvtree.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+
+/* Bytes per second: a transfer that is still there however busy the machine is. */
+#define SLOW 1000.0
+
+static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static char base[160], folder[200], moved[200], private[160], file[240], secret[200];
+static char state[160];
+
+/* A base that is a link itself, with a folder in it, and a private folder of ours beside
+ * it with a file of the same name. */
+static void prepare(const scratch *s)
+{
+    char real[160];
+    snprintf(real, sizeof real, "%s/real", s->folder);
+    snprintf(base, sizeof base, "%s/base", s->folder);
+    snprintf(folder, sizeof folder, "%s/dataset", base);
+    snprintf(moved, sizeof moved, "%s/moved", base);
+    snprintf(file, sizeof file, "%s/file", folder);
+    snprintf(private, sizeof private, "%s/private", s->folder);
+    snprintf(secret, sizeof secret, "%s/file", private);
+    snprintf(state, sizeof state, "%s/transfer", s->folder);
+    assert_int_equal(mkdir(real, 0755), 0);
+    assert_int_equal(symlink("real", base), 0);
+    assert_int_equal(mkdir(private, 0700), 0);
+    scratch_write(secret, "secret", 6);
+    unsigned char *bytes = scratch_bytes(20000);
+    scratch_write(s->source, bytes, 20000);
+    free(bytes);
+}
+
+static void expect_secret(void)
+{
+    scratch_expect(secret, "secret", 6);
+    assert_int_equal(scratch_count(private), 1);
+}
+
+static void expect_copied(const char *path)
+{
+    unsigned char *bytes = scratch_bytes(20000);
+    scratch_expect(path, bytes, 20000);
+    free(bytes);
+}
+
+static axl_transfer *create(const char *method, double bandwidth)
+{
+    axl_transfer *t = NULL;
+    char err[AXL_ERROR_SIZE] = "";
+    const axl_options options = {.state = state,
+                                 .daemon = program,
+                                 .bandwidth = bandwidth,
+                                 .workers = 1,
+                                 .base = base};
+    if (axl_create(method, &options, &t, err) != 0) fail_msg("%s", err);
+    return t;
+}
+
+static int add(axl_transfer *t, const scratch *s, int is_part, char *err)
+{
+    const axl_part part = {s->source, 0, file, 0, 20000};
+    return is_part ? axl_add_part(t, &part, err) : axl_add(t, s->source, file, err);
+}
+
+static int finish(axl_transfer *t, char *err)
+{
+    int rc = axl_dispatch(t, err);
+    rc = rc ? rc : axl_wait(t, err);
+    axl_free(t);
+    return rc;
+}
+
+static void put_link(void)
+{
+    rename(folder, moved);
+    assert_int_equal(symlink(private, folder), 0);
+}
+
+static const char *const methods[] = {"sync", "pthread", "daemon"};
+
+static void each_method(void **arg)
+{
+    const scratch *s = *arg;
+    char err[AXL_ERROR_SIZE] = "";
+    prepare(s);
+    for (int i = 0; i < 6; i++) {
+        axl_transfer *t = create(methods[i / 2], 0);
+        if (i % 2) assert_int_equal(mkdir(folder, 0755), 0);
+        if (i % 2) scratch_write(file, "", 0);
+        assert_int_equal(add(t, s, i % 2, err), 0);
+        if (finish(t, err) != 0) fail_msg("%s: %s", methods[i / 2], err);
+        expect_copied(file);
+        assert_int_equal(unlink(file), 0);
+        assert_int_equal(rmdir(folder), 0);
+    }
+}
+
+static void a_link_on_the_way(void **arg)
+{
+    const scratch *s = *arg;
+    prepare(s);
+    put_link();
+    for (int i = 0; i < 6; i++) {
+        char err[AXL_ERROR_SIZE] = "";
+        axl_transfer *t = create(methods[i / 2], 0);
+        assert_int_equal(add(t, s, i % 2, err), 0);
+        assert_int_equal(finish(t, err), -ELOOP);
+        assert_non_null(strstr(err, "dataset"));
+        assert_non_null(strstr(err, "a link"));
+        unlink(state);
+        expect_secret();
+    }
+}
+
+/* Somebody puts it there while the first bytes move. */
+static void a_link_meanwhile(void **arg)
+{
+    const scratch *s = *arg;
+    prepare(s);
+    for (int i = 2; i < 6; i++) {
+        char err[AXL_ERROR_SIZE] = "";
+        axl_progress progress = {0};
+        axl_transfer *t = create(methods[i / 2], 100 * SLOW);
+        assert_int_equal(mkdir(folder, 0755), 0);
+        if (i % 2) scratch_write(file, "", 0);
+        assert_int_equal(add(t, s, i % 2, err), 0);
+        assert_int_equal(axl_dispatch(t, err), 0);
+        while (axl_test(t, err) == AXL_RUNNING && !progress.bytes_done)
+            axl_progress_get(t, &progress);
+        put_link();
+        axl_wait(t, err); /* it may have been fast enough */
+        axl_free(t);
+        expect_secret();
+        unlink(state);
+        assert_int_equal(unlink(folder), 0);
+        assert_int_equal(nftw(moved, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS), 0);
+    }
+}
+
+/* One process begins, and another one goes on, or cleans up. */
+static void a_link_before_it_goes_on(void **arg)
+{
+    const scratch *s = *arg;
+    prepare(s);
+    for (int i = 0; i < 6; i++) {
+        char err[AXL_ERROR_SIZE] = "";
+        axl_transfer *t = create("pthread", SLOW);
+        assert_int_equal(mkdir(folder, 0755), 0);
+        if (i % 2) scratch_write(file, "", 0);
+        assert_int_equal(add(t, s, i % 2, err), 0);
+        assert_int_equal(axl_dispatch(t, err), 0);
+        axl_free(t); /* leaves the state file */
+        put_link();
+        if (i / 2 == 0) {
+            assert_int_equal(axl_resume(state, "sync", &t, err), 0);
+            assert_int_equal(finish(t, err), -ELOOP);
+        } else if (i / 2 == 1) {
+            assert_int_equal(axl_resume(state, "sync", &t, err), 0);
+            assert_int_equal(axl_cancel(t, err), 0);
+            axl_free(t);
+        } else {
+            t = create("sync", 0);
+            assert_int_equal(add(t, s, i % 2, err), 0);
+            assert_true(axl_continue(t, err) >= 0);
+            assert_int_equal(finish(t, err), -ELOOP);
+        }
+        expect_secret();
+        unlink(state);
+        assert_int_equal(unlink(folder), 0);
+        assert_int_equal(nftw(moved, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS), 0);
+    }
+}
+
+/* The base belongs to the list: with another one nothing is gone on with. */
+static void another_base(void **arg)
+{
+    const scratch *s = *arg;
+    char err[AXL_ERROR_SIZE] = "";
+    prepare(s);
+    axl_transfer *t = create("pthread", SLOW);
+    assert_int_equal(mkdir(folder, 0755), 0);
+    scratch_write(file, "", 0);
+    assert_int_equal(add(t, s, 1, err), 0);
+    assert_int_equal(axl_dispatch(t, err), 0);
+    axl_free(t);
+    const axl_options options = {.state = state};
+    assert_int_equal(axl_create("sync", &options, &t, err), 0);
+    assert_int_equal(add(t, s, 1, err), 0);
+    assert_int_equal(axl_continue(t, err), 0);
+    assert_int_equal(finish(t, err), 0);
+    expect_copied(file);
+}
+
+static void refused(void **arg)
+{
+    const scratch *s = *arg;
+    char err[AXL_ERROR_SIZE] = "", outside[240];
+    prepare(s);
+    axl_transfer *t = create("sync", 0);
+    snprintf(outside, sizeof outside, "%s/../private/file", base);
+    assert_int_equal(axl_add(t, s->source, outside, err), -EINVAL);
+    snprintf(outside, sizeof outside, "%s2/file", base);
+    assert_int_equal(axl_add(t, s->source, outside, err), -EINVAL);
+    assert_non_null(strstr(err, "is not below folder"));
+    assert_int_equal(axl_add(t, s->source, base, err), -EINVAL);
+    assert_int_equal(add(t, s, 0, err), 0);
+    assert_int_equal(unlink(base), 0);
+    assert_int_equal(axl_dispatch(t, err), -ENOENT);
+    assert_non_null(strstr(err, base));
+    axl_free(t);
+    expect_secret();
+}
+
+/* A state file that somebody wrote. */
+static void forged(void **arg)
+{
+    static const char *const bases[] = {"relative", "/elsewhere", ""};
+    const scratch *s = *arg;
+    char err[AXL_ERROR_SIZE] = "";
+    prepare(s);
+    axl_transfer *t = create("pthread", SLOW);
+    assert_int_equal(mkdir(folder, 0755), 0);
+    assert_int_equal(add(t, s, 0, err), 0);
+    assert_int_equal(axl_dispatch(t, err), 0);
+    axl_free(t);
+    for (int i = 0; i < 3; i++) {
+        kvtree *tree = kvtree_new();
+        assert_int_equal(kvtree_file_read(AT_FDCWD, state, tree, err), 0);
+        assert_int_equal(kvtree_util_set_str(tree, "BASE", bases[i]), 0);
+        assert_int_equal(kvtree_file_write(AT_FDCWD, state, tree, err), 0);
+        kvtree_delete(&tree);
+        assert_int_equal(axl_resume(state, "sync", &t, err), -EBADMSG);
+    }
+}
+
+int main(void)
+{
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
+    if (length < 0) return 1;
+    program[length] = 0;
+    strcpy(strrchr(program, '/'), "/scr_transfer");
+#define WITH_FOLDER(test)                                                                \
+    cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(each_method),      WITH_FOLDER(a_link_on_the_way),
+        WITH_FOLDER(a_link_meanwhile), WITH_FOLDER(a_link_before_it_goes_on),
+        WITH_FOLDER(another_base),     WITH_FOLDER(refused),
+        WITH_FOLDER(forged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
