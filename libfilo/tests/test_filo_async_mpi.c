@@ -214,6 +214,49 @@ static void test_source_grows(void)
     list_unlink(&l);
 }
 
+/* Somebody who may write to the folder above it puts a link in the folder's place, to a
+ * private folder with files of the same names: before the flush, or while it moves files.
+ * That stays as it was. */
+static void test_link(const char *method, int meanwhile)
+{
+    list l;
+    char private[128], moved[160], path[160];
+    begin(&l, "linked");
+    filo_transfer *t = NULL;
+    filo_options options = options_of(method);
+    options.base = folder;
+    options.bandwidth = meanwhile ? 100000 : 0;
+    snprintf(private, sizeof private, "%s/private", folder);
+    snprintf(moved, sizeof moved, "%s-moved", prefix);
+    snprintf(path, sizeof path, "%s/rank_%d.0.ckpt", private, check_rank);
+    if (check_rank == 0) CHECK(mkdir(private, 0700) == 0);
+    if (check_rank == 0 && !meanwhile) CHECK(symlink(private, prefix) == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    list_write(path, "secret", 6);
+    uint64_t before = list_folder_sum(private);
+    MPI_Barrier(MPI_COMM_WORLD);
+    int rc = filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
+                              &t, err);
+    CHECK_INT(rc, meanwhile ? 0 : -ELOOP);
+    if (!meanwhile) list_expect_text(err, "a link");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank == 0 && meanwhile)
+        CHECK(rename(prefix, moved) == 0 && symlink(private, prefix) == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (meanwhile) filo_flush_wait(t, err); /* it may have been fast enough */
+    filo_flush_free(t);
+    CHECK(list_folder_sum(private) == before);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank == 0) {
+        char command[512];
+        snprintf(command, sizeof command, "rm -rf '%s' '%s' '%s'", prefix, moved,
+                 private);
+        CHECK(system(command) == 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    list_unlink(&l);
+}
+
 static void test_refused(void)
 {
     list l;
@@ -259,6 +302,8 @@ int main(int argc, char **argv)
         if (m > 0) test_stopped(methods[m], 0);
         if (m > 0) test_stopped(methods[m], 1);
         test_fails(methods[m]);
+        test_link(methods[m], 0);
+        if (m > 0) test_link(methods[m], 1);
     }
     test_source_vanishes();
     test_source_grows();

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The files of a dataset: how many, how large, where, and what becomes of those that are missing."""
+import random
+import threading
+
 from job import Job, checkpoint, main, restart
 import tree
 
@@ -135,6 +138,56 @@ def test_link_in_the_prefix_folder():
         run.said("make folder ckpts: a symbolic link, which is not followed", times=2)
         (job.prefix / "ckpts").unlink()
         job.run("init", restart("ckpts/1"), "finalize")
+
+
+class Swapper:
+    """Somebody who may write to the prefix folder: again and again folders of datasets are links to a private folder."""
+
+    def __init__(self, job, names):
+        self.private, self.prefix, self.names, self.swaps = job.root / "private", job.prefix, names, 0
+        self.files = ["rank_0", "rank_1", ".scr/summary.scr", ".scr/rank2file.scr"]
+        (self.private / ".scr").mkdir(parents=True)
+        for name in self.files:
+            (self.private / name).write_text("secret")
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self.swap)
+
+    def swap(self):
+        random.seed(1)
+        while not self.stop.wait(random.uniform(0, 0.004)):
+            folder = self.prefix / random.choice(self.names)
+            away = folder.with_name(f"{folder.name}.away")
+            try:
+                folder.rename(away)
+                folder.symlink_to(self.private)
+                self.swaps += 1
+                self.stop.wait(random.uniform(0, 0.004))
+                folder.unlink()
+                away.rename(folder)
+            except OSError:
+                pass
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join()
+        found = {str(path.relative_to(self.private)): path.read_bytes()[:20] for path in self.private.rglob("*") if path.is_file()}
+        assert found == {name: b"secret" for name in self.files}, found
+
+
+def test_links_come_and_go():
+    """While a flush writes there. The flush may fail; the checkpoint stays in the cache."""
+    names = ["c1", "c2", "c3", "c4"]
+    for more in ({}, {"SCR_FLUSH_TYPE": "PTHREAD"}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}):
+        with Job(2, 1, SCR_FLUSH=1, **more) as job:
+            with Swapper(job, names) as swapper:
+                run = job.run("init", *(checkpoint(name, 100_000, code="ANY") for name in names), "finalize => ANY")
+            assert swapper.swaps > 0, run
+            assert swapper.private.stat().st_mode & 0o777 == 0o755
+            job.run("init", restart("c4", 100_000), "finalize")
 
 
 def test_one_file_of_two_ranks():
