@@ -286,6 +286,21 @@ static int refuse_foreign(int fd, const char *base, const char *name, size_t len
     return 0;
 }
 
+/* What could not be opened may be a link that somebody made. */
+static int refuse_component(int rc, const char *base, const char *name, int len,
+                            char *err)
+{
+    char path[2 * BENEATH_NAME_MAX];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%.*s", base, len, name);
+    if (rc == -ENOTDIR && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+        return err_set(err, rc,
+                       "%s is a symbolic link of user %ld, which is not followed; remove "
+                       "it, or choose another place",
+                       path, (long)st.st_uid);
+    return err_sys(err, rc, "make folder %s", path);
+}
+
 int beneath_private_folder(const char *base, const char *name, int *dir, char *err)
 {
     char part[BENEATH_NAME_MAX];
@@ -299,8 +314,7 @@ int beneath_private_folder(const char *base, const char *name, int *dir, char *e
         part[len] = 0;
         int next = open_component(here, part, 0700);
         io_close(&here);
-        if (next < 0)
-            return err_sys(err, next, "make folder %s/%.*s", base, (int)end, name);
+        if (next < 0) return refuse_component(next, base, name, (int)end, err);
         here = next;
         rc = refuse_foreign(here, base, name, end, err);
         if (rc) {

@@ -9,6 +9,7 @@
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "records/scr_base.h"
 #include "records/scr_path.h"
 #include "scr_removal.h"
 #include <errno.h>
@@ -171,13 +172,43 @@ void scr_control_warn(const struct scr *scr, const char *reason)
 
 int scr_control_exists(const struct scr *scr, const char *owner)
 {
-    char name[700];
+    char name[700], below[SCR_BASE_NAME];
     struct stat st;
-    if (control_name(scr, owner, name, NULL) != 0) return 0;
-    char *path = scr_path_join(scr->set.cntl_base, name);
+    if (control_name(scr, owner, name, NULL) != 0 ||
+        scr_base_name(scr->set.cntl_base, name, below) < 0)
+        return 0;
+    char *path = scr_path_join(scr->set.cntl_base, below);
     int exists = path && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
     free(path);
     return exists;
+}
+
+/* What others can do, or have done, where this job keeps its files. */
+static void warn_of_base(const struct scr *scr, const char *base)
+{
+    char line[SCR_ERR_TEXT + 2 * SCR_DESC_PATH_SIZE], below[SCR_BASE_NAME];
+    if (scr->rank == 0 && scr_base_is_unsafe(base))
+        scr_say(scr, 0,
+                "warning: everybody may rename and remove what is in %s; set its sticky "
+                "bit (chmod +t), or choose another place",
+                base);
+    if (scr->node_rank != 0 || scr_base_name(base, scr->owner, below) != 1) return;
+    snprintf(line, sizeof line,
+             "warning: node %s: %s/%s belongs to somebody else; files of this job are in "
+             "%s/%s",
+             scr->node_name, base, scr->user, base, below);
+    scr_event_local(scr, 0, line);
+}
+
+static void warn_of_bases(const struct scr *scr)
+{
+    warn_of_base(scr, scr->set.cntl_base);
+    for (int i = 0; i < scr->cache_count; i++) {
+        int known = strcmp(scr->caches[i].path, scr->set.cntl_base) == 0;
+        for (int k = 0; k < i; k++)
+            known |= strcmp(scr->caches[i].path, scr->caches[k].path) == 0;
+        if (!known) warn_of_base(scr, scr->caches[i].path);
+    }
 }
 
 int scr_folders_open(struct scr *scr)
@@ -189,6 +220,7 @@ int scr_folders_open(struct scr *scr)
     if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
     if (scr_claim(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
     if (scr_stores_open(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
+    warn_of_bases(scr);
     return SCR_SUCCESS;
 }
 

@@ -11,6 +11,7 @@
 #include "common/folder.h"
 #include "common/io.h"
 #include "common/split_mpi.h"
+#include "records/scr_base.h"
 #include "records/scr_path.h"
 #include "scr_folders.h"
 #include "scr_removal.h"
@@ -25,6 +26,7 @@
 int scr_open_private(const scr_private *where, char **path, int *fd, char *err)
 {
     const char *what = where->what, *base = where->base;
+    char below[SCR_BASE_NAME];
     int made = -1, rc = -ENOENT;
     if (base[0] != '/')
         return err_set(err, -EINVAL, "%s=%s is not an absolute path", what, base);
@@ -35,11 +37,13 @@ int scr_open_private(const scr_private *where, char **path, int *fd, char *err)
     for (int i = 0; i < 3 && rc == -ENOENT; i++) {
         rc = where->make ? folder_make(reduced, 0700, &made, err) : 0;
         io_close(&made);
-        rc = rc ? rc : beneath_private_folder(reduced, where->name, fd, err);
+        if (!rc && scr_base_name(reduced, where->name, below) < 0)
+            rc = err_sys(err, -ENAMETOOLONG, "%s", where->name);
+        rc = rc ? rc : beneath_private_folder(reduced, below, fd, err);
     }
     if (rc)
         err_wrap(err, rc, "%s=%s", what, base);
-    else if (!(*path = scr_path_join(reduced, where->name)))
+    else if (!(*path = scr_path_join(reduced, below)))
         rc = err_set(err, -ENOMEM, "no memory");
     free(reduced);
     return rc;
@@ -47,10 +51,10 @@ int scr_open_private(const scr_private *where, char **path, int *fd, char *err)
 
 void scr_remove_private(const char *base, const char *name)
 {
-    char part[BENEATH_NAME_MAX];
+    char part[SCR_BASE_NAME];
     int dir, rc = 0;
-    if (strlen(name) >= sizeof part || beneath_open_folder(base, &dir, NULL) != 0) return;
-    strcpy(part, name);
+    if (scr_base_name(base, name, part) < 0 || beneath_open_folder(base, &dir, NULL) != 0)
+        return;
     while (!rc && part[0]) {
         char *slash = strrchr(part, '/');
         rc = beneath_rmdir(dir, part, NULL);
@@ -306,8 +310,9 @@ static int own_store(const struct scr *scr, const scr_filemap *map, int id,
         const char *full = f ? kvtree_elem_key(f) : NULL;
         const char *name = full ? scr_filemap_name_of(full, scr->owner, id) : NULL;
         size_t n = name ? (size_t)(name - full) : 0;
-        if (n > behind && n - behind < SCR_DESC_PATH_SIZE)
-            snprintf(path, SCR_DESC_PATH_SIZE, "%.*s", (int)(n - behind), full);
+        n = n > behind ? scr_base_length(full, n - behind, scr->owner) : 0;
+        if (n > 0 && n < SCR_DESC_PATH_SIZE)
+            snprintf(path, SCR_DESC_PATH_SIZE, "%.*s", (int)n, full);
     }
     free(ranks);
     return path[0] != 0;

@@ -4,6 +4,7 @@
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "nodes/node_check.h"
+#include "records/scr_base.h"
 #include "records/scr_descs.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 typedef struct request {
     const char *dir, *control, *cache, *tests;
     int seconds, list;
+    char user[SCR_USER_SIZE]; /* whose job it is */
 } request;
 
 static int list_checks(void)
@@ -33,15 +35,17 @@ static int worse(int a, int b)
 
 /* ---- folders ---- */
 
-static int check(const char *path, uint64_t bytes, int made)
+static int check(const request *r, const char *path, uint64_t bytes, int made)
 {
     char err[ERRTEXT_SIZE] = "";
-    const node_folder folder = {path, bytes, made};
+    const node_folder folder = {path, bytes, made, r->user};
+    if (scr_base_is_unsafe(path))
+        tool_complain("warning: everybody may rename and remove what is in %s", path);
     return node_check_folder(&folder, err) ? tool_complain("%s", err) : COMMAND_GOOD;
 }
 
 /* PATH or PATH:SIZE, separated by commas. */
-static int check_given(const char *list)
+static int check_given(const request *r, const char *list)
 {
     char *copy = strdup(list), *rest = copy, *path;
     int code = copy ? COMMAND_GOOD : tool_complain("no memory");
@@ -53,7 +57,7 @@ static int check_given(const char *list)
             tool_complain("'%s%s%s' is no FOLDER or FOLDER:SIZE", path, colon ? ":" : "",
                           colon ? colon + 1 : "");
             code = COMMAND_WRONG_USAGE;
-        } else if (check(path, bytes, 0) != COMMAND_GOOD) {
+        } else if (check(r, path, bytes, 0) != COMMAND_GOOD) {
             code = COMMAND_BAD;
         }
     }
@@ -61,7 +65,7 @@ static int check_given(const char *list)
     return code;
 }
 
-static int check_stores(const scr_descs *descs)
+static int check_stores(const request *r, const scr_descs *descs)
 {
     int code = COMMAND_GOOD;
     for (int i = 0; i < descs->stores.count; i++) {
@@ -70,18 +74,19 @@ static int check_stores(const scr_descs *descs)
         for (int k = 0; k < descs->reddescs.count; k++)
             used |= descs->reddescs.list[k].enabled &&
                     strcmp(descs->reddescs.list[k].store, store->path) == 0;
-        if (used && check(store->path, store->capacity, store->mkdir) != COMMAND_GOOD)
+        if (used && check(r, store->path, store->capacity, store->mkdir) != COMMAND_GOOD)
             code = COMMAND_BAD;
     }
     return code;
 }
 
 /* The control folder of the configuration; only a descriptor says how large it is. */
-static int check_control(const tool_prefix *prefix, const scr_descs *descs)
+static int check_control(const request *r, const tool_prefix *prefix,
+                         const scr_descs *descs)
 {
     const char *path = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
     const scr_store *store = scr_stores_find(&descs->stores, path);
-    return check(path, store && store->own_capacity ? store->capacity : 0, 1);
+    return check(r, path, store && store->own_capacity ? store->capacity : 0, 1);
 }
 
 /* Those of the configuration, where the command line names none. */
@@ -91,10 +96,11 @@ static int check_folders(const request *r, const tool_prefix *prefix)
     scr_descs descs;
     if (scr_descs_load(&prefix->config, &descs, &problems) != 0)
         return tool_complain("no memory");
-    int control = r->control ? check_given(r->control) : check_control(prefix, &descs);
-    int code = r->cache             ? check_given(r->cache)
+    int control =
+        r->control ? check_given(r, r->control) : check_control(r, prefix, &descs);
+    int code = r->cache             ? check_given(r, r->cache)
                : problems.count > 0 ? NODE_UNCHECKED
-                                    : check_stores(&descs);
+                                    : check_stores(r, &descs);
     if (!r->cache) tool_tell_problems(&problems);
     scr_problems_done(&problems);
     scr_descs_done(&descs);
@@ -147,6 +153,7 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     if (r.list) return list_checks();
     code = tool_prefix_configure_anyway(&prefix, r.dir);
+    if (code == COMMAND_GOOD) code = tool_owner_user(&prefix, r.user);
     if (code == COMMAND_GOOD) code = work(&r, &prefix);
     tool_prefix_close(&prefix);
     return code == COMMAND_WRONG_USAGE ? tool_misused(&t, "folders") : tool_finish(code);

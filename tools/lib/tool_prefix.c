@@ -5,6 +5,7 @@
 #include "common/io.h"
 #include "lib/tool.h"
 #include "lib/tool_user.h"
+#include "records/scr_base.h"
 #include "records/scr_config_file.h"
 #include "records/scr_path.h"
 #include "records/scr_versions.h"
@@ -153,15 +154,21 @@ static int take(const scr_config *config, const char *name, char *value, size_t 
     return 1;
 }
 
+int tool_owner_user(const tool_prefix *prefix, char user[SCR_USER_SIZE])
+{
+    int given = take(&prefix->config, "SCR_USER_NAME", user, SCR_USER_SIZE);
+    if (given == 0) scr_identity_user(user);
+    return given < 0 ? COMMAND_BAD : COMMAND_GOOD;
+}
+
 int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
 {
     char err[ERRTEXT_SIZE] = "";
     const scr_config *c = &prefix->config;
-    int user = take(c, "SCR_USER_NAME", owner->user, sizeof owner->user);
+    int user = tool_owner_user(prefix, owner->user);
     int job = take(c, "SCR_JOB_ID", owner->job, sizeof owner->job);
     int node = take(c, "SCR_NODE_NAME", owner->node, sizeof owner->node);
-    if (user < 0 || job < 0 || node < 0) return COMMAND_BAD;
-    if (!user) scr_identity_user(owner->user);
+    if (user != COMMAND_GOOD || job < 0 || node < 0) return COMMAND_BAD;
     if (!node) scr_identity_node(owner->node);
     if (!job && scr_identity_job(prefix->path, owner->job, err) != 0)
         return tool_complain("%s", err);
@@ -186,13 +193,14 @@ static int is_folder(const char *path)
 void tool_job_folder(const tool_prefix *prefix, const tool_owner *owner, const char *base,
                      int control, char path[TOOL_PATH_SIZE])
 {
-    char other[SCR_JOB_ID_SIZE];
+    char other[SCR_JOB_ID_SIZE], below[SCR_BASE_NAME];
     const char *slash = strcmp(base, "/") == 0 ? "" : "/";
+    if (scr_base_name(base, owner->user, below) < 0) strcpy(below, owner->user);
     const char *node = control ? getenv("SCR_NODE_NAME") : NULL;
     int own = node && *node;
     scr_identity_prefix(prefix->path, other);
     for (int i = 0; i < 2; i++) {
-        snprintf(path, TOOL_PATH_SIZE, "%s%s%s/scr.%s%s%s%s%s", base, slash, owner->user,
+        snprintf(path, TOOL_PATH_SIZE, "%s%s%s/scr.%s%s%s%s%s", base, slash, below,
                  owner->job, i ? "" : ".", i ? "" : other, own ? "/" : "",
                  own ? node : "");
         if (is_folder(path)) return;

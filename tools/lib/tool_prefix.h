@@ -45,6 +45,7 @@ typedef struct tool_owner {
 } tool_owner;
 
 /* Of a prefix that was configured. */
+int tool_owner_user(const tool_prefix *prefix, char user[SCR_USER_SIZE]);
 int tool_owner_find(const tool_prefix *prefix, tool_owner *owner);
 
 /* 1 when that is the owner of caches as the flush file notes it (scr_flush_file.h). */

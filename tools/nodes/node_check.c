@@ -2,10 +2,12 @@
 /* Checks of a node; see node_check.h. */
 #include "nodes/node_check.h"
 
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include "lib/tool_tasks.h"
 #include "lib/tool_user.h"
+#include "records/scr_base.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -138,10 +140,31 @@ static int check_write(const node_folder *folder, const char *path, char *err)
     return rc ? err_sys(err, rc, "%s: a new file", path) : 0;
 }
 
+/* As a run does it, whatever others have made there. */
+static int check_private(const node_folder *folder, const char *path, char *err)
+{
+    char below[SCR_BASE_NAME];
+    int base, dir, rc;
+    if (!folder->user || strcmp(path, folder->path) != 0) return 0;
+    rc = scr_base_name(path, folder->user, below);
+    if (rc < 0) return err_sys(err, rc, "%s", folder->user);
+    rc = beneath_private_folder(path, below, &dir, err);
+    if (rc) return rc;
+    io_close(&dir);
+    if (beneath_open_folder(path, &base, NULL) != 0) return 0;
+    for (char *slash = below; slash && beneath_rmdir(base, below, NULL) == 0;) {
+        slash = strrchr(below, '/'); /* what was made for the check */
+        if (slash) *slash = 0;
+    }
+    io_close(&base);
+    return 0;
+}
+
 const node_check node_checks[] = {
     {"access", "the folder is there and can be listed", check_access},
     {"capacity", "its file system is as large as it should be", check_capacity},
     {"write", "a file can be written, read back and removed", check_write},
+    {"private", "a folder of the user can be made in it", check_private},
     {NULL, NULL, NULL},
 };
 

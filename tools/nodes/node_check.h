@@ -14,8 +14,9 @@ enum { NODE_UNCHECKED = 3 };
 
 typedef struct node_folder {
     const char *path;
-    uint64_t bytes; /* its file system should have, used or not; 0: any number */
-    int made;       /* 1: SCR makes it when it is not there */
+    uint64_t bytes;   /* its file system should have, used or not; 0: any number */
+    int made;         /* 1: SCR makes it when it is not there */
+    const char *user; /* whose folders a run makes in it; NULL: nobody's */
 } node_folder;
 
 /* One check of a folder. */

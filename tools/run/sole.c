@@ -10,6 +10,7 @@
 #include "common/folder.h"
 #include "common/io.h"
 #include "lib/tool.h"
+#include "records/scr_base.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,9 +25,13 @@ static int open_folder(const tool_prefix *prefix, const tool_owner *owner, int *
                        char *err)
 {
     const char *base = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
+    char below[SCR_BASE_NAME];
     int made = -1, rc = folder_make(base, 0700, &made, err);
     io_close(&made);
-    return rc ? rc : beneath_private_folder(base, owner->user, folder, err);
+    if (rc) return rc;
+    if (scr_base_name(base, owner->user, below) < 0)
+        return err_sys(err, -ENAMETOOLONG, "%s", owner->user);
+    return beneath_private_folder(base, below, folder, err);
 }
 
 /* The process that has the lock, 0 when this one has it now, or -errno: -EAGAIN when the

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_BASE_H
+#define SCR_BASE_H
+
+/* Where a user's folders are below a base (SCR_CACHE_BASE, SCR_CNTL_BASE, STORE), to
+ * which everybody may write.
+ *
+ * They are in <base>/<user>. Where somebody else has taken that name, they are in
+ * <base>/<user>.<uid>/<user>. As long as a folder <user>.<uid> of the user is there, it
+ * is used, so that what is in it is found again after the obstacle is gone. */
+
+#include <stddef.h>
+
+/* Largest name below a base, in bytes with its NUL. */
+#define SCR_BASE_NAME 1024
+
+/* below gets the place of name, "<user>/...", relative to base. Only looks. 1 where it is
+ * in <user>.<uid>, 0 where it is not, -ENAMETOOLONG. */
+int scr_base_name(const char *base, const char *name, char below[SCR_BASE_NAME]);
+
+/* 1 where everybody may rename and remove what others have in base: all may write to it,
+ * and it has no sticky bit. */
+int scr_base_is_unsafe(const char *base);
+
+/* The length of the base in the first n bytes of path, which are the place in which the
+ * folder name, "<user>/...", is. */
+size_t scr_base_length(const char *path, size_t n, const char *name);
+
+#endif
