@@ -142,6 +142,14 @@ int beneath_chmod(int dir, const char *name, mode_t mode, char *err)
     return rc;
 }
 
+mode_t beneath_record_mode(int dir)
+{
+    struct stat st;
+    int shared =
+        fstat(dir, &st) == 0 && (st.st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
+    return shared ? 0660 : 0600;
+}
+
 int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err)
 {
     int parent;

@@ -28,6 +28,7 @@
 #define beneath_rmdir COMMON(beneath_rmdir)
 #define beneath_stat COMMON(beneath_stat)
 #define beneath_chmod COMMON(beneath_chmod)
+#define beneath_record_mode COMMON(beneath_record_mode)
 #define beneath_list COMMON(beneath_list)
 #define beneath_remove_tree COMMON(beneath_remove_tree)
 #define beneath_private_folder COMMON(beneath_private_folder)
@@ -70,6 +71,10 @@ int beneath_stat(int dir, const char *name, struct stat *st, char *err);
 /* Sets the mode of the entry name (one component) of dir, which must belong to the
  * effective user, and be no link and no file of several names: otherwise -EPERM. */
 int beneath_chmod(int dir, const char *name, mode_t mode, char *err);
+
+/* The mode of a new file with state in the open folder dir: 0600; in a folder that a
+ * group shares, which is setgid and writable by its group, 0660, less the umask. */
+mode_t beneath_record_mode(int dir);
 
 /* The names in the open folder dir, from the first one on, for readdir and closedir; dir
  * stays open. NULL, and errno says why. */

@@ -106,7 +106,7 @@ int replace_begin_over(int dir, const char *name, int from, const char *old, mod
     if (rc) return rc;
     snprintf(r->final, sizeof r->final, "%s", last);
     *reused = old && adopt_temporary(r, from, old, mode) == 0;
-    if (!*reused) rc = create_temporary(r, mode);
+    if (!*reused) rc = create_temporary(r, mode ? mode : beneath_record_mode(r->parent));
     if (rc) {
         io_close(&r->parent);
         return err_sys(err, rc, "create a temporary file for %s", name);

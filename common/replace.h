@@ -43,7 +43,7 @@ typedef struct replacement {
 int replace_draw(uint64_t *random);
 
 /* Starts a replacement of name (no link is followed, see beneath.h) below dir. The new
- * file has the given mode, less the umask. */
+ * file has the given mode, less the umask; 0: that of beneath_record_mode. */
 int replace_begin(int dir, const char *name, mode_t mode, replacement *r, char *err);
 
 /* The same with the storage of the file old in the open folder from, so that writing need

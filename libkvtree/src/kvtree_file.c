@@ -91,7 +91,7 @@ int kvtree_write_below(int dir, const char *name, const kvtree *tree,
                        int (*commit)(replacement *r, char *err), char *err)
 {
     replacement r;
-    int rc = replace_begin(dir, name, 0600, &r, err);
+    int rc = replace_begin(dir, name, 0, &r, err);
     if (rc) return rc;
     ssize_t size = kvtree_write_fd(r.fd, tree, err);
     if (size < 0) {

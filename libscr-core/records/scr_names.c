@@ -83,8 +83,8 @@ int scr_names_add(int prefix, const char *name, int entered, char *err)
     struct tail tail;
     int rc = beneath_check_name(name, err);
     rc = rc ? rc
-            : beneath_open(prefix, SCR_NAMES_NAME, O_RDWR | O_CREAT | O_APPEND, 0600, &fd,
-                           err);
+            : beneath_open(prefix, SCR_NAMES_NAME, O_RDWR | O_CREAT | O_APPEND,
+                           beneath_record_mode(prefix), &fd, err);
     if (rc) return rc;
     int is_new = lseek(fd, 0, SEEK_END) == 0;
     rc = read_tail(fd, &tail);
@@ -199,7 +199,7 @@ static int replace_list(int prefix, const kvtree *names, char *err)
         crc = checksum(crc, text + begin);
         at += (size_t)snprintf(text + at, size - at, " %08" PRIx32 "\n", crc);
     }
-    int rc = replace_bytes(prefix, SCR_NAMES_NAME, 0600, text, at, err);
+    int rc = replace_bytes(prefix, SCR_NAMES_NAME, 0, text, at, err);
     free(text);
     return rc;
 }

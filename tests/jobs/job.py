@@ -192,6 +192,7 @@ class Job:
         self.prefix.mkdir()
         self.layout = layout or [(f"n{i + 1}", per_node) for i in range(nodes)]
         self.parameters = parameters
+        self.identity = {}  # user, group, umask: whose processes they are, as subprocess names that
 
     def __enter__(self):
         return self
@@ -271,7 +272,7 @@ class Job:
         return subprocess.Popen(self.command(program, layout or self.layout, of_node, faults),
                                 cwd=prefix or self.prefix, env=self.environment({**parameters, **faults}),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, errors="replace")
+                                stderr=subprocess.PIPE, text=True, errors="replace", **self.identity)
 
     def late(self):
         """What ranks printed after the end of MPI; it is gone then."""

@@ -26,7 +26,7 @@ def command(job, name, *arguments, code=0, node=None, faults={}, preload="JOB_FA
     if faults:
         env["LD_PRELOAD"] = os.environ[preload]
     done = Done(subprocess.run([BUILD / name, *map(str, arguments)], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL,
-                               capture_output=True, text=True, errors="replace", timeout=240))
+                               capture_output=True, text=True, errors="replace", timeout=240, **job.identity))
     assert code is None or done.code == code, (name, arguments, str(done))
     return done
 

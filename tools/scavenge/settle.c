@@ -167,7 +167,8 @@ static int try_lock(int hidden, const char *name, int *fd, char *err)
 {
     const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     struct stat st;
-    int rc = beneath_open(hidden, name, O_RDWR | O_CREAT, 0600, fd, err);
+    int rc = beneath_open(hidden, name, O_RDWR | O_CREAT, beneath_record_mode(hidden), fd,
+                          err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     if (fcntl(*fd, F_OFD_SETLK, &all) != 0) rc = errno == EACCES ? -EAGAIN : -errno;
     if (rc == -ENOLCK || rc == -ENOTSUP || rc == -ENOSYS) return 0; /* without, then */

@@ -168,7 +168,8 @@ ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err);
 /* ---- files ---- */
 
 /* Replaces the file by tree, with a checksum, atomically and durably: after a crash at
- * any moment it is the old one or the new one. Its mode becomes 0600, less the umask.
+ * any moment it is the old one or the new one. Its mode becomes 0600, or, in a
+ * folder that a group shares (setgid, writable by its group), 0660, less the umask.
  * -EOVERFLOW for more than KVTREE_DEPTH_MAX levels. */
 int kvtree_write_file(const char *path, const kvtree *tree);
 

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Colleagues who share a prefix folder: setgid, writable by their group, and a umask that leaves that so. Without these
+nobody else reads or changes what SCR keeps there."""
+import os
+import pwd
+import stat
+import sys
+
+from job import Job, checkpoint, main, restart
+from scavenged import command, scavenge
+
+SHARED = 59999  # a group
+
+
+def accounts():
+    """Two that every system has."""
+    found = [user for user in pwd.getpwall() if 0 < user.pw_uid < 60000 and user.pw_gid]
+    if os.geteuid() != 0 or len(found) < 2:
+        print("needs root, and two other accounts")
+        sys.exit(77)
+    return found[:2]
+
+
+ALICE, BOB = accounts()
+
+
+class Shared(Job):
+    """A job of two nodes in the prefix folder of Alice."""
+
+    def __init__(self, mode, umask):
+        super().__init__(2, 1, SCR_FLUSH=1)
+        self.umask = umask
+        self.root.chmod(0o1777)
+        os.chown(self.prefix, ALICE.pw_uid, SHARED)
+        self.prefix.chmod(mode)
+        for node in self.nodes():
+            for base in ("cntl", "cache"):
+                (self.node(node) / base).mkdir(parents=True)
+                (self.node(node) / base).chmod(0o1777)
+
+    def by(self, user):
+        """The next runs and commands are this one's."""
+        self.identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [SHARED], "umask": self.umask}
+        self.parameters["SCR_USER_NAME"] = user.pw_name
+        self.parameters["SCR_JOB_ID"] = f"{user.pw_uid}"
+        return self
+
+
+def modes(job):
+    """Those of all files and folders below the prefix folder."""
+    return {str(path.relative_to(job.prefix)): stat.S_IMODE(path.lstat().st_mode) for path in job.prefix.rglob("*")}
+
+
+def test_runs():
+    """One goes on with what the other has written, by turns; old ones are deleted by whoever comes."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_PREFIX_SIZE"] = 2
+        job.by(ALICE).run("init", checkpoint("a"), checkpoint("b"), "finalize")
+        job.by(BOB).run("init", restart("b"), checkpoint("c"), "finalize")
+        assert not (job.prefix / "a").exists()
+        job.by(ALICE).run("init", restart("c"), "delete:c", checkpoint("d"), "finalize")
+        job.by(BOB).run("init", restart("d"), checkpoint("d"), "finalize").not_said("error|warning")
+        found = modes(job)
+        assert not [name for name, mode in found.items() if mode & 0o007], found
+        assert not [name for name, mode in found.items() if mode & 0o060 != 0o060], found
+
+
+def test_in_the_background():
+    """A flush that the run of one has begun is no obstacle for the other."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH_ASYNC"] = 1
+        job.by(ALICE).run("init", checkpoint("a"), "finalize")
+        job.by(BOB).run("init", restart("a"), checkpoint("b"), "kill@0", dies=True)
+        job.by(ALICE).run("init => ANY", "have => ANY", checkpoint("c"), "finalize").not_said("error")
+        job.by(BOB).run("init", restart("c"), "finalize")
+
+
+def test_commands():
+    """Each changes what the other has."""
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", checkpoint("a"), checkpoint("b"), "finalize")
+        job.by(BOB)
+        assert "b" in command(job, "scr_index", "--list").out
+        command(job, "scr_index", "--current", "a")
+        command(job, "scr_halt", "-c", 1, job.prefix)
+        command(job.by(ALICE), "scr_halt", "--remove", job.prefix)
+        job.run("init", "have => 1 a", "start_restart => a", "complete_restart:1", "finalize")
+        command(job.by(BOB), "scr_index", "--drop", "b")
+        command(job.by(ALICE), "scr_index", "--add", "b")
+        command(job, "scr_index", "--current", "b")
+        command(job.by(BOB), "scr_index", "--verify")
+        job.run("init", restart("b"), "finalize")
+
+
+def test_scavenge():
+    """What one has saved from the caches the other reads."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(ALICE).run("init", checkpoint("a"))
+        scavenge(job, 1)
+        command(job.by(BOB), "scr_index", "--add", "a")
+        job.run("init", restart("a"), "finalize")
+
+
+def test_private():
+    """Another user sees nothing, and is told so; nothing is harmed."""
+    with Shared(0o755, 0o022) as job:
+        job.by(ALICE).run("init", checkpoint("a"), "finalize")
+        found = {name: mode for name, mode in modes(job).items() if name.endswith(".scr") or "/.scr/" in name}
+        assert not [name for name, mode in found.items() if mode & 0o022], found
+        done = command(job.by(BOB), "scr_index", "--list", code=1)
+        assert "index.scr: Permission denied" in done.err, done
+        job.run("init => PREFIX").said("error: .*Permission denied")
+        job.by(ALICE).run("init", restart("a"), "finalize").not_said("warning|error")
+
+
+def test_shared_with_another_umask():
+    """Bob cannot change what Alice keeps to herself, and his run says what is in the way."""
+    with Shared(0o2770, 0o077) as job:
+        job.by(ALICE).run("init", checkpoint("a"), "finalize")
+        job.by(BOB).run("init => ANY", "have => ANY").said("error: .*Permission denied")
+        job.by(ALICE).run("init", restart("a"), "finalize")
+
+
+if __name__ == "__main__":
+    main(globals())
