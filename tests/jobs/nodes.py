@@ -334,11 +334,12 @@ def folders(job):
 
 
 def test_folder_of_somebody_else():
+    """Within a folder of ours (for the other case see obstacles.py)."""
     if os.geteuid() != 0:
         raise Skip("only root can give folders away")
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
-        for folder in folders(job) + [job.cache("n2"), job.control("n2")]:
+        for folder in (job.cache("n2"), job.control("n2")):
             os.chown(folder, 12345, -1)
             refused(job, folder.name, "12345")
             os.chown(folder, 0, -1)

@@ -4,6 +4,7 @@
 
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "lib/tool_tasks.h"
 #include "lib/tool_user.h"
@@ -140,31 +141,30 @@ static int check_write(const node_folder *folder, const char *path, char *err)
     return rc ? err_sys(err, rc, "%s: a new file", path) : 0;
 }
 
-/* As a run does it, whatever others have made there. */
+/* Whatever others have made there; where nothing is, a run can make its own. */
 static int check_private(const node_folder *folder, const char *path, char *err)
 {
     char below[SCR_BASE_NAME];
-    int base, dir, rc;
+    struct stat st;
+    int base, dir = -1, rc;
     if (!folder->user || strcmp(path, folder->path) != 0) return 0;
     rc = scr_base_name(path, folder->user, below);
     if (rc < 0) return err_sys(err, rc, "%s", folder->user);
-    rc = beneath_private_folder(path, below, &dir, err);
+    rc = folder_make(path, 0, &base, err);
     if (rc) return rc;
-    io_close(&dir);
-    if (beneath_open_folder(path, &base, NULL) != 0) return 0;
-    for (char *slash = below; slash && beneath_rmdir(base, below, NULL) == 0;) {
-        slash = strrchr(below, '/'); /* what was made for the check */
-        if (slash) *slash = 0;
-    }
+    below[strcspn(below, "/")] = 0;
+    if (fstatat(base, below, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        rc = beneath_private_folder(path, below, &dir, err);
     io_close(&base);
-    return 0;
+    if (dir >= 0) io_close(&dir);
+    return rc;
 }
 
 const node_check node_checks[] = {
     {"access", "the folder is there and can be listed", check_access},
     {"capacity", "its file system is as large as it should be", check_capacity},
     {"write", "a file can be written, read back and removed", check_write},
-    {"private", "a folder of the user can be made in it", check_private},
+    {"private", "nobody has taken the name of the user in it", check_private},
     {NULL, NULL, NULL},
 };
 
