@@ -125,16 +125,19 @@ static void two_increments(void **state)
     sweep("counted up by two", 0, somebody_counts_up, both_count);
 }
 
-/* The last look at the name before a temporary file is made. */
+/* The last look at the name before a temporary file is made. Between both the folder is
+ * looked at, on which the mode of the file depends. */
 static unsigned last_look(unsigned naming)
 {
-    unsigned made = 0, look = 0;
+    unsigned made = 0, look = 0, folder = 0;
     for (unsigned n = nth_next(&result, "open", 0); n && n < naming;
          n = nth_next(&result, "open", n))
         made = n;
     for (unsigned n = nth_next(&result, "stat", 0); n && n < made;
-         n = nth_next(&result, "stat", n))
-        look = n;
+         n = nth_next(&result, "stat", n)) {
+        look = folder;
+        folder = n;
+    }
     return look;
 }
 

@@ -4,6 +4,7 @@
 import random
 import threading
 
+from flush import with_scr_transfer
 from job import Job, checkpoint, main, restart
 import tree
 
@@ -181,13 +182,14 @@ class Swapper:
 def test_links_come_and_go():
     """While a flush writes there. The flush may fail; the checkpoint stays in the cache."""
     names = ["c1", "c2", "c3", "c4"]
+    with_scr_transfer()
     for more in ({}, {"SCR_FLUSH_TYPE": "PTHREAD"}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}):
         with Job(2, 1, SCR_FLUSH=1, **more) as job:
             with Swapper(job, names) as swapper:
                 run = job.run("init", *(checkpoint(name, 100_000, code="ANY") for name in names))
             assert swapper.swaps > 0, run
             assert swapper.private.stat().st_mode & 0o777 == 0o755
-            job.run("init", restart("c4", 100_000), "finalize")
+            job.run("init", restart("c4", 100_000))
 
 
 def test_one_file_of_two_ranks():
