@@ -129,14 +129,14 @@ static void two_increments(void **state)
  * looked at, on which the mode of the file depends. */
 static unsigned last_look(unsigned naming)
 {
-    unsigned made = 0, look = 0, folder = 0;
+    unsigned made = 0, look = 0, other = 0;
     for (unsigned n = nth_next(&result, "open", 0); n && n < naming;
          n = nth_next(&result, "open", n))
         made = n;
     for (unsigned n = nth_next(&result, "stat", 0); n && n < made;
          n = nth_next(&result, "stat", n)) {
-        look = folder;
-        folder = n;
+        look = other;
+        other = n;
     }
     return look;
 }
