@@ -3,26 +3,16 @@
 """Colleagues who share a prefix folder: setgid, writable by their group, and a umask that leaves that so. Without these
 nobody else reads or changes what SCR keeps there."""
 import os
-import pwd
 import stat
-import sys
 
 from job import Job, checkpoint, main, restart
+from accounts import two_accounts
 from scavenged import command, scavenge
 
 SHARED = 59999  # a group
 
 
-def accounts():
-    """Two that every system has."""
-    found = [user for user in pwd.getpwall() if 0 < user.pw_uid < 60000 and user.pw_gid]
-    if os.geteuid() != 0 or len(found) < 2:
-        print("needs root, and two other accounts")
-        sys.exit(77)
-    return found[:2]
-
-
-ALICE, BOB = accounts()
+ALICE, BOB = two_accounts()
 
 
 class Shared(Job):

@@ -5,6 +5,7 @@
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_run.h"
+#include "lib/tool_user.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -189,6 +190,15 @@ static int copy(const char *value, char **text)
     return value && *value && !*text ? tool_complain("no memory") : COMMAND_GOOD;
 }
 
+/* Nothing that somebody else may change is executed. What is not there fails later. */
+static int check_shell(const char *shell)
+{
+    char path[PATH_MAX], err[ERRTEXT_SIZE] = "";
+    if (!tool_run_find(shell, path) || tool_user_may_run(path, err) == 0)
+        return COMMAND_GOOD;
+    return tool_complain("SCR_REMOTE_SHELL: %s", err);
+}
+
 int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
                        const hostlist *nodes)
 {
@@ -214,6 +224,7 @@ int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
     if (w->build == build_simulate && !remote->simulated)
         return tool_complain("SCR_REMOTE=simulate: only scr_run --simulate makes such "
                              "nodes");
+    if (w->build == build_shell) return check_shell(remote->shell);
     return w->build == build_flux ? find_brokers(remote) : COMMAND_GOOD;
 }
 

@@ -41,23 +41,31 @@ int tool_run(const char *const argv[], double seconds, char **output, char *err)
     return rc;
 }
 
-static int may_run(const char *path)
+static int is_program(const char *folder, size_t n, const char *program,
+                      char path[PATH_MAX])
 {
     struct stat st;
-    return access(path, X_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    int size =
+        snprintf(path, PATH_MAX, "%.*s%s%s", (int)n, folder, n ? "/" : "", program);
+    return size > 0 && size < PATH_MAX && access(path, X_OK) == 0 &&
+           stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+int tool_run_find(const char *program, char path[PATH_MAX])
+{
+    const char *folders = strchr(program, '/') ? NULL : getenv("PATH");
+    if (!*program) return 0;
+    if (!folders) return is_program("", 0, program, path);
+    while (*folders) {
+        size_t n = strcspn(folders, ":");
+        if (is_program(folders, n, program, path)) return 1;
+        folders += n + (folders[n] == ':');
+    }
+    return 0;
 }
 
 int tool_run_is_there(const char *program)
 {
-    const char *path = getenv("PATH");
-    char name[PATH_MAX];
-    if (!*program || strchr(program, '/')) return may_run(program);
-    while (path && *path) {
-        size_t n = strcspn(path, ":");
-        int size =
-            snprintf(name, sizeof name, "%.*s/%s", (int)n, n ? path : ".", program);
-        if (size > 0 && (size_t)size < sizeof name && may_run(name)) return 1;
-        path += n + (path[n] == ':');
-    }
-    return 0;
+    char path[PATH_MAX];
+    return tool_run_find(program, path);
 }

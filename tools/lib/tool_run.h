@@ -2,6 +2,8 @@
 #ifndef TOOL_RUN_H
 #define TOOL_RUN_H
 
+#include <limits.h>
+
 /* Runs another program, such as a command of the batch system, for as long as it may
  * take and no longer. */
 
@@ -14,7 +16,8 @@
  * then, with what it started; -EIO when it fails, each with a text. */
 int tool_run(const char *const argv[], double seconds, char **output, char *err);
 
-/* 1 if PATH has the program, or it is a path, and it may be run. */
+/* 1 if PATH has the program, or it is a path, and it may be run; where it is. */
+int tool_run_find(const char *program, char path[PATH_MAX]);
 int tool_run_is_there(const char *program);
 
 #endif

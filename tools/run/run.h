@@ -66,7 +66,7 @@ typedef struct run {
     simulate_failure failures[SIMULATE_FAILURES];
     int failure_count;
 
-    sole claim;   /* this is the only scr_run of the job */
+    int claim;    /* this is the only scr_run of the job */
     int given_up; /* the signal that ended the saving of what is in the caches, or 0 */
 
     /* the run that goes on */

@@ -189,7 +189,7 @@ static int export_all(const run *r)
 
 int run_open(run *r, const run_request *request)
 {
-    *r = (run){.request = request, .per_node = 1, .claim = SOLE_NONE, .lock = -1};
+    *r = (run){.request = request, .per_node = 1, .claim = -1, .lock = -1};
     r->prefix.dir = r->log.fd = r->signals.fd = r->signals.out = -1;
     if (processes_adopt() != 0 || execute_catch(&r->signals) != 0)
         return tool_complain("no signals");
@@ -211,7 +211,7 @@ void run_close(run *r)
     processes_reap();
     simulate_close(r->simulated, &r->lock);
     run_log_close(&r->log);
-    sole_release(&r->claim);
+    io_close(&r->claim);
     tool_prefix_close(&r->prefix);
     if (r->signals.out != STDERR_FILENO) io_close(&r->signals.out);
     execute_release(&r->signals);

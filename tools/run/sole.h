@@ -8,17 +8,9 @@
 
 #include "lib/tool_prefix.h"
 
-/* The claim of one that runs; nothing of it: {-1, -1, ""}. */
-typedef struct sole {
-    int folder, lock;
-    char name[SCR_JOB_ID_SIZE + 32];
-} sole;
-#define SOLE_NONE ((sole){.folder = -1, .lock = -1})
-
 /* Becomes the one, on this machine, for the job of the owner and the prefix folder, until
- * the claim is released or the process ends. An exit code, after a complaint that names
- * the other process. Where no lock can be had, that is no failure. */
-int sole_claim(const tool_prefix *prefix, const tool_owner *owner, sole *claim);
-void sole_release(sole *claim);
+ * *claim is closed or the process ends. An exit code, after a complaint that names the
+ * other process. Where no lock can be had, that is no failure, and *claim is -1. */
+int sole_claim(const tool_prefix *prefix, const tool_owner *owner, int *claim);
 
 #endif

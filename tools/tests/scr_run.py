@@ -451,6 +451,8 @@ def test_one_at_a_time():
         assert process.returncode == 5, told
     wait_for(lambda: not processes_here())
     expect_clean()
+    left = [path.name for path in pathlib.Path('cntl').rglob('*') if path.is_file()]
+    assert left == ['scr_run.lock'], left
 
 
 # ---- a configuration with mistakes ----

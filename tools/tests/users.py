@@ -5,11 +5,10 @@ and another user's do. Accounts that every system has play attacker and victim; 
 import os
 import pathlib
 import pty
-import pwd
 import select
 import subprocess
-import sys
 
+from accounts import two_accounts
 from command import COMMAND, run_tests
 from prefix import HALT, put_halt, without_scr_variables
 
@@ -17,15 +16,7 @@ without_scr_variables()
 BIN = COMMAND.parent
 
 
-def accounts():
-    found = [user for user in pwd.getpwall() if 0 < user.pw_uid < 60000 and user.pw_gid]
-    if os.geteuid() != 0 or len(found) < 2:
-        print('needs root, and two other accounts')
-        sys.exit(77)
-    return found[:2]
-
-
-ATTACKER, VICTIM = accounts()
+ATTACKER, VICTIM = two_accounts()
 
 
 def command(name, *arguments, user=None, code=None, cwd=None, **variables):
@@ -205,6 +196,23 @@ def test_configuration_of_somebody_else():
     give(config, VICTIM, 0o666)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'can be changed by everybody, and is not read' in told(done), done
+
+
+def test_remote_shell():
+    """Of somebody else, or that everybody may change: by the parameter, or what Hydra is told to use."""
+    here = pathlib.Path.cwd()
+    seen = put_spy(here / 'bin', ATTACKER)
+    folder = prefix_of(VICTIM, 'v')
+    spy = here / 'bin/spy'
+    for owner, mode, why in ((ATTACKER, 0o755, f'spy belongs to user {ATTACKER.pw_uid}'), (VICTIM, 0o777, 'spy can be changed by everybody')):
+        give(spy, owner, mode)
+        for variables in ({'SCR_REMOTE_SHELL': str(spy)}, {'HYDRA_LAUNCHER_EXEC': str(spy)},
+                          {'SCR_REMOTE_SHELL': 'spy', 'PATH': f'{here}/bin:{os.environ["PATH"]}'}):
+            done = command('scr_list_down_nodes', '--prefix', folder, user=VICTIM, cwd=folder, SCR_NODELIST='n1', SCR_REMOTE='shell', **variables)
+            assert why in told(done) and done.returncode and not seen.exists(), done
+    give(spy, VICTIM, 0o755)
+    command('scr_list_down_nodes', '--prefix', folder, user=VICTIM, cwd=folder, SCR_NODELIST='n1', SCR_REMOTE='shell', SCR_REMOTE_SHELL=str(spy))
+    assert seen.exists()
 
 
 run_tests(globals())
