@@ -95,12 +95,17 @@ static int name_failed(char *err, int rc, const char *what, const char *name)
                          : err_sys(err, rc, "%s %s", what, name);
 }
 
-static int refuse_irregular(int fd, const char *name, char *err)
+static int check_file(int fd, const char *name, int flags, char *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", name);
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "%s is not a regular file", name);
+    if (flags & O_CREAT && st.st_nlink > 1)
+        return err_set(err, -EPERM,
+                       "%s has another name, too (a hard link), and is not changed; "
+                       "replace it by a copy, or remove it",
+                       name);
     return 0;
 }
 
@@ -114,7 +119,7 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
     const int extra = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int file = io_open(parent, last, flags | extra, mode);
     rc = file < 0 ? name_failed(err, file, "open", name)
-                  : refuse_irregular(file, name, err);
+                  : check_file(file, name, flags, err);
     io_close(&parent);
     if (rc) {
         if (file >= 0) io_close(&file);

@@ -41,7 +41,8 @@ int beneath_check_name(const char *name, char *err);
 int beneath_open_folder(const char *path, int *dir, char *err);
 
 /* Opens name below dir. O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK are added; anything but a
- * regular file is refused with -EINVAL. */
+ * regular file is refused with -EINVAL, and with O_CREAT, for files that are changed
+ * where they are, one of several names with -EPERM: it may be somebody else's file. */
 int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, char *err);
 
 /* Opens the folder that holds name; *last points to its last component inside name. With

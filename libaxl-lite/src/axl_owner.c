@@ -34,14 +34,27 @@ static bool is_current(int fd, const char *name)
            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
+/* The descriptor, or -errno with a text. The lock has its owner written in it, so it may
+ * be no file that has another name, too. */
+static int open_lock(const char *name, char *err)
+{
+    const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    struct stat st;
+    int fd = io_open(AT_FDCWD, name, flags, 0600);
+    if (fd < 0) return err_sys(err, fd, "open %s", name);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink <= 1) return fd;
+    io_close(&fd);
+    return err_set(err, -EPERM, "%s is no file of its own, and is not locked", name);
+}
+
 int axl_owner_take(const char *path, int *owner, char *err)
 {
     char name[PATH_MAX];
     const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int rc = lock_name(path, name, err);
     while (!rc) {
-        int fd = io_open(AT_FDCWD, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0) return err_sys(err, fd, "open %s", name);
+        int fd = open_lock(name, err);
+        if (fd < 0) return fd;
         if (fcntl(fd, F_OFD_SETLK, &all) != 0) {
             rc = errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
             io_close(&fd);

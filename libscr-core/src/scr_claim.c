@@ -147,8 +147,8 @@ static bool is_ours(const char *name)
            (name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0);
 }
 
-/* The control folder is private and has regular files only: a folder or a link in the
- * place of one is removed, and the file counts as lost. */
+/* The control folder is private and has regular files of one name only: a folder or a
+ * link in the place of one is removed, and the file counts as lost. */
 static void clear_way(const struct scr *scr)
 {
     DIR *stream = beneath_list(scr->control_fd);
@@ -158,9 +158,10 @@ static void clear_way(const struct scr *scr)
         char err[SCR_ERR_TEXT] = "";
         if (!is_ours(item->d_name) ||
             fstatat(scr->control_fd, item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-            S_ISREG(st.st_mode))
+            (S_ISREG(st.st_mode) && st.st_nlink == 1))
             continue;
-        err_set(err, 0, "%s is no regular file, and is removed", item->d_name);
+        err_set(err, 0, "%s is no regular file, or has another name, and is removed",
+                item->d_name);
         scr_control_warn(scr, err);
         if (beneath_unlink(scr->control_fd, item->d_name, NULL) != 0 &&
             beneath_remove_tree(scr->control_fd, item->d_name, err) != 0)

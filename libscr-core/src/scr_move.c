@@ -61,7 +61,9 @@ static int open_named(struct scr *scr, int id, const char *name, int flags, int 
         int rc = beneath_open_parent(scr_cache_of(scr, id)->fd, path, 0700, &parent,
                                      &last, err);
         if (rc) return rc;
+        rc = beneath_unlink(parent, last, err);
         io_close(&parent);
+        if (rc) return rc;
     }
     return beneath_open(scr_cache_of(scr, id)->fd, path, flags, 0600, fd, err);
 }
@@ -314,7 +316,7 @@ int scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from
     stream_begin(&out, scr, r.send ? scr_filemap_files(scr->map, id, to) : NULL, id,
                  O_RDONLY);
     stream_begin(&in, scr, r.receive ? scr_filemap_files(scr->map, id, scr->rank) : NULL,
-                 id, O_WRONLY | O_CREAT | O_TRUNC);
+                 id, O_WRONLY | O_CREAT | O_EXCL);
     int pumped = pump(scr, &r, &out, &in);
     if (in.rc) memcpy(r.err, in.err, sizeof r.err);
     if (out.rc) tell(scr, id, out.rc, out.err);

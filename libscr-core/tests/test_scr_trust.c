@@ -233,6 +233,25 @@ static void modes_of_others(void **state)
     assert_int_equal(beneath_chmod(s->dir, "ours", 0400, s->err), -EPERM);
 }
 
+/* A file that grows where it is may be somebody's under another name. */
+static void files_of_two_names(void **state)
+{
+    struct scratch *s = *state;
+    int fd = -1;
+    scratch_put(s, "ours", "text", 4);
+    assert_int_equal(linkat(s->dir, "ours", s->dir, "second", 0), 0);
+    assert_int_equal(beneath_open(s->dir, "ours", O_RDWR | O_CREAT, 0600, &fd, s->err),
+                     -EPERM);
+    assert_non_null(strstr(s->err, "ours has another name, too (a hard link)"));
+    assert_int_equal(fd, -1);
+    assert_int_equal(beneath_open(s->dir, "ours", O_RDONLY, 0, &fd, s->err), 0);
+    close(fd);
+    assert_int_equal(unlinkat(s->dir, "second", 0), 0);
+    assert_int_equal(beneath_open(s->dir, "ours", O_RDWR | O_CREAT, 0600, &fd, s->err),
+                     0);
+    close(fd);
+}
+
 /* ---- what stands where a record should be ---- */
 
 #define FILEMAP "filemap_0.scriinfo"
@@ -366,6 +385,7 @@ int main(void)
         scratch_test(links_planted_on_the_way),
         scratch_test(private_folders),
         scratch_test(modes_of_others),
+        scratch_test(files_of_two_names),
         scratch_test(links_instead_of_records),
         scratch_test(link_instead_of_their_folder),
         scratch_test(fifos_and_folders),

@@ -62,7 +62,7 @@ def test_no_control_file():
                 path.unlink()
                 put(path)
                 run = job.run("init", restart("c1"), checkpoint("c2"))
-                run.said(f"warning: node n2: a control file in .* counts as lost: {name} is no regular file, and is removed",
+                run.said(f"warning: node n2: a control file in .* counts as lost: {name} is no regular file, or has another name, and is removed",
                          times=1)
                 run.not_said("rebuilt|error")
                 assert path.is_file() and not path.is_symlink()
