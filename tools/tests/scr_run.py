@@ -447,12 +447,10 @@ def test_one_at_a_time():
     wait_for(lambda: len(calls()) == 4)
     pathlib.Path('go').touch()
     for process in (other, beside, third):
-        told = process.communicate(timeout=60)[1]
-        assert process.returncode == 5, told
+        ends(process, 5)
     wait_for(lambda: not processes_here())
     expect_clean()
-    left = [path.name for path in pathlib.Path('cntl').rglob('*') if path.is_file()]
-    assert left == ['scr_run.lock'], left
+    assert [path.name for path in pathlib.Path('cntl').rglob('*') if path.is_file()] == ['scr_run.lock']
 
 
 # ---- a configuration with mistakes ----
