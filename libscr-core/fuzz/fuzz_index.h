@@ -5,9 +5,9 @@
 /* What holds of every index that is accepted: what it tells can be had, and changes do
  * what they promise. */
 
+#include "base/versions.h"
 #include "fuzz_places.h"
-#include "records/scr_index.h"
-#include "records/scr_versions.h"
+#include "prefix/index.h"
 
 static inline int read_index(const kvtree *tree)
 {

@@ -6,7 +6,7 @@
  * with the library. */
 
 #include "fuzz_lines.h"
-#include "records/scr_flush_file.h"
+#include "prefix/flush_file.h"
 
 #include <limits.h>
 #include <stdio.h>

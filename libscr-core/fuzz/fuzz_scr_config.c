@@ -6,10 +6,10 @@
  * form, can be written in both, and says the same again. Of a file with mistakes what is
  * right is taken, what is wrong is told without anything that a terminal obeys, and there
  * is always a descriptor that can be used. */
+#include "config/config_file.h"
+#include "config/descs.h"
 #include "fuzz.h"
 #include "fuzz_lines.h"
-#include "records/scr_config_file.h"
-#include "records/scr_descs.h"
 #include "tests/values.h"
 
 #include <errno.h>

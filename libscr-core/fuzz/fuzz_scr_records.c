@@ -10,12 +10,12 @@
 #include "fuzz_index.h"
 #include "fuzz_map.h"
 
-#include "records/scr_filemap.h"
-#include "records/scr_halt.h"
-#include "records/scr_names.h"
-#include "records/scr_nodes.h"
-#include "records/scr_reddesc.h"
-#include "records/scr_scan.h"
+#include "cache/filemap.h"
+#include "config/reddesc.h"
+#include "halt/halt.h"
+#include "prefix/names.h"
+#include "prefix/nodes.h"
+#include "prefix/scan.h"
 
 #define FILEMAP "filemap_0.scriinfo"
 

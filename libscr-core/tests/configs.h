@@ -5,8 +5,8 @@
 /* What tests of configurations share: one that is read from texts, and what was wrong
  * with it. Include records.h before. */
 
-#include "records/scr_config_file.h"
-#include "records/scr_descs.h"
+#include "config/config_file.h"
+#include "config/descs.h"
 
 struct conf {
     scr_config config;

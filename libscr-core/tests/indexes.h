@@ -4,8 +4,8 @@
 
 /* Indexes that tests of them begin with. */
 
+#include "prefix/index.h"
 #include "records.h"
-#include "records/scr_index.h"
 
 static inline scr_dataset checkpoint(int id)
 {

@@ -6,7 +6,7 @@
  * readers of both kinds of lines that share nothing with the code. */
 
 #include "records.h"
-#include "records/scr_log_private.h"
+#include "report/log_private.h"
 #include <errno.h>
 
 /* What a log told. */
@@ -27,7 +27,7 @@ static inline scr_log_options log_options(const struct scratch *s, unsigned targ
                                           struct told *told)
 {
     memset(told, 0, sizeof *told);
-    return (scr_log_options){.targets = targets,
+    return (scr_log_options){.set.targets = targets,
                              .prefix = s->dir,
                              .run = "run-1",
                              .user = "me",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records that a run and commands change at the same time, and the index as one. */
+#include "base/versions.h"
 #include "nth_syscall.h"
+#include "prefix/index.h"
 #include "records.h"
-#include "records/scr_index.h"
-#include "records/scr_versions.h"
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>

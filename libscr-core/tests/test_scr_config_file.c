@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Configuration files: what is right is taken, and all that is wrong is told with its
  * place. */
+#include "config/config_file.h"
 #include "records.h"
-#include "records/scr_config_file.h"
 #include <errno.h>
 
 /* A file that was read: what it gave and what was wrong with it. */

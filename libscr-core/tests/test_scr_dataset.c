@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Dataset descriptions: written and read back, and every field missing, altered, hostile.
  */
+#include "plan/dataset.h"
 #include "records.h"
-#include "records/scr_dataset.h"
 #include <errno.h>
 #include <limits.h>
 

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "records/scr_decide.h"
+#include "config/values.h"
+#include "plan/decide.h"
 
 #include <cmocka.h>
 #include <errno.h>
@@ -209,17 +210,17 @@ static void any_rule_is_enough(void **state)
 
 static void methods(void **state)
 {
-    assert_string_equal(scr_decide_method(NULL, 0), "sync");
-    assert_string_equal(scr_decide_method("SYNC", 0), "sync");
-    assert_string_equal(scr_decide_method("pthread", 0), "pthread");
-    assert_string_equal(scr_decide_method("Daemon", 0), "daemon");
+    assert_string_equal(scr_flush_method(NULL, 0), "sync");
+    assert_string_equal(scr_flush_method("SYNC", 0), "sync");
+    assert_string_equal(scr_flush_method("pthread", 0), "pthread");
+    assert_string_equal(scr_flush_method("Daemon", 0), "daemon");
     /* in the background without a word about how, or with one that makes no sense */
-    assert_string_equal(scr_decide_method(NULL, 1), "pthread");
-    assert_string_equal(scr_decide_method("", 1), "pthread");
-    assert_string_equal(scr_decide_method("SYNC", 1), "pthread");
-    assert_string_equal(scr_decide_method("DAEMON", 1), "daemon");
-    assert_null(scr_decide_method("BBAPI", 1));
-    assert_null(scr_decide_method("swallow", 0));
+    assert_string_equal(scr_flush_method(NULL, 1), "pthread");
+    assert_string_equal(scr_flush_method("", 1), "pthread");
+    assert_string_equal(scr_flush_method("SYNC", 1), "pthread");
+    assert_string_equal(scr_flush_method("DAEMON", 1), "daemon");
+    assert_null(scr_flush_method("BBAPI", 1));
+    assert_null(scr_flush_method("swallow", 0));
 }
 
 static void flush_every_nth(void **state)

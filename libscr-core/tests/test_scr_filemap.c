@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The filemap: in memory, in files, and in files that lie. */
+#include "cache/filemap.h"
 #include "common/beneath.h"
 #include "records.h"
-#include "records/scr_filemap.h"
 #include <errno.h>
 
 #define OWNER "user1/scr.7"

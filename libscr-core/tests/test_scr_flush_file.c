@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The flush file: where cached datasets are. */
+#include "prefix/flush_file.h"
 #include "records.h"
-#include "records/scr_flush_file.h"
 #include <errno.h>
 
 /* SCR Developer Guide 1.2, section 2.19, in the order in which keys are set. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Halt conditions, one by one and together, and the halt file. */
+#include "halt/halt.h"
 #include "records.h"
-#include "records/scr_halt.h"
 #include <errno.h>
 #include <sys/wait.h>
 

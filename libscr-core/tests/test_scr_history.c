@@ -2,8 +2,8 @@
 /* Learning from the log: runs and failures in it, whatever else is there; and the
  * estimate of the time between failures. */
 #include "records.h"
-#include "records/scr_history.h"
-#include "records/scr_log.h"
+#include "report/history.h"
+#include "report/log.h"
 #include <errno.h>
 #include <math.h>
 
@@ -21,7 +21,7 @@ static void assert_near(double is, double wanted)
 
 static scr_log *open_log(const struct scratch *s)
 {
-    scr_log_options options = {.targets = 1u << SCR_LOG_TEXT,
+    scr_log_options options = {.set.targets = 1u << SCR_LOG_TEXT,
                                .prefix = s->dir,
                                .run = "none",
                                .user = "me",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who runs this, and in which allocation. */
+#include "config/identity.h"
 #include "records.h"
-#include "records/scr_identity.h"
 #include <errno.h>
 #include <pwd.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The index of a prefix folder, and the summary of a dataset. */
+#include "base/versions.h"
 #include "common/number.h"
 #include "indexes.h"
-#include "records/scr_versions.h"
 #include <errno.h>
 #include <limits.h>
 #include <time.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The optimum time between checkpoints: golden values, and that no other time wastes
  * less. */
+#include "plan/interval.h"
 #include "records.h"
-#include "records/scr_interval.h"
 #include <math.h>
 
 #define MINUTE 60.0

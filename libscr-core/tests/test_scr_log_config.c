@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which parameters lead to which targets of the log. */
+#include "config/log_config.h"
 #include "records.h"
-#include "records/scr_log_config.h"
 
 /* The targets that these parameters give; problems says how many mistakes they have. */
 static unsigned targets(const char *text, int problems)
@@ -9,7 +9,7 @@ static unsigned targets(const char *text, int problems)
     char copy[256], *rest = copy, *pair;
     scr_config config;
     scr_problems found = {0, NULL};
-    scr_log_options options = {.targets = 99};
+    scr_log_settings options = {.targets = 99};
     assert_int_equal(scr_config_init(&config), 0);
     config.have_env = 1; /* an empty one */
     strcpy(copy, text);
@@ -45,7 +45,7 @@ static void database(void **state)
 {
     scr_config config;
     scr_problems problems = {0, NULL};
-    scr_log_options options = {.db_debug = 7};
+    scr_log_settings options = {.db_debug = 7};
     assert_int_equal(scr_config_init(&config), 0);
     config.have_env = 1; /* an empty one */
     scr_layer_set(config.set, "SCR_LOG_DB_HOST", "h", "test");

@@ -15,10 +15,10 @@ static scr_log_options db_options(struct told *told, const char *host)
 {
     struct scratch none = {.dir = -1};
     scr_log_options options = log_options(&none, 1u << SCR_LOG_DATABASE, told);
-    options.db_host = host;
-    options.db_name = "scr";
-    options.db_user = "scr";
-    options.db_pass = "secret";
+    options.set.db_host = host;
+    options.set.db_name = "scr";
+    options.set.db_user = "scr";
+    options.set.db_pass = "secret";
     options.db_answer = 1;
     options.db_end = 1;
     return options;
@@ -166,7 +166,7 @@ static void statements_are_shown(void **state)
     NEEDS_SERVER;
     struct told told;
     scr_log_options options = good_options(&told);
-    options.db_debug = 1;
+    options.set.db_debug = 1;
     scr_log *log = open_with(&options);
     scr_log_write(log, &(scr_log_event){.kind = SCR_LOG_HALT, .note = "a\nb"});
     scr_log_close(log);
@@ -237,7 +237,7 @@ static void wrong_password(void **state)
     struct told told;
     scr_log_options options = db_options(&told, server.socket);
     options.db_end = 100;
-    options.db_pass = "guess";
+    options.set.db_pass = "guess";
     in_vain(options, 30, "connect: Access denied for user 'scr'@'localhost'");
     memset(&told, 0, sizeof told);
     asked_once(&options, "ABORTED_CONNECTS");
@@ -249,11 +249,11 @@ static void unknown_database(void **state)
     struct told told;
     scr_log_options options = db_options(&told, server.socket);
     options.db_end = 100;
-    options.db_name = "scrap";
+    options.set.db_name = "scrap";
     in_vain(options, 30, "connect: ");
     options = db_options(&told, server.socket);
     options.db_end = 100;
-    options.db_name = NULL;
+    options.set.db_name = NULL;
     in_vain(options, 30, "No database selected");
 }
 

@@ -2,7 +2,7 @@
 /* docs/formats/log.md and scr.mysql have the events and fields of the code. With the
  * argument "write" this program puts them there. */
 #include "document.h"
-#include "records/scr_log_private.h"
+#include "report/log_private.h"
 
 #define DOCUMENT SCR_DOCS "/formats/log.md"
 

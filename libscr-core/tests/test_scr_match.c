@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which file a name means. */
+#include "plan/match.h"
 #include "records.h"
-#include "records/scr_match.h"
 
 /* The files of a dataset: below the prefix folder, and as they were named at output. */
 static const char *const files[][2] = {

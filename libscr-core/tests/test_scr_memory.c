@@ -8,11 +8,11 @@
 #include "indexes.h"
 #include "nth_each.h"
 
-#include "records/scr_filemap.h"
-#include "records/scr_flush_file.h"
-#include "records/scr_halt.h"
-#include "records/scr_nodes.h"
-#include "records/scr_reddesc.h"
+#include "cache/filemap.h"
+#include "config/reddesc.h"
+#include "halt/halt.h"
+#include "prefix/flush_file.h"
+#include "prefix/nodes.h"
 #include <errno.h>
 
 static const struct scratch *here;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The nodes file: what is written is read, and nothing else is believed. */
+#include "prefix/nodes.h"
 #include "records.h"
-#include "records/scr_nodes.h"
 #include <errno.h>
 
 static void file(void **state)

@@ -2,8 +2,8 @@
 /* The table of parameters, the layers of values, and typed values. */
 #include "comma.h"
 #include "common/number.h"
+#include "config/parameters.h"
 #include "records.h"
-#include "records/scr_param.h"
 #include <errno.h>
 
 /* No variable of the outside disturbs a test, and none is left behind. */

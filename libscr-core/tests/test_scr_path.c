@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "records/scr_path.h"
+#include "base/path.h"
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>

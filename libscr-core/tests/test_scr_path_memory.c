@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/path.h"
 #include "nth_malloc.h"
-#include "records/scr_path.h"
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>

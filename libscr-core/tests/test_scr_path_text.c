@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "records/scr_path.h"
+#include "base/path.h"
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>

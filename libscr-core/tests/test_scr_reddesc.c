@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which redundancy descriptor a dataset uses, and descriptors as trees. */
+#include "config/reddesc.h"
 #include "records.h"
-#include "records/scr_reddesc.h"
 #include <errno.h>
 
 /* ---- choices ---- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datasets found on a prefix folder: by the list of names, and by a search. */
 #include "nth_syscall.h"
+#include "prefix/index.h"
+#include "prefix/names.h"
+#include "prefix/scan.h"
 #include "records.h"
-#include "records/scr_index.h"
-#include "records/scr_names.h"
-#include "records/scr_scan.h"
 #include <errno.h>
 #include <filo/filo.h>
 #include <limits.h>

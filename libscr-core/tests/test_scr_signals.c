@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of signals in SCR_HALT_SIGNALS. */
+#include "config/signals.h"
 #include "records.h"
-#include "records/scr_signals.h"
 #include <errno.h>
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every call in every state. */
+#include "plan/lifecycle.h"
 #include "records.h"
-#include "records/scr_state.h"
 #include <errno.h>
 
 /* Per call: the call that is missing in the states uninitialised, idle, output, restart;

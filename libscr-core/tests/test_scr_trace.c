@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
+#include "prefix/index.h"
+#include "prefix/trace.h"
 #include "records.h"
-#include "records/scr_index.h"
-#include "records/scr_trace.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>

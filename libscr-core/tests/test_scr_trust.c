@@ -5,12 +5,12 @@
  * shows what else is not trusted. */
 #include "records.h"
 
+#include "cache/filemap.h"
 #include "common/beneath.h"
+#include "halt/halt.h"
 #include "nth_syscall.h"
-#include "records/scr_filemap.h"
-#include "records/scr_flush_file.h"
-#include "records/scr_halt.h"
-#include "records/scr_index.h"
+#include "prefix/flush_file.h"
+#include "prefix/index.h"
 #include <errno.h>
 #include <sys/mman.h>
 

@@ -13,7 +13,7 @@ OWNER = {header.relative_to(ROOT / room / "include").as_posix(): room
 FOREIGN = {"tv_data_display.h"}
 
 # Where MPI may be used besides in files with _mpi in their name
-MPI_PLACES = re.compile(r"libscr-core/(src|include)/|tests/|[^/]+/(tests|examples|bench)/")
+MPI_PLACES = re.compile(r"libscr-core/(api|ops|include)/|tests/|[^/]+/(tests|examples|bench)/")
 
 
 def is_mpi_header(name):

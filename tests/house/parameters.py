@@ -7,7 +7,7 @@ import re
 
 from house import ROOT, finish
 
-TABLE = ROOT / "libscr-core/records/scr_param_table.c"
+TABLE = ROOT / "libscr-core/config/parameter_table.c"
 DOC = ROOT / "docs/testing.md"
 ROW = re.compile(r"^\| `(SCR_\w+)` \| `([\w/.-]+)` (?:`(test_\w+)` )?\|$", re.MULTILINE)
 

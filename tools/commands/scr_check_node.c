@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_check_node: whether the node on which it runs can be used (SCR Developer Guide 1.2,
  * section 2.24.5). */
+#include "cache/base.h"
+#include "config/descs.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "nodes/node_check.h"
-#include "records/scr_base.h"
-#include "records/scr_descs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
-#include "records/scr_history.h"
-#include "records/scr_interval.h"
-#include "records/scr_nodes.h"
+#include "plan/interval.h"
+#include "prefix/nodes.h"
+#include "report/history.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_table.h"
-#include "records/scr_nodes.h"
+#include "prefix/nodes.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_flush_file: where the datasets of the last run are (SCR Developer Guide 1.2,
  * section 2.24.2), for scripts that save what is still in the cache. */
-#include "records/scr_flush_file.h"
 #include "common/number.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
+#include "prefix/flush_file.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_halt: tells a run when to end, or that it need not (SCR Developer Guide 1.2,
  * section 2.20). */
-#include "records/scr_halt.h"
 #include "common/beneath.h"
 #include "common/number.h"
+#include "config/identity.h"
+#include "config/parameters.h"
+#include "halt/halt.h"
 #include "lib/tool.h"
 #include "lib/tool_halt.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "lib/tool_time.h"
-#include "records/scr_identity.h"
-#include "records/scr_param.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_util.h>

@@ -4,10 +4,10 @@
  * and 2.33.4). */
 #include "commands/scr_index.h"
 
+#include "base/versions.h"
 #include "lib/tool.h"
-#include "records/scr_names.h"
-#include "records/scr_scan.h"
-#include "records/scr_versions.h"
+#include "prefix/names.h"
+#include "prefix/scan.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

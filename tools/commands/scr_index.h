@@ -8,8 +8,8 @@
 #include "common/io.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
-#include "records/scr_index.h"
-#include "records/scr_scan.h"
+#include "prefix/index.h"
+#include "prefix/scan.h"
 
 enum index_task {
     INDEX_LIST,

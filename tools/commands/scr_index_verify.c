@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_index --verify: every file of a dataset is read, and held against its map. */
+#include "base/path.h"
 #include "commands/scr_index.h"
 #include "lib/hostlist.h"
 #include "lib/tool.h"
-#include "records/scr_path.h"
-#include "records/scr_scan.h"
+#include "prefix/scan.h"
 
 #include <errno.h>
 #include <filo/filo.h>

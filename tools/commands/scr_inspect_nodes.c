@@ -8,7 +8,7 @@
 #include "lib/tool_remote.h"
 #include "lib/tool_table.h"
 #include "lib/tool_time.h"
-#include "records/scr_dataset.h"
+#include "plan/dataset.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_list_dir: the control folder and the cache folders of a job on a node (SCR
  * Developer Guide 1.2, section 2.24.3). */
+#include "config/descs.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
-#include "records/scr_descs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * 2.21). */
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
-#include "records/scr_nodes.h"
+#include "prefix/nodes.h"
 #include <stdio.h>
 
 int main(int argc, char **argv)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_params: the parameters of SCR, what they are set to here and by whom; and all
  * mistakes in the configuration, without a job. */
+#include "config/values.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "nodes/down_nodes.h"
-#include "records/scr_values.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "lib/tool_remote.h"
 #include "lib/tool_words.h"
 #include "nodes/down_nodes.h"
-#include "records/scr_flush_file.h"
-#include "records/scr_index.h"
+#include "prefix/flush_file.h"
+#include "prefix/index.h"
 #include "run/execute.h"
 #include "run/hooks.h"
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_retries_halt: whether a job script should start the program again (SCR Developer
  * Guide 1.2, section 2.25.4). */
+#include "halt/halt.h"
 #include "lib/tool.h"
 #include "lib/tool_halt.h"
 #include "lib/tool_manager.h"
-#include "records/scr_halt.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

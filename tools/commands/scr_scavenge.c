@@ -11,7 +11,7 @@
 #include "lib/tool_prefix.h"
 #include "lib/tool_remote.h"
 #include "nodes/down_nodes.h"
-#include "records/scr_flush_file.h"
+#include "prefix/flush_file.h"
 #include "scavenge/settle.h"
 #include <errno.h>
 #include <inttypes.h>

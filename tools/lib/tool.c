@@ -2,7 +2,7 @@
 /* Options, help and complaints of all commands; see tool.h. */
 #include "lib/tool.h"
 
-#include "records/scr_quote.h"
+#include "report/quote.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>

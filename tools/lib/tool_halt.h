@@ -4,7 +4,7 @@
 
 /* What commands say of a run that was halted, or should halt. */
 
-#include "records/scr_halt.h"
+#include "halt/halt.h"
 
 /* 1 when a program that ended by itself did so since it was told to, as far as the halt
  * file and the end of the allocation tell; reason gets a text. That it called

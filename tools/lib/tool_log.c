@@ -3,10 +3,10 @@
 #include "lib/tool_log.h"
 
 #include "common/number.h"
+#include "config/log_config.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_time.h"
-#include "records/scr_log_config.h"
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -88,10 +88,10 @@ int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *o
     scr_log *log = NULL;
     int failed = 0;
     scr_log_options options = {.prefix = prefix->dir, .tell = tell, .arg = &failed};
-    scr_log_configure(&prefix->config, &options, &problems);
+    scr_log_configure(&prefix->config, &options.set, &problems);
     if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
-    if (on) *on = options.targets != 0;
-    if (!options.targets) return COMMAND_GOOD;
+    if (on) *on = options.set.targets != 0;
+    if (!options.set.targets) return COMMAND_GOOD;
     if (tool_owner_find(prefix, &owner) != COMMAND_GOOD) return COMMAND_BAD;
     options.user = owner.user;
     options.job_id = owner.job;

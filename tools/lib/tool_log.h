@@ -6,7 +6,7 @@
  * configuration says. */
 
 #include "lib/tool_prefix.h"
-#include "records/scr_log.h"
+#include "report/log.h"
 
 /* Sets a field of the event, whose kind is set, by its name in the log; a text is kept,
  * not copied. 0; -ENOENT: such an event has no such field; -EINVAL: the text is no value

@@ -5,10 +5,10 @@
 /* What the batch system tells of the allocation in which a command runs: a table with a
  * row per system, and one for machines without any. */
 
+#include "halt/halt.h"
 #include "lib/hostlist.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
-#include "records/scr_halt.h"
 
 /* The name of the batch system: "slurm", "pbs", "lsf", "flux" or "none". */
 const char *tool_manager_name(void);

@@ -2,13 +2,13 @@
 /* The prefix folder and the configuration; see tool_prefix.h. */
 #include "lib/tool_prefix.h"
 
+#include "base/path.h"
+#include "base/versions.h"
+#include "cache/base.h"
 #include "common/io.h"
+#include "config/config_file.h"
 #include "lib/tool.h"
 #include "lib/tool_user.h"
-#include "records/scr_base.h"
-#include "records/scr_config_file.h"
-#include "records/scr_path.h"
-#include "records/scr_versions.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -4,10 +4,10 @@
 
 /* The prefix folder that a command is about, and the configuration of runs there. */
 
-#include "records/scr_desc.h"
-#include "records/scr_identity.h"
-#include "records/scr_param.h"
-#include "records/scr_problems.h"
+#include "config/desc.h"
+#include "config/identity.h"
+#include "config/parameters.h"
+#include "config/problems.h"
 
 typedef struct tool_prefix {
     char *path; /* without links */

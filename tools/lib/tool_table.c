@@ -4,7 +4,7 @@
 
 #include "common/number.h"
 #include "lib/tool.h"
-#include "records/scr_quote.h"
+#include "report/quote.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

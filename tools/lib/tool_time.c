@@ -3,7 +3,7 @@
 #include "lib/tool_time.h"
 
 #include "common/number.h"
-#include "records/scr_param.h"
+#include "config/parameters.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

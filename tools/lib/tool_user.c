@@ -2,10 +2,10 @@
 /* Privileges; see tool_user.h. */
 #include "lib/tool_user.h"
 
+#include "base/path.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include "lib/tool.h"
-#include "records/scr_path.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>

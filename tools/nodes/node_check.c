@@ -2,13 +2,13 @@
 /* Checks of a node; see node_check.h. */
 #include "nodes/node_check.h"
 
+#include "cache/base.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
 #include "lib/tool_tasks.h"
 #include "lib/tool_user.h"
-#include "records/scr_base.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

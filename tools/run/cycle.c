@@ -7,7 +7,7 @@
 #include "common/number.h"
 #include "lib/tool.h"
 #include "lib/tool_tasks.h"
-#include "records/scr_log.h"
+#include "report/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #include "lib/tool.h"
 #include "lib/tool_tasks.h"
 #include "lib/tool_user.h"
-#include "records/scr_quote.h"
+#include "report/quote.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

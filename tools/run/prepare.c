@@ -3,13 +3,13 @@
 #include "run/prepare.h"
 
 #include "common/beneath.h"
+#include "halt/halt.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_remote.h"
 #include "lib/tool_run.h"
-#include "records/scr_flush_file.h"
-#include "records/scr_halt.h"
-#include "records/scr_nodes.h"
+#include "prefix/flush_file.h"
+#include "prefix/nodes.h"
 #include "run/hooks.h"
 #include "run/launcher.h"
 #include <errno.h>

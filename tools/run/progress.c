@@ -3,8 +3,8 @@
 #include "run/progress.h"
 
 #include "common/errtext.h"
-#include "records/scr_flush_file.h"
-#include "records/scr_index.h"
+#include "prefix/flush_file.h"
+#include "prefix/index.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

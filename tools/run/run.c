@@ -10,7 +10,7 @@
 #include "lib/tool_remote.h"
 #include "lib/tool_tasks.h"
 #include "lib/tool_words.h"
-#include "records/scr_nodes.h"
+#include "prefix/nodes.h"
 #include "run/hooks.h"
 #include "run/prepare.h"
 #include <errno.h>

@@ -6,9 +6,9 @@
  * launches, watches, finds nodes that are down, launches again on the others, and saves
  * what is left in the caches at the end. */
 
+#include "halt/halt.h"
 #include "lib/tool_prefix.h"
 #include "nodes/down_nodes.h"
-#include "records/scr_halt.h"
 #include "run/execute.h"
 #include "run/launcher.h"
 #include "run/progress.h"

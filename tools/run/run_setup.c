@@ -3,10 +3,10 @@
 #include "run/run.h"
 
 #include "common/io.h"
+#include "config/descs.h"
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
-#include "records/scr_descs.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

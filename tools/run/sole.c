@@ -4,13 +4,13 @@
  * has ended; the file stays, empty, for all jobs of the user. See sole.h. */
 #include "run/sole.h"
 
+#include "cache/base.h"
 #include "common/beneath.h"
 #include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
 #include "lib/tool.h"
-#include "records/scr_base.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

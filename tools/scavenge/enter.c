@@ -2,11 +2,11 @@
 /* The index of a prefix folder and a dataset that is saved; see enter.h. */
 #include "scavenge/enter.h"
 
+#include "base/record_change.h"
 #include "common/errtext.h"
-#include "records/scr_change.h"
-#include "records/scr_flush_file.h"
-#include "records/scr_index.h"
-#include "records/scr_names.h"
+#include "prefix/flush_file.h"
+#include "prefix/index.h"
+#include "prefix/names.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /* The cache of this node; see node.h. */
 #include "scavenge/node.h"
 
+#include "base/path.h"
 #include "common/beneath.h"
 #include "common/io.h"
-#include "records/scr_path.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>

@@ -5,7 +5,7 @@
 /* What the cache of this node has: the filemaps in a control folder, which a run left
  * (SCR Developer Guide 1.2, sections 2.4 and 2.18). Nothing there is ever changed. */
 
-#include "records/scr_filemap.h"
+#include "cache/filemap.h"
 #include "scavenge/rankmap.h"
 #include <sys/types.h>
 

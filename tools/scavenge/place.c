@@ -2,10 +2,10 @@
 /* Files get their names; see place.h. */
 #include "scavenge/place.h"
 
+#include "base/path.h"
 #include "common/beneath.h"
 #include "common/io.h"
-#include "records/scr_index.h"
-#include "records/scr_path.h"
+#include "prefix/index.h"
 #include "scavenge/pack.h"
 #include <errno.h>
 #include <fcntl.h>

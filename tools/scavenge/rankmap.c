@@ -2,9 +2,9 @@
 /* Rank filemaps; see rankmap.h. */
 #include "scavenge/rankmap.h"
 
+#include "cache/filemap.h"
 #include "common/beneath.h"
 #include "common/number.h"
-#include "records/scr_filemap.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
  * there. Such a file may be anybody's: all in it is checked. */
 
 #include "common/errtext.h"
-#include "records/scr_dataset.h"
+#include "plan/dataset.h"
 #include <kvtree/kvtree.h>
 #include <stdint.h>
 

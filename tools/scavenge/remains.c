@@ -2,11 +2,11 @@
 /* What a flush left of a dataset; see remains.h. */
 #include "scavenge/remains.h"
 
+#include "base/path.h"
+#include "base/record_change.h"
 #include "common/beneath.h"
 #include "common/io.h"
-#include "records/scr_change.h"
-#include "records/scr_flush_file.h"
-#include "records/scr_path.h"
+#include "prefix/flush_file.h"
 #include <errno.h>
 #include <filo/filo.h>
 #include <inttypes.h>

@@ -2,10 +2,10 @@
 /* From what was saved to a dataset of the prefix folder; see settle.h. */
 #include "scavenge/settle.h"
 
+#include "base/path.h"
 #include "common/beneath.h"
 #include "common/io.h"
 #include "common/replace.h"
-#include "records/scr_path.h"
 #include "scavenge/enter.h"
 #include "scavenge/pack.h"
 #include "scavenge/place.h"

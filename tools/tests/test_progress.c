@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "common/errtext.h"
-#include "records/scr_flush_file.h"
-#include "records/scr_index.h"
+#include "prefix/flush_file.h"
+#include "prefix/index.h"
 #include "run/progress.h"
 #include <cmocka.h>
 #include <errno.h>

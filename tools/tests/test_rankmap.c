@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "records/scr_filemap.h"
+#include "cache/filemap.h"
 #include "scavenge/rankmap.h"
 #include <cmocka.h>
 #include <errno.h>

@@ -10,8 +10,8 @@
 
 #include "common/io.h"
 #include "nth_each.h"
-#include "records/scr_flush_file.h"
-#include "records/scr_index.h"
+#include "prefix/flush_file.h"
+#include "prefix/index.h"
 #include "scavenge/copy.h"
 #include "scavenge/enter.h"
 #include "scavenge/scan.h"

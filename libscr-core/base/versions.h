@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_VERSIONS_H
+#define SCR_VERSIONS_H
+
+/* Records of other versions of SCR, or of other programs. They are no damage: nobody may
+ * replace or remove them, and a program that does not know them ends with an error. */
+
+#include <errno.h>
+#include <kvtree/kvtree.h>
+
+/* Records in the prefix folder. */
+#define SCR_INDEX_NAME ".scr/index.scr"
+#define SCR_INDEX_VERSION 1
+#define SCR_FLUSH_FILE_NAME ".scr/flush.scr"
+#define SCR_HALT_NAME ".scr/halt.scr"
+#define SCR_NODES_NAME ".scr/nodes.scr"
+
+/* What readers of records return for one, with a text; kvtree.h: for its file. */
+#define SCR_OTHER_VERSION (-EPROTONOSUPPORT)
+
+/* Compares VERSION in the tree of the record name: 0, SCR_OTHER_VERSION, or -EBADMSG
+ * where there is none. */
+int scr_version_check(const kvtree *tree, int wanted, const char *name, char *err);
+
+/* Looks at the records in .scr of the open prefix folder, before anything is changed
+ * there: 0 unless one is of another version. What cannot be read, for whatever reason, is
+ * not looked at. */
+int scr_versions_check(int prefix, char *err);
+
+#endif

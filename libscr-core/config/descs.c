@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All descriptors of a configuration; see config/descs.h. */
+#include "config/descs.h"
+
+#include "config/config_file.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int scr_descs_load(const scr_config *config, scr_descs *descs, scr_problems *problems)
+{
+    scr_descs d = {{NULL, NULL}, {0, NULL}, {0, NULL, 0}};
+    int rc = scr_groups_from_config(config, &d.groups);
+    rc = rc ? rc : scr_stores_from_config(config, &d.groups, &d.stores, problems);
+    rc = rc ? rc
+            : scr_reddescs_from_config(config, &d.groups, &d.stores, &d.reddescs,
+                                       problems);
+    if (rc)
+        scr_descs_done(&d);
+    else
+        *descs = d;
+    return rc;
+}
+
+void scr_descs_done(scr_descs *descs)
+{
+    scr_reddescs_done(&descs->reddescs);
+    scr_stores_done(&descs->stores);
+    scr_groups_done(&descs->groups);
+}
+
+/* ---- questions ---- */
+
+static char *answer_field(const scr_descs *d, const scr_question *q)
+{
+    if (q->kind == SCR_DESC_STORE) {
+        const scr_store *store = scr_stores_find(&d->stores, q->key);
+        return store ? scr_store_field(store, q->field) : NULL;
+    }
+    if (q->kind == SCR_DESC_GROUPS) {
+        const char *value = scr_groups_value(&d->groups, q->field, q->key);
+        return value ? strdup(value) : NULL;
+    }
+    int index = atoi(q->key);
+    return index < d->reddescs.count
+               ? scr_reddesc_field(&d->reddescs.list[index], q->field)
+               : NULL;
+}
+
+static void list_keys(FILE *out, const scr_descs *d, scr_desc_kind kind)
+{
+    const kvtree_elem *e = kvtree_elem_first(d->groups.nodes);
+    for (; e && kind == SCR_DESC_GROUPS; e = kvtree_elem_next(e))
+        fprintf(out, "%s\n", kvtree_elem_key(e));
+    for (int i = 0; kind == SCR_DESC_STORE && i < d->stores.count; i++)
+        fprintf(out, "%s\n", d->stores.list[i].path);
+    for (int i = 0; kind == SCR_DESC_CKPT && i < d->reddescs.count; i++)
+        fprintf(out, "%d\n", d->reddescs.list[i].index);
+}
+
+/* Without the newline at the end; NULL if there are none. */
+static char *answer_keys(const scr_descs *d, scr_desc_kind kind)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    list_keys(out, d, kind);
+    if (fclose(out) == 0 && size > 0) {
+        text[size - 1] = 0;
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+char *scr_descs_answer(const scr_descs *descs, const char *question)
+{
+    scr_question q;
+    if (scr_config_question(question, &q) != 0) return NULL;
+    char *answer = q.key ? answer_field(descs, &q) : answer_keys(descs, q.kind);
+    scr_question_done(&q);
+    return answer;
+}

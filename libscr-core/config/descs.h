@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_DESCS_H
+#define SCR_DESCS_H
+
+/* All descriptors of a configuration. */
+
+#include "config/group.h"
+#include "config/reddesc.h"
+#include "config/store.h"
+
+typedef struct scr_descs {
+    scr_groups groups;
+    scr_stores stores;
+    scr_reddescs reddescs;
+} scr_descs;
+
+/* What is wrong, in them or in the parameters that they refer to, goes to problems. 0 or
+ * -ENOMEM. */
+int scr_descs_load(const scr_config *config, scr_descs *descs, scr_problems *problems);
+void scr_descs_done(scr_descs *descs);
+
+/* The answer to a question such as "CKPT=0 TYPE": the value in force. To "CKPT": the keys
+ * that there are, a line each. To be freed; NULL: there is none. */
+char *scr_descs_answer(const scr_descs *descs, const char *question);
+
+#endif

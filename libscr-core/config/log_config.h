@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_LOG_CONFIG_H
+#define SCR_LOG_CONFIG_H
+
+#include "config/parameters.h"
+
+/* Where events are logged to, as the parameters SCR_LOG_... say. */
+
+enum { SCR_LOG_TEXT, SCR_LOG_JSON, SCR_LOG_SYSLOG, SCR_LOG_DATABASE, SCR_LOG_TARGETS };
+
+typedef struct scr_log_settings {
+    unsigned targets; /* bit i: target i of the list above */
+
+    /* host: a name, name:port, or the path of a socket; NULL: this machine */
+    const char *db_host, *db_name, *db_user, *db_pass;
+    int db_debug; /* reports each statement */
+} scr_log_settings;
+
+/* Reads the parameters; texts belong to config. Mistakes are added to problems. */
+void scr_log_configure(const scr_config *config, scr_log_settings *settings,
+                       scr_problems *problems);
+
+#endif

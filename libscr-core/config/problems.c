@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lists of mistakes, and names that are alike; see config/problems.h. */
+#include "config/problems.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Whether that line is there. */
+static int is_known(const scr_problems *problems, const char *line)
+{
+    size_t n = strlen(line);
+    for (const char *text = problems->text; text && *text;) {
+        const char *end = strchr(text, '\n');
+        if (!end) return 0;
+        if ((size_t)(end - text) == n && memcmp(text, line, n) == 0) return 1;
+        text = end + 1;
+    }
+    return 0;
+}
+
+void scr_problems_add(scr_problems *problems, const char *format, ...)
+{
+    char *line = NULL, *longer = NULL;
+    int n, room = problems->count++ - SCR_PROBLEMS_SHOWN;
+    if (room > 0) return;
+    va_list args;
+    va_start(args, format);
+    n = room < 0 ? vasprintf(&line, format, args)
+                 : asprintf(&line, "further problems are not shown");
+    va_end(args);
+    if (n < 0) return;
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    if (is_known(problems, line)) {
+        problems->count--;
+    } else if (asprintf(&longer, "%s%s\n", problems->text ? problems->text : "", line) >=
+               0) {
+        free(problems->text);
+        problems->text = longer;
+    }
+    free(line);
+}
+
+void scr_problems_done(scr_problems *problems)
+{
+    free(problems->text);
+    problems->text = NULL;
+    problems->count = 0;
+}
+
+int scr_problems_full(const scr_problems *problems)
+{
+    return problems->count > SCR_PROBLEMS_SHOWN;
+}
+
+/* Levenshtein's distance, without regard to case, of the first 64 bytes. */
+static int distance(const char *a, const char *b)
+{
+    int row[65], n = (int)strnlen(b, 64), m = (int)strnlen(a, 64);
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; i <= m; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int change = diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
+            diagonal = row[j];
+            int step = (row[j - 1] < row[j] ? row[j - 1] : row[j]) + 1;
+            row[j] = change < step ? change : step;
+        }
+    }
+    return row[n];
+}
+
+void scr_nearest_try(scr_nearest *nearest, const char *candidate)
+{
+    int d = distance(nearest->name, candidate);
+    if (nearest->best && d >= nearest->least) return;
+    nearest->least = d;
+    nearest->best = candidate;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_REDDESC_H
+#define SCR_REDDESC_H
+
+/* Redundancy descriptors (SCR Developer Guide 1.2, section 2.9): where which datasets are
+ * cached and how they are protected. Several may be in force; each dataset uses one. */
+
+#include "config/desc.h"
+#include "config/group.h"
+#include "config/store.h"
+
+typedef struct scr_reddesc {
+    int index; /* number, from 0 */
+    int enabled;
+    int interval;
+    int output, bypass;
+    int set_size, set_failures;
+    char type[8];                   /* SINGLE, PARTNER, XOR or RS */
+    char group[SCR_DESC_NAME_SIZE]; /* of processes that may fail together */
+    char store[SCR_DESC_PATH_SIZE]; /* path of the store */
+    int implied;                    /* 1: made of parameters, not of a descriptor CKPT */
+} scr_reddesc;
+
+typedef struct scr_reddescs {
+    int count;
+    scr_reddesc *list; /* by number: list[i].index is i */
+    int ignored;       /* descriptors CKPT that SCR_COPY_TYPE leaves aside */
+} scr_reddescs;
+
+/* The descriptors that are in force: those of CKPT where SCR_COPY_TYPE is FILE or is not
+ * set, otherwise, or without any, one that is made of SCR_COPY_TYPE, SCR_GROUP,
+ * SCR_CACHE_BASE, SCR_SET_SIZE, SCR_SET_FAILURES and SCR_CACHE_BYPASS. What is wrong goes
+ * to problems, and has its default then. 0 or -ENOMEM. */
+int scr_reddescs_from_config(const scr_config *config, const scr_groups *groups,
+                             const scr_stores *stores, scr_reddescs *reddescs,
+                             scr_problems *problems);
+void scr_reddescs_done(scr_reddescs *reddescs);
+
+/* The one for checkpoint n, from 1: enabled, and of those whose interval divides n the
+ * one with the largest, and of these the first. NULL if there is none, which no
+ * configuration without mistakes gives. */
+const scr_reddesc *scr_reddesc_for_checkpoint(const scr_reddescs *reddescs, int n);
+
+/* The one for a dataset: of output, the first that is enabled and has OUTPUT; if there is
+ * none, and for others, the one for checkpoint ckpt (0, for what is no checkpoint: 1). */
+const scr_reddesc *scr_reddesc_for_dataset(const scr_reddescs *reddescs, int ckpt,
+                                           int output);
+
+/* A field as text, to be freed; NULL if there is no such field, or no memory. */
+char *scr_reddesc_field(const scr_reddesc *desc, const char *field);
+
+/* ---- as a tree (section 2.9.3), which is kept with a dataset ---- */
+
+/* The redundancy set of one process. */
+typedef struct scr_reddesc_place {
+    char directory[SCR_DESC_PATH_SIZE]; /* below which datasets are */
+    int groups, group_id;               /* number of sets; this one */
+    int group_size, group_rank;         /* members; this process among them */
+} scr_reddesc_place;
+
+/* Puts both into tree, in place of what it had. place may be NULL. 0 or -errno. */
+int scr_reddesc_to_tree(const scr_reddesc *desc, const scr_reddesc_place *place,
+                        kvtree *tree);
+
+/* Reads both back; place may be NULL. What the guide's example does not have, may be
+ * missing. The tree may come from a damaged or foreign file: 0, or -EBADMSG with a text,
+ * and nothing written. */
+int scr_reddesc_from_tree(const kvtree *tree, scr_reddesc *desc, scr_reddesc_place *place,
+                          char *err);
+
+#endif

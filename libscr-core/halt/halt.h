@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_HALT_H
+#define SCR_HALT_H
+
+#include "base/versions.h"
+
+/* The halt file .scr/halt.scr: when a run should end (SCR Developer Guide 1.2,
+ * section 2.20). */
+
+#include "base/record_change.h"
+#include <kvtree/kvtree.h>
+#include <stdint.h>
+
+/* Reasons that SCR records itself. They tell scripts not to start another run in this
+ * allocation; the next SCR_Init or scr_prerun removes them, and no others. A colon and a
+ * text follow the last two. */
+#define SCR_HALT_FINALIZED "SCR_FINALIZE_CALLED"
+#define SCR_HALT_SIGNAL "SCR_SIGNAL"
+#define SCR_HALT_EXITED "SCR_HALT_EXIT"
+
+enum { SCR_HALT_REASON_SIZE = 128 };
+
+/* The conditions: keys with one value each. */
+#define SCR_HALT_KEY_REASON "ExitReason"
+#define SCR_HALT_KEY_LEFT "CheckpointsLeft"
+#define SCR_HALT_KEY_AFTER "ExitAfter"     /* seconds since 1970 */
+#define SCR_HALT_KEY_BEFORE "ExitBefore"   /* seconds since 1970 */
+#define SCR_HALT_KEY_SECONDS "HaltSeconds" /* before ExitBefore */
+#define SCR_HALT_KEY_OF_RUN                                                              \
+    "HaltSecondsOfRun"             /* HaltSeconds is that of a run's SCR_HALT_SECONDS */
+#define SCR_HALT_KEY_NOW "ExitNow" /* 1: scr_run ends the job step, and removes it */
+
+/* Reads the file below the open prefix folder into the empty tree halt; a missing file is
+ * an empty one. */
+int scr_halt_read(int prefix, kvtree *halt, char *err);
+int scr_halt_write(int prefix, const kvtree *halt, char *err);
+
+/* Changes the halt file under its lock (base/record_change.h); a missing one is empty. */
+int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt, char *err);
+
+/* When the allocation ends, and who says so: a parameter or a variable of the
+ * environment. */
+typedef struct scr_halt_end {
+    int64_t time; /* seconds since 1970; 0: unknown */
+    const char *source;
+} scr_halt_end;
+
+/* The end as the batch system tells it in the environment. 0 (*end is left alone where it
+ * tells nothing), or -EINVAL with a text when what it tells is no time. */
+int scr_halt_find_end(scr_halt_end *end, char *err);
+
+/* 1 when HaltSeconds is set, but there is nothing that it could be before. */
+int scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end);
+
+/* 1 when one of the conditions in halt holds at now (seconds since 1970), or HaltSeconds
+ * is set and no more than that is left until end; reason gets a text. A pure function. */
+int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
+                   char reason[SCR_HALT_REASON_SIZE]);
+
+/* 1 when what holds is a condition that somebody left in the file. */
+int scr_halt_is_wish(const kvtree *halt, int64_t now);
+
+/* A run begins, with so many seconds before the end of its allocation (0: none): those
+ * of an earlier run are removed, unless somebody has changed them since. 1 when halt was
+ * changed, 0, or -errno. */
+int scr_halt_begin_seconds(kvtree *halt, int64_t seconds);
+
+/* Records why the run ends, unless a reason is there: it is somebody's wish, or the cause
+ * of what follows. 1 when halt was changed, 0, or -errno. */
+int scr_halt_add_reason(kvtree *halt, const char *reason);
+
+/* Removes a reason that SCR recorded itself. 1 when halt was changed. */
+int scr_halt_drop_own_reason(kvtree *halt);
+
+/* A checkpoint was completed: counts CheckpointsLeft down, where set. 1 if halt was
+ * changed. */
+int scr_halt_count_checkpoint(kvtree *halt);
+
+#endif

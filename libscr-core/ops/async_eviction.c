@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A dataset that leaves the cache while the application goes on. First of all its folder
+ * gets a name that no dataset has, so that nobody takes a part of it for one, whatever
+ * filemaps list: what is left of it when the run is killed is removed by the next one.
+ * One at a time; the thread makes no call of MPI and takes no signals. */
+#include "ops/async_eviction.h"
+#include "ops/wait.h"
+
+#include "base/path.h"
+#include "common/beneath.h"
+#include "common/io.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <redset/redset.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEAVING "leaving."
+
+struct scr_removal {
+    pthread_t thread;
+    int dir;                    /* of the store */
+    char name[SCR_FOLDER_SIZE]; /* of the folder */
+};
+
+static void leaving_name(int id, char name[SCR_FOLDER_SIZE])
+{
+    snprintf(name, SCR_FOLDER_SIZE, LEAVING "%d", id);
+}
+
+/* The name under which it leaves; its own, if it cannot have another one. */
+static void rename_folder(int dir, int id, char name[SCR_FOLDER_SIZE])
+{
+    char leaving[SCR_FOLDER_SIZE];
+    scr_dataset_folder_name(id, name);
+    leaving_name(id, leaving);
+    if (renameat(dir, name, dir, leaving) == 0) strcpy(name, leaving);
+}
+
+/* All but redundancy files. Whatever fails is tried again at the end, when it is said. */
+static void *run(void *arg)
+{
+    const struct scr_removal *r = arg;
+    redset_place place;
+    int folder =
+        io_open(r->dir, r->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    DIR *stream = folder < 0 ? NULL : fdopendir(folder);
+    const struct dirent *item;
+    while (stream && (item = readdir(stream)) != NULL)
+        if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0 &&
+            redset_file_name_parse(item->d_name, &place) != 0 &&
+            unlinkat(folder, item->d_name, 0) != 0)
+            beneath_remove_tree(folder, item->d_name, NULL);
+    if (stream)
+        closedir(stream);
+    else
+        io_close(&folder);
+    return NULL;
+}
+
+/* Signals are for the threads of the application. */
+static int start_thread(struct scr_removal *r)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return -1;
+    int rc = pthread_create(&r->thread, NULL, run, r);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+void scr_removal_begin(struct scr *scr, int cache, int id)
+{
+    char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
+    const scr_cache *c = &scr->caches[cache];
+    scr_removal_settle(scr);
+    scr->leaving = id;
+    scr->leaving_from = cache;
+    if (c->rank != 0) return;
+    rename_folder(c->fd, id, name);
+    struct scr_removal *r = calloc(1, sizeof *r);
+    if (r) {
+        r->dir = c->fd;
+        strcpy(r->name, name);
+        scr->removing = r;
+        if (start_thread(r) == 0) return;
+        scr->removing = NULL;
+        free(r);
+    }
+    /* without a thread, at once */
+    if (beneath_remove_tree(c->fd, name, err) != 0) scr_event_local(scr, 0, err);
+}
+
+char *scr_removal_spare(const struct scr *scr, int id)
+{
+    char name[SCR_FOLDER_SIZE];
+    const scr_kept *kept = scr_kept_find(scr, id);
+    if (!scr->leaving || !kept || kept->cache != scr->leaving_from) return NULL;
+    leaving_name(scr->leaving, name);
+    return scr_path_join(scr->caches[scr->leaving_from].folder, name);
+}
+
+void scr_removal_settle(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    struct scr_removal *r = scr->removing;
+    const int id = scr->leaving;
+    scr_wait wait;
+    scr->leaving = 0;
+    if (!r) return;
+    scr_wait_begin(scr, &wait, "waits for the removal of dataset %d from %.400s", id,
+                   scr->caches[scr->leaving_from].path);
+    pthread_join(r->thread, NULL);
+    scr_wait_end(&wait);
+    if (beneath_remove_tree(r->dir, r->name, err) != 0) scr_event_local(scr, 0, err);
+    scr->removing = NULL;
+    free(r);
+}
+
+void scr_removal_sweep(const struct scr *scr, const scr_cache *cache)
+{
+    char err[SCR_ERR_TEXT] = "";
+    DIR *stream = beneath_list(cache->fd);
+    const struct dirent *item;
+    if (!stream) return;
+    while ((item = readdir(stream)) != NULL)
+        if (strncmp(item->d_name, LEAVING, strlen(LEAVING)) == 0 &&
+            beneath_remove_tree(cache->fd, item->d_name, err) != 0)
+            scr_event_local(scr, 0, err);
+    closedir(stream);
+}

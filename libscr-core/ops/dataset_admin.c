@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SCR_Current, SCR_Delete and SCR_Drop: datasets by name. */
+#include "ops/context.h"
+
+#include "common/agree_mpi.h"
+#include "prefix/flush_file.h"
+#include "prefix/index.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The id of the cached dataset of that name; 0: none. */
+static int cached_by_name(struct scr *scr, const char *name)
+{
+    int count, id = 0;
+    scr_cached *list = scr_cached_list(scr, &count);
+    for (int i = 0; i < count; i++) {
+        scr_dataset d;
+        if (scr_cached_get(scr, list[i].id, &d) == 0 && strcmp(d.name, name) == 0)
+            id = d.id;
+    }
+    free(list);
+    return id;
+}
+
+/* All of that name: an application may use one again. */
+static void delete_cached(struct scr *scr, const char *name)
+{
+    int id, last = 0; /* one that is still there was not removed, for lack of memory */
+    while ((id = cached_by_name(scr, name)) != 0 && id != last) {
+        scr_cache_delete(scr, id);
+        last = id;
+    }
+}
+
+/* What rank 0 finds in the index under a name. */
+struct indexed {
+    scr_dataset d; /* id 0: nothing */
+    scr_index_state state;
+    char names[256]; /* of all datasets, for people */
+};
+
+static int look_up(struct scr *scr, const char *name, struct indexed *found)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int rc = 0;
+    memset(found, 0, sizeof *found);
+    if (scr->rank == 0) {
+        kvtree *index = kvtree_new();
+        rc = scr_index_load(scr, index, err);
+        if (!rc && scr_index_get(index, name, &found->d) == 0)
+            scr_index_look(index, &found->d, &found->state);
+        if (!rc) scr_index_names(index, found->names, sizeof found->names);
+        kvtree_delete(&index);
+        if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
+    }
+    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
+    /* all ranks run the same program, so the struct has the same layout */
+    MPI_Bcast(found, sizeof *found, MPI_BYTE, 0, scr->world);
+    return rc;
+}
+
+static int fail_unknown(struct scr *scr, const char *name, const struct indexed *found)
+{
+    return scr_fail(scr, SCR_ERR_NO_DATASET,
+                    "there is no dataset \"%s\"; the prefix folder has: %s", name,
+                    found->names);
+}
+
+/* ---- current ---- */
+
+/* 1 when the cached dataset is a checkpoint. Collective. */
+static int is_checkpoint(struct scr *scr, int id)
+{
+    scr_dataset d;
+    int ckpt = scr_cached_get(scr, id, &d) == 0 && d.ckpt > 0;
+    MPI_Allreduce(MPI_IN_PLACE, &ckpt, 1, MPI_INT, MPI_MIN, scr->world);
+    return ckpt;
+}
+
+/* 1 when the cached dataset of d's id is another, newer one. Collective. */
+static int is_newer(struct scr *scr, const scr_dataset *d)
+{
+    scr_dataset cached;
+    int newer = scr_cached_get(scr, d->id, &cached) == 0 &&
+                scr_dataset_is_newer(&cached, d) && strcmp(cached.name, d->name) != 0;
+    MPI_Allreduce(MPI_IN_PLACE, &newer, 1, MPI_INT, MPI_MAX, scr->world);
+    return newer;
+}
+
+int scr_manage_current(struct scr *scr, const char *name)
+{
+    char err[SCR_ERR_TEXT] = "";
+    struct indexed found;
+    if (look_up(scr, name, &found)) return SCR_ERR_PREFIX;
+    int id = cached_by_name(scr, name);
+    if (!id && !found.d.id) return fail_unknown(scr, name, &found);
+    const char *reason = found.d.id ? scr_index_why_not(&found.d, &found.state)
+                                    : "the prefix folder does not have it";
+    if (id && !is_checkpoint(scr, id)) {
+        reason = "it is no checkpoint";
+        id = 0;
+    }
+    /* what the cache has may be older than what the prefix folder has under that name, or
+     * newer, or not complete there yet */
+    int flushed = !reason && found.d.id >= id;
+    if (!flushed && !id)
+        return scr_fail(scr, SCR_ERR_NO_DATASET,
+                        "%s cannot be the current checkpoint: %s", name, reason);
+    if (flushed) id = found.d.id;
+    int rc = flushed && scr->rank == 0
+                 ? scr_index_change(scr, &found.d, scr_index_choose, err)
+                 : 0;
+    if (agree(scr->world, rc, err) != 0)
+        return scr_fail(scr, SCR_ERR_PREFIX, "SCR_Current: %s", err);
+    scr_dataset chosen;
+    if (scr_cached_get(scr, id, &chosen) == 0)
+        scr_location(scr, &chosen, SCR_LOCATION_FAILED, 0);
+    int count;
+    scr_cached *list = scr_cached_list(scr, &count);
+    for (int i = 0; i < count; i++)
+        if (list[i].id > id || (list[i].id == id && flushed && is_newer(scr, &found.d)))
+            scr_cache_delete(scr, list[i].id);
+    free(list);
+    scr_cache_delete_aside(scr, id, NULL); /* another run might rebuild a newer one */
+    scr->restart_offered = scr->passed_over = 0;
+    /* where only the cache has it, the index may go on naming a newer one */
+    scr->fetch_below = flushed ? SCR_AGE_ANY : (scr_age){id + 1, 0};
+    scr->offer_below = INT_MAX;
+    return SCR_SUCCESS;
+}
+
+/* ---- delete and drop ---- */
+
+int scr_manage_delete(struct scr *scr, const char *name, int files_too)
+{
+    char err[SCR_ERR_TEXT] = "";
+    struct indexed found;
+    int cached = cached_by_name(scr, name);
+    /* the entry would come back when the flush is done */
+    if (!files_too && cached && scr_flush_id(scr) == cached) scr_flush_wait(scr);
+    if (look_up(scr, name, &found)) return SCR_ERR_PREFIX;
+    if (!files_too) cached = 0;
+    if (!cached && !found.d.id) return fail_unknown(scr, name, &found);
+    scr->restart_offered = 0;
+    if (cached) delete_cached(scr, name);
+    if (!found.d.id) return SCR_SUCCESS;
+    int rc;
+    if (files_too)
+        rc = scr_flushed_delete(scr, &found.d, err);
+    else
+        rc = agree(scr->world, scr->rank ? 0 : scr_index_drop(scr, &found.d, err), err);
+    return rc ? scr_fail(scr, SCR_ERR_PREFIX, "%s could not be removed: %s", name, err)
+              : SCR_SUCCESS;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SCR_HALT_EXIT=1: the one case in which SCR ends the process, because the user asked for
+ * it (SCR Developer Guide 1.2, section 2.20). All that SCR_Finalize would do is done
+ * first, and MPI is finalised: launchers may take an end without that for a crash. */
+#include "ops/stop.h"
+
+#include "halt/halt.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* MPI_Finalize waits for all processes, so it is for all to end, or for none. */
+static int is_everybody(const struct scr *scr)
+{
+    int result;
+    return MPI_Comm_compare(scr->world, MPI_COMM_WORLD, &result) == MPI_SUCCESS &&
+           result != MPI_UNEQUAL;
+}
+
+/* On rank 0: conditions that only this run knows of must be told to scripts, and an end
+ * with exit code 0 to the user. */
+static void tell(struct scr *scr)
+{
+    char why[SCR_HALT_REASON_SIZE] = "", reason[SCR_HALT_REASON_SIZE + 32];
+    scr_halt_check(scr->halt, &scr->end, scr_halt_today(), why);
+    scr_say(scr, 0, "the run is ended (SCR_HALT_EXIT=1): %s", why);
+    snprintf(reason, sizeof reason, SCR_HALT_EXITED ": %s", why);
+    scr_halt_record(scr, reason);
+}
+
+void scr_halt_exit(struct scr *scr)
+{
+    int halt = 0;
+    if (!scr->set.halt_exit || scr_look(scr, NULL, &halt) != SCR_SUCCESS || !halt) return;
+    if (!is_everybody(scr)) {
+        scr_say(scr, 0,
+                "warning: SCR_HALT_EXIT=1 does not end this run: SCR_Init_comm was given "
+                "some of its processes");
+        scr->set.halt_exit = 0;
+        return;
+    }
+    if (scr->rank == 0) tell(scr);
+    int rc = scr_finish(scr);
+    scr_release(scr);
+    scr->state = SCR_STATE_UNINITIALISED; /* for what runs at exit */
+    MPI_Finalize();
+    exit(rc == SCR_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The index as a run uses it: rank 0 reads, changes and writes it under its lock, so that
+ * what commands change at the same time stays. */
+#include "ops/context.h"
+#include "ops/wait.h"
+
+#include "base/path.h"
+#include "base/record_change.h"
+#include "base/versions.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "common/replace.h"
+#include "prefix/flush_file.h"
+#include "prefix/index.h"
+#include "prefix/names.h"
+#include "prefix/nodes.h"
+#include "prefix/scan.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Clears the mark of what counts as flushed, but was not found again. */
+static void forget_lost(struct scr *scr, const kvtree *index)
+{
+    int count, *ids, changed = 0;
+    char err[SCR_ERR_TEXT] = "";
+    if (scr_flush_file_list(scr->flush, &count, &ids) != 0) return;
+    for (int i = 0; i < count; i++) {
+        scr_dataset d = {.id = ids[i]};
+        if (!scr_flush_file_has(scr->flush, d.id, SCR_LOCATION_PFS)) continue;
+        scr_index_state state = {0, 0, 0, 0};
+        const char *name = scr_flush_file_name(scr->flush, d.id);
+        snprintf(d.name, sizeof d.name, "%s", name ? name : "");
+        if (name && scr_index_look(index, &d, &state) == 0 && state.complete == 1)
+            continue;
+        scr_flush_file_set(scr->flush, d.id, d.name, SCR_LOCATION_PFS, 0);
+        changed = 1;
+    }
+    free(ids);
+    if (changed && scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
+        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+}
+
+/* 1 when a run was here before: an index that is missing then was lost. Each run begins
+ * with an index, before it writes the nodes file. */
+static int had_runs(const struct scr *scr)
+{
+    struct stat st;
+    return fstatat(scr->prefix_fd, SCR_NAMES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+           fstatat(scr->prefix_fd, SCR_NODES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Nothing was found, and most likely nothing is there: a first run begins. */
+static void tell_first(const struct scr *scr, const scr_scan *scan)
+{
+    if (scan->stopped || scan->refused)
+        scr_say(scr, 0,
+                "warning: %s has no index, and was not searched for datasets to its end: "
+                "it has too many or too deep folders, or some that cannot be read. If it "
+                "has datasets, scr_index --add NAME enters them",
+                scr->prefix);
+}
+
+static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char *lost)
+{
+    char more[SCR_ERR_TEXT + 64] = "";
+    if (!scan->count && !err_is_damage(scan->code) && !had_runs(scr)) {
+        tell_first(scr, scan);
+        return;
+    }
+    if (scan->refused)
+        snprintf(more, sizeof more, "; %d cannot be restarted from, the first is %s",
+                 scan->refused, scan->why);
+    scr_say(scr, 0,
+            "warning: %s; the index is made again from what %d datasets on the prefix "
+            "folder say of themselves%s%s",
+            lost, scan->count, more,
+            scan->stopped
+                ? "; the search did not look into all folders: there may be more"
+                : "");
+}
+
+/* Fills the empty index by what was found, and writes it. Where that fails, it still is
+ * right for this run, and the next one does all once more; must: nothing else will do. */
+static int make(struct scr *scr, const scr_scan *scan, int must, kvtree *index, char *err)
+{
+    char why[SCR_ERR_TEXT] = "";
+    int added;
+    int rc = scr_index_make(scr->prefix_fd, scan->found, scan->count, index, &added, why);
+    if (!rc) return 0;
+    if (must) return err_set(err, rc, "%s", why);
+    kvtree_unset_all(index);
+    if (scr_index_enter(index, scan->found, scan->count, &added) != 0)
+        return err_set(err, -ENOMEM, "no memory for the index");
+    scr_say(scr, 0, "warning: the index could not be written: %s", why);
+    return 0;
+}
+
+/* A dataset that cannot be entered may be the newest. */
+static int refuse_other_version(const scr_scan *scan, char *err)
+{
+    return scan->code == SCR_OTHER_VERSION ? err_set(err, scan->code, "%s", scan->why)
+                                           : 0;
+}
+
+static int rebuild(struct scr *scr, const char *lost, int must, kvtree *index, char *err)
+{
+    scr_scan scan;
+    int rc = scr_scan_open(&scan, scr->prefix_real, err);
+    if (rc) return rc;
+    rc = scr_scan_all(&scan, err);
+    if (!rc) rc = refuse_other_version(&scan, err);
+    if (!rc) tell_rebuilt(scr, &scan, lost);
+    if (!rc) rc = make(scr, &scan, must, index, err);
+    if (!rc && (scan.count || had_runs(scr))) scr->index_rebuilt = 1;
+    scr_scan_close(&scan);
+    return rc;
+}
+
+/* must: to change it; then it has to be on the prefix folder. */
+static int load(struct scr *scr, int must, kvtree *index, char *err)
+{
+    char why[SCR_ERR_TEXT] = "", aside[SCR_INDEX_ASIDE_SIZE], lost[SCR_ERR_TEXT + 128];
+    int rc = scr_index_read(scr->prefix_fd, index, why);
+    if (rc == -ENOENT)
+        return rebuild(scr, SCR_INDEX_NAME " is missing", must, index, err);
+    if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why) : 0;
+    if ((rc = scr_index_set_aside(scr->prefix_fd, aside, err)) != 0) return rc;
+    if (!aside[0]) return load(scr, must, index, err); /* somebody else was faster */
+    snprintf(lost, sizeof lost, "%s; it is set aside as %s", why, aside);
+    return rebuild(scr, lost, must, index, err);
+}
+
+int scr_index_load(struct scr *scr, kvtree *index, char *err)
+{
+    return load(scr, 0, index, err);
+}
+
+/* One that is missing or damaged is made again first. */
+static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
+{
+    scr_wait wait;
+    kvtree *index = kvtree_new();
+    scr_wait_begin(scr, &wait,
+                   "waits to change %.400s/" SCR_INDEX_NAME ": another process has its "
+                   "lock, or the file system is slow",
+                   scr->prefix);
+    int rc = index ? scr_index_update(scr->prefix_fd, change, arg, index, err)
+                   : err_set(err, -ENOMEM, "no memory for the index");
+    if (rc == -ENOENT || rc == -EBADMSG) {
+        kvtree_unset_all(index);
+        rc = load(scr, 1, index, err);
+        rc = rc ? rc : scr_index_update(scr->prefix_fd, change, arg, index, err);
+    }
+    scr_wait_end(&wait);
+    kvtree_delete(&index);
+    return rc;
+}
+
+static int enter_found(kvtree *index, void *arg)
+{
+    const scr_scan *scan = arg;
+    return scr_index_restore(index, scan->found, scan->count) ? -ENOMEM : 1;
+}
+
+/* The list of names tells of datasets that the index does not have: then somebody put an
+ * earlier index into its place. What is whole of them is entered again. */
+static int enter_unknown(struct scr *scr, kvtree *index, char *err)
+{
+    char why[SCR_ERR_TEXT] = "";
+    scr_scan scan;
+    int rc = scr_scan_open(&scan, scr->prefix_real, err);
+    if (rc) return rc;
+    rc = scr_scan_unknown(&scan, index, err);
+    if (!rc) rc = refuse_other_version(&scan, err);
+    if (!rc && scan.count && enter_found(index, &scan) < 0)
+        rc = err_set(err, -ENOMEM, "no memory for the index");
+    if (!rc && scan.count) {
+        scr_say(scr, 0,
+                "warning: " SCR_INDEX_NAME " is an earlier one: it does not have %s%s "
+                "that " SCR_NAMES_NAME " names; what is on the prefix folder is entered "
+                "again",
+                scan.found[0].name, scan.count > 1 ? " and others" : "");
+        if (update(scr, enter_found, &scan, why) != 0)
+            scr_say(scr, 0, "warning: the index could not be written: %s", why);
+    }
+    scr_scan_close(&scan);
+    return rc;
+}
+
+/* What runs left in .scr of an open folder that died while they wrote a record. */
+static void sweep_records(const struct scr *scr, int folder, const char *name)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && replace_sweep(fd, err) != 0)
+        scr_say(scr, 0, "warning: %s/.scr: %s", name, err);
+    io_close(&fd);
+}
+
+/* What no index lists is not found again, so it does not count as flushed. */
+static void read_flush_file(struct scr *scr, const kvtree *index)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int rc = scr_flush_file_read(scr->prefix_fd, scr->flush, err);
+    if (rc && rc != -ENOENT)
+        scr_say(scr, 0,
+                "warning: %s; it counts as empty, so datasets may be flushed once more",
+                err);
+    /* its numbers stand for other datasets where it is that of another job */
+    const char *owner = scr_flush_file_owner(scr->flush);
+    if (owner && strcmp(owner, scr->owner) != 0) scr_flush_file_keep(scr->flush, NULL, 0);
+    /* without it scr_prerun takes the datasets for those of an earlier allocation */
+    scr_flush_file_set_owner(scr->flush, scr->owner);
+    if (!rc) forget_lost(scr, index);
+}
+
+/* Without the list, or with less of it, the index still is right. */
+static void tidy_names(const struct scr *scr, const kvtree *index)
+{
+    char text[SCR_ERR_TEXT] = "";
+    if (scr_names_tidy(scr->prefix_fd, scr_index_keys(index), text) != 0)
+        scr_say(scr, 0, "warning: %s", text);
+}
+
+int scr_index_begin(struct scr *scr, char *err)
+{
+    int rc = scr_versions_check(scr->prefix_fd, err);
+    if (rc) return rc;
+    sweep_records(scr, scr->prefix_fd, scr->prefix);
+    kvtree *index = kvtree_new();
+    /* what begins with nothing leaves an index, which tells later runs that it was here
+     */
+    rc = load(scr, !had_runs(scr), index, err);
+    if (!rc && !scr->index_rebuilt) rc = enter_unknown(scr, index, err);
+    if (!rc) tidy_names(scr, index);
+    if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);
+    if (!rc) read_flush_file(scr, index);
+    kvtree_delete(&index);
+    return rc;
+}
+
+/* A change of one entry. */
+struct entry_change {
+    const scr_dataset *dataset;
+    scr_index_changer *change;
+    int missing; /* there is no such entry */
+};
+
+static int change_entry(kvtree *index, void *arg)
+{
+    struct entry_change *c = arg;
+    scr_index_state state;
+    c->missing = scr_index_look(index, c->dataset, &state) != 0;
+    if (c->missing) return 0;
+    int rc = c->change(index, c->dataset);
+    return rc ? rc : 1;
+}
+
+int scr_index_change(struct scr *scr, const scr_dataset *d, scr_index_changer *change,
+                     char *err)
+{
+    struct entry_change c = {d, change, 0};
+    int rc = update(scr, change_entry, &c, err);
+    if (!rc && c.missing)
+        rc = err_set(err, -ENOENT, "dataset %d is not in the index as %.200s", d->id,
+                     d->name);
+    return rc;
+}
+
+/* The list of names is a help for bad times; without it the index still is right. */
+static void note_name(struct scr *scr, const char *name, int entered)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (scr_names_add(scr->prefix_fd, name, entered, err) != 0)
+        scr_say(scr, 0, "warning: the list of datasets could not be written: %s", err);
+}
+
+static int replace_entry(kvtree *index, void *arg)
+{
+    const scr_dataset *d = arg;
+    int rc = scr_index_remove(index, d);
+    if (!rc || rc == -ENOENT) rc = scr_index_add(index, d, 1);
+    return rc ? rc : 1;
+}
+
+int scr_index_correct(struct scr *scr, const scr_dataset *d, char *err)
+{
+    scr_dataset entry = *d;
+    return update(scr, replace_entry, &entry, err);
+}
+
+int scr_index_drop(struct scr *scr, const scr_dataset *d, char *err)
+{
+    int rc = scr_index_change(scr, d, scr_index_remove, err);
+    if (!rc) note_name(scr, d->name, 0);
+    return rc;
+}
+
+/* 1 when the index has a newer checkpoint that is still wanted: one that is flushed late
+ * does not take its place. */
+static int is_overtaken(const struct scr *scr, const kvtree *index, const scr_dataset *d)
+{
+    scr_dataset next;
+    return scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &next) == 0 &&
+           scr_dataset_is_newer(&next, d) &&
+           scr_dataset_is_older(&next, scr->fetch_below);
+}
+
+int scr_index_replaced(struct scr *scr, const scr_dataset *d)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset newer = {.id = 0};
+    scr_index_state state = {.complete = 0};
+    kvtree *index = kvtree_new();
+    if (index && scr_index_load(scr, index, err) == 0 &&
+        scr_index_get(index, d->name, &newer) == 0)
+        scr_index_look(index, &newer, &state);
+    kvtree_delete(&index);
+    return state.complete == 1 && !state.failed && scr_dataset_is_newer(&newer, d);
+}
+
+/* A dataset that becomes an entry. */
+struct entry {
+    struct scr *scr;
+    const scr_dataset *dataset;
+    const scr_trace *trace; /* of the flush that begins, or NULL */
+    int complete, noted;
+    int over; /* it took the place of a newer one, which was complete */
+};
+
+/* The list of names knows it before the index does. */
+static int enter_dataset(kvtree *index, void *arg)
+{
+    struct entry *e = arg;
+    const scr_dataset *d = e->dataset;
+    scr_dataset known;
+    scr_index_state state;
+    int has = scr_index_get(index, d->name, &known) == 0;
+    if (!e->noted && !has) {
+        note_name(e->scr, d->name, 1);
+        e->noted = 1;
+    }
+    e->over = e->complete && has && scr_dataset_is_newer(&known, d) &&
+              scr_index_look(index, &known, &state) == 0 && state.complete == 1;
+    if (scr_index_add(index, d, e->complete) != 0) return -ENOMEM;
+    if (e->trace && scr_index_set_trace(index, d, e->trace) != 0) return -ENOMEM;
+    if (e->complete && d->ckpt && !is_overtaken(e->scr, index, d) &&
+        scr_index_set_current(index, d) != 0)
+        return -ENOMEM;
+    return 1;
+}
+
+int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, const scr_trace *trace,
+                           char *err)
+{
+    char hidden[SCR_NAME_SIZE + 8];
+    struct entry e = {scr, d, trace, 0, 0, 0};
+    if (scr->rank != 0) return 0;
+    int rc = update(scr, enter_dataset, &e, err);
+    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
+    return rc ? rc : beneath_make_durable(scr->prefix_fd, hidden, 0777, err);
+}
+
+int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
+{
+    if (scr->rank != 0) return 0;
+    int folder;
+    struct entry e = {scr, d, NULL, 1, 0, 0};
+    int rc = scr_place_open(scr, d->name, &folder, err);
+    if (rc) return rc;
+    sweep_records(scr, folder, d->name); /* a flush that was resumed */
+    rc = scr_summary_write(folder, d, err);
+    close(folder);
+    rc = rc ? rc : update(scr, enter_dataset, &e, err);
+    if (!rc && e.over)
+        scr_say(
+            scr, 0,
+            "warning: while %s was flushed, another job flushed a newer dataset of that "
+            "name, whose files are written over; give each job a prefix folder of its "
+            "own",
+            d->name);
+    return rc;
+}
+
+/* ids: those flushes of which nothing is left, as keys. */
+static int forget_traces(kvtree *index, void *ids)
+{
+    int found = 0;
+    scr_dataset d;
+    scr_trace t;
+    for (int i = 0; scr_index_get_trace(index, i, &d, &t) == 0;) {
+        char id[SCR_TRACE_DIGITS + 1];
+        scr_trace_print(t.id, id);
+        int gone = kvtree_get(ids, id) != NULL;
+        if (gone) scr_index_unset_trace(index, t.id);
+        found |= gone;
+        i += !gone;
+    }
+    return found;
+}
+
+int scr_index_forget_traces(struct scr *scr, kvtree *ids, char *err)
+{
+    return kvtree_size(ids) ? update(scr, forget_traces, ids, err) : 0;
+}

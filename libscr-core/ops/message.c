@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages for people: the only place in the libraries that writes to stderr. */
+#include "ops/context.h"
+
+#include "common/io.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void scr_print_line(const char *line)
+{
+    char text[1200];
+    /* one write per line, so that lines of several processes do not mix */
+    int n = snprintf(text, sizeof text, "SCR: %s\n", line);
+    if (n >= (int)sizeof text) {
+        n = (int)sizeof text - 1;
+        text[n - 1] = '\n';
+    }
+    if (io_write(STDERR_FILENO, text, (size_t)n) != 0) {
+        /* nobody is left to be told */
+    }
+}
+
+void scr_say(const struct scr *scr, int level, const char *format, ...)
+{
+    char line[1100];
+    if (scr->rank != 0 || level > scr->set.debug) return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    scr_print_line(line);
+}
+
+int scr_fail(const struct scr *scr, int code, const char *format, ...)
+{
+    char line[1100];
+    if (scr->rank != 0) return code;
+    va_list args;
+    va_start(args, format);
+    int n = snprintf(line, sizeof line, "error: ");
+    vsnprintf(line + n, sizeof line - (size_t)n, format, args);
+    va_end(args);
+    scr_print_line(line);
+    scr_event_error(scr, code, line + n);
+    return code;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing a dataset: SCR_Start_output and SCR_Complete_output. */
+#include "ops/context.h"
+
+#include "base/path.h"
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "halt/halt.h"
+#include "ops/async_eviction.h"
+#include "ops/folders.h"
+#include "ops/output_stats.h"
+#include "ops/route.h"
+#include "ops/stop.h"
+#include "prefix/flush_file.h"
+#include <errno.h>
+#include <filo/filo_mpi.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/time.h>
+
+/* ---- start ---- */
+
+/* What SCR_Start_output was called with. */
+typedef struct arguments {
+    int flags, named;
+    char name[SCR_NAME_SIZE];
+} arguments;
+
+_Static_assert(sizeof(arguments) % 8 == 0, "compared as numbers of 64 bits");
+
+/* Local. The name must be one that may be a folder. */
+static int take_arguments(const char *name, int flags, arguments *mine, char *err)
+{
+    memset(mine, 0, sizeof *mine);
+    mine->flags = flags;
+    mine->named = name != NULL;
+    int rc = name ? beneath_check_name(name, err) : 0;
+    if (!rc && name) strcpy(mine->name, name);
+    if (!rc && name && scr_name_is_reserved(name))
+        rc = err_set(err, -EINVAL, "\"%s\" is a name of SCR itself", name);
+    if (!rc && flags & ~(SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT))
+        rc = err_set(err, -EINVAL, "unknown flags 0x%x", (unsigned)flags);
+    return rc;
+}
+
+/* Collective, agreed: says who differs from rank 0. */
+static int compare_arguments(struct scr *scr, const arguments *mine, int rc, char *err)
+{
+    arguments first = *mine;
+    MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, scr->world);
+    if (!rc && memcmp(&first, mine, sizeof first) != 0)
+        rc = err_set(err, -EINVAL,
+                     "rank 0 gave name \"%s\" and flags %d, here they are \"%s\" and %d",
+                     first.name, first.flags, mine->name, mine->flags);
+    return agree(scr->world, rc, err);
+}
+
+/* Name and flags must be the same on every rank; *created is the time on rank 0, whose
+ * clock counts; *gone: some rank misses folders of the run. All of it is the greatest of
+ * some numbers: of a number and its complement, where all ranks have the same one. One
+ * operation of MPI when all is well. */
+static int check_arguments(struct scr *scr, const char *name, int flags, int64_t *created,
+                           int *gone, char *err)
+{
+    enum { WORDS = sizeof(arguments) / 8, FAILED = 2 * WORDS, TIME, GONE, ALL };
+    arguments mine;
+    struct timeval now;
+    int64_t words[WORDS], numbers[ALL], most[ALL];
+    int rc = take_arguments(name, flags, &mine, err), differ = 0;
+    gettimeofday(&now, NULL);
+    memcpy(words, &mine, sizeof words);
+    for (int i = 0; i < WORDS; i++) {
+        numbers[i] = words[i];
+        numbers[WORDS + i] = ~words[i];
+    }
+    numbers[FAILED] = rc != 0;
+    numbers[TIME] = scr->rank == 0 ? (int64_t)now.tv_sec * 1000000 + now.tv_usec : 0;
+    numbers[GONE] = scr_folders_gone(scr);
+    MPI_Allreduce(numbers, most, ALL, MPI_INT64_T, MPI_MAX, scr->world);
+    for (int i = 0; i < WORDS; i++)
+        differ |= most[i] != ~most[WORDS + i];
+    *created = most[TIME];
+    *gone = most[GONE] != 0;
+    return differ || most[FAILED] ? compare_arguments(scr, &mine, rc, err) : 0;
+}
+
+/* Fills in the description. */
+static void describe(struct scr *scr, const char *name, int flags, int64_t created)
+{
+    scr_dataset *d = &scr->open;
+    memset(d, 0, sizeof *d);
+    d->id = ++scr->dataset_id;
+    if (flags & SCR_FLAG_CHECKPOINT) d->ckpt = ++scr->ckpt_id;
+    d->output = (flags & SCR_FLAG_OUTPUT) != 0;
+    d->named = name != NULL;
+    d->ranks = scr->ranks;
+    d->created = created;
+    if (name)
+        strcpy(d->name, name);
+    else
+        snprintf(d->name, sizeof d->name, "scr.dataset.%d", d->id);
+    memcpy(d->user, scr->user, sizeof d->user);
+    memcpy(d->job_id, scr->job_id, sizeof d->job_id);
+    memcpy(d->job_name, scr->job_name, sizeof d->job_name);
+    memcpy(d->cluster, scr->cluster, sizeof d->cluster);
+}
+
+/* Local. */
+static int make_folder(struct scr *scr, int cache, const scr_reddesc *desc, char *err)
+{
+    if (scr_keep(scr, scr->open.id, cache, desc) != 0)
+        return err_set(err, -ENOMEM, "no memory");
+    return scr_dataset_folder_make(scr, scr->open.id, err);
+}
+
+static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
+{
+    int64_t tight;
+    int cache = scr->cache_of_desc[desc->index], capacity = scr->caches[cache].capacity;
+    scr_cache_try_again(scr);
+    scr_cache_relieve(scr, cache);
+    scr_cache_make_room(scr, cache, capacity + 1, 0);
+    int leaves = scr_cache_leave(scr, cache, capacity, &tight);
+    scr->output_start = MPI_Wtime();
+    /* the files of what leaves stay until all ranks have come this far */
+    int rc = make_folder(scr, cache, desc, err);
+    rc = agree_sum(scr->world, rc, err, 1, &tight);
+    if (leaves) scr_removal_begin(scr, cache, leaves);
+    if (!rc && tight) {
+        scr_removal_settle(scr);
+        MPI_Barrier(scr->world);
+    }
+    if (!rc) return SCR_SUCCESS;
+    scr_cache_delete(scr, scr->open.id);
+    return SCR_ERR_CACHE;
+}
+
+static int start_in_place(struct scr *scr, char *err)
+{
+    scr->output_start = MPI_Wtime();
+    return scr_bypass_start(scr, err) ? SCR_ERR_PREFIX : SCR_SUCCESS;
+}
+
+int scr_output_start(struct scr *scr, const char *name, int flags)
+{
+    int64_t created;
+    int gone;
+    char err[SCR_ERR_TEXT] = "";
+    if (check_arguments(scr, name, flags, &created, &gone, err))
+        return scr_fail(scr, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
+    if (scr->dataset_id >= SCR_ID_MAX || scr->ckpt_id >= SCR_ID_MAX)
+        return scr_fail(scr, SCR_FAILURE,
+                        "SCR_Start_output: numbers of datasets end at %d, and %s or the "
+                        "cache has that one; use another prefix folder",
+                        SCR_ID_MAX, scr->prefix);
+    if (gone && scr_folders_renew(scr, err) != 0 && !scr->estranged)
+        return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+    scr_restart_remind(scr);
+    scr_claim_stay(scr);
+    /* nobody removes anything before all ranks have come this far */
+    describe(scr, name, flags, created);
+    const scr_reddesc *desc =
+        scr_reddesc_for_dataset(&scr->descs.reddescs, scr->open.ckpt, scr->open.output);
+    if (scr->estranged && !desc->bypass)
+        return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+    scr->open.bypass = desc->bypass;
+    int rc = desc->bypass ? start_in_place(scr, err) : start_in_cache(scr, desc, err);
+    if (rc) return scr_fail(scr, rc, "SCR_Start_output: %s", err);
+    kvtree_unset_all(scr->routed);
+    kvtree_unset_all(scr->refused);
+    scr->route_failed = 0;
+    scr->restart_offered = 0;
+    scr_log_event e = scr_event_of(SCR_LOG_OUTPUT_START, &scr->open);
+    e.compute = scr->output_start - scr->idle_since;
+    scr_event(scr, 2, &e, "dataset %d (%s) begins", scr->open.id, scr->open.name);
+    scr->state = SCR_STATE_OUTPUT;
+    return SCR_SUCCESS;
+}
+
+/* ---- complete ---- */
+
+/* What is remembered of a file besides size and checksum. */
+static kvtree *file_meta(const kvtree *routed)
+{
+    kvtree *meta = kvtree_new();
+    int rc = kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL);
+    rc = rc ? rc
+            : kvtree_util_set_str(meta, SCR_META_ORIG,
+                                  kvtree_get_val(routed, SCR_META_ORIG));
+    rc = rc ? rc : scr_meta_set_place(meta, kvtree_get_val(routed, SCR_META_PATH));
+    if (rc) kvtree_delete(&meta);
+    return meta;
+}
+
+static void free_files(int count, redset_file *files)
+{
+    for (int i = 0; files && i < count; i++) {
+        kvtree *meta = (kvtree *)(uintptr_t)files[i].meta;
+        kvtree_delete(&meta);
+    }
+    free(files);
+}
+
+static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *file,
+                    unsigned long *bytes, char *err)
+{
+    char path[SCR_CACHED_NAME_SIZE];
+    struct stat st;
+    const char *name = kvtree_elem_key(routed);
+    *file = (redset_file){.name = name, .meta = file_meta(kvtree_elem_hash(routed))};
+    if (!file->meta) return err_set(err, -ENOMEM, "no memory");
+    scr_cached_name(scr->open.id, name, path);
+    int rc = beneath_stat(scr_cache_of(scr, scr->open.id)->fd, path, &st, err);
+    if (rc == -ENOENT) return err_set(err, rc, "file \"%.200s\" was not written", name);
+    if (rc) return rc;
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -EINVAL, "\"%.200s\" is not a regular file", name);
+    *bytes += (unsigned long)st.st_size;
+    return 0;
+}
+
+/* The routed files as redset sees them, and their bytes. */
+static int collect_files(struct scr *scr, int *count, redset_file **files,
+                         unsigned long *bytes, char *err)
+{
+    int size = kvtree_size(scr->routed), rc = 0, n = 0;
+    redset_file *list = calloc((size_t)size + 1, sizeof *list);
+    if (!list) return err_set(err, -ENOMEM, "no memory");
+    const kvtree_elem *e = kvtree_elem_first(scr->routed);
+    *bytes = 0;
+    for (; e && !rc; e = kvtree_elem_next(e))
+        rc = add_file(scr, e, &list[n++], bytes, err);
+    if (rc) {
+        free_files(n, list);
+        return rc;
+    }
+    *files = list;
+    *count = n;
+    return 0;
+}
+
+/* What redset protects for us. */
+struct protected
+{
+    struct scr *scr;
+    const scr_dataset *dataset;
+    redset_manifest manifest;
+};
+
+/* Local. From here on the map lists the dataset. */
+static int record_protected(void *arg, char *err)
+{
+    struct stat st;
+    char path[SCR_CACHED_NAME_SIZE];
+    struct protected *p = arg;
+    struct scr *scr = p->scr;
+    const scr_dataset *dataset = p->dataset;
+    redset_manifest *manifest = &p->manifest;
+    int rc = redset_file_name(&manifest->place, manifest->file);
+    scr_cached_name(dataset->id, manifest->file, path);
+    rc = rc ? rc : beneath_stat(scr_cache_of(scr, dataset->id)->fd, path, &st, err);
+    manifest->file_size = rc ? 0 : (uint64_t)st.st_size;
+    rc = rc ? rc : scr_map_record(scr, dataset, manifest, err);
+    return rc ? rc : scr_map_write(scr, err);
+}
+
+int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
+                redset_file *files, char *err)
+{
+    redset *set = scr->sets[scr_kept_find(scr, dataset->id)->desc.index];
+    struct protected p = {.scr = scr,
+                          .dataset = dataset,
+                          .manifest = {.count = count,
+                                       .files = files,
+                                       .place = *redset_get_place(set),
+                                       .checksums = scr->set.crc_on_copy}};
+    char *spare = scr_removal_spare(scr, dataset->id);
+    const redset_extras extras = {.spare = spare, .last = record_protected, .arg = &p};
+    char *folder = scr_dataset_folder(scr, dataset->id);
+    kvtree *about = kvtree_new();
+    int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
+    /* without memory there is no folder, which makes the encode fail on all ranks */
+    rc = redset_encode_with(set, rc ? "" : folder, about, count, files, &extras, err);
+    kvtree_delete(&about);
+    free(folder);
+    free(spare);
+    return rc;
+}
+
+/* A file belongs to one rank: two that wrote the same one would each count the other's
+ * bytes as their own. */
+static int check_owners(struct scr *scr, int count, const redset_file *files, char *err)
+{
+    filo_file *names = calloc((size_t)count + 1, sizeof *names);
+    int rc = agree(scr->world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    for (int i = 0; names && i < count; i++)
+        names[i].name = (char *)(uintptr_t)files[i].name;
+    rc = rc ? rc : filo_check_names(scr->world, count, names, err);
+    free(names);
+    return rc;
+}
+
+/* Collective. Adds to an error where there is least room, and how much. */
+static void tell_room(struct scr *scr, const scr_dataset *d, char *err)
+{
+    struct {
+        double left;
+        int rank;
+    } least = {1e300, scr->rank};
+    const scr_cache *c = scr_cache_of(scr, d->id);
+    struct statvfs fs = {.f_frsize = 0};
+    char why[SCR_ERR_TEXT], room[SCR_ERR_TEXT] = "";
+    if (c && fstatvfs(c->fd, &fs) == 0) least.left = (double)fs.f_bavail * fs.f_frsize;
+    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, scr->world);
+    if (least.rank == scr->rank && c)
+        snprintf(room, sizeof room, "%.180s on node %.60s has %.0f of %.0f bytes free",
+                 c->folder, scr->node_name, least.left,
+                 (double)fs.f_blocks * fs.f_frsize);
+    MPI_Bcast(room, sizeof room, MPI_CHAR, least.rank, scr->world);
+    snprintf(why, sizeof why, "%s", err);
+    if (*room) snprintf(err, SCR_ERR_TEXT, "%.200s; %.300s", why, room);
+}
+
+/* Everything up to the point where the dataset is complete in the cache. */
+static int complete_in_cache(struct scr *scr, int valid, char *err)
+{
+    scr_dataset *d = &scr->open;
+    redset_file *files = NULL;
+    unsigned long bytes = 0;
+    scr_totals totals = {.files = 0};
+    int count = 0, rc = collect_files(scr, &count, &files, &bytes, err);
+    int code = SCR_ERR_INVALID;
+    rc = rc ? rc : scr_routed_check(scr, valid, err);
+    rc = scr_totals_agree(scr, rc, bytes, &totals, err);
+    rc = rc ? rc : scr_routed_any(totals.files, err);
+    if (!rc && !totals.distinct) rc = check_owners(scr, count, files, err);
+    if (!rc) {
+        d->size = totals.bytes;
+        d->files = totals.files;
+        d->complete = 1;
+        code = SCR_ERR_REDUNDANCY;
+        rc = scr_protect(scr, d, count, files, err);
+        if ((rc == -ENOSPC || rc == -EDQUOT) && !d->bypass) tell_room(scr, d, err);
+    }
+    free_files(count, files);
+    return rc ? code : SCR_SUCCESS;
+}
+
+static int count_down(kvtree *halt, void *unused)
+{
+    (void)unused;
+    return scr_halt_count_checkpoint(halt);
+}
+
+static void count_checkpoint(struct scr *scr)
+{
+    if (scr->open.ckpt && scr->rank == 0) scr_halt_update(scr, count_down, NULL);
+}
+
+/* The outcome, said and logged. */
+static void tell_outcome(struct scr *scr, int rc, double seconds, const char *err)
+{
+    const scr_dataset *d = &scr->open;
+    scr_log_event e =
+        scr_event_of(rc ? SCR_LOG_OUTPUT_FAILED : SCR_LOG_OUTPUT_COMPLETE, d);
+    e.files = d->files;
+    e.bytes = (int64_t)d->size;
+    e.secs = seconds;
+    e.code = rc;
+    if (rc)
+        scr_event_fail(scr, rc, &e, "dataset %d (%s) is not complete and removed: %s",
+                       d->id, d->name, err);
+    else
+        scr_event(scr, 1, &e,
+                  "dataset %d (%s) is complete in the %s: %d files, %lu bytes, %.3f s, "
+                  "%.1f MB/s",
+                  d->id, d->name, d->bypass ? "prefix folder" : "cache", d->files,
+                  d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
+}
+
+static void remove_open(struct scr *scr)
+{
+    if (scr->open.bypass)
+        scr_bypass_remove(scr);
+    else
+        scr_cache_delete(scr, scr->open.id);
+    kvtree_unset_all(scr->routed);
+}
+
+/* It is what the index names now, and what was passed over is older. */
+static void settle_bypassed(struct scr *scr)
+{
+    if (!scr->open.ckpt) return;
+    if (!scr_dataset_is_older(&scr->open, scr->fetch_below))
+        scr->fetch_below = SCR_AGE_ANY;
+    scr_window_move(scr, scr->open.id);
+}
+
+int scr_output_complete(struct scr *scr, int valid)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset *d = &scr->open;
+    int rc = d->bypass ? scr_bypass_complete(scr, valid, err)
+                       : complete_in_cache(scr, valid, err);
+    scr_removal_settle(scr);
+    double now = MPI_Wtime();
+    scr->state = SCR_STATE_IDLE;
+    scr->idle_since = now;
+    /* a checkpoint that failed counts, too: the next attempt has the usual distance */
+    if (d->ckpt) scr->last_ckpt = scr_clock();
+    tell_outcome(scr, rc, now - scr->output_start, err);
+    if (rc) {
+        remove_open(scr);
+        return rc;
+    }
+    kvtree_unset_all(scr->routed);
+    if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
+    if (!d->bypass) scr_kept_find(scr, d->id)->used = 1;
+    if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
+    if (d->ckpt) scr->offer_below = INT_MAX;
+    count_checkpoint(scr);
+    if (d->bypass)
+        settle_bypassed(scr);
+    else if (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush)))
+        rc = scr_flush_start(scr, d->id);
+    scr->idle_since = MPI_Wtime();
+    if (d->ckpt) scr_advise_cost(scr);
+    return rc ? rc : scr_flush_result(scr);
+}

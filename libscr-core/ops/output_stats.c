@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of all ranks come to, in one operation of MPI.
+ *
+ * Whether two ranks gave the same name is told by a set of hashes, one bit each, that the
+ * ranks unite on the way: where two sets that meet have a bit in common, two ranks may
+ * have a name in common, and names have to be compared. Where none have, no two do. With
+ * N files that happens by chance in one of 2 BITS / N^2 checkpoints. */
+#include "ops/output_stats.h"
+
+#include "common/agree_mpi.h"
+#include "common/errtext.h"
+#include <errno.h>
+
+enum { WORDS = 256, BITS = 64 * WORDS };
+
+typedef struct sums {
+    uint64_t failed, files, bytes, meet; /* meet: two ranks had a bit in common */
+    uint64_t names[WORDS];
+} sums;
+
+/* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/); all of them count. */
+static unsigned hash(const char *name)
+{
+    uint64_t h = 14695981039346656037u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 1099511628211u;
+    return (unsigned)((h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 40) % BITS;
+}
+
+static void unite(const sums *a, sums *b)
+{
+    b->failed += a->failed;
+    b->files += a->files;
+    b->bytes += a->bytes;
+    b->meet |= a->meet;
+    for (int i = 0; i < WORDS; i++) {
+        b->meet |= a->names[i] & b->names[i];
+        b->names[i] |= a->names[i];
+    }
+}
+
+static void unite_all(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        unite((const sums *)in + i, (sums *)inout + i);
+}
+
+/* The sets of two ranks meet exactly once: that is why this is one element, which MPI
+ * cannot cut. */
+static int unite_ranks(MPI_Comm comm, const sums *mine, sums *all)
+{
+    MPI_Op op;
+    MPI_Datatype type;
+    int rc = MPI_Op_create(unite_all, 1, &op);
+    if (rc != MPI_SUCCESS) return rc;
+    rc = MPI_Type_contiguous((int)sizeof *mine, MPI_BYTE, &type);
+    if (rc == MPI_SUCCESS) {
+        MPI_Type_commit(&type);
+        rc = MPI_Allreduce(mine, all, 1, type, op, comm);
+        MPI_Type_free(&type);
+    }
+    MPI_Op_free(&op);
+    return rc;
+}
+
+int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *totals,
+                     char *err)
+{
+    sums mine = {.failed = rc != 0, .bytes = bytes}, all = {.failed = 0};
+    const kvtree_elem *e = kvtree_elem_first(scr->routed);
+    for (; e; e = kvtree_elem_next(e)) {
+        unsigned bit = hash(kvtree_elem_key(e));
+        mine.names[bit / 64] |= (uint64_t)1 << bit % 64;
+        mine.files++;
+    }
+    if (unite_ranks(scr->world, &mine, &all) != MPI_SUCCESS)
+        return err_set(err, -EIO, "a collective call of MPI failed");
+    if (all.failed) return agree(scr->world, rc, err);
+    *totals = (scr_totals){.files = (int)all.files,
+                           .bytes = (unsigned long)all.bytes,
+                           .distinct = !all.meet};
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_TOTALS_H
+#define SCR_TOTALS_H
+
+/* What the files of all ranks come to. */
+
+#include "ops/context.h"
+
+typedef struct scr_totals {
+    int files;
+    unsigned long bytes;
+    int distinct; /* 1: no two ranks have a name in common; 0: two may have */
+} scr_totals;
+
+/* Agrees on rc, and on what the routed files of all ranks, which are bytes long here,
+ * come to. 0 or -errno with a text. One operation of MPI when all is well. */
+int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *totals,
+                     char *err);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Questions of SCR_Config: values in force, also those that are found at run time, and
+ * also before SCR_Init, as far as they can be known then. */
+#include "ops/context.h"
+
+#include "base/path.h"
+#include "config/config_file.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where this process would have its prefix folder; to be freed, NULL if nobody knows. */
+static char *prefix_of(const scr_config *config)
+{
+    char cwd[PATH_MAX];
+    char *given = scr_config_prefix(config), *path = NULL;
+    if (given && getcwd(cwd, sizeof cwd)) path = scr_path_absolute(cwd, given);
+    free(given);
+    return path;
+}
+
+/* That of a folder that is not there yet is not known: links may lead to it. */
+static char *job_of(const scr_config *config)
+{
+    char job[SCR_JOB_ID_SIZE], *prefix = prefix_of(config),
+                               *real = prefix ? realpath(prefix, NULL) : NULL;
+    char *answer = real && scr_identity_job(real, job, NULL) == 0 ? strdup(job) : NULL;
+    free(prefix);
+    free(real);
+    return answer;
+}
+
+/* What a parameter is if nobody set it, for those without a default in the table. */
+static char *found_value(const scr_config *config, const char *name)
+{
+    char user[SCR_USER_SIZE], node[SCR_NODE_SIZE];
+    if (strcmp(name, "SCR_USER_NAME") == 0) {
+        scr_identity_user(user);
+        return strdup(user);
+    }
+    if (strcmp(name, "SCR_NODE_NAME") == 0) {
+        scr_identity_node(node);
+        return strdup(node);
+    }
+    if (strcmp(name, "SCR_JOB_ID") == 0) return job_of(config);
+    if (strcmp(name, "SCR_FLUSH_TYPE") == 0)
+        return strdup(strcmp(scr_config_get(config, "SCR_FLUSH_ASYNC", NULL), "1") == 0
+                          ? "PTHREAD"
+                          : "SYNC");
+    return NULL;
+}
+
+/* The same once SCR_Init has found it. */
+static const char *settled_value(const struct scr *scr, const char *name)
+{
+    if (scr->state == SCR_STATE_UNINITIALISED) return NULL;
+    if (strcmp(name, "SCR_PREFIX") == 0) return scr->prefix;
+    if (strcmp(name, "SCR_USER_NAME") == 0) return scr->user;
+    if (strcmp(name, "SCR_JOB_ID") == 0) return scr->job_id;
+    if (strcmp(name, "SCR_NODE_NAME") == 0) return scr->node_name;
+    return NULL;
+}
+
+static char *answer_param(const struct scr *scr, const scr_config *config,
+                          const char *name)
+{
+    if (!scr_param_find(name)) return NULL;
+    const char *value = settled_value(scr, name);
+    if (!value && strcmp(name, "SCR_PREFIX") == 0) return prefix_of(config);
+    if (!value) value = scr_config_get(config, name, NULL);
+    return value ? strdup(value) : found_value(config, name);
+}
+
+/* What SCR_Init would read, as this process sees it. Mistakes are told there. */
+static char *answer_early(const struct scr *scr, const char *question, int is_desc)
+{
+    scr_config c;
+    scr_descs descs;
+    scr_problems problems = {0, NULL};
+    char *answer = NULL;
+    if (scr_config_init(&c) != 0) return NULL;
+    if (kvtree_merge(c.set, scr->config.set) == 0)
+        scr_config_read_files(&c, SCR_SYSTEM_FILE, &problems);
+    if (!is_desc) {
+        answer = answer_param(scr, &c, question);
+    } else if (scr_descs_load(&c, &descs, &problems) == 0) {
+        answer = scr_descs_answer(&descs, question);
+        scr_descs_done(&descs);
+    }
+    scr_problems_done(&problems);
+    scr_config_done(&c);
+    return answer;
+}
+
+char *scr_query(struct scr *scr, const char *question)
+{
+    scr_question q = {.key = NULL};
+    int rc = scr_config_question(question, &q), is_desc = rc != -EINVAL;
+    scr_question_done(&q);
+    if (scr->state == SCR_STATE_UNINITIALISED)
+        return answer_early(scr, question, is_desc);
+    return is_desc ? scr_descs_answer(&scr->descs, question)
+                   : answer_param(scr, &scr->config, question);
+}

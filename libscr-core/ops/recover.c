@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rebuilding the cache after a restart: every cached dataset, oldest first, is
+ * distributed to its ranks and what was lost is rebuilt (SCR Developer Guide 1.2,
+ * section 2.26.5). What lacks nothing by names and sizes is not read before it is used
+ * (docs/decisions/0018-what-a-restart-waits-for.md). */
+#include "ops/catalog.h"
+
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "prefix/flush_file.h"
+#include <errno.h>
+#include <kvtree/kvtree_mpi.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The smallest dataset id above last in a map; INT_MAX: none. */
+static int least_above(const scr_filemap *map, int last)
+{
+    int count = 0, *ids = NULL, least = INT_MAX;
+    if (scr_filemap_list_datasets(map, &count, &ids) != 0) count = 0;
+    for (int i = count - 1; i >= 0; i--)
+        if (ids[i] > last) least = ids[i];
+    free(ids);
+    return least;
+}
+
+/* That of all ranks, also of those that only filemaps know. */
+static int next_id(const struct scr *scr, int last)
+{
+    int next = least_above(scr->map, last), hinted = least_above(scr->hints, last);
+    if (hinted < next) next = hinted;
+    MPI_Allreduce(MPI_IN_PLACE, &next, 1, MPI_INT, MPI_MIN, scr->world);
+    return next;
+}
+
+/* The newest description of dataset id in a map, and of which rank it is; 0 or -ENOENT.
+ */
+static int local_description(const scr_filemap *map, int id, scr_dataset *newest,
+                             int *rank)
+{
+    int count = 0, *ranks = NULL, found = 0;
+    if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) count = 0;
+    for (int i = 0; i < count; i++) {
+        scr_dataset d;
+        const kvtree *tree = scr_filemap_get_dataset(map, id, ranks[i]);
+        if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.id != id || !d.complete)
+            continue;
+        if (found && d.created <= newest->created) continue;
+        *newest = d;
+        *rank = ranks[i];
+        found = 1;
+    }
+    free(ranks);
+    return found ? 0 : -ENOENT;
+}
+
+/* Both as trees, in one. */
+static int put_description(const scr_filemap *map, const scr_dataset *dataset, int rank,
+                           kvtree *both)
+{
+    const kvtree *desc = scr_filemap_get_reddesc(map, dataset->id, rank);
+    kvtree *tree = kvtree_set(both, "DATASET", kvtree_new());
+    int rc = tree ? scr_dataset_to_tree(dataset, tree) : -ENOMEM;
+    if (rc || !desc) return rc;
+    tree = kvtree_set(both, "REDDESC", kvtree_new());
+    return tree ? kvtree_merge(tree, desc) : -ENOMEM;
+}
+
+/* A record without a usable descriptor gets the one that it would have today. */
+static int get_description(const struct scr *scr, const kvtree *both,
+                           scr_dataset *dataset, scr_reddesc *desc)
+{
+    int rc = scr_dataset_from_tree(kvtree_get(both, "DATASET"), dataset, NULL);
+    if (rc) return rc;
+    if (scr_reddesc_from_tree(kvtree_get(both, "REDDESC"), desc, NULL, NULL) != 0)
+        *desc = *scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt,
+                                         dataset->output);
+    return 0;
+}
+
+/* The same description for all: an id may have been used twice when a node comes back
+ * with an old cache, and then the newer dataset counts. */
+static int agree_on_description(struct scr *scr, const scr_filemap *map, int id,
+                                scr_dataset *dataset, scr_reddesc *desc)
+{
+    scr_dataset mine = {.created = -1};
+    int rank = -1, have = local_description(map, id, &mine, &rank) == 0;
+    int64_t newest = mine.created;
+    MPI_Allreduce(MPI_IN_PLACE, &newest, 1, MPI_INT64_T, MPI_MAX, scr->world);
+    int root = have && mine.created == newest ? scr->rank : INT_MAX;
+    MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, scr->world);
+    if (root == INT_MAX) return -ENOENT;
+    kvtree *both = kvtree_new();
+    int rc = both ? 0 : -ENOMEM;
+    if (!rc && scr->rank == root) rc = put_description(map, &mine, rank, both);
+    int sent = kvtree_bcast(both, root, scr->world);
+    rc = rc ? rc : sent;
+    rc = rc ? rc : get_description(scr, both, dataset, desc);
+    kvtree_delete(&both);
+    MPI_Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, scr->world);
+    return rc;
+}
+
+/* Name of this rank's own redundancy file, inside a map; NULL if it has none. */
+static const char *redundancy_file(const struct scr *scr, const scr_filemap *map, int id)
+{
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, scr->rank));
+    for (; f; f = kvtree_elem_next(f)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        if (type && strcmp(type, SCR_META_FULL) != 0)
+            return scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id);
+    }
+    return NULL;
+}
+
+/* Collective. Reads the files, unless a glance shows that nothing is missing, and
+ * rebuilds what is lost: err tells what, and why, also where that succeeds. */
+static int restore(redset *set, const char *folder, scr_kept *kept, int glance,
+                   redset_manifest **manifest, int *rebuilt, char *err)
+{
+    int lost, rc = glance ? 0 : redset_verify(set, folder, &lost, err);
+    rc = rc ? rc : redset_measure(set, folder, manifest, err);
+    int damaged = rc == REDSET_RECOVERABLE;
+    if (damaged) rc = redset_rebuild(set, folder, manifest, rebuilt, err);
+    kept->unread = rc != 0 || (glance && !damaged);
+    return rc;
+}
+
+static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance,
+                         int *rebuilt, char *err)
+{
+    redset *set = NULL;
+    redset_manifest *manifest = NULL;
+    scr_kept *kept = scr_kept_find(scr, dataset->id);
+    char *folder = scr_dataset_folder(scr, dataset->id);
+    int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
+    rc = agree(scr->world, rc, err);
+    rc = rc ? rc
+            : redset_recover(scr->world, folder,
+                             redundancy_file(scr, scr->map, dataset->id), &set, err);
+    if (!rc) redset_set_piece(set, scr->set.message);
+    rc = rc ? rc : restore(set, folder, kept, glance, &manifest, rebuilt, err);
+    if (!rc) rc = agree(scr->world, scr_map_record(scr, dataset, manifest, err), err);
+    redset_manifest_free(manifest);
+    redset_free(set);
+    free(folder);
+    return rc;
+}
+
+/* ---- redundancy that is lost ---- */
+
+/* The files of this rank as redset sees them, from the map, which the encode changes. */
+static int list_files(const struct scr *scr, int id, int *count, redset_file **files)
+{
+    static const char *const kept[] = {SCR_META_TYPE, SCR_META_ORIG, SCR_META_PATH,
+                                       SCR_META_NAME};
+    const kvtree *all = scr_filemap_files(scr->map, id, scr->rank);
+    const kvtree_elem *f = kvtree_elem_first(all);
+    redset_file *list = calloc((size_t)kvtree_size(all) + 1, sizeof *list);
+    int rc = list ? 0 : -ENOMEM;
+    for (*count = 0, *files = list; f && !rc; f = kvtree_elem_next(f)) {
+        const kvtree *known = kvtree_elem_hash(f);
+        const char *type = kvtree_get_val(known, SCR_META_TYPE);
+        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
+        kvtree *meta = kvtree_new();
+        redset_file *file = &list[(*count)++];
+        file->meta = meta;
+        file->name = strdup(scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id));
+        rc = meta && file->name ? 0 : -ENOMEM;
+        for (size_t k = 0; !rc && k < sizeof kept / sizeof *kept; k++) {
+            const char *text = kvtree_get_val(known, kept[k]);
+            if (text) rc = kvtree_util_set_str(meta, kept[k], text);
+        }
+    }
+    return rc;
+}
+
+static void free_list(int count, redset_file *files)
+{
+    for (int i = 0; i < count; i++) {
+        kvtree *meta = (kvtree *)(uintptr_t)files[i].meta;
+        kvtree_delete(&meta);
+        free((char *)(uintptr_t)files[i].name);
+    }
+    free(files);
+}
+
+/* Local. Remains of the sets as they were; a new file may have the name of an old one. */
+static void remove_old(const struct scr *scr, int id, const char *old)
+{
+    char path[SCR_CACHED_NAME_SIZE];
+    const char *new = redundancy_file(scr, scr->map, id);
+    if (!old || (new &&strcmp(old, new) == 0)) return;
+    scr_cached_name(id, old, path);
+    beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
+}
+
+/* Collective. More redundancy is lost than the scheme makes up for, or cannot be read, rc
+ * says why, but each rank has its own files: when they are as they were written, they are
+ * protected anew. */
+static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, char *err)
+{
+    scr_kept *kept = scr_kept_find(scr, dataset->id);
+    const scr_reddesc *desc =
+        scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
+    const char *name = redundancy_file(scr, scr->map, dataset->id);
+    if (!name) name = redundancy_file(scr, scr->hints, dataset->id);
+    char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
+    redset_file *files = NULL;
+    int count = 0, bad = scr_cache_compare(scr, dataset->id, why);
+    memcpy(lost, err, sizeof lost);
+    bad = agree(scr->world, bad, why);
+    if (!bad && scr->sets[desc->index]) {
+        rc = list_files(scr, dataset->id, &count, &files);
+        if (rc) err_set(err, rc, "no memory");
+        rc = agree(scr->world, rc, err);
+        kept->desc = *desc;
+        rc = rc ? rc : scr_protect(scr, dataset, count, files, err);
+    }
+    if (!rc) {
+        kept->unread = 0;
+        remove_old(scr, dataset->id, old);
+        scr_log_event e = scr_event_of(SCR_LOG_REBUILD_COMPLETE, dataset);
+        scr_event(scr, 0, &e,
+                  "dataset %d (%s) has lost its redundancy, but none of its files: they "
+                  "are as they were written, and are protected anew: %s",
+                  dataset->id, dataset->name, lost);
+    }
+    free_list(count, files);
+    free(old);
+    return rc;
+}
+
+/* ---- what is told ---- */
+
+/* An event about files of which each rank has its share {files, bytes}. */
+static scr_log_event event_of_all(struct scr *scr, scr_log_kind kind,
+                                  const scr_dataset *dataset, double start,
+                                  unsigned long sums[2])
+{
+    scr_log_event e = scr_event_of(kind, dataset);
+    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->world);
+    e.from = e.to = scr_cache_path(scr, dataset->id);
+    e.files = (int64_t)sums[0];
+    e.bytes = (int64_t)sums[1];
+    e.secs = MPI_Wtime() - start;
+    return e;
+}
+
+static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved,
+                      char *err)
+{
+    double start = MPI_Wtime();
+    int rc = scr_distribute(scr, dataset, moved, err);
+    if (rc) return rc;
+    scr_log_event e =
+        event_of_all(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
+    if (moved->sums[0])
+        scr_event(scr, 1, &e, "%lu files of dataset %d (%s) were brought to their ranks",
+                  moved->sums[0], dataset->id, dataset->name);
+    return 0;
+}
+
+/* rebuilt: the files of this rank were; why: what was lost. Returns how many ranks have
+ * lost something. */
+static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt,
+                        double start, const char *why)
+{
+    unsigned long sums[2] = {0, 0};
+    int ranks = rebuilt;
+    MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->world);
+    if (!ranks) return 0;
+    if (rebuilt) scr_cached_sums(scr, dataset->id, sums);
+    scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
+    e.rebuilt = ranks;
+    scr_event(
+        scr, 0, &e,
+        "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt in "
+        "%.3f s: %s",
+        dataset->id, dataset->name, ranks, scr->ranks, e.secs, why);
+    return ranks;
+}
+
+static void tell_whole(struct scr *scr, const scr_dataset *dataset, double start)
+{
+    unsigned long none[2] = {0, 0};
+    scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, none);
+    scr_event(scr, 1, &e, "dataset %d (%s) is in the cache with all its files",
+              dataset->id, dataset->name);
+}
+
+static void continue_ids(struct scr *scr, const scr_dataset *dataset)
+{
+    if (dataset->id > scr->dataset_id) scr->dataset_id = dataset->id;
+    if (dataset->ckpt > scr->ckpt_id) scr->ckpt_id = dataset->ckpt;
+}
+
+/* What is left of a dataset stays: it may be rebuilt by another run, on other nodes.
+ * rc: why it cannot be used in this one; positive: it lost too much. */
+static void give_up(struct scr *scr, const scr_dataset *dataset, double start, int rc,
+                    const char *err)
+{
+    scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
+    e.secs = MPI_Wtime() - start;
+    if (rc > 0)
+        scr_event(scr, 0, &e,
+                  "warning: dataset %d (%s) is lost from the cache; what is left of it "
+                  "stays there until a newer checkpoint is complete: %s",
+                  dataset->id, dataset->name, err);
+    else
+        scr_event(scr, 0, &e,
+                  "warning: dataset %d (%s) could not be rebuilt; what is left stays in "
+                  "the cache until a newer checkpoint is complete, and is not used in "
+                  "this run: %s",
+                  dataset->id, dataset->name, err);
+    scr_cache_set_aside(scr, dataset->id,
+                        rc > 0          ? SCR_ASIDE_USELESS
+                        : dataset->ckpt ? SCR_ASIDE_UNREAD
+                                        : SCR_ASIDE_OUTPUT);
+}
+
+/* What is known of a dataset. */
+struct found {
+    scr_dataset dataset;
+    int hinted;  /* filemaps alone tell of it: no header does */
+    int located; /* 0, or why it could not be found where it is, -errno */
+};
+
+/* Collective. The description of a dataset, as headers say or, where nobody has one, as
+ * filemaps do; these may name a store that this run does not use otherwise. -ENOENT,
+ * -ENOMEM, or a text for located. */
+static int look_up(struct scr *scr, int id, struct found *found, char *err)
+{
+    scr_reddesc desc;
+    const scr_filemap *map = scr->map;
+    int stores = scr->cache_count;
+    int rc = agree_on_description(scr, map, id, &found->dataset, &desc);
+    found->hinted = rc == -ENOENT;
+    if (found->hinted) {
+        map = scr->hints;
+        rc = agree_on_description(scr, map, id, &found->dataset, &desc);
+    }
+    if (rc) return rc;
+    found->located = scr_stores_locate(scr, map, id, &desc, err);
+    if (found->located || !found->hinted || scr->cache_count == stores) return 0;
+    found->located = scr_catalog_store(scr, stores, err);
+    return found->located ? 0 : look_up(scr, id, found, err);
+}
+
+/* Tells that another number of ranks wrote it. */
+static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
+{
+    scr_say(scr, 0,
+            "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
+            "run has %d; it stays there unused. Start with %d ranks to use it, or "
+            "with SCR_CACHE_PURGE=1 to give it up",
+            dataset->id, dataset->name, dataset->ranks, scr->ranks, dataset->ranks);
+    kvtree *other = kvtree_set_kv_int(scr->aside, "OTHER", dataset->id);
+    kvtree_util_set_str(other, "NAME", dataset->name);
+    kvtree_util_set_int(other, "RANKS", dataset->ranks);
+    kvtree_util_set_int64(other, "CREATED", dataset->created);
+}
+
+/* Local. Where the redundancy file of this rank is lost, its filemap tells what its files
+ * are, if it is of the same dataset. Without memory they count as lost. */
+static void take_hint(struct scr *scr, const scr_dataset *dataset)
+{
+    const int id = dataset->id, rank = scr->rank;
+    const kvtree *desc = scr_filemap_get_reddesc(scr->hints, id, rank);
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->hints, id, rank));
+    int files = 0;
+    if (!scr_dataset_is_same(scr_filemap_get_dataset(scr->hints, id, rank), dataset))
+        return;
+    if (scr_dataset_is_same(scr_filemap_get_dataset(scr->map, id, rank), dataset)) {
+        if (desc) scr_filemap_set_reddesc(scr->map, id, rank, desc);
+        return;
+    }
+    scr_filemap_remove_rank(scr->map, id, rank);
+    if (scr_filemap_copy(scr->hints, id, rank, scr->map) != 0) return;
+    for (; f; f = kvtree_elem_next(f)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        if (type && strcmp(type, SCR_META_FULL) == 0)
+            files++;
+        else
+            scr_filemap_remove_file(scr->map, id, rank, kvtree_elem_key(f));
+    }
+    scr_filemap_set_expected(scr->map, id, rank, files);
+}
+
+/* Collective. A dataset that this run can use; 0: it cannot, which was said. */
+static int find_one(struct scr *scr, int id, scr_dataset *dataset)
+{
+    char err[SCR_ERR_TEXT] = "";
+    struct found found = {.located = 0};
+    int rc = look_up(scr, id, &found, err);
+    if (rc == -ENOMEM) {
+        *dataset = (scr_dataset){.id = id, .name = "?"};
+        continue_ids(scr, dataset);
+        dataset->ckpt = 1; /* it may be one */
+        err_set(err, rc, "no memory for its description");
+        give_up(scr, dataset, MPI_Wtime(), rc, err);
+        return 0;
+    }
+    if (rc) return 0; /* its folder is looked at in the end (scr_cache_sweep) */
+    *dataset = found.dataset;
+    if (scr->set.cache_purge || !scr->set.distribute) {
+        scr_cache_delete(scr, id);
+        return 0;
+    }
+    if (!found.located) take_hint(scr, dataset);
+    if (found.hinted && !found.located && !scr_distribute_has_any(scr, dataset)) {
+        scr_filemap_remove_dataset(scr->map, id); /* it left the cache */
+        scr_forget(scr, id);
+        return 0;
+    }
+    continue_ids(scr, dataset);
+    if (found.located) {
+        give_up(scr, dataset, MPI_Wtime(), found.located, err);
+        return 0;
+    }
+    if (dataset->ranks != scr->ranks) {
+        leave_to_others(scr, dataset);
+        return 0;
+    }
+    return 1;
+}
+
+/* Collective. What is too much for the redundancy is not lost if it is only that files
+ * could not be moved: they are where they were. */
+static int judge(const struct scr *scr, const scr_moved *moved, int rc)
+{
+    int failed = moved->failed;
+    if (rc <= 0) return rc;
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    return failed ? -EIO : rc;
+}
+
+static void rebuild_one(struct scr *scr, int id)
+{
+    scr_moved moved = {.failed = 0};
+    scr_dataset dataset;
+    char err[SCR_ERR_TEXT] = "";
+    int rebuilt = 0;
+    double start = MPI_Wtime();
+    if (!find_one(scr, id, &dataset)) return;
+    scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
+    scr_event(scr, 2, &e, "dataset %d (%s) is found in the cache", id, dataset.name);
+    int rc = scr_dataset_folder_make(scr, id, err);
+    rc = agree(scr->world, rc, err);
+    int whole = rc ? 0 : scr_distribute_is_done(scr, &dataset);
+    if (!rc && !whole) rc = distribute(scr, &dataset, &moved, err);
+    rc = rc ? rc : rebuild_files(scr, &dataset, 1, &rebuilt, err);
+    if ((rc > 0 || rc == -EIO) && whole) rc = protect_again(scr, &dataset, rc, err);
+    if (rc) {
+        give_up(scr, &dataset, start, judge(scr, &moved, rc), err);
+        return;
+    }
+    if (!tell_rebuilt(scr, &dataset, rebuilt, start, err))
+        tell_whole(scr, &dataset, start);
+    scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
+    scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
+}
+
+int scr_cache_ensure(struct scr *scr, int id)
+{
+    const scr_kept *kept = scr_kept_find(scr, id);
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset dataset;
+    int rebuilt = 0;
+    double start = MPI_Wtime();
+    if (!kept || !kept->unread) return kept != NULL;
+    /* every rank has it: else something would have been missing */
+    int rc = scr_cached_get(scr, id, &dataset);
+    rc = agree(scr->world, rc ? rc : scr_dataset_folder_make(scr, id, err), err);
+    rc = rc ? rc : rebuild_files(scr, &dataset, 0, &rebuilt, err);
+    if (rc)
+        give_up(scr, &dataset, start, rc, err);
+    else if (tell_rebuilt(scr, &dataset, rebuilt, start, err) &&
+             scr_map_write(scr, err) != 0)
+        scr_event_local(scr, 0, err);
+    return rc == 0;
+}
+
+/* What left the cache while no run was there to note it leaves the flush file, too. */
+static void clean_flush_file(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int count = 0, *ids = NULL;
+    if (scr->rank != 0 || scr_filemap_list_datasets(scr->map, &count, &ids) != 0) return;
+    scr_flush_file_keep(scr->flush, ids, count);
+    free(ids);
+    if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
+        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+}
+
+int scr_rebuild_cache(struct scr *scr)
+{
+    if (scr->passed_over > scr->dataset_id) scr->dataset_id = scr->passed_over;
+    if (scr->set.cache_purge || !scr->set.distribute) scr->passed_over = 0;
+    for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id))
+        rebuild_one(scr, id);
+    scr_cache_sweep(scr);
+    scr_maps_begin(scr);
+    clean_flush_file(scr);
+    return SCR_SUCCESS;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SCR_Route_file: from the name that the application uses to the path where the file is.
+ */
+#include "ops/context.h"
+
+#include "base/path.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "ops/route.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Local call: every rank speaks for itself. */
+static int refuse(const struct scr *scr, int code, const char *text)
+{
+    char line[SCR_ERR_TEXT + 64];
+    snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->rank, text);
+    scr_event_local(scr, code, line);
+    return code;
+}
+
+/* The absolute path with the links followed that lead to the prefix folder, or, where
+ * none does, that are in its folders, as far as these are there: *real, to be freed; NULL
+ * where that cannot be told. What is a link in the prefix folder keeps its name. 0 or
+ * -ENOMEM. */
+static int follow_links(const char *prefix, const char *path, char **real)
+{
+    char *above = strdup(path), *deepest = NULL;
+    int rc = above ? 0 : -ENOMEM, found = 0;
+    size_t rest = 0;
+    for (char *end = above; !rc && !found && (end = strchr(end + 1, '/')) != NULL;) {
+        *end = 0;
+        char *folder = realpath(above, NULL);
+        *end = '/';
+        if (!folder && errno == ENOMEM) rc = -ENOMEM;
+        if (!folder) break;
+        free(deepest);
+        deepest = folder;
+        rest = (size_t)(end - above) + 1;
+        found = strcmp(folder, prefix) == 0;
+    }
+    *real = rc || !deepest ? NULL : scr_path_join(deepest, path + rest);
+    if (!rc && deepest && !*real) rc = -ENOMEM;
+    free(deepest);
+    free(above);
+    return rc;
+}
+
+/* The absolute path of name and its part below the prefix folder (inside *path), as given
+ * or without links. 0, or -EXDEV when it is not below the prefix folder. */
+static int below_prefix(const struct scr *scr, const char *name, char **path,
+                        const char **below)
+{
+    char cwd[PATH_MAX];
+    *path = NULL;
+    if (name[0] != '/' && !getcwd(cwd, sizeof cwd)) return -errno;
+    *path = scr_path_absolute(name[0] == '/' ? "/" : cwd, name);
+    if (!*path) return -ENOMEM;
+    *below = scr_path_below(scr->prefix, *path);
+    if (!*below) *below = scr_path_below(scr->prefix_real, *path);
+    if (*below) return 0;
+    char *real;
+    if (follow_links(scr->prefix_real, *path, &real) != 0) return -ENOMEM;
+    *below = real ? scr_path_below(scr->prefix_real, real) : NULL;
+    if (!*below) {
+        free(real);
+        return -EXDEV;
+    }
+    free(*path);
+    *path = real;
+    return 0;
+}
+
+int scr_name_is_reserved(const char *name)
+{
+    int member, members, id, end = 0;
+    if (sscanf(name, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 && end > 0)
+        return 1;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, ".scr", 4) == 0 && (part[4] == '/' || part[4] == 0)) return 1;
+    }
+    return 0;
+}
+
+void scr_route_refused(struct scr *scr, const char *name)
+{
+    if (scr->refused && !kvtree_set(scr->refused, name, NULL)) scr->route_failed = 1;
+}
+
+/* A file that was not routed before takes the place of a name that was refused: of the
+ * same one, else of the oldest. */
+static void settle_refused(struct scr *scr, const char *name, int is_new)
+{
+    const kvtree_elem *first = kvtree_elem_first(scr->refused);
+    if (kvtree_get(scr->refused, name))
+        kvtree_unset(scr->refused, name);
+    else if (first && is_new)
+        kvtree_unset(scr->refused, kvtree_elem_key(first));
+}
+
+static int add_routed(struct scr *scr, const char *below, const char *orig,
+                      const char *path)
+{
+    if (kvtree_get(scr->routed, below)) {
+        settle_refused(scr, orig, 0);
+        return 0;
+    }
+    kvtree *file = kvtree_set(scr->routed, below, NULL);
+    if (!file) return -ENOMEM;
+    int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
+    rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
+    if (rc)
+        kvtree_unset(scr->routed, below);
+    else
+        settle_refused(scr, orig, 1);
+    return rc;
+}
+
+/* Makes the folder of a file of the open dataset. */
+static int make_parent(struct scr *scr, const char *below, char *err)
+{
+    char name[SCR_CACHED_NAME_SIZE];
+    int parent;
+    const char *last;
+    scr_cached_name(scr->open.id, below, name);
+    int rc = beneath_open_parent(scr_cache_of(scr, scr->open.id)->fd, name, 0700, &parent,
+                                 &last, err);
+    if (!rc) io_close(&parent);
+    return rc;
+}
+
+static int copy_path(const struct scr *scr, int id, const char *below, char *file)
+{
+    char *folder = scr_dataset_folder(scr, id);
+    int n = folder ? snprintf(file, SCR_MAX_FILENAME, "%s/%s", folder, below) : -1;
+    free(folder);
+    return n < 0 ? -ENOMEM : n >= SCR_MAX_FILENAME ? -ENAMETOOLONG : 0;
+}
+
+static int route_to_cache(struct scr *scr, const char *name, const char *below,
+                          char routed[SCR_MAX_FILENAME], char *err)
+{
+    if (copy_path(scr, scr->open.id, below, routed) != 0)
+        return err_set(err, -ENAMETOOLONG,
+                       "the path in the cache of \"%.200s\" is too long", name);
+    return make_parent(scr, below, err);
+}
+
+/* The name is no good, and the application may have taken another one. Everything else
+ * leaves the dataset without a file that belongs to it. */
+static int is_of_the_name(int rc)
+{
+    return rc == -EXDEV || rc == -EINVAL || rc == -ENAMETOOLONG || rc == -ELOOP ||
+           rc == -ENOTDIR;
+}
+
+int scr_routed_check(const struct scr *scr, int valid, char *err)
+{
+    if (!valid)
+        return err_set(err, -EINVAL, "the application says that its files are not valid");
+    if (scr->route_failed)
+        return err_set(err, -EINVAL, "SCR_Route_file failed, so a file is missing");
+    const kvtree_elem *refused = kvtree_elem_first(scr->refused);
+    if (refused)
+        return err_set(err, -EINVAL,
+                       "SCR_Route_file refused \"%.200s\", and the rank routed no other "
+                       "file in its place",
+                       kvtree_elem_key(refused));
+    return 0;
+}
+
+int scr_routed_any(int files, char *err)
+{
+    if (files > 0) return 0;
+    return err_set(err, -EINVAL,
+                   "no rank routed a file; call SCR_Route_file for each file between "
+                   "SCR_Start_output and SCR_Complete_output");
+}
+
+/* Why a name that is not below the prefix folder is refused. */
+static void explain_outside(const struct scr *scr, const char *name, const char *path,
+                            char *err)
+{
+    char cwd[PATH_MAX];
+    if (name[0] != '/' && getcwd(cwd, sizeof cwd))
+        err_set(err, -EXDEV,
+                "\"%.120s\" is not below the prefix folder: names are relative to the "
+                "current folder %.150s; the prefix folder is %.150s",
+                name, cwd, scr->prefix);
+    else
+        err_set(err, -EXDEV, "\"%.150s\" (%.150s) is not below the prefix folder %.150s",
+                name, path, scr->prefix);
+}
+
+int scr_route_output(struct scr *scr, const char *name, char *file)
+{
+    char *path, err[SCR_ERR_TEXT] = "", routed[SCR_MAX_FILENAME];
+    const char *below = NULL;
+    int rc = below_prefix(scr, name, &path, &below);
+    if (rc == -EXDEV)
+        explain_outside(scr, name, path, err);
+    else if (rc)
+        err_sys(err, rc, "\"%.200s\"", name);
+    rc = rc ? rc : beneath_check_name(below, err);
+    if (!rc && scr_name_is_reserved(below))
+        rc = err_set(err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
+    if (!rc)
+        rc = scr->open.bypass ? scr_bypass_route(scr, below, routed, err)
+                              : route_to_cache(scr, name, below, routed, err);
+    if (!rc && add_routed(scr, below, name, path) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
+    free(path);
+    if (rc && is_of_the_name(rc)) {
+        scr_route_refused(scr, name);
+        return refuse(scr, SCR_ERR_ARGUMENT, err);
+    }
+    if (rc) {
+        scr->route_failed = 1;
+        return refuse(scr, scr->open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE, err);
+    }
+    strcpy(file, routed);
+    return SCR_SUCCESS;
+}
+
+/* The file of this rank in a cached dataset that the name means. NULL if there is none.
+ */
+static const char *find_cached(const struct scr *scr, int id, scr_match *match)
+{
+    const char *found = NULL;
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, scr->rank));
+    for (; f; f = kvtree_elem_next(f)) {
+        const kvtree *meta = kvtree_elem_hash(f);
+        const char *type = kvtree_get_val(meta, SCR_META_TYPE);
+        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
+        const char *here = scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id);
+        if (here && scr_match_try(match, here, kvtree_get_val(meta, SCR_META_ORIG)))
+            found = here;
+    }
+    return found;
+}
+
+/* Where this rank's file of the dataset is: 0, -ENOENT when it has none of that name, or
+ * another -errno, with a text. */
+static int find_own(const struct scr *scr, const scr_dataset *d, scr_match *match,
+                    char path[SCR_MAX_FILENAME], char *err)
+{
+    const char *found;
+    int rc = -ENOENT;
+    if (scr->direct.id == d->id)
+        rc = scr_bypass_find(scr, match, path);
+    else if ((found = find_cached(scr, d->id, match)) != NULL)
+        rc = copy_path(scr, d->id, found, path);
+    if (match->files > 1)
+        return err_set(err, -ENOTUNIQ,
+                       "\"%.200s\" may be any of %d files of dataset %.200s", match->name,
+                       match->files, d->name);
+    if (rc == -ENOENT)
+        return err_set(err, rc, "dataset %.150s has no file \"%.150s\" of this rank",
+                       d->name, match->name);
+    return rc ? err_sys(err, rc, "\"%.200s\"", match->name) : 0;
+}
+
+/* The same for a file of any rank. */
+static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_FILENAME],
+                    char *err)
+{
+    char *full;
+    const char *below = NULL;
+    scr_match match;
+    int rc = below_prefix(scr, name, &full, &below);
+    /* one that is not below the prefix folder may be a bare name */
+    if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
+    scr_match_begin(&match, name, below, scr->prefix);
+    rc = find_own(scr, &scr->open, &match, path, err);
+    if (rc == -ENOENT) rc = scr_bypass_find_other(scr, &match, path, err);
+    free(full);
+    if (!rc && access(path, R_OK) != 0)
+        rc = err_set(err, -EIO, "\"%.200s\" cannot be read: %s", name, strerror(errno));
+    return rc;
+}
+
+/* The checkpoint that SCR_Have_restart offers, or would offer of the cache. */
+static int newest_loadable(struct scr *scr, scr_dataset *d)
+{
+    int id = scr->restart_offered;
+    if (!id && !scr->have_called) id = scr_cached_newest(scr);
+    if (id && id == scr->direct.id) *d = scr->direct;
+    return id && (id == scr->direct.id || scr_cached_get(scr, id, d) == 0);
+}
+
+/* Local. What an earlier run left is compared with its checksums, once. */
+static int compare_early(struct scr *scr, const scr_dataset *d, char *err)
+{
+    const scr_kept *kept = scr_kept_find(scr, d->id);
+    if (d->id == scr->direct.id || d->id == scr->compared || !kept || !kept->unread)
+        return 0;
+    int rc = scr_cache_compare(scr, d->id, err);
+    if (!rc) scr->compared = d->id;
+    return rc;
+}
+
+int scr_route_idle(struct scr *scr, const char *name, char *file)
+{
+    char *full, path[SCR_MAX_FILENAME], err[SCR_ERR_TEXT] = "";
+    const char *below = NULL;
+    scr_dataset d;
+    scr_match match;
+    if (scr->begun || !newest_loadable(scr, &d)) return SCR_SUCCESS;
+    below_prefix(scr, name, &full, &below);
+    scr_match_begin(&match, name, below, scr->prefix);
+    int rc = find_own(scr, &d, &match, path, err);
+    free(full);
+    if (rc == -ENOENT) return SCR_SUCCESS; /* the name stays as it is */
+    if (rc == -ENOTUNIQ) return refuse(scr, SCR_ERR_ARGUMENT, err);
+    rc = rc ? rc : compare_early(scr, &d, err);
+    if (!rc && access(path, R_OK) != 0) rc = err_sys(err, -errno, "open %s", path);
+    if (rc) return refuse(scr, SCR_FAILURE, err);
+    scr->routed_early = 1;
+    strcpy(file, path);
+    return SCR_SUCCESS;
+}
+
+int scr_route_restart(struct scr *scr, const char *name, char *file)
+{
+    char path[SCR_MAX_FILENAME], err[SCR_ERR_TEXT] = "";
+    int rc = find_any(scr, name, path, err);
+    if (rc == -ENOMEM) scr->no_memory = 1;
+    if (rc == -ENOENT || rc == -ENOTUNIQ || rc == -EKEYREJECTED)
+        scr_route_refused(scr, name);
+    if (rc) {
+        int of_the_name = rc == -ENOENT || rc == -ENOTUNIQ;
+        return refuse(scr, of_the_name ? SCR_ERR_ARGUMENT : SCR_FAILURE, err);
+    }
+    settle_refused(scr, name, 1);
+    strcpy(file, path);
+    return SCR_SUCCESS;
+}

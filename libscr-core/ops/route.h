@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_ROUTE_H
+#define SCR_ROUTE_H
+
+/* SCR_Route_file: where a file is written to and read from. All of this is local. */
+
+#include "ops/context.h"
+#include "plan/match.h"
+
+/* ---- ops/route.c: in an output, in a restart, and outside of both ---- */
+
+int scr_route_output(struct scr *scr, const char *name, char *file);
+int scr_route_restart(struct scr *scr, const char *name, char *file);
+int scr_route_idle(struct scr *scr, const char *name, char *file);
+
+/* Local. Notes that SCR_Route_file refused name ("": there was none that can be noted).
+ */
+void scr_route_refused(struct scr *scr, const char *name);
+
+/* Local. 0 when the files of this rank are valid, and all that it asked for have a place;
+ * -EINVAL with a text. */
+int scr_routed_check(const struct scr *scr, int valid, char *err);
+
+/* The same where the ranks together have so many files. */
+int scr_routed_any(int files, char *err);
+
+/* ---- ops/direct_io.c: files on the prefix folder ---- */
+
+/* The path to read from, for a name of a file of this rank. Local; 0, -ENOENT or
+ * -ENAMETOOLONG. */
+int scr_bypass_find(const struct scr *scr, scr_match *match, char path[SCR_MAX_FILENAME]);
+
+/* The same for a file of another rank of the open dataset, in its place on the prefix
+ * folder. Local; 0; -ENOENT; -ENOTUNIQ: it may be several; -EKEYREJECTED: what is there
+ * is damaged; or another -errno, with a text. */
+int scr_bypass_find_other(const struct scr *scr, const scr_match *match,
+                          char path[SCR_MAX_FILENAME], char *err);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From parameters to settings: rank 0 reads environment and files, all ranks get the same
+ * values. */
+#include "ops/context.h"
+
+#include "common/agree_mpi.h"
+#include "common/errtext.h"
+#include "config/config_file.h"
+#include <errno.h>
+#include <kvtree/kvtree_mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void tell_unknown(void *scr, const char *name, const char *nearest)
+{
+    scr_say(scr, 0, "warning: unknown variable %s in the environment; did you mean %s?",
+            name, nearest);
+}
+
+/* ---- descriptors ---- */
+
+/* scr->descs has those of all nodes; once is enough. */
+static void drop_groups(scr_config *config)
+{
+    kvtree *layers[] = {config->user, config->set, config->system};
+    for (int i = 0; i < 3; i++)
+        kvtree_unset(layers[i], scr_desc_kind_name(SCR_DESC_GROUPS));
+}
+
+static void warn_of_descs(struct scr *scr)
+{
+    const scr_reddescs *r = &scr->descs.reddescs;
+    const char *source, *type = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
+    if (r->ignored > 0)
+        scr_say(scr, 0,
+                "warning: the descriptors CKPT are not used, because of SCR_COPY_TYPE=%s "
+                "(%s); with SCR_COPY_TYPE=FILE they are",
+                type, source);
+}
+
+/* ---- parameters ---- */
+
+/* Rank 0's layers to everyone. */
+static int share_layers(struct scr *scr)
+{
+    scr_config *c = &scr->config;
+    kvtree *all = kvtree_new(), **layers[] = {&c->env, &c->user, &c->set, &c->system};
+    static const char *const names[] = {"env", "user", "set", "system"};
+    int failed = !all;
+    for (int i = 0; i < 4; i++)
+        if (kvtree_set(all, names[i], *layers[i]))
+            *layers[i] = NULL;
+        else
+            failed = 1;
+    if (scr->rank != 0) kvtree_unset_all(all);
+    if (kvtree_bcast(all, 0, scr->world) != 0) failed = 1;
+    for (int i = 0; i < 4; i++) {
+        kvtree *layer = kvtree_extract(all, names[i]);
+        kvtree_delete(layers[i]);
+        *layers[i] = layer ? layer : kvtree_new();
+    }
+    c->have_env = 1;
+    kvtree_delete(&all);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    return failed ? scr_fail(scr, SCR_FAILURE, "parameters could not be shared")
+                  : SCR_SUCCESS;
+}
+
+/* All mistakes of rank 0. Those that only other ranks have are of the environment of
+ * their node; the first of them stands for all. */
+static int tell_problems(struct scr *scr, scr_problems *problems)
+{
+    char err[SCR_ERR_TEXT] = "", *line, *rest = problems->text;
+    while (scr->rank == 0 && (line = strsep(&rest, "\n")) && *line)
+        scr_fail(scr, SCR_ERR_CONFIG, "%s", line);
+    int here = scr->rank == 0 && problems->count > 0, rc = 0;
+    if (problems->count > 0)
+        rc = err_set(err, -EINVAL, "%.*s",
+                     problems->text ? (int)strcspn(problems->text, "\n") : 0,
+                     problems->text ? problems->text : "");
+    if (agree(scr->world, rc, err) == 0) return SCR_SUCCESS;
+    if (scr->rank == 0 && !here) scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
+    return scr_fail(scr, SCR_ERR_CONFIG, "the configuration has mistakes; SCR is off");
+}
+
+int scr_settings_load(struct scr *scr)
+{
+    scr_problems problems = {0, NULL};
+    if (scr->rank == 0) {
+        if (scr_config_capture_env(&scr->config) != 0)
+            scr_problems_add(&problems, "no memory for the environment");
+        scr_config_read_files(&scr->config, SCR_SYSTEM_FILE, &problems);
+    }
+    int rc = share_layers(scr);
+    scr_config_check_places(&scr->config, &problems);
+    scr_values_load(&scr->config, &scr->set, &scr->descs, &problems);
+    drop_groups(&scr->config);
+    if (rc == SCR_SUCCESS) rc = tell_problems(scr, &problems);
+    if (rc == SCR_SUCCESS && scr->rank == 0) {
+        scr_param_find_unknown(tell_unknown, scr);
+        warn_of_descs(scr);
+    }
+    scr_problems_done(&problems);
+    return rc;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SCR_CRC_ON_DELETE: before files leave the cache they are compared with their checksums.
+ * Nobody needs them any more, but who owns a store wants to know that it loses bits. */
+#include "ops/context.h"
+
+#include "common/agree_mpi.h"
+#include "common/errtext.h"
+#include <axl/axl.h>
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int verify_file(const kvtree_elem *file, char *err)
+{
+    const kvtree *meta = kvtree_elem_hash(file);
+    const char *path = kvtree_elem_key(file);
+    unsigned long crc, size = 0;
+    uint64_t bytes;
+    uint32_t found;
+    if (kvtree_util_get_crc32(meta, SCR_META_CRC, &crc) != 0) return 0;
+    kvtree_util_get_bytecount(meta, SCR_META_SIZE, &size);
+    int rc = axl_checksum(path, &bytes, &found, err);
+    if (rc) return rc;
+    if (bytes != size)
+        return err_set(err, -EBADMSG, "%s has %llu bytes, not %lu", path,
+                       (unsigned long long)bytes, size);
+    if (found == crc) return 0;
+    return err_set(err, -EBADMSG, "%s has checksum %08x, not %08lx", path, found, crc);
+}
+
+/* Those of all ranks that this process has on record: of its own, and at a start also of
+ * others. The first bad one is told. */
+int scr_cache_compare(const struct scr *scr, int id, char *err)
+{
+    int count = 0, *ranks = NULL;
+    int rc = scr_filemap_list_ranks_of(scr->map, id, &count, &ranks);
+    if (rc) err_sys(err, rc, "list of ranks");
+    for (int i = 0; i < count && !rc; i++) {
+        const kvtree_elem *f =
+            kvtree_elem_first(scr_filemap_files(scr->map, id, ranks[i]));
+        for (; f && !rc; f = kvtree_elem_next(f))
+            rc = verify_file(f, err);
+    }
+    free(ranks);
+    return rc;
+}
+
+void scr_cache_verify(struct scr *scr, int id)
+{
+    char err[SCR_ERR_TEXT] = "", line[SCR_ERR_TEXT + 100];
+    if (!scr->set.crc_on_delete) return;
+    int rc = scr_cache_compare(scr, id, err);
+    if (rc) err_wrap(err, rc, "node %s", scr->node_name);
+    if (agree(scr->world, rc, err) == 0 || scr->rank != 0) return;
+    snprintf(line, sizeof line,
+             "warning: dataset %d was damaged when it left the cache: %s", id, err);
+    scr_event_local(scr, 0, line);
+}

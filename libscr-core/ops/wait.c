@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Long waits are announced by a thread of their own, as the process is inside a call of
+ * MPI or of the system meanwhile. */
+#include "ops/wait.h"
+
+#include "ops/stop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+static void *announce(void *arg)
+{
+    scr_wait *w = arg;
+    struct timespec until;
+    int rc = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SCR_WAIT_SECONDS;
+    pthread_mutex_lock(&w->mutex);
+    while (!w->over && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&w->ends, &w->mutex, &until);
+    if (!w->over) scr_print_line(w->text);
+    pthread_mutex_unlock(&w->mutex);
+    return NULL;
+}
+
+void scr_wait_begin(const struct scr *scr, scr_wait *w, const char *format, ...)
+{
+    sigset_t all, before;
+    va_list args;
+    w->start = scr_clock();
+    w->running = w->over = 0;
+    if (scr->rank != 0) return;
+    va_start(args, format);
+    vsnprintf(w->text, sizeof w->text, format, args);
+    va_end(args);
+    pthread_mutex_init(&w->mutex, NULL);
+    pthread_cond_init(&w->ends, NULL);
+    /* signals are for the threads of the application */
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
+    w->running = pthread_create(&w->thread, NULL, announce, w) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+double scr_wait_end(scr_wait *w)
+{
+    if (w->running) {
+        pthread_mutex_lock(&w->mutex);
+        w->over = 1;
+        pthread_cond_signal(&w->ends);
+        pthread_mutex_unlock(&w->mutex);
+        pthread_join(w->thread, NULL);
+    }
+    return scr_clock() - w->start;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_WAIT_H
+#define SCR_WAIT_H
+
+/* Announces on rank 0 a wait that takes long, while it lasts.
+ *
+ *     scr_wait w;
+ *     scr_wait_begin(scr, &w, "SCR waits for the removal of dataset %d", id);
+ *     ...
+ *     double seconds = scr_wait_end(&w);
+ */
+
+#include "ops/context.h"
+#include <pthread.h>
+
+#define SCR_WAIT_SECONDS 2 /* what is shorter is not announced */
+
+typedef struct scr_wait {
+    double start;
+    int running, over; /* there is a thread; the wait is over */
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t ends;
+    char text[600];
+} scr_wait;
+
+/* Local. Without a thread nothing is announced. */
+void scr_wait_begin(const struct scr *scr, scr_wait *wait, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Returns the seconds that it took. */
+double scr_wait_end(scr_wait *wait);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pure decisions; see plan/decide.h. */
+#include "plan/decide.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+int scr_decide_newest(const scr_cached *cached, int count)
+{
+    int newest = -1;
+    for (int i = 0; i < count; i++)
+        if (cached[i].ckpt > 0 && (newest < 0 || cached[i].id > cached[newest].id))
+            newest = i;
+    return newest;
+}
+
+int scr_decide_evict(const scr_cached *cached, int count, int capacity)
+{
+    int newest = scr_decide_newest(cached, count);
+    int oldest = -1, flushing = 0;
+    for (int i = 0; i < count; i++) {
+        flushing |= cached[i].flushing;
+        if (!cached[i].flushing && i != newest &&
+            (oldest < 0 || cached[i].id < cached[oldest].id))
+            oldest = i;
+    }
+    if (count < capacity) return -1;
+    return oldest < 0 && !flushing ? newest : oldest;
+}
+
+int scr_decide_wait(const scr_cached *cached, int count, int capacity)
+{
+    int flushing = 0;
+    for (int i = 0; i < count; i++)
+        flushing |= cached[i].flushing;
+    return flushing && count >= capacity && scr_decide_evict(cached, count, capacity) < 0;
+}
+
+int scr_decide_checkpoint(const scr_advice *a)
+{
+    if (a->halt) return 1;
+    if (a->interval > 0 && a->calls > 0 && a->calls % a->interval == 0) return 1;
+    if (a->seconds > 0 && a->since_last >= a->seconds) return 1;
+    if (a->automatic && a->since_last >= a->optimum) return 1;
+    if (a->overhead > 0)
+        return a->cost <= 0 || a->cost * 100 <= a->overhead * (a->since_last + a->cost);
+    return 0;
+}
+
+int scr_decide_flush(int n, int every)
+{
+    return every > 0 && n % every == 0;
+}
+
+int scr_decide_may_pass(int error)
+{
+    static const int passing[] = {EIO,     ENOMEM,    EMFILE,         ENFILE,
+                                  EINTR,   EAGAIN,    EBUSY,          ESTALE,
+                                  ENOBUFS, ETIMEDOUT, EPROTONOSUPPORT};
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        if (error == -passing[i]) return 1;
+    return 0;
+}

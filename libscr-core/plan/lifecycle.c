@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of calls and states; see plan/lifecycle.h. */
+#include "plan/lifecycle.h"
+
+#include "common/errtext.h"
+#include <errno.h>
+
+#define UNINITIALISED (1u << SCR_STATE_UNINITIALISED)
+#define IDLE (1u << SCR_STATE_IDLE)
+#define OUTPUT (1u << SCR_STATE_OUTPUT)
+#define RESTART (1u << SCR_STATE_RESTART)
+
+static const struct {
+    const char *name;
+    unsigned legal;
+    scr_state needs; /* the state to name when another one would be needed */
+} calls[SCR_CALLS] = {
+    [SCR_CALL_INIT] = {"SCR_Init", UNINITIALISED, SCR_STATE_UNINITIALISED},
+    /* what is open is closed by it */
+    [SCR_CALL_FINALIZE] = {"SCR_Finalize", IDLE | OUTPUT | RESTART, SCR_STATE_IDLE},
+    [SCR_CALL_CONFIG_SET] = {"SCR_Config", UNINITIALISED, SCR_STATE_UNINITIALISED},
+    [SCR_CALL_NEED_CHECKPOINT] = {"SCR_Need_checkpoint", IDLE, SCR_STATE_IDLE},
+    [SCR_CALL_START_OUTPUT] = {"SCR_Start_output", IDLE, SCR_STATE_IDLE},
+    /* outside of a phase it copies the name, or finds a file of the newest checkpoint */
+    [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", UNINITIALISED | IDLE | OUTPUT | RESTART,
+                             SCR_STATE_IDLE},
+    [SCR_CALL_COMPLETE_OUTPUT] = {"SCR_Complete_output", OUTPUT, SCR_STATE_OUTPUT},
+    [SCR_CALL_HAVE_RESTART] = {"SCR_Have_restart", IDLE, SCR_STATE_IDLE},
+    [SCR_CALL_START_RESTART] = {"SCR_Start_restart", IDLE, SCR_STATE_IDLE},
+    [SCR_CALL_COMPLETE_RESTART] = {"SCR_Complete_restart", RESTART, SCR_STATE_RESTART},
+    [SCR_CALL_SHOULD_EXIT] = {"SCR_Should_exit", IDLE, SCR_STATE_IDLE},
+    [SCR_CALL_CURRENT] = {"SCR_Current", IDLE, SCR_STATE_IDLE},
+    [SCR_CALL_DELETE] = {"SCR_Delete", IDLE, SCR_STATE_IDLE},
+    [SCR_CALL_DROP] = {"SCR_Drop", IDLE, SCR_STATE_IDLE},
+};
+
+const char *scr_call_name(scr_call call)
+{
+    return calls[call].name;
+}
+
+/* The call that leads out of state towards what is needed. */
+static const char *missing_call(scr_state state, scr_state needs)
+{
+    if (state == SCR_STATE_OUTPUT)
+        return "an output is open; SCR_Complete_output is missing";
+    if (state == SCR_STATE_RESTART)
+        return "a restart is open; SCR_Complete_restart is missing";
+    if (needs == SCR_STATE_UNINITIALISED)
+        return "SCR is initialised already; SCR_Finalize is missing";
+    if (state == SCR_STATE_UNINITIALISED)
+        return "SCR is not initialised; SCR_Init is missing or has failed";
+    if (needs == SCR_STATE_OUTPUT)
+        return "no output is open; SCR_Start_output is missing";
+    return "no restart is open; SCR_Start_restart is missing";
+}
+
+int scr_state_check(scr_state state, scr_call call, char *err)
+{
+    if (calls[call].legal & (1u << state)) return 0;
+    return err_set(err, -EPERM, "%s: %s", calls[call].name,
+                   missing_call(state, calls[call].needs));
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The flush file; see prefix/flush_file.h. */
+#include "prefix/flush_file.h"
+
+#include "common/errtext.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_DSET "DSET"
+#define KEY_LOCATION "LOCATION"
+#define KEY_DIR "DIR"
+#define KEY_DATASET "DSET"
+#define KEY_OWNER "OWNER"
+#define KEY_CONTAINER "CONTAINER"
+#define KEY_LAYOUT "LAYOUT"
+
+/* An id is written in one way only: what stands under another would not be found. */
+static int check_ids(const kvtree *flush, char *err)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(flush, KEY_DSET));
+    for (; e; e = kvtree_elem_next(e)) {
+        int id = kvtree_elem_key_int(e);
+        if (id < 1 || id > SCR_ID_MAX ||
+            kvtree_get_kv_int(flush, KEY_DSET, id) != kvtree_elem_hash(e))
+            return err_set(err, -EBADMSG, "%s has an impossible dataset id \"%.20s\"",
+                           SCR_FLUSH_FILE_NAME, kvtree_elem_key(e));
+    }
+    return 0;
+}
+
+int scr_flush_file_read(int prefix, kvtree *flush, char *err)
+{
+    int rc = kvtree_file_read(prefix, SCR_FLUSH_FILE_NAME, flush, err);
+    rc = rc ? rc : check_ids(flush, err);
+    if (rc) kvtree_unset_all(flush);
+    return rc;
+}
+
+int scr_flush_file_write(int prefix, const kvtree *flush, char *err)
+{
+    return kvtree_file_write(prefix, SCR_FLUSH_FILE_NAME, flush, err);
+}
+
+int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *location,
+                       int on)
+{
+    /* an entry that has no location would only be noise */
+    if (!on && !scr_flush_file_has(flush, dset, location)) return 0;
+    kvtree *entry = kvtree_set_kv_int(flush, KEY_DSET, dset);
+    if (!entry || kvtree_util_set_str(entry, KEY_DIR, name) != 0) return -ENOMEM;
+    if (!on) return kvtree_unset_kv(entry, KEY_LOCATION, location);
+    return kvtree_set_kv(entry, KEY_LOCATION, location) ? 0 : -ENOMEM;
+}
+
+int scr_flush_file_has(const kvtree *flush, int dset, const char *location)
+{
+    return kvtree_get_kv(kvtree_get_kv_int(flush, KEY_DSET, dset), KEY_LOCATION,
+                         location) != NULL;
+}
+
+void scr_flush_file_remove(kvtree *flush, int dset)
+{
+    kvtree_unset_kv_int(flush, KEY_DSET, dset);
+}
+
+int scr_flush_file_list(const kvtree *flush, int *count, int **ids)
+{
+    return kvtree_list_int(kvtree_get(flush, KEY_DSET), count, ids);
+}
+
+const char *scr_flush_file_name(const kvtree *flush, int dset)
+{
+    const char *name = kvtree_get_val(kvtree_get_kv_int(flush, KEY_DSET, dset), KEY_DIR);
+    return name && scr_dataset_check_name(name, NULL) == 0 ? name : NULL;
+}
+
+int scr_flush_file_keep(kvtree *flush, const int *ids, int count)
+{
+    int all, *listed;
+    if (kvtree_list_int(kvtree_get(flush, KEY_DSET), &all, &listed) != 0) {
+        kvtree_unset_all(flush); /* not ids: not ours */
+        return 0;
+    }
+    for (int i = 0; i < all; i++) {
+        int keep = 0;
+        for (int k = 0; k < count; k++)
+            keep = keep || ids[k] == listed[i];
+        if (!keep) scr_flush_file_remove(flush, listed[i]);
+    }
+    free(listed);
+    return 0;
+}
+
+int scr_flush_file_set_owner(kvtree *flush, const char *owner)
+{
+    return kvtree_util_set_str(flush, KEY_OWNER, owner) ? -ENOMEM : 0;
+}
+
+const char *scr_flush_file_owner(const kvtree *flush)
+{
+    return kvtree_get_val(flush, KEY_OWNER);
+}
+
+/* ---- flushes that have begun ---- */
+
+int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record)
+{
+    char layout[SCR_TRACE_DIGITS + 1];
+    scr_trace_print(record->layout, layout);
+    kvtree *entry = scr_trace_enter(flush, &record->trace);
+    int rc = kvtree_util_set_int(entry, KEY_DATASET, record->dset);
+    rc = rc ? rc : kvtree_util_set_str(entry, KEY_DIR, record->name);
+    rc = rc ? rc : kvtree_util_set_str(entry, KEY_OWNER, record->owner);
+    rc = rc ? rc : kvtree_util_set_bytecount(entry, KEY_CONTAINER, record->container);
+    rc = rc ? rc : kvtree_util_set_str(entry, KEY_LAYOUT, layout);
+    return rc ? -ENOMEM : 0;
+}
+
+void scr_flush_file_end(kvtree *flush, uint64_t id)
+{
+    scr_trace_remove(flush, id);
+}
+
+/* Nothing in it is believed. */
+static int read_record(const kvtree_elem *e, scr_flush_record *r)
+{
+    const kvtree *entry = kvtree_elem_hash(e);
+    const char *name = kvtree_get_val(entry, KEY_DIR);
+    const char *owner = kvtree_get_val(entry, KEY_OWNER);
+    unsigned long container;
+    if (!name || scr_dataset_check_name(name, NULL) != 0 ||
+        strlen(name) >= sizeof r->name || !owner || strlen(owner) >= sizeof r->owner ||
+        kvtree_util_get_int(entry, KEY_DATASET, &r->dset) != 0 || r->dset < 1 ||
+        r->dset > SCR_ID_MAX || scr_trace_read(e, name, &r->trace) != 0 ||
+        scr_trace_parse(kvtree_get_val(entry, KEY_LAYOUT), &r->layout) != 0 ||
+        kvtree_util_get_bytecount(entry, KEY_CONTAINER, &container) != 0 ||
+        container > INT64_MAX)
+        return -EBADMSG;
+    strcpy(r->name, name);
+    strcpy(r->owner, owner);
+    r->container = container;
+    return 0;
+}
+
+/* 1 when a comes before b. */
+static int is_before(const scr_flush_record *a, const scr_flush_record *b)
+{
+    return a->dset > b->dset || (a->dset == b->dset && a->trace.id > b->trace.id);
+}
+
+int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
+                       scr_flush_record *record)
+{
+    scr_flush_record last = {.dset = INT_MAX}, next, r = {.dset = 0};
+    for (; i >= 0; i--, last = next) {
+        next = (scr_flush_record){.dset = 0};
+        const kvtree_elem *e = scr_trace_first(flush);
+        for (; e; e = kvtree_elem_next(e))
+            if (read_record(e, &r) == 0 && (!owner || strcmp(r.owner, owner) == 0) &&
+                is_before(&last, &r) && is_before(&r, &next))
+                next = r;
+        if (!next.dset) return -ENOENT;
+    }
+    *record = last;
+    return 0;
+}
+
+int scr_flush_file_knows(const kvtree *flush, uint64_t id)
+{
+    scr_flush_record r;
+    const kvtree_elem *e = scr_trace_first(flush);
+    for (; e; e = kvtree_elem_next(e))
+        if (read_record(e, &r) == 0 && r.trace.id == id) return 1;
+    return 0;
+}

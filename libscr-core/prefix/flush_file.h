@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_FLUSH_FILE_H
+#define SCR_FLUSH_FILE_H
+
+/* Where cached datasets are: the flush file .scr/flush.scr,
+ * DSET/<id>/{DIR/<name>, LOCATION/{CACHE,PFS,FLUSHING,FAILED}} (SCR Developer Guide 1.2,
+ * section 2.19; docs/formats/scr.md). Scripts read it after a run to see what is still to
+ * be saved.
+ *
+ * OWNER/<folder> says whose caches they are: those of another allocation are gone.
+ *
+ * Beside that it names the flushes that may have left temporary files, FLUSH/<id>/...:
+ * each from before its first file until it has ended. */
+
+#include "base/versions.h"
+#include "plan/dataset.h"
+#include "prefix/trace.h"
+#include <kvtree/kvtree.h>
+#include <stdint.h>
+
+#define SCR_LOCATION_CACHE "CACHE"
+#define SCR_LOCATION_PFS "PFS"
+#define SCR_LOCATION_FLUSHING "FLUSHING"
+#define SCR_LOCATION_FAILED "FAILED" /* an application could not restart from it */
+
+/* Reads into the empty tree flush. On failure (-ENOENT, -EBADMSG, which an id that is
+ * none is, too, or another -errno) the tree is left empty, which a caller may take for
+ * the file, as SCR makes it again. */
+int scr_flush_file_read(int prefix, kvtree *flush, char *err);
+int scr_flush_file_write(int prefix, const kvtree *flush, char *err);
+
+/* Sets (on 1) or clears a location of a dataset; name is where it is flushed to. Clearing
+ * what is not set changes nothing. */
+int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *location,
+                       int on);
+int scr_flush_file_has(const kvtree *flush, int dset, const char *location);
+void scr_flush_file_remove(kvtree *flush, int dset);
+
+/* Ids of all datasets, to be freed; the name of one, or NULL for none that a dataset can
+ * have. */
+int scr_flush_file_list(const kvtree *flush, int *count, int **ids);
+const char *scr_flush_file_name(const kvtree *flush, int dset);
+
+/* Removes the datasets that are not among the count ids: those that the cache no longer
+ * has. */
+int scr_flush_file_keep(kvtree *flush, const int *ids, int count);
+
+/* Whose caches the locations tell of, "<user>/scr.<job id>..."; NULL: nobody said so.
+ * 0 or -ENOMEM. */
+int scr_flush_file_set_owner(kvtree *flush, const char *owner);
+const char *scr_flush_file_owner(const kvtree *flush);
+
+/* A flush that has begun. */
+typedef struct scr_flush_record {
+    scr_trace trace;
+    int dset;
+    char name[SCR_NAME_SIZE]; /* of the dataset */
+    char owner[400];          /* whose control folders have its state files */
+    uint64_t container;       /* bytes of a container; 0: none */
+    uint64_t layout;          /* how processes were distributed over nodes */
+} scr_flush_record;
+
+/* Enters it, or replaces that of the same id. 0 or -ENOMEM. */
+int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record);
+void scr_flush_file_end(kvtree *flush, uint64_t id);
+
+/* The i-th record of that owner (NULL: of all), from 0 on, in the order of their
+ * dataset's ids, newest first. What is no record counts as none. -ENOENT. */
+int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
+                       scr_flush_record *record);
+
+/* 1 when there is a record of that flush. */
+int scr_flush_file_knows(const kvtree *flush, uint64_t id);
+
+#endif

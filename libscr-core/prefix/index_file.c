@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Index and summary as files; see prefix/index.h. */
+#include "prefix/index.h"
+
+#include "base/versions.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define KEY_VERSION "VERSION"
+#define KEY_DSET "DSET"
+#define KEY_COMPLETE "COMPLETE"
+
+int scr_index_start(scr_index *index)
+{
+    return kvtree_util_set_int(index, KEY_VERSION, SCR_INDEX_VERSION);
+}
+
+int scr_index_read(int prefix, scr_index *index, char *err)
+{
+    if (!index) return err_set(err, -ENOMEM, "no memory");
+    int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, err);
+    /* somebody was killed who made it under its lock */
+    if (!rc && !kvtree_size(index))
+        return err_set(err, -ENOENT, "%s is empty", SCR_INDEX_NAME);
+    rc = rc ? rc : scr_version_check(index, SCR_INDEX_VERSION, SCR_INDEX_NAME, err);
+    if (rc) kvtree_unset_all(index);
+    return rc;
+}
+
+struct update {
+    scr_changer *change;
+    void *arg;
+};
+
+/* What is locked may be another file than the one that was looked at. */
+static int check_and_change(kvtree *index, void *arg)
+{
+    const struct update *u = arg;
+    int rc = kvtree_size(index)
+                 ? scr_version_check(index, SCR_INDEX_VERSION, SCR_INDEX_NAME, NULL)
+                 : -ENOENT;
+    return rc ? rc : u->change(index, u->arg);
+}
+
+static int change_index(const scr_change *c, scr_index *index, char *err)
+{
+    int rc = scr_change_record(c, index, err);
+    if (rc != -EBADMSG && rc != SCR_OTHER_VERSION) return rc;
+    kvtree_unset_all(index);
+    int why = scr_index_read(c->prefix, index, err); /* says what is wrong with it */
+    return why ? why : rc;
+}
+
+int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
+                     char *err)
+{
+    struct update u = {change, arg};
+    const scr_change c = {prefix, SCR_INDEX_NAME, 0, check_and_change, &u, 0};
+    return change_index(&c, index, err);
+}
+
+struct found {
+    const scr_dataset *list;
+    int count, *added;
+};
+
+static int enter_found(kvtree *index, void *arg)
+{
+    const struct found *f = arg;
+    int is_new = kvtree_size(index) == 0;
+    int rc =
+        is_new ? 0 : scr_version_check(index, SCR_INDEX_VERSION, SCR_INDEX_NAME, NULL);
+    rc = rc ? rc : scr_index_enter(index, f->list, f->count, f->added);
+    return rc ? rc : is_new || *f->added;
+}
+
+int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *index,
+                   int *added, char *err)
+{
+    struct found f = {found, count, added};
+    const scr_change c = {prefix, SCR_INDEX_NAME, 1, enter_found, &f, 0};
+    return change_index(&c, index, err);
+}
+
+static int rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+{
+    struct stat st;
+    int n = 1;
+    do
+        snprintf(aside, SCR_INDEX_ASIDE_SIZE, SCR_INDEX_NAME ".damaged.%d", n++);
+    while (fstatat(prefix, aside, &st, AT_SYMLINK_NOFOLLOW) == 0);
+    if (renameat(prefix, SCR_INDEX_NAME, prefix, aside) == 0) return 0;
+    return err_sys(err, -errno, "%s is damaged and cannot be set aside", SCR_INDEX_NAME);
+}
+
+/* Who had the lock before may have made a new one, which is not to be moved. */
+static int rename_damaged(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+{
+    kvtree *index = kvtree_new();
+    int rc = scr_index_read(prefix, index, err);
+    kvtree_delete(&index);
+    return rc == -EBADMSG ? rename_aside(prefix, aside, err) : rc == -ENOENT ? 0 : rc;
+}
+
+int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+{
+    int lock;
+    aside[0] = '\0';
+    int rc = scr_change_lock(prefix, SCR_INDEX_NAME, &lock, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    rc = rename_damaged(prefix, aside, err);
+    io_close(&lock);
+    return rc;
+}
+
+/* ---- summary ---- */
+
+int scr_summary_write(int folder, const scr_dataset *dataset, char *err)
+{
+    kvtree *tree = kvtree_new(), *description = kvtree_new();
+    int rc = tree && description ? scr_dataset_to_tree(dataset, description) : -ENOMEM;
+    if (!rc) rc = kvtree_util_set_int(tree, KEY_VERSION, SCR_SUMMARY_VERSION);
+    if (!rc) rc = kvtree_util_set_int(tree, KEY_COMPLETE, dataset->complete);
+    if (!rc && kvtree_set(tree, KEY_DSET, description)) {
+        description = NULL;
+        rc = kvtree_file_write(folder, SCR_SUMMARY_NAME, tree, err);
+    } else {
+        rc = err_set(err, -ENOMEM, "%s: no memory", SCR_SUMMARY_NAME);
+    }
+    kvtree_delete(&tree);
+    kvtree_delete(&description);
+    return rc;
+}
+
+int scr_summary_read(int folder, scr_dataset *dataset, char *err)
+{
+    kvtree *tree = kvtree_new();
+    int rc = tree ? kvtree_file_read(folder, SCR_SUMMARY_NAME, tree, err)
+                  : err_set(err, -ENOMEM, "no memory");
+    rc = rc ? rc : scr_version_check(tree, SCR_SUMMARY_VERSION, SCR_SUMMARY_NAME, err);
+    rc = rc ? rc : scr_dataset_from_tree(kvtree_get(tree, KEY_DSET), dataset, err);
+    kvtree_delete(&tree);
+    return rc;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_NODES_H
+#define SCR_NODES_H
+
+#include "base/versions.h"
+
+/* The nodes file .scr/nodes.scr: how many nodes the last run used, for scripts that start
+ * the next one (SCR Developer Guide 1.2, section 2.21). */
+
+/* Below the open prefix folder. 0 or -errno: -ENOENT without a file, -EBADMSG for one
+ * that is damaged or has no number from 1 on. */
+int scr_nodes_read(int prefix, int *nodes, char *err);
+int scr_nodes_write(int prefix, int nodes, char *err);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datasets found on a prefix folder; see prefix/scan.h. */
+#include "prefix/scan.h"
+
+#include "base/path.h"
+#include "base/versions.h"
+#include "common/beneath.h"
+#include "common/io.h"
+#include "prefix/index.h"
+#include "prefix/names.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <filo/filo.h>
+#include <kvtree/kvtree.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int scr_scan_open(scr_scan *scan, const char *prefix, char *err)
+{
+    memset(scan, 0, sizeof *scan);
+    scan->dir = io_open(AT_FDCWD, prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (scan->dir < 0) return err_sys(err, scan->dir, "open folder %s", prefix);
+    scan->path = strdup(prefix);
+    if (scan->path) return 0;
+    scr_scan_close(scan);
+    return err_set(err, -ENOMEM, "no memory");
+}
+
+void scr_scan_close(scr_scan *scan)
+{
+    if (scan->dir >= 0) io_close(&scan->dir);
+    free(scan->path);
+    free(scan->found);
+    scan->path = NULL;
+    scan->found = NULL;
+    scan->count = 0;
+}
+
+/* Opens the folder of a dataset; "" is the prefix folder. */
+static int open_folder(const scr_scan *scan, const char *name, int *folder, char *err)
+{
+    char inside[BENEATH_NAME_MAX + 2];
+    const char *last;
+    snprintf(inside, sizeof inside, "%s%sx", name, *name ? "/" : "");
+    return beneath_open_parent(scan->dir, inside, 0, folder, &last, err);
+}
+
+/* ---- one dataset ---- */
+
+struct sums {
+    unsigned long files, bytes;
+};
+
+static int add_up(void *arg, int rank, int count, const filo_file files[], char *err)
+{
+    struct sums *sums = arg;
+    (void)rank;
+    (void)err;
+    for (int i = 0; i < count; i++)
+        sums->bytes += files[i].size;
+    sums->files += (unsigned long)count;
+    return 0;
+}
+
+/* The map must be of the dataset that the summary tells of: a crash may have come between
+ * the two when the same name was written again. */
+static int check_map(const scr_scan *scan, const scr_dataset *d, char *err)
+{
+    struct sums sums = {0, 0};
+    char map[SCR_NAME_SIZE + 32], *folder;
+    int ranks = 0;
+    snprintf(map, sizeof map, "%s%s" FILO_MAP, d->scattered ? d->name : "",
+             d->scattered ? "/" : "");
+    folder = d->scattered ? strdup(scan->path) : scr_path_join(scan->path, d->name);
+    if (!folder) return err_set(err, -ENOMEM, "no memory");
+    const filo_place place = {.folder = folder, .map = map};
+    int rc = filo_map_read(&place, &ranks, add_up, &sums, err);
+    free(folder);
+    if (rc) return rc;
+    if (ranks == d->ranks && sums.files == (unsigned long)d->files &&
+        sums.bytes == d->size)
+        return 0;
+    return err_set(err, FILO_DAMAGED,
+                   "%s: the map is of %d ranks, %lu files and %lu bytes, the summary of "
+                   "%d, %d and %lu",
+                   d->name, ranks, sums.files, sums.bytes, d->ranks, d->files, d->size);
+}
+
+static int keep(scr_scan *scan, const scr_dataset *d)
+{
+    int n = scan->count;
+    if ((n & (n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
+        scr_dataset *more = realloc(scan->found, (2 * (size_t)n + 1) * sizeof *more);
+        if (!more) return -ENOMEM;
+        scan->found = more;
+    }
+    scan->found[scan->count++] = *d;
+    return 0;
+}
+
+static void refuse(scr_scan *scan, const char *name, int rc, const char *why)
+{
+    if (scan->refused++ > 0 && (rc != SCR_OTHER_VERSION || scan->code == rc)) return;
+    scan->code = rc;
+    snprintf(scan->why, sizeof scan->why, "%.200s: %.300s", name, why);
+}
+
+int scr_scan_one(scr_scan *scan, const char *name, char *err)
+{
+    char why[ERRTEXT_SIZE] = "";
+    int folder;
+    struct stat st;
+    scr_dataset d;
+    if (scr_dataset_check_name(name, err) != 0) return -ENOENT;
+    int rc = open_folder(scan, name, &folder, why);
+    if (rc) return err_set(err, rc == -ENOTDIR || rc == -ELOOP ? -ENOENT : rc, "%s", why);
+    rc = scr_summary_read(folder, &d, why);
+    if (!rc && beneath_stat(folder, SCR_SUMMARY_NAME, &st, NULL) == 0)
+        d.flushed = st.st_mtime;
+    io_close(&folder);
+    if (rc == -ENOENT || rc == -ENOMEM) return err_set(err, rc, "%s: %s", name, why);
+    if (rc) {
+        refuse(scan, name, rc, why);
+        return 0;
+    }
+    /* the folder may have been moved, or be a copy */
+    snprintf(d.name, sizeof d.name, "%s", name);
+    if (d.complete && (rc = check_map(scan, &d, why)) == -ENOMEM)
+        return err_set(err, rc, "%s: %s", name, why);
+    if (rc) {
+        refuse(scan, name, rc, why);
+        if (!err_is_damage(rc)) return 0;
+        d.complete = 0;
+    }
+    return keep(scan, &d) ? err_set(err, -ENOMEM, "no memory") : 0;
+}
+
+/* Names that known, which may be NULL, has are passed over. */
+static int scan_names(scr_scan *scan, const kvtree *known, char *err)
+{
+    kvtree *names = kvtree_new();
+    int list = scr_names_read(scan->dir, names, err), rc = 0;
+    const kvtree_elem *e = kvtree_elem_first(names);
+    for (; e && !rc; e = kvtree_elem_next(e)) {
+        char why[ERRTEXT_SIZE] = "";
+        if (kvtree_get(known, kvtree_elem_key(e))) continue;
+        int one = scr_scan_one(scan, kvtree_elem_key(e), why);
+        if (one == -ENOMEM)
+            rc = err_set(err, one, "%s", why);
+        else if (one && one != -ENOENT) /* what is not there any more is no news */
+            refuse(scan, kvtree_elem_key(e), one, why);
+    }
+    kvtree_delete(&names);
+    return rc ? rc : list;
+}
+
+int scr_scan_names(scr_scan *scan, char *err)
+{
+    return scan_names(scan, NULL, err);
+}
+
+int scr_scan_unknown(scr_scan *scan, const kvtree *index, char *err)
+{
+    kvtree *known = kvtree_new();
+    int rc = known ? scr_index_found(index, known) : -ENOMEM;
+    rc = rc ? err_set(err, rc, "no memory") : scan_names(scan, known, err);
+    kvtree_delete(&known);
+    return rc == -ENOMEM ? rc : 0;
+}
+
+/* ---- the search ---- */
+
+struct search {
+    scr_scan *scan;
+    scr_scan_limits limits;
+    int seen;
+    kvtree *plain, *datasets; /* folders still to be looked into, as keys */
+    kvtree *known;            /* names of what was found before the search, as keys */
+};
+
+static int depth_of(const char *name)
+{
+    int depth = *name != 0;
+    for (; *name; name++)
+        depth += *name == '/';
+    return depth;
+}
+
+/* Folders only, and no links. */
+static int is_folder(int dir, const struct dirent *item)
+{
+    struct stat st;
+    if (item->d_type != DT_UNKNOWN) return item->d_type == DT_DIR;
+    return fstatat(dir, item->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(st.st_mode);
+}
+
+static int see_folder(struct search *s, const char *name)
+{
+    char why[ERRTEXT_SIZE] = "";
+    int rc = kvtree_get(s->known, name) ? 0 : scr_scan_one(s->scan, name, why);
+    if (rc == -ENOMEM) return rc;
+    if (rc && rc != -ENOENT) { /* not ours to read */
+        refuse(s->scan, name, rc, why);
+        return 0;
+    }
+    return kvtree_set(rc ? s->plain : s->datasets, name, NULL) ? 0 : -ENOMEM;
+}
+
+/* The next one; NULL at the end and, with *rc, when the rest cannot be read. */
+static const struct dirent *next_item(DIR *stream, int *rc)
+{
+    errno = 0;
+    const struct dirent *item = readdir(stream);
+    if (!item) *rc = -errno;
+    return item;
+}
+
+/* Reads one folder; 1: the limit is reached. */
+static int read_folder(struct search *s, const char *name, DIR *stream)
+{
+    const struct dirent *item;
+    int rc = 0;
+    while (!rc && (item = next_item(stream, &rc)) != NULL) {
+        char child[BENEATH_NAME_MAX + 256];
+        const char *last = item->d_name;
+        if (strcmp(last, ".") == 0 || strcmp(last, "..") == 0 ||
+            strcmp(last, ".scr") == 0)
+            continue;
+        if (++s->seen > s->limits.names) return 1;
+        if (!is_folder(dirfd(stream), item)) continue;
+        snprintf(child, sizeof child, "%s%s%s", name, *name ? "/" : "", last);
+        if (beneath_check_name(child, NULL) == 0) rc = see_folder(s, child);
+    }
+    return rc;
+}
+
+static int open_and_read(struct search *s, const char *name)
+{
+    int folder;
+    int rc = open_folder(s->scan, name, &folder, NULL);
+    if (rc) return rc;
+    DIR *stream = beneath_list(folder);
+    rc = stream ? read_folder(s, name, stream) : -errno;
+    if (stream) closedir(stream);
+    io_close(&folder);
+    return rc;
+}
+
+/* 0, 1 when a limit is reached, -ENOMEM. */
+static int look_into(struct search *s, const char *name)
+{
+    if (depth_of(name) >= s->limits.depth) {
+        s->scan->stopped = 1;
+        return 0;
+    }
+    int rc = open_and_read(s, name);
+    if (rc >= 0 || rc == -ENOMEM) return rc;
+    if (!err_is_damage(rc)) s->scan->stopped = 1; /* it is there */
+    return 0;
+}
+
+/* Takes the first of those that wait; those of no dataset come before the others. */
+static int next_folder(struct search *s, char name[BENEATH_NAME_MAX])
+{
+    kvtree *from = kvtree_size(s->plain) > 0 ? s->plain : s->datasets;
+    const kvtree_elem *e = kvtree_elem_first(from);
+    if (!e) return 0;
+    snprintf(name, BENEATH_NAME_MAX, "%s", kvtree_elem_key(e));
+    kvtree_unset(from, name);
+    return 1;
+}
+
+int scr_scan_folders(scr_scan *scan, const scr_scan_limits *limits, char *err)
+{
+    struct search s = {.scan = scan, .limits = {SCR_SCAN_DEPTH, SCR_SCAN_NAMES}};
+    char name[BENEATH_NAME_MAX];
+    if (limits) s.limits = *limits;
+    s.plain = kvtree_new();
+    s.datasets = kvtree_new();
+    s.known = kvtree_new();
+    int rc = s.plain && s.datasets && s.known ? 0 : -ENOMEM;
+    for (int i = 0; !rc && i < scan->count; i++)
+        if (!kvtree_set(s.known, scan->found[i].name, NULL)) rc = -ENOMEM;
+    rc = rc ? rc : look_into(&s, "");
+    while (!rc && next_folder(&s, name))
+        rc = look_into(&s, name);
+    kvtree_delete(&s.plain);
+    kvtree_delete(&s.datasets);
+    kvtree_delete(&s.known);
+    if (rc == 1) scan->stopped = 1;
+    return rc < 0 ? err_set(err, rc, "no memory to search %s", scan->path) : 0;
+}
+
+int scr_scan_all(scr_scan *scan, char *err)
+{
+    int rc = scr_scan_names(scan, err);
+    return rc && rc != -ENOMEM ? scr_scan_folders(scan, NULL, err) : rc;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_SCAN_H
+#define SCR_SCAN_H
+
+/* Datasets on a prefix folder, found by what lies there: the summary that each has in its
+ * folder, and its map. For an index that was lost, or does not know of a folder that
+ * somebody put there.
+ *
+ *     scr_scan scan;
+ *     int rc = scr_scan_open(&scan, "/p/simulation", err);
+ *     if (!rc) rc = scr_scan_all(&scan, err);
+ *     if (!rc) rc = scr_index_restore(index, scan.found, scan.count);
+ *     scr_scan_close(&scan);
+ *
+ * No symbolic link is followed below the prefix folder. Whether the files of a dataset
+ * are whole is not looked at: a fetch sees that. */
+
+#include "common/errtext.h"
+#include "plan/dataset.h"
+#include <kvtree/kvtree.h>
+
+/* What a search looks at; beyond that it stops. */
+typedef struct scr_scan_limits {
+    int depth; /* components of a dataset's name */
+    int names; /* files and folders */
+} scr_scan_limits;
+
+#define SCR_SCAN_DEPTH 8
+#define SCR_SCAN_NAMES 100000
+
+typedef struct scr_scan {
+    char *path;         /* the prefix folder */
+    int dir;            /* the same, open */
+    int count;          /* datasets found, ... */
+    scr_dataset *found; /* ... each with the name of its folder, and with complete 0 if it
+                           cannot be restarted from */
+    int refused;        /* folders with a summary or map that cannot be used */
+    int code;           /* of the first of these, but one of another version comes first:
+                           -errno or FILO_DAMAGED, ... */
+    char why[ERRTEXT_SIZE]; /* ... and the text */
+    int stopped; /* 1: folders were not looked into, for the limits or for an error */
+} scr_scan;
+
+/* Opens the prefix folder. */
+int scr_scan_open(scr_scan *scan, const char *prefix, char *err);
+void scr_scan_close(scr_scan *scan);
+
+/* Looks into the folder name: -ENOENT if no dataset is there. One that cannot be used is
+ * counted as refused; that is no error. It is found nevertheless, as not complete, when
+ * its map is damaged; but not when a disk, a right or a limit keeps this process from
+ * reading it: it may be whole. */
+int scr_scan_one(scr_scan *scan, const char *name, char *err);
+
+/* Looks where the list of names (prefix/names.h) says; -ENOENT without one, -EBADMSG if
+ * it was damaged and may lack names, or another -errno if it cannot be read. */
+int scr_scan_names(scr_scan *scan, char *err);
+
+/* The same for those names only that the index does not have. Without a list that can be
+ * read there are none; -ENOMEM. */
+int scr_scan_unknown(scr_scan *scan, const kvtree *index, char *err);
+
+/* Searches all folders for those that are not known yet, those closer to the prefix
+ * folder first, and those within a dataset last. limits may be NULL: SCR_SCAN_DEPTH and
+ * SCR_SCAN_NAMES. */
+int scr_scan_folders(scr_scan *scan, const scr_scan_limits *limits, char *err);
+
+/* For an index that was lost: where the list of names says and, unless that list is
+ * whole, everywhere. 0 or -errno. */
+int scr_scan_all(scr_scan *scan, char *err);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_LOG_H
+#define SCR_LOG_H
+
+/* The log of events (SCR Developer Guide 1.2, section 2.14): to a text file and a file of
+ * JSON lines below the prefix folder, to syslog, and to a database.
+ *
+ *     scr_log_options options = {.prefix = fd, .set.targets = 1 << SCR_LOG_TEXT, ...};
+ *     scr_log_open(&options, &log);
+ *     scr_log_write(log, &(scr_log_event){.kind = SCR_LOG_OUTPUT_COMPLETE, .dset = 3,
+ *                                         .name = "ckpt.3", .bytes = 8000, .secs = 0.1});
+ *     scr_log_close(log);
+ *
+ * Nothing here fails the caller, and nothing waits for a target: files get one write per
+ * event, syslog one datagram or none, and the database is served by a thread of its own
+ * behind a queue of limited length. What a target did not take is counted and told once.
+ *
+ * Which events there are, and which fields each has, stands in one table
+ * (report/log_table.c). docs/formats/log.md and the tables of the database come from it.
+ */
+
+#include "config/log_config.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* In the order of the table. */
+typedef enum scr_log_kind {
+    SCR_LOG_RUN_START,
+    SCR_LOG_RUN_READY,
+    SCR_LOG_RUN_END,
+    SCR_LOG_OUTPUT_START,
+    SCR_LOG_OUTPUT_COMPLETE,
+    SCR_LOG_OUTPUT_FAILED,
+    SCR_LOG_FLUSH_START,
+    SCR_LOG_FLUSH_COMPLETE,
+    SCR_LOG_FLUSH_FAILED,
+    SCR_LOG_FLUSH_STOPPED,
+    SCR_LOG_FETCH_START,
+    SCR_LOG_FETCH_COMPLETE,
+    SCR_LOG_FETCH_FAILED,
+    SCR_LOG_REBUILD_START,
+    SCR_LOG_DISTRIBUTE_COMPLETE,
+    SCR_LOG_REBUILD_COMPLETE,
+    SCR_LOG_REBUILD_FAILED,
+    SCR_LOG_RESTART_OFFERED,
+    SCR_LOG_RESTART_START,
+    SCR_LOG_RESTART_COMPLETE,
+    SCR_LOG_RESTART_FAILED,
+    SCR_LOG_HALT,
+    SCR_LOG_NODE_LOST,
+    SCR_LOG_LAUNCH_START,
+    SCR_LOG_LAUNCH_END,
+    SCR_LOG_SCAVENGE_START,
+    SCR_LOG_SCAVENGE_COMPLETE,
+    SCR_LOG_SCAVENGE_FAILED,
+    SCR_LOG_ERROR,
+    SCR_LOG_KINDS
+} scr_log_kind;
+
+/* One event. Only the fields that the table gives its kind count, and those that every
+ * event has: where these are 0 or NULL they are filled in. A text that is NULL or empty
+ * is left out; one that is longer than its field is cut. */
+typedef struct scr_log_event {
+    scr_log_kind kind;
+    int64_t time;                           /* microseconds since 1970; 0: now */
+    const char *run, *user, *job_id, *host; /* NULL: as in the options */
+    const char *job_name, *cluster, *prefix;
+    int64_t ranks, nodes;
+    int64_t dset;
+    const char *name, *type;
+    const char *from, *to, *method;
+    int64_t files, bytes;
+    double secs;
+    int64_t bandwidth; /* bytes per second; 0: from bytes and secs */
+    int64_t rebuilt;
+    double compute;
+    const char *node;
+    int64_t code;
+    const char *note;
+} scr_log_event;
+
+/* ---- the table ---- */
+
+typedef enum scr_log_field_type {
+    SCR_LOG_FIELD_TIME,   /* microseconds; written in UTC: 2026-11-21T21:40:27.123456Z */
+    SCR_LOG_FIELD_KIND,   /* name of the event */
+    SCR_LOG_FIELD_TEXT,   /* any bytes but NUL */
+    SCR_LOG_FIELD_NUMBER, /* int64_t */
+    SCR_LOG_FIELD_SECONDS /* double; written with six decimals */
+} scr_log_field_type;
+
+typedef struct scr_log_field {
+    const char *name;
+    scr_log_field_type type;
+    size_t offset; /* in scr_log_event */
+    size_t most;   /* bytes of a text */
+    const char *help;
+} scr_log_field;
+
+typedef struct scr_log_type {
+    const char *name;
+    uint32_t fields; /* bit i: it has scr_log_fields[i] */
+    const char *help;
+} scr_log_type;
+
+/* All fields in the order in which they are written, ended by one without a name. */
+extern const scr_log_field scr_log_fields[];
+
+extern const scr_log_type scr_log_types[SCR_LOG_KINDS];
+
+/* The kind of that name; -ENOENT if there is none. */
+int scr_log_find(const char *name, scr_log_kind *kind);
+
+/* ---- the log ---- */
+
+#define SCR_LOG_TEXT_NAME ".scr/log"
+#define SCR_LOG_JSON_NAME ".scr/log.jsonl"
+
+/* Texts are copied. */
+typedef struct scr_log_options {
+    scr_log_settings set;
+    int prefix; /* descriptor of the prefix folder, open until the log is closed */
+    const char *run, *user, *job_id, *host; /* of every event */
+
+    const char *syslog_socket; /* NULL: /dev/log */
+
+    double db_answer; /* seconds that the server has for an answer; 0: 5 */
+    double db_end;    /* seconds that the end of the log waits for it; 0: 2 */
+
+    /* Gets each warning as a line of text, during a call of the functions below. */
+    void (*tell)(void *arg, const char *line);
+    void *arg;
+} scr_log_options;
+
+typedef struct scr_log scr_log;
+
+/* Opens the targets; what one lacks is told. 0, or -ENOMEM and *log is NULL. */
+int scr_log_open(const scr_log_options *options, scr_log **log);
+
+/* Logs an event to all targets. log may be NULL. */
+void scr_log_write(scr_log *log, const scr_log_event *event);
+
+/* Waits a limited time for a slow target, tells what was dropped, and frees. NULL is
+ * fine; returns NULL. */
+scr_log *scr_log_close(scr_log *log);
+
+/* An id for a run: time and a random number. */
+#define SCR_LOG_RUN_SIZE 40
+void scr_log_run_id(char id[SCR_LOG_RUN_SIZE]);
+
+#endif

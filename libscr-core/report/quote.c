@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Texts that fool neither terminals nor readers of JSON; see report/quote.h. */
+#include "report/quote.h"
+
+#include "common/quote.h"
+#include "common/utf8.h"
+
+void scr_quote_text(FILE *out, const char *text, const char *marks)
+{
+    quote_text(out, text, marks);
+}
+
+static void put_hidden(FILE *out, uint32_t c)
+{
+    if (c < 0x10000)
+        fprintf(out, "\\u%04x", (unsigned)c);
+    else
+        fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
+                (unsigned)(0xdc00 + (c & 0x3ff)));
+}
+
+int scr_quote_json(FILE *out, const char *text)
+{
+    int all = 1;
+    fputc('"', out);
+    while (*text) {
+        uint32_t c = (unsigned char)*text;
+        size_t length = utf8_length(text, &c);
+        if (*text == '"' || *text == '\\') fputc('\\', out);
+        if (length && !utf8_is_hidden(c))
+            fwrite(text, 1, length, out);
+        else
+            put_hidden(out, c);
+        all = all && length;
+        text += length ? length : 1;
+    }
+    fputc('"', out);
+    return all;
+}
