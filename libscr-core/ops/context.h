@@ -23,6 +23,7 @@
 #include "scr.h"
 #include <mpi.h>
 #include <redset/redset_mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SCR_ERR_TEXT 512
@@ -49,6 +50,17 @@ typedef struct scr_kept {
     scr_reddesc desc;
 } scr_kept;
 
+/* What earlier attempts to restart in this run say about the next one. */
+struct scr_restart {
+    int offered;     /* id of the dataset that SCR_Have_restart offered; 0: none */
+    scr_age below;   /* as in plan/restart.h: below the one that the program refused */
+    bool only_older; /* likewise: it is not marked, so it would be next again */
+    int elsewhere;   /* id of the newest checkpoint in folders of this calculation that
+                        this run does not use (ops/job_lock.c); 0: none */
+    kvtree *spared;  /* ID/<id>: on the prefix folder, could only not be read here, and
+                        must stay; the same on every rank */
+};
+
 struct scr {
     scr_state state;
     int disabled;    /* SCR_ENABLE=0 */
@@ -73,8 +85,7 @@ struct scr {
 
     kvtree *aside; /* datasets that this run cannot use, the same on every rank: cached,
                       ID/<id> could not be rebuilt here, but may be in another run;
-                      OTHER/<id>/{NAME, RANKS} was written by another number of ranks;
-                      on the prefix folder, INTACT/<id> could only not be read here */
+                      OTHER/<id>/{NAME, RANKS} was written by another number of ranks */
     scr_filemap *map;   /* files of the cache, for which this process is responsible */
     scr_filemap *hints; /* at start: what the filemaps of earlier runs say, of this rank
                            and, on the leader of a node, of ranks that are elsewhere */
@@ -105,19 +116,13 @@ struct scr {
                           long as no other file took their place */
     int index_rebuilt; /* the index was lost, and is made again */
     kvtree *in_place;  /* files of this rank in the dataset that is read there */
-    scr_dataset direct;  /* which dataset that is; id 0: none */
-    int passed_over;     /* id of the newest checkpoint in folders of this calculation
-                            that this run does not use (ops/job_lock.c); 0: none */
-    int restart_offered; /* id of the dataset that SCR_Have_restart offered; 0: none */
-    int in_prefix;       /* that of the restart is whole on the prefix folder */
-    int begun;           /* an output or a restart was started */
-    int have_called;     /* SCR_Have_restart was */
-    int routed_early;    /* SCR_Route_file gave a file of a checkpoint before, here */
-    int compared;        /* id of the checkpoint whose files were compared for that */
-    scr_age fetch_below; /* only older checkpoints are fetched */
-    int offer_below;  /* only those of lower ids are offered from the cache: there was no
-                         memory for one */
-    int offers_again; /* what the program refused is not marked: nothing newer is tried */
+    scr_dataset direct; /* which dataset that is; id 0: none */
+    struct scr_restart restart;
+    int in_prefix;    /* that of the restart is whole on the prefix folder */
+    int begun;        /* an output or a restart was started */
+    int have_called;  /* SCR_Have_restart was */
+    int routed_early; /* SCR_Route_file gave a file of a checkpoint before, here */
+    int compared;     /* id of the checkpoint whose files were compared for that */
     int no_memory;    /* here, since SCR_Start_restart, to say where a file is */
 
     int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init */
@@ -300,7 +305,6 @@ scr_cached *scr_cached_list(const struct scr *scr, int *count);
 
 /* Id of the newest checkpoint among them; 0: none. Local. */
 int scr_cached_newest(struct scr *scr);
-int scr_cached_newest_below(struct scr *scr, int below); /* of those with lower ids */
 
 /* The description of a cached dataset. Local; 0 or -ENOENT. */
 int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
@@ -317,7 +321,8 @@ void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2]);
                */
 void scr_cache_set_aside(struct scr *scr, int id, const char *why);
 
-/* 1 when something was set aside for that reason. Local. */
+/* 1 when it, or anything, was set aside for that reason. Local. */
+int scr_cache_is_aside(const struct scr *scr, int id, const char *why);
 int scr_cache_has_aside(const struct scr *scr, const char *why);
 
 /* Removes what is set aside as useless, if the store has no room for a new dataset beside
@@ -564,6 +569,10 @@ int scr_index_forget_traces(struct scr *scr, kvtree *ids, char *err);
 
 /* ---- ops/restart.c ---- */
 int scr_restart_have(struct scr *scr, int *flag, char *name);
+
+/* A newer checkpoint is complete, or one was chosen: earlier attempts count no longer.
+ */
+void scr_restart_forget(struct scr *scr);
 
 /* Before the first output: reports a checkpoint that the program has not asked for. */
 void scr_restart_remind(struct scr *scr);

@@ -123,10 +123,10 @@ int scr_manage_current(struct scr *scr, const char *name)
             scr_cache_delete(scr, list[i].id);
     free(list);
     scr_cache_delete_aside(scr, id, NULL); /* another run might rebuild a newer one */
-    scr->restart_offered = scr->passed_over = 0;
+    scr->restart.offered = scr->restart.elsewhere = 0;
     /* where only the cache has it, the index may go on naming a newer one */
-    scr->fetch_below = flushed ? SCR_AGE_ANY : (scr_age){id + 1, 0};
-    scr->offer_below = INT_MAX;
+    scr_restart_forget(scr);
+    if (!flushed) scr->restart.below = (scr_age){id + 1, 0};
     return SCR_SUCCESS;
 }
 
@@ -142,7 +142,7 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     if (look_up(scr, name, &found)) return SCR_ERR_PREFIX;
     if (!files_too) cached = 0;
     if (!cached && !found.d.id) return fail_unknown(scr, name, &found);
-    scr->restart_offered = 0;
+    scr->restart.offered = 0;
     if (cached) delete_cached(scr, name);
     if (!found.d.id) return SCR_SUCCESS;
     int rc;

@@ -76,18 +76,10 @@ static int list_kept(struct scr *scr, int cache)
     return count;
 }
 
-int scr_cached_newest_below(struct scr *scr, int below)
-{
-    int count = list_kept(scr, -1), fewer = 0;
-    for (int i = 0; i < count; i++)
-        if (scr->listed[i].id < below) scr->listed[fewer++] = scr->listed[i];
-    int newest = scr_decide_newest(scr->listed, fewer);
-    return newest < 0 ? 0 : scr->listed[newest].id;
-}
-
 int scr_cached_newest(struct scr *scr)
 {
-    return scr_cached_newest_below(scr, INT_MAX);
+    int newest = scr_decide_newest(scr->listed, list_kept(scr, -1));
+    return newest < 0 ? 0 : scr->listed[newest].id;
 }
 
 int scr_map_write(const struct scr *scr, char *err)
@@ -244,6 +236,11 @@ void scr_cache_set_aside(struct scr *scr, int id, const char *why)
 {
     kvtree *entry = kvtree_set_kv_int(scr->aside, "ID", id);
     kvtree_set(entry, why, NULL);
+}
+
+int scr_cache_is_aside(const struct scr *scr, int id, const char *why)
+{
+    return kvtree_get(kvtree_get_kv_int(scr->aside, "ID", id), why) != NULL;
 }
 
 int scr_cache_has_aside(const struct scr *scr, const char *why)

@@ -18,18 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* That somebody may want one that is passed over: on rank 0. */
-static void tell_passed_over(const struct scr *scr, const kvtree *index, int above)
-{
-    scr_dataset d;
-    if (scr_index_passed_over(index, above, &d) == 0)
-        scr_say(
-            scr, 0,
-            "warning: %s is passed over, because %d runs that tried to restart from it "
-            "did not get that far; SCR_CURRENT=%s tries it again",
-            d.name, SCR_INDEX_ATTEMPTS, d.name);
-}
-
 /* ---- summaries ---- */
 
 /* Where no time is known, any is right. */
@@ -73,64 +61,25 @@ static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
 
 /* ---- candidates ---- */
 
-/* On rank 0. Where the summary beside the data is of a dataset that the index does not
- * have, somebody put an earlier index, or that of another job, into its place: the entry
- * becomes what the summary says. 1: it did. */
-static int correct_entry(struct scr *scr, const kvtree *index, const scr_dataset *d)
+int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
     scr_dataset found;
     scr_index_state state;
     if (read_summary(scr, d, &found, err) != 0 || is_summary_of(&found, d) ||
-        !found.complete || strcmp(found.name, d->name) != 0 ||
-        scr_index_look(index, &found, &state) == 0 ||
-        scr_index_correct(scr, &found, err) != 0)
+        !found.complete || strcmp(found.name, d->name) != 0)
         return 0;
+    kvtree *index = kvtree_new();
+    const int unknown = index && scr_index_load(scr, index, err) == 0 &&
+                        scr_index_look(index, &found, &state) != 0;
+    kvtree_delete(&index);
+    if (!unknown || scr_index_correct(scr, &found, err) != 0) return 0;
     scr_say(scr, 0,
             "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
             "there is dataset %d%s, which is entered in its place",
             d->id, d->name, found.id,
             found.created == d->created ? "" : ", made at another time");
     return 1;
-}
-
-int scr_fetch_candidate(struct scr *scr, scr_age below, const kvtree *tried,
-                        scr_dataset *dataset)
-{
-    char err[SCR_ERR_TEXT] = "";
-    int rc = 0;
-    if (scr->rank == 0) {
-        kvtree *index = kvtree_new();
-        int failed;
-        do {
-            kvtree_unset_all(index);
-            failed = rc = scr_index_load(scr, index, err);
-            rc = rc ? rc : scr_index_next_fetch(index, below, tried, dataset);
-        } while (!rc && correct_entry(scr, index, dataset));
-        if (failed) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
-        if (!failed && below.id == SCR_AGE_ANY.id && kvtree_size(tried) == 0)
-            tell_passed_over(scr, index, rc ? 0 : dataset->id);
-        kvtree_delete(&index);
-    }
-    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
-    /* all ranks run the same program, so the struct has the same layout */
-    if (!rc) MPI_Bcast(dataset, sizeof *dataset, MPI_BYTE, 0, scr->world);
-    return rc;
-}
-
-int scr_fetch_passes_over(struct scr *scr, const scr_dataset *dataset)
-{
-    char err[SCR_ERR_TEXT] = "";
-    scr_index_state state = {0, 0, 0, 0};
-    if (scr->rank == 0) {
-        kvtree *index = kvtree_new();
-        if (scr_index_load(scr, index, err) == 0) scr_index_look(index, dataset, &state);
-        kvtree_delete(&index);
-    }
-    int over =
-        state.complete == 1 && !state.failed && state.attempts >= SCR_INDEX_ATTEMPTS;
-    MPI_Bcast(&over, 1, MPI_INT, 0, scr->world);
-    return over;
 }
 
 /* Rank 0 changes the index entry: before the attempt, after success, after a failure. */
@@ -394,15 +343,15 @@ static int bring(struct scr *scr, const scr_dataset *d, char *err)
 void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
 {
     if (!on)
-        kvtree_unset_kv_int(scr->aside, "INTACT", d->id);
-    else if (!kvtree_set_kv_int(scr->aside, "INTACT", d->id))
+        kvtree_unset_kv_int(scr->restart.spared, "ID", d->id);
+    else if (!kvtree_set_kv_int(scr->restart.spared, "ID", d->id))
         scr_say(scr, 0, "warning: no memory to note that %s has to stay", d->name);
 }
 
 /* 1 when a newer one is passed over, with which the next run shall begin. */
 static int is_substitute(const struct scr *scr, const scr_dataset *d)
 {
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "INTACT"));
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->restart.spared, "ID"));
     while (e && kvtree_elem_key_int(e) <= d->id)
         e = kvtree_elem_next(e);
     return e != NULL;
@@ -438,13 +387,6 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
     double start = MPI_Wtime();
-    if (d->ranks != scr->ranks) {
-        scr_say(scr, 0,
-                "warning: %s on the prefix folder was written by %d ranks, and this run "
-                "has %d; it is not used",
-                d->name, d->ranks, scr->ranks);
-        return FILO_DAMAGED; /* for this run */
-    }
     note(scr, d, scr_index_mark_fetched);
     MPI_Barrier(scr->world); /* whoever crashes now does so on record */
     scr_log_event e = event_of(scr, d, SCR_LOG_FETCH_START, start);

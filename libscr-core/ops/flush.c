@@ -219,9 +219,9 @@ static int conclude(struct scr *scr, struct scr_flush *f, int rc, char *err)
     if (!rc) rc = agree(scr->world, scr_index_flush_ends(scr, d, err), err);
     if (!rc) scr_location(scr, d, SCR_LOCATION_PFS, 1);
     if (!rc && d->id == scr->flush_failed_id) scr->flush_failed = SCR_SUCCESS;
-    /* it is what the index names now, and what was passed over is older */
-    if (!rc && d->ckpt && !scr_dataset_is_older(d, scr->fetch_below))
-        scr->fetch_below = SCR_AGE_ANY;
+    /* it is what the index names now, and what was skipped is older */
+    if (!rc && d->ckpt && scr_dataset_is_after(d, scr->restart.below))
+        scr_restart_forget(scr);
     /* when all is there, nobody writes to temporary files of it, whoever made them */
     if (f->resumed) scr_flush_clean(scr, d, rc ? f->record.trace.id : 0);
     note_end(scr, f);

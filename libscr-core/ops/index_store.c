@@ -310,7 +310,7 @@ static int is_overtaken(const struct scr *scr, const kvtree *index, const scr_da
     scr_dataset next;
     return scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &next) == 0 &&
            scr_dataset_is_newer(&next, d) &&
-           scr_dataset_is_older(&next, scr->fetch_below);
+           scr_dataset_is_older(&next, scr->restart.below);
 }
 
 int scr_index_replaced(struct scr *scr, const scr_dataset *d)

@@ -93,10 +93,11 @@ static int begin_records(struct scr *scr)
     scr->refused = kvtree_new();
     scr->in_place = kvtree_new();
     scr->aside = kvtree_new();
+    scr->restart.spared = kvtree_new();
     scr->flush = kvtree_new();
     scr->halt = kvtree_new();
     if (!scr->map || !scr->hints || !scr->routed || !scr->refused || !scr->in_place ||
-        !scr->aside || !scr->flush || !scr->halt)
+        !scr->aside || !scr->restart.spared || !scr->flush || !scr->halt)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc && scr->rank == 0) {
         rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
@@ -216,8 +217,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     int have;
     scr->prefix_fd = scr->control_fd = scr->lock_fd = -1;
     scr->node = MPI_COMM_NULL;
-    scr->fetch_below = SCR_AGE_ANY;
-    scr->offer_below = INT_MAX;
+    scr->restart.below = SCR_AGE_ANY;
     scr->set = (struct scr_settings){.enable = 1};
     if (MPI_Comm_dup(comm, &scr->world) != MPI_SUCCESS) return SCR_FAILURE;
     MPI_Comm_rank(scr->world, &scr->rank);
@@ -263,6 +263,7 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->refused);
     kvtree_delete(&scr->in_place);
     kvtree_delete(&scr->aside);
+    kvtree_delete(&scr->restart.spared);
     for (int i = 0; scr->sets && i < scr->descs.reddescs.count; i++)
         redset_free(scr->sets[i]);
     free(scr->sets);

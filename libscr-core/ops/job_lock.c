@@ -219,7 +219,7 @@ static void pass_over(struct scr *scr, const char *beside)
 {
     int newest = 0, ours = scr->node_rank == 0 && look_unused(scr, &newest);
     MPI_Allreduce(MPI_IN_PLACE, &ours, 1, MPI_INT, MPI_SUM, scr->world);
-    MPI_Allreduce(&newest, &scr->passed_over, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(&newest, &scr->restart.elsewhere, 1, MPI_INT, MPI_MAX, scr->world);
     if (ours)
         scr_say(scr, 0,
                 "warning: what %d nodes have in %s for this calculation is not used: on "

@@ -175,7 +175,7 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     kvtree_unset_all(scr->routed);
     kvtree_unset_all(scr->refused);
     scr->route_failed = 0;
-    scr->restart_offered = 0;
+    scr->restart.offered = 0;
     scr_log_event e = scr_event_of(SCR_LOG_OUTPUT_START, &scr->open);
     e.compute = scr->output_start - scr->idle_since;
     scr_event(scr, 2, &e, "dataset %d (%s) begins", scr->open.id, scr->open.name);
@@ -393,15 +393,6 @@ static void remove_open(struct scr *scr)
     kvtree_unset_all(scr->routed);
 }
 
-/* It is what the index names now, and what was passed over is older. */
-static void settle_bypassed(struct scr *scr)
-{
-    if (!scr->open.ckpt) return;
-    if (!scr_dataset_is_older(&scr->open, scr->fetch_below))
-        scr->fetch_below = SCR_AGE_ANY;
-    scr_window_move(scr, scr->open.id);
-}
-
 int scr_output_complete(struct scr *scr, int valid)
 {
     char err[SCR_ERR_TEXT] = "";
@@ -423,11 +414,12 @@ int scr_output_complete(struct scr *scr, int valid)
     if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
     if (!d->bypass) scr_kept_find(scr, d->id)->used = 1;
     if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
-    if (d->ckpt) scr->offer_below = INT_MAX;
+    if (d->ckpt) scr_restart_forget(scr);
     count_checkpoint(scr);
-    if (d->bypass)
-        settle_bypassed(scr);
-    else if (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush)))
+    if (d->bypass && d->ckpt)
+        scr_window_move(scr, d->id);
+    else if (!d->bypass &&
+             (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush))))
         rc = scr_flush_start(scr, d->id);
     scr->idle_since = MPI_Wtime();
     if (d->ckpt) scr_advise_cost(scr);

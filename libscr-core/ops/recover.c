@@ -498,8 +498,9 @@ static void clean_flush_file(struct scr *scr)
 
 int scr_rebuild_cache(struct scr *scr)
 {
-    if (scr->passed_over > scr->dataset_id) scr->dataset_id = scr->passed_over;
-    if (scr->set.cache_purge || !scr->set.distribute) scr->passed_over = 0;
+    if (scr->restart.elsewhere > scr->dataset_id)
+        scr->dataset_id = scr->restart.elsewhere;
+    if (scr->set.cache_purge || !scr->set.distribute) scr->restart.elsewhere = 0;
     for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id))
         rebuild_one(scr, id);
     scr_cache_sweep(scr);

@@ -5,172 +5,363 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "ops/fetch.h"
+#include "plan/restart.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One that an application refused, or that ended runs that tried it, is skipped. */
-static int passes_over(struct scr *scr, const scr_dataset *cached)
+/* ---- facts ---- */
+
+/* What is known of all checkpoints. Rows and datasets are rank 0's; rows and datasets of
+ * the same number belong together. */
+struct table {
+    scr_restart_facts facts;
+    scr_dataset *datasets;
+    int room;
+    int rc;     /* why the index could not be read, or 0 */
+    bool rises; /* newer ones than the current one are tried, as was reported */
+};
+
+static void table_free(struct table *t)
 {
-    return scr_location_has(scr, cached->id, SCR_LOCATION_FAILED) ||
-           (scr->set.fetch && scr_fetch_passes_over(scr, cached));
+    free(t->facts.rows);
+    free(t->datasets);
+    t->facts.rows = NULL;
+    t->datasets = NULL;
+    t->facts.count = t->room = 0;
 }
 
-/* What this run wrote or read may have been cut or removed since: a restart reads it
+/* Where no time is known, any is right. */
+static bool is_same(const scr_dataset *a, const scr_dataset *b)
+{
+    return a->id == b->id && strcmp(a->name, b->name) == 0 &&
+           (a->created == b->created || !a->created || !b->created);
+}
+
+/* The row of that very dataset, made where it is missing; NULL without memory. */
+static scr_restart_row *table_row(struct table *t, const scr_dataset *d)
+{
+    scr_restart_facts *f = &t->facts;
+    for (int i = 0; i < f->count; i++)
+        if (is_same(&t->datasets[i], d)) return &f->rows[i];
+    if (f->count == t->room) {
+        const size_t room = (size_t)t->room * 2 + 8;
+        scr_restart_row *rows = realloc(f->rows, room * sizeof *rows);
+        if (rows) f->rows = rows;
+        scr_dataset *datasets = realloc(t->datasets, room * sizeof *datasets);
+        if (datasets) t->datasets = datasets;
+        if (!rows || !datasets) return NULL;
+        t->room = (int)room;
+    }
+    t->datasets[f->count] = *d;
+    f->rows[f->count] = (scr_restart_row){.age = scr_dataset_age(d)};
+    return &f->rows[f->count++];
+}
+
+static bool is_exhausted(const scr_index_state *s)
+{
+    return s->complete == 1 && !s->failed && s->attempts >= SCR_INDEX_ATTEMPTS;
+}
+
+/* Rank 0. Checkpoints that the index lists. */
+static int gather_stored(struct table *t, const kvtree *index, int ranks)
+{
+    scr_dataset *list = NULL, current = {.id = 0};
+    int count = 0, rc = scr_index_list(index, &list, &count);
+    const int chosen = scr_index_get_current(index, &current) == 0;
+    for (int i = 0; i < count && !rc; i++) {
+        scr_index_state s = {.complete = 0};
+        if (!list[i].ckpt || scr_index_look(index, &list[i], &s) != 0 ||
+            s.complete != 1 || s.failed)
+            continue;
+        scr_restart_row *row = table_row(t, &list[i]);
+        if (!row) {
+            rc = -ENOMEM;
+            break;
+        }
+        row->stored = SCR_COPY_THERE;
+        row->exhausted = is_exhausted(&s);
+        row->is_of_other_ranks = list[i].ranks != ranks;
+        row->is_current = chosen && is_same(&list[i], &current);
+    }
+    free(list);
+    return rc;
+}
+
+/* Rank 0. */
+static int gather_index(struct scr *scr, struct table *t, char *err)
+{
+    kvtree *index = kvtree_new();
+    int rc = scr_index_load(scr, index, err);
+    if (!rc && gather_stored(t, index, scr->ranks) != 0)
+        rc = err_set(err, -ENOMEM, "no memory for the list of checkpoints");
+    kvtree_delete(&index);
+    return rc;
+}
+
+/* Rank 0. The program refused the cached copy, or ended too many runs that tried it. */
+static bool is_unwanted(const struct scr *scr, const scr_restart_row *row, int id)
+{
+    return row->exhausted || scr_flush_file_has(scr->flush, id, SCR_LOCATION_FAILED);
+}
+
+/* Collective. Cached checkpoints, which are the same on every rank. */
+static int gather_cached(struct scr *scr, struct table *t)
+{
+    int count, failed = 0;
+    scr_cached *list = scr_cached_list(scr, &count);
+    char *skip = calloc((size_t)count + 1, 1);
+    for (int i = 0; i < count && scr->rank == 0; i++) {
+        scr_dataset d;
+        if (!list[i].ckpt || scr_cached_get(scr, list[i].id, &d) != 0) continue;
+        scr_restart_row *row = table_row(t, &d);
+        if (!row || !skip) {
+            failed = 1;
+            break;
+        }
+        skip[i] = is_unwanted(scr, row, d.id);
+        if (skip[i])
+            scr_say(scr, 1, "dataset %d (%s) of the cache is skipped", d.id, d.name);
+        else
+            row->cached = SCR_COPY_THERE;
+    }
+    failed |= !skip;
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    if (!failed) MPI_Bcast(skip, count, MPI_CHAR, 0, scr->world);
+    for (int i = 0; i < count && !failed; i++)
+        if (skip[i]) scr_cache_set_aside(scr, list[i].id, SCR_ASIDE_USELESS);
+    free(skip);
+    free(list);
+    return failed ? -ENOMEM : 0;
+}
+
+/* Rank 0. Those that an error keeps from being used. */
+static int gather_unreadable(const struct scr *scr, struct table *t)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
+    for (; e; e = kvtree_elem_next(e)) {
+        if (!kvtree_get(kvtree_elem_hash(e), SCR_ASIDE_UNREAD)) continue;
+        const scr_dataset d = {.id = kvtree_elem_key_int(e)};
+        scr_restart_row *row = table_row(t, &d);
+        if (!row) return -ENOMEM;
+        row->cached = SCR_COPY_UNREADABLE;
+    }
+    return 0;
+}
+
+/* Collective. An SCR code; what went wrong is reported. An index that cannot be read is
+ * no reason not to offer what is cached. */
+static int gather(struct scr *scr, struct table *t)
+{
+    char err[SCR_ERR_TEXT] = "";
+    table_free(t);
+    t->facts.below = scr->restart.below;
+    t->facts.only_older = scr->restart.only_older;
+    t->facts.elsewhere = scr->restart.elsewhere;
+    t->rc = 0;
+    if (scr->set.fetch && scr->rank == 0) {
+        t->rc = gather_index(scr, t, err);
+        if (t->rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
+    }
+    int rc = gather_cached(scr, t);
+    if (!rc && scr->rank == 0) rc = gather_unreadable(scr, t);
+    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
+    return rc ? scr_fail(scr, SCR_FAILURE, "no memory for the list of checkpoints")
+              : SCR_SUCCESS;
+}
+
+/* ---- steps ---- */
+
+/* Collective. The next step, planned by rank 0, and the dataset that it is about. */
+static scr_restart_step next_step(struct scr *scr, const struct table *t, scr_dataset *d)
+{
+    scr_restart_step step = {SCR_RESTART_ANEW, -1, false};
+    if (scr->rank == 0) step = scr_plan_restart(&t->facts);
+    if (scr->rank == 0 && step.row >= 0) *d = t->datasets[step.row];
+    /* all ranks run the same program, so the structs have the same layout */
+    MPI_Bcast(&step, sizeof step, MPI_BYTE, 0, scr->world);
+    if (step.row >= 0)
+        MPI_Bcast(d, sizeof *d, MPI_BYTE, 0, scr->world);
+    else
+        d->id = 0;
+    return step;
+}
+
+/* Collective. What this run wrote or read may have been cut or removed since: it is read
  * again. */
-static int is_as_written(struct scr *scr, int id)
+static scr_copy compare_cached(struct scr *scr, int id)
 {
     scr_kept *kept = scr_kept_find(scr, id);
     if (kept && kept->used) kept->unread = 1;
     if (kept) kept->used = 0;
-    return scr_cache_ensure(scr, id);
+    if (scr_cache_ensure(scr, id)) return SCR_COPY_READY;
+    return scr_cache_is_aside(scr, id, SCR_ASIDE_UNREAD) ? SCR_COPY_UNREADABLE
+                                                         : SCR_COPY_NONE;
 }
 
-/* The newest checkpoint of the cache that is as it was written; id 0: none. */
-static void newest_cached(struct scr *scr, scr_dataset *cached)
+/* Rank 0. What left the cache to make room is gone. */
+static void refresh_cached(const struct scr *scr, struct table *t)
 {
-    for (;;) {
-        int id = scr_cached_newest_below(scr, scr->offer_below);
-        if (!id || scr_cached_get(scr, id, cached) != 0) cached->id = 0;
-        if (!cached->id) return;
-        if (!passes_over(scr, cached)) {
-            if (is_as_written(scr, id)) return;
-            continue;
-        }
-        scr_say(scr, 1, "dataset %d (%s) of the cache is skipped", id, cached->name);
-        scr_cache_set_aside(scr, id, SCR_ASIDE_USELESS);
-        if (scr_cached_newest_below(scr, scr->offer_below) == id) return; /* no memory */
+    for (int i = 0; i < t->facts.count; i++) {
+        scr_dataset d;
+        scr_restart_row *row = &t->facts.rows[i];
+        const int id = t->datasets[i].id;
+        if (row->cached != SCR_COPY_THERE && row->cached != SCR_COPY_READY) continue;
+        if (scr->direct.id != id && (scr_cached_get(scr, id, &d) != 0 ||
+                                     scr_cache_is_aside(scr, id, SCR_ASIDE_USELESS)))
+            row->cached = SCR_COPY_NONE;
     }
 }
 
-/* All that is on the prefix folder, newest first, whatever CURRENT is. */
-#define BESIDES_CURRENT ((scr_age){SCR_ID_MAX + 1, 0})
-
-/* A search on the prefix folder. */
-struct search {
-    scr_age below;
-    kvtree *tried; /* names */
-    int rises;     /* what is newer than CURRENT is not tried yet */
-};
-
-/* What is newer than CURRENT, where somebody has chosen that, is better than nothing. */
-static int next_candidate(struct scr *scr, struct search *s, int nothing, scr_dataset *d)
+/* Collective. 1: the index had another dataset than the one that is there, and was
+ * corrected. */
+static int fetch_row(struct scr *scr, struct table *t, const scr_restart_step *step,
+                     const scr_dataset *d)
 {
-    int rc = scr_fetch_candidate(scr, s->below, s->tried, d);
-    if (rc != -ENOENT || !nothing || !s->rises) return rc;
-    s->rises = 0;
-    s->below = BESIDES_CURRENT;
-    rc = scr_fetch_candidate(scr, s->below, s->tried, d);
-    if (!rc)
+    int corrected = scr->rank == 0 && scr_fetch_correct(scr, d);
+    MPI_Bcast(&corrected, 1, MPI_INT, 0, scr->world);
+    if (corrected) return 1;
+    if (step->rises && !t->rises)
         scr_say(scr, 0,
                 "warning: neither the checkpoint to begin with nor an older one can be "
                 "used, so newer ones are tried");
-    return rc;
+    t->rises |= step->rises;
+    const int rc = scr_fetch_dataset(scr, d);
+    if (scr->rank != 0) return 0;
+    scr_restart_row *row = &t->facts.rows[step->row];
+    row->stored = rc == 0 ? SCR_COPY_READY : rc < 0 ? SCR_COPY_UNREADABLE : SCR_COPY_NONE;
+    if (rc == 0) row->cached = SCR_COPY_READY;
+    if (rc == -EOPNOTSUPP) t->rc = rc;
+    refresh_cached(scr, t);
+    return 0;
 }
 
-/* After d another copy of it may be better, and all others where it is CURRENT, but of
- * other ranks; without memory to leave it out only older ones are. */
-static void pass(struct scr *scr, struct search *s, const scr_dataset *d)
+/* Collective. From facts to the end. */
+static scr_restart_step find_restart(struct scr *scr, struct table *t, scr_dataset *d)
 {
-    if (!kvtree_set(s->tried, d->name, NULL))
-        s->below = scr_dataset_age(d);
-    else if (d->ranks != scr->ranks && s->below.id == SCR_AGE_ANY.id)
-        s->below = BESIDES_CURRENT;
-    else
-        s->below = (scr_age){d->id + 1, 0};
-    MPI_Bcast(&s->below, sizeof s->below, MPI_BYTE, 0, scr->world);
-}
-
-/* The prefix folder may have a newer one than the cache, when the newest was lost there.
- * What cannot be fetched is left out in the next round; *over is why one was that nothing
- * is wrong with, or 0. */
-static int fetch_newer(struct scr *scr, scr_dataset *cached, int *over)
-{
-    scr_dataset d;
-    struct search s = {scr->fetch_below, kvtree_new(), !scr->offers_again};
-    int rc = 0, fetched;
-    *over = 0;
-    while (scr->set.fetch &&
-           (rc = next_candidate(scr, &s, !cached->id && !*over, &d)) == 0) {
-        pass(scr, &s, &d);
-        if (!scr_dataset_is_newer(&d, cached)) {
-            if (s.below.id != BESIDES_CURRENT.id) break;
-            continue;
+    for (;;) {
+        const scr_restart_step step = next_step(scr, t, d);
+        if (step.action == SCR_RESTART_COMPARE) {
+            const scr_copy copy = compare_cached(scr, d->id);
+            if (scr->rank == 0) t->facts.rows[step.row].cached = copy;
+        } else if (step.action != SCR_RESTART_FETCH) {
+            return step;
+        } else if (fetch_row(scr, t, &step, d) && gather(scr, t) != SCR_SUCCESS) {
+            return (scr_restart_step){SCR_RESTART_FAIL_PREFIX, -1, false};
         }
-        if ((fetched = scr_fetch_dataset(scr, &d)) == 0)
-            *cached = d;
-        else
-            newest_cached(scr, cached); /* what left the cache to make room is gone */
-        if (fetched < 0) *over = fetched;
     }
-    kvtree_delete(&s.tried);
-    return rc;
 }
 
-/* There is nothing to offer. That is an error where a checkpoint is there, and was said
- * to be passed over: an application that started anew would lose all that it has done. */
-static int without(const struct scr *scr, int rc, int over)
+/* ---- reports ---- */
+
+/* Rank 0. That somebody may want one that is skipped: newer than what is tried first. */
+static void report_exhausted(const struct scr *scr, const struct table *t)
 {
-    if (rc && rc != -ENOENT) return SCR_ERR_PREFIX;
+    const scr_restart_facts *f = &t->facts;
+    const scr_restart_step first = scr_plan_restart(f);
+    int newest = -1, least = 0;
+    if (f->below.id != SCR_AGE_ANY.id) return;
+    if (first.row >= 0 && !first.rises) least = f->rows[first.row].age.id;
+    for (int i = 0; i < f->count; i++)
+        if (f->rows[i].exhausted && f->rows[i].age.id > least) {
+            least = f->rows[i].age.id;
+            newest = i;
+        }
+    if (newest >= 0)
+        scr_say(scr, 0,
+                "warning: %s is skipped, because %d runs that tried to restart from it "
+                "did not get that far; SCR_CURRENT=%s tries it again",
+                t->datasets[newest].name, SCR_INDEX_ATTEMPTS, t->datasets[newest].name);
+}
+
+/* Rank 0. One that is newer than what is offered, or the current one, is of no use to
+ * this run. */
+static void report_other_ranks(const struct scr *scr, const struct table *t, int offered)
+{
+    int newest = -1;
+    for (int i = 0; i < t->facts.count; i++) {
+        const scr_restart_row *row = &t->facts.rows[i];
+        if (row->stored == SCR_COPY_THERE && row->is_of_other_ranks && !row->exhausted &&
+            (row->age.id > offered || row->is_current) &&
+            (newest < 0 || scr_dataset_is_newer(&t->datasets[i], &t->datasets[newest])))
+            newest = i;
+    }
+    if (newest >= 0)
+        scr_say(scr, 0,
+                "warning: %s on the prefix folder was written by %d ranks, and this run "
+                "has %d; it is not used",
+                t->datasets[newest].name, t->datasets[newest].ranks, scr->ranks);
+}
+
+/* Nothing is offered. That is an error where a checkpoint is known, and reported as not
+ * usable: an application that started anew would lose all that it has done. */
+static int fail_without(const struct scr *scr, scr_restart_action end, int rc)
+{
+    if (end == SCR_RESTART_FAIL_ELSEWHERE)
+        return scr_fail(scr, SCR_ERR_CACHE,
+                        "SCR_Have_restart: checkpoint %d, newer than any other, is in "
+                        "caches that this run does not use, for the reason given above; "
+                        "start again without the nodes named there, or with "
+                        "SCR_CACHE_PURGE=1 to go on without it",
+                        scr->restart.elsewhere);
+    if (rc && rc != -EOPNOTSUPP) return SCR_ERR_PREFIX; /* the index, as was reported */
     if (scr->unsaved)
         return scr_fail(scr, SCR_ERR_CACHE,
                         "SCR_Have_restart: the newest checkpoint, or an output, was only "
                         "in the cache, which is another run's now");
-    if (!over && scr_cache_has_aside(scr, SCR_ASIDE_UNREAD))
+    if (end == SCR_RESTART_FAIL_CACHE)
         return scr_fail(scr, SCR_ERR_CACHE,
                         "SCR_Have_restart: there is a checkpoint in the cache, but it "
                         "could not be rebuilt, for the reason given above; start again "
                         "when that is mended, or on other nodes, or with "
                         "SCR_CACHE_PURGE=1 to begin anew");
-    if (!over) return SCR_SUCCESS;
-    return scr_fail(scr, over == -EOPNOTSUPP ? SCR_ERR_CACHE : SCR_ERR_PREFIX,
+    if (end == SCR_RESTART_ANEW) return SCR_SUCCESS;
+    return scr_fail(scr, rc ? SCR_ERR_CACHE : SCR_ERR_PREFIX,
                     "SCR_Have_restart: there are checkpoints in %s, but none could be "
                     "read, for the reason given above; start again when that is mended, "
                     "or with SCR_FETCH=0 to begin anew",
                     scr->prefix);
 }
 
+/* ---- SCR_Have_restart ---- */
+
 int scr_restart_have(struct scr *scr, int *flag, char *name)
 {
-    scr_dataset cached;
+    struct table t = {.room = 0};
+    scr_dataset d = {.id = 0};
     scr_folders_ensure(scr);
     scr->direct.id = 0;
-    newest_cached(scr, &cached);
-    int over, rc = fetch_newer(scr, &cached, &over);
-    if (cached.id < scr->passed_over) {
-        *flag = scr->restart_offered = 0;
-        return scr_fail(scr, SCR_ERR_CACHE,
-                        "SCR_Have_restart: checkpoint %d, newer than any other, is in "
-                        "caches that this run does not use, for the reason given above; "
-                        "start again without the nodes named there, or with "
-                        "SCR_CACHE_PURGE=1 to go on without it",
-                        scr->passed_over);
+    scr->restart.offered = *flag = 0;
+    int rc = gather(scr, &t);
+    if (!rc && scr->rank == 0) report_exhausted(scr, &t);
+    if (!rc) {
+        const scr_restart_step end = find_restart(scr, &t, &d);
+        *flag = end.action == SCR_RESTART_OFFER;
+        if (scr->rank == 0) report_other_ranks(scr, &t, *flag ? d.id : 0);
+        MPI_Bcast(&t.rc, 1, MPI_INT, 0, scr->world);
+        if (!*flag) rc = fail_without(scr, end.action, t.rc);
     }
-    scr->restart_offered = cached.id;
-    *flag = cached.id != 0;
-    if (*flag && name) strcpy(name, cached.name);
-    if (*flag) {
-        scr_log_event e = scr_event_of(SCR_LOG_RESTART_OFFERED, &cached);
-        scr_event(scr, 2, &e, "dataset %d (%s) is offered for a restart", cached.id,
-                  cached.name);
-    }
-    /* an index that cannot be read does not mean that there is nothing to restart from */
-    return *flag ? SCR_SUCCESS : without(scr, rc, over);
+    table_free(&t);
+    if (!*flag) return rc;
+    scr->restart.offered = d.id;
+    if (name) strcpy(name, d.name);
+    scr_log_event e = scr_event_of(SCR_LOG_RESTART_OFFERED, &d);
+    scr_event(scr, 2, &e, "dataset %d (%s) is offered for a restart", d.id, d.name);
+    return SCR_SUCCESS;
 }
 
 void scr_restart_remind(struct scr *scr)
 {
+    struct table t = {.room = 0};
     scr_dataset d;
-    int first = !scr->begun && !scr->have_called;
+    int first = !scr->begun && !scr->have_called, asked = scr->routed_early;
     scr->begun = 1;
-    if (!first) return;
-    int id = scr_cached_newest(scr), asked = scr->routed_early;
-    int there = id && scr_cached_get(scr, id, &d) == 0;
-    if (!there && scr->set.fetch)
-        there = scr_fetch_candidate(scr, SCR_AGE_ANY, NULL, &d) == 0;
-    if (!there) return;
+    if (!first || gather(scr, &t) != SCR_SUCCESS) return;
+    next_step(scr, &t, &d);
+    table_free(&t);
+    if (!d.id) return;
     MPI_Allreduce(MPI_IN_PLACE, &asked, 1, MPI_INT, MPI_MAX, scr->world);
     if (asked) return;
     scr_say(
@@ -181,6 +372,14 @@ void scr_restart_remind(struct scr *scr)
         "ones. A program that restarts by SCR_Route_file alone needs "
         "SCR_FETCH_ON_INIT=1",
         d.id, d.name);
+}
+
+/* ---- what came of it ---- */
+
+void scr_restart_forget(struct scr *scr)
+{
+    scr->restart.below = SCR_AGE_ANY;
+    scr->restart.only_older = false;
 }
 
 /* On rank 0, for what the index has: -ENOENT where the cache alone has it. */
@@ -198,7 +397,7 @@ static void mark_failed(struct scr *scr, const scr_dataset *d)
 {
     int rc = scr->rank == 0 ? note(scr, d, scr_index_mark_failed) : 0;
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
-    if (rc && rc != -ENOENT) scr->offers_again = 1;
+    if (rc && rc != -ENOENT) scr->restart.only_older = true;
 }
 
 /* The attempt is in the index before the application reads anything. */
@@ -221,11 +420,11 @@ static void find_in_prefix(struct scr *scr)
 
 int scr_restart_start(struct scr *scr, char *name)
 {
-    int rc = scr->restart_offered ? 0 : -ENOENT;
-    if (!rc && scr->direct.id == scr->restart_offered)
+    int rc = scr->restart.offered ? 0 : -ENOENT;
+    if (!rc && scr->direct.id == scr->restart.offered)
         scr->open = scr->direct;
     else if (!rc)
-        rc = scr_cached_get(scr, scr->restart_offered, &scr->open);
+        rc = scr_cached_get(scr, scr->restart.offered, &scr->open);
     if (rc)
         return scr_fail(scr, SCR_ERR_STATE,
                         "SCR_Start_restart: no checkpoint was offered; "
@@ -275,8 +474,7 @@ static int find_excuse(struct scr *scr, char *why)
  * next run tries this one again. */
 static int give_way(struct scr *scr, const scr_log_event *e, const char *why)
 {
-    if (scr->direct.id != scr->open.id) scr->offer_below = scr->open.id;
-    scr->offers_again = 1;
+    scr->restart.only_older = true;
     if (scr->set.fetch) scr_fetch_spare(scr, &scr->open, 1);
     if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
     return scr_event_fail(scr, SCR_ERR_INVALID, e,
@@ -294,7 +492,7 @@ int scr_restart_complete(struct scr *scr, int valid)
     MPI_Allreduce(MPI_IN_PLACE, what, 2, MPI_INT, MPI_MIN, scr->world);
     int all = what[0];
     scr->state = SCR_STATE_IDLE;
-    scr->restart_offered = 0;
+    scr->restart.offered = 0;
     scr->idle_since = MPI_Wtime();
     scr_log_event e =
         scr_event_of(all ? SCR_LOG_RESTART_COMPLETE : SCR_LOG_RESTART_FAILED, &scr->open);
@@ -311,7 +509,7 @@ int scr_restart_complete(struct scr *scr, int valid)
     int excuse = find_excuse(scr, why);
     if (excuse != -ENOMEM && !what[1]) return offer_again(scr, &e);
     /* also when the index has a newer one, or cannot be changed */
-    scr->fetch_below = scr_dataset_age(&scr->open);
+    scr->restart.below = scr_dataset_age(&scr->open);
     if (excuse) return give_way(scr, &e, why);
     scr_event_fail(scr, SCR_ERR_INVALID, &e,
                    "the application could not restart from dataset %d (%s); it is marked "
@@ -328,6 +526,6 @@ int scr_restart_complete(struct scr *scr, int valid)
 void scr_restart_abandon(struct scr *scr)
 {
     scr->state = SCR_STATE_IDLE;
-    scr->restart_offered = 0;
+    scr->restart.offered = 0;
     if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
 }

@@ -344,8 +344,8 @@ void scr_window_move(struct scr *scr, int id)
     const scr_window window = {
         .keep = scr->set.prefix_size,
         .flushed = id,
-        .reading = scr->state == SCR_STATE_RESTART ? scr->open.id : scr->restart_offered,
-        .stay = kvtree_get(scr->aside, "INTACT")};
+        .reading = scr->state == SCR_STATE_RESTART ? scr->open.id : scr->restart.offered,
+        .stay = kvtree_get(scr->restart.spared, "ID")};
     scr_dataset *list = NULL;
     int count = 0;
     if (window.keep == 0) return;

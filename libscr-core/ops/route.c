@@ -289,7 +289,7 @@ static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_F
 /* The checkpoint that SCR_Have_restart offers, or would offer of the cache. */
 static int newest_loadable(struct scr *scr, scr_dataset *d)
 {
-    int id = scr->restart_offered;
+    int id = scr->restart.offered;
     if (!id && !scr->have_called) id = scr_cached_newest(scr);
     if (id && id == scr->direct.id) *d = scr->direct;
     return id && (id == scr->direct.id || scr_cached_get(scr, id, d) == 0);

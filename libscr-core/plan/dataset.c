@@ -78,6 +78,11 @@ int scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than)
     return scr_dataset_is_older(than, scr_dataset_age(dataset));
 }
 
+int scr_dataset_is_after(const scr_dataset *dataset, scr_age age)
+{
+    return dataset->id != age.id ? dataset->id > age.id : dataset->created > age.created;
+}
+
 int scr_dataset_check_name(const char *name, char *err)
 {
     int rc = beneath_check_name(name, err);

@@ -46,6 +46,7 @@ typedef struct scr_age {
 
 scr_age scr_dataset_age(const scr_dataset *dataset);
 int scr_dataset_is_older(const scr_dataset *dataset, scr_age age);
+int scr_dataset_is_after(const scr_dataset *dataset, scr_age age);
 int scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than);
 
 /* -EINVAL or -EBADMSG unless name may be that of a dataset: a name below the prefix

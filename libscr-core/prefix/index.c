@@ -364,18 +364,19 @@ static int was_tried_too_often(const kvtree *e)
     return state.complete == 1 && !state.failed && state.attempts >= SCR_INDEX_ATTEMPTS;
 }
 
-/* 1 when there is a CURRENT, with its description. */
-static int get_current(const scr_index *index, scr_dataset *dataset)
+int scr_index_get_current(const scr_index *index, scr_dataset *dataset)
 {
     const char *current = kvtree_get_val(index, KEY_CURRENT);
-    return current && scr_index_get(index, current, dataset) == 0 && dataset->ckpt > 0;
+    return current && scr_index_get(index, current, dataset) == 0 && dataset->ckpt > 0
+               ? 0
+               : -ENOENT;
 }
 
 int scr_index_next_fetch(const scr_index *index, scr_age below, const kvtree *tried,
                          scr_dataset *dataset)
 {
     scr_dataset d, best = {.id = 0};
-    if (below.id == SCR_AGE_ANY.id && get_current(index, &d)) {
+    if (below.id == SCR_AGE_ANY.id && scr_index_get_current(index, &d) == 0) {
         if (is_usable(entry(index, &d)) && !kvtree_get(tried, d.name)) {
             *dataset = d;
             return 0;

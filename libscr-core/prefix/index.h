@@ -152,6 +152,9 @@ void scr_index_unset_trace(scr_index *index, uint64_t id);
 
 /* ---- decisions: pure functions ---- */
 
+/* The checkpoint that CURRENT names. -ENOENT. */
+int scr_index_get_current(const scr_index *index, scr_dataset *dataset);
+
 /* The checkpoint to fetch: CURRENT, if it can be used and below is SCR_AGE_ANY; else the
  * newest that is complete, has not failed, was not tried in vain too often, and is older
  * than below. A CURRENT that was tried too often is not

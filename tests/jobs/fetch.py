@@ -45,15 +45,15 @@ def test_ends_the_program():
         for name, over in (("c3", 0), ("c3", 0), ("c2", 1), ("c2", 1)):
             lose_all(job)
             run = job.run("init", crash_in(name), dies=True)
-            run.said("warning: c3 is passed over, because 2 runs", times=over)
+            run.said("warning: c3 is skipped, because 2 runs", times=over)
         lose_all(job)
         run = job.run("init", restart("c1"), "finalize")
-        run.said("warning: c3 is passed over", times=1)
+        run.said("warning: c3 is skipped", times=1)
         assert [attempts(job, name) for name in ("c1", "c2", "c3")] == [0, 2, 2]
         assert "FETCHED" in entry(job, "c3") and "FAILED" not in entry(job, "c3")
         lose_all(job)
         run = job.run("init", restart("c3"), SCR_CURRENT="c3")
-        run.not_said("passed over")
+        run.not_said("is skipped")
         assert attempts(job, "c3") == 0
 
 
@@ -92,7 +92,7 @@ def test_no_older_one():
         for _ in range(2):
             job.run("init", crash_in("c1"), dies=True)
         run = job.run("init", "have => 0 =")
-        run.said("c1 is passed over.*SCR_CURRENT=c1 tries it again", times=1)
+        run.said("c1 is skipped.*SCR_CURRENT=c1 tries it again", times=1)
         job.run("init", "current:c1", restart("c1"))
 
 
@@ -118,7 +118,7 @@ def test_only_newer_ones():
         lose_all(job)
         run = job.run("init", restart("c2"), "finalize")
         run.said(said, times=1)
-        run.said("c1 is passed over", times=1)
+        run.said("c1 is skipped", times=1)
 
 
 def test_only_newer_ones_than_what_was_refused():
@@ -172,7 +172,7 @@ def test_asking_is_no_attempt():
         ask = ["init", "have => 1 c2"]
         for rest in (["finalize"], ["exit => 0", "finalize"], [checkpoint("o1", flags="o"), "finalize"]):
             for _ in range(3):
-                job.run(ask, rest).not_said("passed over")
+                job.run(ask, rest).not_said("is skipped")
                 assert attempts(job, "c2") == 0
         for _ in range(3):
             lose_all(job)
@@ -222,7 +222,7 @@ def test_fetch_is_off():
             job.run("init", crash_in("c1"), dies=True)
         lose_all(job)
         run = job.run("init", "have => 0 =", "current:c1", "have => 0 =")
-        run.not_said("passed over|fetch")
+        run.not_said("is skipped|fetch")
 
 
 # ---- the cache of a node fails ----

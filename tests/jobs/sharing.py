@@ -76,7 +76,7 @@ def test_spare_node_of_another():
 
 
 def test_spare_node_of_another_and_a_way_on():
-    """One newer than what is passed over is offered; without one somebody has to say that it is given up."""
+    """One newer than what is skipped is offered; without one somebody has to say that it is given up."""
     with Job(nodes=3, per_node=1, SCR_FLUSH=0) as job:
         a, b = prefixes(job, "a", "b")
         job.run("init", checkpoint("c1"), prefix=a)

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which checkpoint a restart begins from: every small world is played to its end, and the
+ * end is compared with a rule that is stated over the whole world at once. */
+#include "plan/restart.h"
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 3, KINDS = 30, NO_ROW = -1 };
+
+/* What is true of a row. The facts have only the records at first. */
+typedef struct truth {
+    scr_age age;
+    scr_copy cached, compared; /* as recorded; as found */
+    scr_copy stored, fetched;
+    bool exhausted, other;
+} truth;
+
+typedef struct world {
+    truth rows[ROWS];
+    int current; /* row; NO_ROW */
+    scr_age below;
+    bool only_older;
+    int elsewhere;
+} world;
+
+/* ---- worlds ---- */
+
+static truth row_of(int kind, int id, int64_t created)
+{
+    static const scr_copy cached[5][2] = {{SCR_COPY_NONE, SCR_COPY_NONE},
+                                          {SCR_COPY_UNREADABLE, SCR_COPY_NONE},
+                                          {SCR_COPY_THERE, SCR_COPY_READY},
+                                          {SCR_COPY_THERE, SCR_COPY_NONE},
+                                          {SCR_COPY_THERE, SCR_COPY_UNREADABLE}};
+    static const struct {
+        scr_copy stored, fetched;
+        bool exhausted, other;
+    } stored[6] = {{SCR_COPY_NONE, SCR_COPY_NONE, false, false},
+                   {SCR_COPY_THERE, SCR_COPY_READY, false, false},
+                   {SCR_COPY_THERE, SCR_COPY_NONE, false, false},
+                   {SCR_COPY_THERE, SCR_COPY_UNREADABLE, false, false},
+                   {SCR_COPY_THERE, SCR_COPY_READY, true, false},
+                   {SCR_COPY_THERE, SCR_COPY_NONE, false, true}};
+    const int c = kind % 5, s = kind / 5;
+    return (truth){.age = {id, created},
+                   .cached = cached[c][0],
+                   .compared = cached[c][1],
+                   .stored = stored[s].stored,
+                   .fetched = stored[s].fetched,
+                   .exhausted = stored[s].exhausted,
+                   .other = stored[s].other};
+}
+
+/* ---- the rule, over the whole world ---- */
+
+static bool older(scr_age a, scr_age b)
+{
+    return a.id != b.id ? a.id < b.id : a.created < b.created;
+}
+
+static scr_age bound(const world *w)
+{
+    return w->only_older ? w->below : SCR_AGE_ANY;
+}
+
+static bool is_cached(const world *w, int i)
+{
+    const truth *t = &w->rows[i];
+    return t->cached == SCR_COPY_THERE && t->compared == SCR_COPY_READY &&
+           older(t->age, bound(w));
+}
+
+/* A fetch of it may be tried, and ends so. */
+static bool fetch_gives(const world *w, int i, scr_copy result)
+{
+    const truth *t = &w->rows[i];
+    return t->stored == SCR_COPY_THERE && !t->exhausted && older(t->age, bound(w)) &&
+           t->fetched == result;
+}
+
+static int newest(const world *w, bool (*is)(const world *w, int i), scr_age limit)
+{
+    int best = NO_ROW;
+    for (int i = 0; i < ROWS; i++)
+        if (is(w, i) && older(w->rows[i].age, limit) &&
+            (best == NO_ROW || older(w->rows[best].age, w->rows[i].age)))
+            best = i;
+    return best;
+}
+
+static bool can_fetch(const world *w, int i)
+{
+    return fetch_gives(w, i, SCR_COPY_READY);
+}
+
+static bool cannot_read(const world *w, int i)
+{
+    return fetch_gives(w, i, SCR_COPY_UNREADABLE);
+}
+
+static bool may_use(const world *w, int i)
+{
+    const truth *t = &w->rows[i];
+    return can_fetch(w, i) ||
+           (is_cached(w, i) && t->stored == SCR_COPY_THERE && !t->exhausted);
+}
+
+static int better(const world *w, int a, int b)
+{
+    if (a == NO_ROW || b == NO_ROW) return a == NO_ROW ? b : a;
+    return older(w->rows[a].age, w->rows[b].age) ? b : a;
+}
+
+static int rule(const world *w, scr_restart_action *end)
+{
+    const scr_age all = SCR_AGE_ANY;
+    const int cached = newest(w, is_cached, all);
+    int current = w->below.id == INT_MAX ? w->current : NO_ROW, stored;
+    scr_age limit = w->below;
+    if (current != NO_ROW && w->rows[current].other) current = NO_ROW;
+    if (current != NO_ROW) limit = (scr_age){w->rows[current].age.id + 1, 0};
+    /* no other copy is as good as the current one, wherever that is */
+    stored =
+        current != NO_ROW && may_use(w, current) ? current : newest(w, can_fetch, limit);
+    int best = better(w, cached, stored);
+    if (best == NO_ROW && newest(w, cannot_read, limit) == NO_ROW) {
+        limit = all;
+        best = newest(w, can_fetch, all);
+    }
+    *end = SCR_RESTART_OFFER;
+    if (w->elsewhere > (best == NO_ROW ? 0 : w->rows[best].age.id)) {
+        *end = SCR_RESTART_FAIL_ELSEWHERE;
+    } else if (best == NO_ROW) {
+        *end = SCR_RESTART_ANEW;
+        for (int i = 0; i < ROWS; i++)
+            if (w->rows[i].cached == SCR_COPY_UNREADABLE ||
+                (w->rows[i].cached == SCR_COPY_THERE &&
+                 w->rows[i].compared == SCR_COPY_UNREADABLE &&
+                 older(w->rows[i].age, bound(w))))
+                *end = SCR_RESTART_FAIL_CACHE;
+        if (newest(w, cannot_read, limit) != NO_ROW) *end = SCR_RESTART_FAIL_PREFIX;
+    }
+    return best;
+}
+
+/* ---- playing ---- */
+
+static scr_restart_step play(const world *w)
+{
+    scr_restart_row rows[ROWS];
+    scr_restart_step step = {SCR_RESTART_ANEW, NO_ROW, false};
+    scr_restart_facts facts = {.count = ROWS,
+                               .rows = rows,
+                               .below = w->below,
+                               .only_older = w->only_older,
+                               .elsewhere = w->elsewhere};
+    for (int i = 0; i < ROWS; i++)
+        rows[i] = (scr_restart_row){.age = w->rows[i].age,
+                                    .cached = w->rows[i].cached,
+                                    .stored = w->rows[i].stored,
+                                    .exhausted = w->rows[i].exhausted,
+                                    .is_current = w->current == i,
+                                    .is_of_other_ranks = w->rows[i].other};
+    for (int steps = 0; steps <= 2 * ROWS; steps++) {
+        step = scr_plan_restart(&facts);
+        if (step.action == SCR_RESTART_COMPARE) {
+            assert_int_equal(rows[step.row].cached, SCR_COPY_THERE);
+            rows[step.row].cached = w->rows[step.row].compared;
+        } else if (step.action == SCR_RESTART_FETCH) {
+            assert_int_equal(rows[step.row].stored, SCR_COPY_THERE);
+            rows[step.row].stored = w->rows[step.row].fetched;
+            if (w->rows[step.row].fetched == SCR_COPY_READY)
+                rows[step.row].cached = SCR_COPY_READY;
+        } else {
+            return step;
+        }
+    }
+    fail_msg("the plan does not end");
+    return step;
+}
+
+static void compare(const world *w)
+{
+    scr_restart_action end;
+    const int best = rule(w, &end);
+    const scr_restart_step step = play(w);
+    if (step.action == end && (end != SCR_RESTART_OFFER || step.row == best)) return;
+    for (int i = 0; i < ROWS; i++) {
+        const truth *t = &w->rows[i];
+        print_error("row %d: id %d, cached %d (%d), stored %d (%d)%s%s%s\n", i, t->age.id,
+                    t->cached, t->compared, t->stored, t->fetched,
+                    t->exhausted ? ", exhausted" : "", t->other ? ", of other ranks" : "",
+                    w->current == i ? ", current" : "");
+    }
+    fail_msg("below %d, elsewhere %d: action %d of row %d, not %d of %d", w->below.id,
+             w->elsewhere, step.action, step.row, end, best);
+}
+
+/* Three checkpoints, or two of which one has two copies. */
+static void every_small_world(void **state)
+{
+    static const scr_age ages[2][ROWS] = {{{1, 10}, {2, 20}, {3, 30}},
+                                          {{1, 10}, {2, 20}, {2, 30}}};
+    (void)state;
+    for (int n = 0; n < 2 * KINDS * KINDS * KINDS; n++) {
+        const scr_age *age = ages[n % 2];
+        const int kinds[ROWS] = {n / 2 % KINDS, n / 2 / KINDS % KINDS,
+                                 n / 2 / KINDS / KINDS};
+        world w;
+        for (int i = 0; i < ROWS; i++)
+            w.rows[i] = row_of(kinds[i], age[i].id, age[i].created);
+        for (int more = 0; more < 4 * 4 * 2 * 3; more++) {
+            w.current = more % 4 - 1;
+            w.below = more / 4 % 4 ? age[more / 4 % 4 - 1] : SCR_AGE_ANY;
+            w.only_older = more / 16 % 2;
+            w.elsewhere = (more / 32) * 2;
+            compare(&w);
+        }
+    }
+}
+
+static void nothing_known(void **state)
+{
+    const scr_restart_facts none = {.below = SCR_AGE_ANY};
+    (void)state;
+    assert_int_equal(scr_plan_restart(&none).action, SCR_RESTART_ANEW);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_known),
+        cmocka_unit_test(every_small_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
