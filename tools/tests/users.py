@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from command import COMMAND, run_tests
-from prefix import HALT, put_halt, without_scr_variables
+from prefix import HALT, put_halt, put_tree, value, without_scr_variables
 
 without_scr_variables()
 BIN = COMMAND.parent
@@ -153,6 +153,99 @@ def test_terminal():
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     assert status == 0 and b'PASS' in said and seen.read_text() == 'none\n', (status, said)
+
+
+def put_hook(text):
+    """A prefix folder with a hook of its owner."""
+    folder = prefix_of(ATTACKER, 'p', f'SCR_SITE_HOOKS={pathlib.Path.cwd()}/p/hooks\n')
+    (folder / 'hooks').mkdir()
+    (folder / 'hooks/prerun').write_text(f'#!/bin/sh\n{text}\n')
+    for path in (folder / 'hooks', folder / 'hooks/prerun'):
+        give(path, ATTACKER, 0o755)
+    return folder
+
+
+def test_terminal_stays_with_root():
+    """What the owner's program leaves in the background gets nothing that root types; what it prints moves no cursor."""
+    folder = put_hook('printf "\\033]0;title\\007told\\n" >&2\n(setsid sh -c "read line <&2; echo got \\$line" >p/stolen) &\nsleep 1')
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ['SCR_NODELIST'] = 'localhost'
+        code = subprocess.run([BIN / 'scr_prerun', '-p', folder], timeout=60).returncode
+        print(f'code {code},', 'root got', input(), flush=True)
+        os._exit(0)
+    said, typed = b'', 0
+    while select.select([terminal], [], [], 20)[0]:
+        try:
+            said += os.read(terminal, 1000)
+        except OSError:
+            break
+        if b'told' in said and not typed:
+            typed = os.write(terminal, b'typed\n')
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    assert b'?]0;title?told' in said and b'\033' not in said, said
+    assert b'code 0, root got typed' in said, said
+
+
+def test_files_stay_with_root():
+    """What root has open, and the folder in which root is."""
+    folder = put_hook('ls /proc/self/fd\nreadlink /proc/self/fd/*\ncat inner')
+    hidden = pathlib.Path('hidden/below')
+    hidden.mkdir(parents=True)
+    (hidden / 'inner').write_text('private\n')
+    hidden.parent.chmod(0o700)
+    with open('open', 'w+') as file:
+        os.set_inheritable(file.fileno(), True)
+        done = subprocess.run([BIN / 'scr_prerun', '-p', folder], cwd=hidden, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                              pass_fds=[file.fileno()], timeout=60, env={**os.environ, 'SCR_NODELIST': 'localhost'})
+        file.seek(0)
+        said = file.read()
+    assert done.returncode == 1 and 'exit code 1' in said and 'pipe:' in said, (done, said)
+    assert 'private' not in said and '/open' not in said, said
+    # who gives a path that begins there is told
+    done = command('scr_prerun', '-p', os.path.relpath(folder, hidden), cwd=hidden, code=1)
+    assert 'cannot become that user' in told(done), done
+
+
+def test_commands_of_libraries():
+    """They know no prefix folder, and work as the owner of the folder that they are given."""
+    folder = prefix_of(ATTACKER, 'p')
+    other = pathlib.Path('other').absolute()
+    other.mkdir(mode=0o755)
+    (folder / 'data').write_bytes(b'data')
+    put_tree(folder / 't.scr', {'COMMAND': value('RUN'), 'FILES': {str(folder / 'data'): {
+        'DESTINATION': value(other / 'data'), 'SIZE': value(4)}}})
+    give(folder / 't.scr', ATTACKER)
+    command('scr_transfer', '--leave', folder / 't.scr')
+    assert not list(other.iterdir()), list(other.iterdir())
+    put_tree(folder / 't.scr', {'COMMAND': value('RUN'), 'FILES': {str(folder / 'data'): {
+        'DESTINATION': value(folder / 'copy'), 'SIZE': value(4)}}})
+    command('scr_transfer', '--leave', folder / 't.scr', code=0)
+    assert (folder / 'copy').stat().st_uid == ATTACKER.pw_uid
+    # somebody else's file in a folder of root
+    put_tree(other / 't.scr', {})
+    give(other / 't.scr', ATTACKER)
+    assert 't.scr in it to user' in told(command('scr_transfer', '--leave', other / 't.scr', code=1))
+    # a dataset whose packed file comes from a container
+    packed = {'FILE': {'new/file': {'SIZE': value(4), 'MODE': value('0644'), 'SEG': {
+        '0': {'FILE': value('data'), 'OFFSET': value(0), 'LENGTH': value(4)}}}}}
+    put_tree(folder / '.scr/rank2file.0.0.scr', {'RANK2FILE': {'LEVEL': value(0), 'RANKS': value(1), 'RANK': {'0': packed}}})
+    put_tree(folder / '.scr/rank2file.scr', {'LEVEL': value(1), 'RANKS': value(1), 'RANK': {
+        '0': {'OFFSET': value(0), 'FILE': value('.scr/rank2file.0.0.scr')}}})
+    command('scr_extract', folder, code=0)
+    assert {(folder / name).stat().st_uid for name in ('new', 'new/file')} == {ATTACKER.pw_uid}
+    (folder.parent / 'way').symlink_to(folder)
+    give(folder.parent / 'way', ATTACKER)
+    for name in ('scr_extract', 'redset_rebuild'):
+        assert 'way on the way to it is a link' in told(command(name, folder.parent / 'way', code=1)), name
+    # what only root may read is not read for the owner
+    (folder / 'data').unlink()
+    (folder / 'new/file').unlink()
+    (other / 'secret').write_bytes(b'data')
+    (other / 'secret').chmod(0o600)
+    os.link(other / 'secret', folder / 'data')
+    assert 'ermission denied' in told(command('scr_extract', folder, code=1)) and not (folder / 'new/file').exists()
 
 
 def test_ends_as_its_child():
