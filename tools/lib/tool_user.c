@@ -5,6 +5,8 @@
 #include "common/errtext.h"
 #include "common/owner.h"
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,17 +15,40 @@ int tool_user_enter(const char *prefix)
     return owner_enter("prefix folder", prefix);
 }
 
-int tool_user_may_run(const char *path, char *err)
+/* Whether root or this user decides what lies there. In a sticky folder nobody takes
+ * away what is somebody else's. */
+static int check_decider(const char *path, char *err)
 {
     struct stat st;
-    if (stat(path, &st) != 0) return err_sys(err, -errno, "%s", path);
+    if (lstat(path, &st) != 0) return err_sys(err, -errno, "%s", path);
+    const char *folder = S_ISDIR(st.st_mode) ? "folder " : "";
     if (st.st_uid != 0 && st.st_uid != geteuid())
         return err_set(err, -EPERM,
-                       "%s belongs to user %lu, and is executed only if it is yours or "
+                       "%s%s belongs to user %lu, and %s executed only if it is yours or "
                        "root's",
-                       path, (unsigned long)st.st_uid);
-    if (st.st_mode & S_IWOTH)
-        return err_set(err, -EPERM, "%s can be changed by everybody, and is not executed",
-                       path);
-    return 0;
+                       folder, path, (unsigned long)st.st_uid,
+                       *folder ? "what is in it is" : "is");
+    int safe = !(st.st_mode & S_IWOTH) || (*folder && st.st_mode & S_ISVTX);
+    return safe
+               ? 0
+               : err_set(err, -EPERM, "%s%s can be changed by everybody, and %s executed",
+                         folder, path, *folder ? "nothing in it is" : "is not");
+}
+
+int tool_user_program(const char *path, char **program, char *err)
+{
+    char *full = realpath(path, NULL), *above = full ? strdup(full) : NULL;
+    int rc = !full   ? err_sys(err, -errno, "%s", path)
+             : above ? check_decider(full, err)
+                     : err_sys(err, -ENOMEM, "%s", path);
+    for (char *slash; !rc && above[1] && (slash = strrchr(above, '/')) != NULL;) {
+        slash[slash == above] = 0;
+        rc = check_decider(above, err);
+    }
+    free(above);
+    if (rc)
+        free(full);
+    else
+        *program = full;
+    return rc;
 }

@@ -9,8 +9,10 @@
  * (tool.h). */
 int tool_user_enter(const char *prefix);
 
-/* 0 when the file may be executed: it belongs to root or to this user, and not everybody
- * may change it. Else -EPERM, or why it cannot be looked at, with a text. */
-int tool_user_may_run(const char *path, char *err);
+/* The program to which path leads, without links, to be freed. It may be executed: it and
+ * all folders on the way to it belong to root or to this user, and not everybody may
+ * change them, so that it stays what it is. Else -EPERM, or why it cannot be looked at,
+ * with a text. */
+int tool_user_program(const char *path, char **program, char *err);
 
 #endif

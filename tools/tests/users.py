@@ -64,7 +64,7 @@ def put_spy(folder, user):
     folder.mkdir(exist_ok=True)
     spy, seen = folder / 'spy', folder / 'seen'
     spy.write_text(f'#!/bin/sh\n{{ id -u; id -G; }} >>{seen}\n')
-    give(folder, user, 0o777)
+    give(folder, user, 0o1777)
     give(spy, user, 0o755)
     return seen
 
@@ -138,7 +138,7 @@ def test_terminal():
     (here / 'tests').mkdir()
     seen = here / 'tests/seen'
     (here / 'tests/spy').write_text(f'#!/bin/sh\nif (: </dev/tty) 2>/dev/null; then echo terminal; else echo none; fi >{seen}\n')
-    for path, mode in ((here / 'tests', 0o777), (here / 'tests/spy', 0o755)):
+    for path, mode in ((here / 'tests', 0o1777), (here / 'tests/spy', 0o755)):
         give(path, ATTACKER, mode)
     folder = prefix_of(ATTACKER, 'p', f'SCR_NODE_TESTS={here}/tests\nSCR_CNTL_BASE={here}/tests\nSCR_CACHE_BASE={here}/tests\n')
     pid, terminal = pty.fork()
@@ -273,6 +273,36 @@ def test_prefix_of_somebody_else():
     command('scr_halt', '--reason', 'x', cwd=folder)
     command('scr_index', '--drop', 'c1', cwd=folder)
     assert not list((other / '.scr').iterdir()), list((other / '.scr').iterdir())
+
+
+def test_program_in_a_folder_of_somebody_else():
+    """Who may exchange it after the look at it has a say in what it is."""
+    here = pathlib.Path.cwd()
+    folder = prefix_of(VICTIM, 'p')
+    tests, seen = here / 'attacker/tests', here / 'tests/seen'
+    put_spy(here / 'tests', VICTIM)
+    command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(here / 'tests'))
+    assert seen.read_text().split() [0] == str(VICTIM.pw_uid)
+    seen.unlink()
+    tests.mkdir(parents=True)
+    (tests / 'spy').write_text((here / 'tests/spy').read_text())
+    give(tests / 'spy', VICTIM, 0o755)
+    done = command('scr_check_node', '-p', folder, user=VICTIM, code=0, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+    seen.unlink()
+    for path in (tests, tests.parent):
+        give(path, ATTACKER, 0o755)
+        done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+        assert f'folder {path} belongs to user {ATTACKER.pw_uid}' in told(done) and not seen.exists(), done
+        os.chown(path, 0, 0)
+        path.chmod(0o777)
+        done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+        assert f'folder {path} can be changed by everybody' in told(done) and not seen.exists(), done
+        path.chmod(0o755)
+    # a link to a program that may be executed is followed before the look
+    (tests / 'spy').unlink()
+    (tests / 'spy').symlink_to(here / 'tests/spy')
+    command('scr_check_node', '-p', folder, user=VICTIM, code=0, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+    assert seen.exists()
 
 
 def test_configuration_of_somebody_else():
