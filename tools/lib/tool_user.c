@@ -4,6 +4,7 @@
 
 #include "common/errtext.h"
 #include "common/owner.h"
+#include "records/scr_identity.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +29,10 @@ static int check_decider(const char *path, char *err)
                        "root's",
                        folder, path, (unsigned long)st.st_uid,
                        *folder ? "what is in it is" : "is");
-    int safe = !(st.st_mode & S_IWOTH) || (*folder && st.st_mode & S_ISVTX);
-    return safe
-               ? 0
-               : err_set(err, -EPERM, "%s%s can be changed by everybody, and %s executed",
-                         folder, path, *folder ? "nothing in it is" : "is not");
+    if (!scr_identity_others_write(&st) || (*folder && st.st_mode & S_ISVTX)) return 0;
+    return err_set(err, -EPERM, "%s%s can be changed by %s, and %s executed", folder,
+                   path, st.st_mode & S_IWOTH ? "everybody" : "its group",
+                   *folder ? "nothing in it is" : "is not");
 }
 
 int tool_user_program(const char *path, char **program, char *err)

@@ -297,6 +297,10 @@ def test_program_in_a_folder_of_somebody_else():
         path.chmod(0o777)
         done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
         assert f'folder {path} can be changed by everybody' in told(done) and not seen.exists(), done
+        path.chmod(0o775)
+        os.chown(path, VICTIM.pw_uid, ATTACKER.pw_gid)
+        done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+        assert f'folder {path} can be changed by its group' in told(done) and not seen.exists(), done
         path.chmod(0o755)
     # a link to a program that may be executed is followed before the look
     (tests / 'spy').unlink()
@@ -328,6 +332,24 @@ def test_configuration_of_somebody_else():
     give(config, VICTIM, 0o666)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'can be changed by everybody, and is not read' in told(done), done
+    # a record that a group may write to, under another name
+    config.chmod(0o660)
+    os.chown(config, VICTIM.pw_uid, ATTACKER.pw_gid)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'can be changed by its group, and is not read' in told(done), done
+    # another file of the user's, chosen by somebody else
+    config.rename(here / 'mine')
+    give(here / 'mine', VICTIM, 0o644)
+    config.symlink_to(here / 'mine')
+    command('scr_check_node', user=VICTIM, cwd=shared)
+    give(config, ATTACKER)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'is a link of another user, and is not followed' in told(done), done
+    # a group of the user alone
+    config.unlink()
+    config.write_text('SCR_FLUSH=1\n')
+    give(config, VICTIM, 0o664)
+    assert '.scrconf' not in told(command('scr_check_node', user=VICTIM, cwd=shared))
 
 
 run_tests(globals())
