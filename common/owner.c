@@ -25,6 +25,7 @@ enum { LINKS_MAX = 40, NAME_SIZE = 256 };
 typedef struct walk {
     int here; /* folder, opened with O_PATH */
     int links;
+    int loose; /* others than root can exchange a folder on the way */
     char rest[2 * PATH_MAX];
 } walk;
 
@@ -69,29 +70,39 @@ static int take_link(walk *w, int link, const char *name, char *err)
     return *w->rest == '/' ? go_to_root(w) : 0;
 }
 
+/* In a sticky folder nobody takes away what is root's. */
+static int is_firm(const struct stat *parent, const struct stat *entry)
+{
+    int sticky = parent->st_uid == 0 && parent->st_mode & S_ISVTX;
+    return is_of_root(parent) || (sticky && entry->st_uid == 0);
+}
+
 static int step(walk *w, const char *name, char *err)
 {
-    struct stat st;
+    struct stat st, parent;
     int next = openat(w->here, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (next < 0 || fstat(next, &st) != 0) {
+    if (next < 0 || fstat(next, &st) != 0 || fstat(w->here, &parent) != 0) {
         int rc = -errno;
         io_close(&next);
         return err_sys(err, rc, "%s", name);
     }
+    w->loose |= !is_firm(&parent, &st);
     if (!S_ISLNK(st.st_mode)) return move_to(w, next);
     int rc = take_link(w, next, name, err);
     io_close(&next);
     return rc;
 }
 
-/* The descriptor of the folder, or -errno with a text. */
-static int open_walking(const char *path, char *err)
+/* The descriptor of the folder, or -errno with a text. *firm: only root can make the path
+ * lead elsewhere. */
+static int open_walking(const char *path, int *firm, char *err)
 {
     walk w = {.here = -1};
-    int size = snprintf(w.rest, sizeof w.rest, "%s", path);
+    char cwd[PATH_MAX] = "";
+    if (*path != '/' && !getcwd(cwd, sizeof cwd)) return err_sys(err, -errno, "path");
+    int size = snprintf(w.rest, sizeof w.rest, "%s/%s", cwd, path);
     if (size < 0 || (size_t)size >= PATH_MAX) return err_sys(err, -ENAMETOOLONG, "path");
-    int rc = *path == '/' ? go_to_root(&w)
-                          : move_to(&w, open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    int rc = go_to_root(&w);
     while (!rc) {
         char name[NAME_SIZE];
         const char *first = w.rest + strspn(w.rest, "/");
@@ -109,6 +120,7 @@ static int open_walking(const char *path, char *err)
     int folder = rc ? rc : io_open(w.here, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     io_close(&w.here);
     if (folder < 0 && !rc) err_sys(err, folder, "open it");
+    *firm = !w.loose;
     return folder;
 }
 
@@ -135,7 +147,7 @@ static int check_inner(int folder, const char *name, uid_t owner, int may_be_roo
                    (unsigned long)owner, name, (unsigned long)inner->st_uid);
 }
 
-static int find_owner(int folder, const char *file, uid_t *owner, char *err)
+static int find_owner(int folder, int firm, const char *file, uid_t *owner, char *err)
 {
     struct stat st, inner;
     int known, rc = 0;
@@ -153,6 +165,10 @@ static int find_owner(int folder, const char *file, uid_t *owner, char *err)
         rc = err_set(err, -EPERM,
                      "it belongs to root, but others may write there; run this as the "
                      "user whose job it is");
+    if (!rc && *owner == 0 && !firm)
+        rc = err_set(err, -EPERM,
+                     "it belongs to root, but others can put another folder in its "
+                     "place, or in that of one above it");
     return rc;
 }
 
@@ -216,8 +232,8 @@ static int enter(const char *what, const char *folder, const char *file)
     char err[ERRTEXT_SIZE] = "";
     uid_t owner = 0;
     if (geteuid() != 0) return COMMAND_GOOD;
-    int dir = open_walking(folder, err);
-    int rc = dir < 0 ? dir : find_owner(dir, file, &owner, err);
+    int firm = 0, dir = open_walking(folder, &firm, err);
+    int rc = dir < 0 ? dir : find_owner(dir, firm, file, &owner, err);
     io_close(&dir);
     if (rc) return complain(what, folder, rc, err);
     return owner ? go_on_as(owner, what, folder) : COMMAND_GOOD;

@@ -109,6 +109,21 @@ def test_whom_root_becomes():
     refused(folder, 'belongs to user 0, but .scr in it')
     os.chown(folder / '.scr', 0, 0)
     refused(folder, 'belongs to root, but others may write there')
+    # one of root alone, to whose name somebody else can give another one
+    os.chmod(folder, 0o755)
+    command('scr_halt', '--list', folder, code=0)
+    above = pathlib.Path('above').absolute()
+    above.mkdir()
+    folder.rename(above / 'p')
+    give(above, ATTACKER, 0o755)
+    refused(above / 'p', 'belongs to root, but others can put another folder in its place')
+    refused('.', 'belongs to root, but others can put another folder in its place', cwd=above / 'p')
+    above.rename(folder.parent / 'w')
+    above = folder.parent / 'w'
+    os.chown(above, 0, 0)
+    above.chmod(0o1777)
+    command('scr_halt', '--list', above / 'p', code=0)
+    (above / 'p').rename(folder)
     # an owner without an account
     os.chown(folder, 54321, 54321)
     os.chown(folder / '.scr', 54321, 54321)
