@@ -2,6 +2,7 @@
 /* scr_transfer: moves files in the background, driven by a transfer file (SCR Developer
  * Guide 1.2, section 2.22). */
 #include "common/command.h"
+#include "common/owner.h"
 #include "src/axl_private.h"
 
 #include <errno.h>
@@ -121,5 +122,6 @@ int main(int argc, char **argv)
         command_names(ARGUMENTS, 1, argv + optind) != COMMAND_GOOD)
         return COMMAND_WRONG_USAGE;
     r.file = argv[optind];
-    return serve(&r);
+    int code = owner_enter_of(r.file);
+    return code == COMMAND_GOOD ? serve(&r) : code;
 }

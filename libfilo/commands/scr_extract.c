@@ -4,6 +4,7 @@
 #include "common/command.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "common/owner.h"
 #include "common/quote.h"
 #include "src/filo_private.h"
 
@@ -352,5 +353,6 @@ int main(int argc, char **argv)
     r.place.folder = argv[optind];
     r.name = argv + optind + 1;
     r.names = argc - optind - 1;
-    return run(&r);
+    int code = owner_enter("folder", r.place.folder);
+    return code == COMMAND_GOOD ? run(&r) : code;
 }

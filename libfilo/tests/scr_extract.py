@@ -498,8 +498,8 @@ def test_many_files_with_few_descriptors():
 
 def test_folders():
     put('.', {'file': b''})
-    expect(run('no'), 1, '', ['scr_extract: no: open folder no: No such file'])
-    expect(run('file'), 1, '', ['scr_extract: file: ', 'Not a directory'])
+    expect(run('no'), 1, '', ['no: ', 'No such file'])
+    expect(run('file'), 1, '', ['file: ', 'Not a directory'])
     fill(sample())
     expect(run('--to', 'file', 'f'), 1, '', ['make folder file: Not a directory'])
 

@@ -2,6 +2,7 @@
 /* redset_rebuild: rebuilds what was lost of redundancy sets, in a folder that holds what
  * was salvaged of all processes; or only looks. */
 #include "common/command.h"
+#include "common/owner.h"
 #include "common/quote.h"
 #include <redset/redset.h>
 
@@ -159,5 +160,6 @@ int main(int argc, char **argv)
         command_names(ARGUMENTS, 1, argv + optind) != COMMAND_GOOD)
         return COMMAND_WRONG_USAGE;
     r.folder = argv[optind];
-    return work(&r);
+    int code = owner_enter("folder", r.folder);
+    return code == COMMAND_GOOD ? work(&r) : code;
 }

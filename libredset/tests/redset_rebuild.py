@@ -331,7 +331,7 @@ def test_nothing_to_work_on():
     pathlib.Path('file').write_bytes(b'')
     os.symlink('empty', 'link')
     expect(run('empty'), 1, '', ['redset_rebuild: empty: ', 'empty has no redundancy files'])
-    expect(run('no'), 1, '', ['redset_rebuild: no: ', 'No such file or directory'])
+    expect(run('no'), 1, '', ['no: ', 'No such file or directory'])
     expect(run('file'), 1, '', ['Not a directory'])
     expect(run('link'), 1, '', ['redset_rebuild: link: '])
     s = Set('XOR', 1, {rank: some_files(rank) for rank in range(2)})
@@ -540,7 +540,7 @@ def test_other_names():
         os.symlink(COMMAND, name)
         alias = pathlib.Path(name).absolute()
         assert run('--help', command=alias).stdout.startswith(f'usage: {name} ['.encode())
-        expect(run('no', command=alias), 1, '', [f'{name}: no: '])
+        expect(run('no', command=alias), 1, '', [f'{name}: ', 'no: '])
 
 
 def test_usage():

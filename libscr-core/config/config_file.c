@@ -6,6 +6,7 @@
 
 #include "base/path.h"
 #include "common/io.h"
+#include "config/identity.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -265,7 +266,11 @@ static const char *find_distrust(const struct stat *st, const char *trusted)
         return "belongs to another user, and is not read; SCR_CONF_FILE=<its path> reads "
                "it, or its owner's name in SCR_TRUSTED_OWNERS, in the environment or the "
                "system file";
-    if (st->st_mode & S_IWOTH) return "can be changed by everybody, and is not read";
+    if (scr_identity_others_write(st))
+        return st->st_mode & S_IWOTH
+                   ? "can be changed by everybody, and is not read"
+                   : "can be changed by its group, and is not read: chmod g-w, or "
+                     "SCR_CONF_FILE=<its path>";
     return NULL;
 }
 
@@ -289,12 +294,26 @@ static int read_all(int fd, const place *of, char **text, size_t *size,
     return 0;
 }
 
+/* A link to a file of the user's is somebody else's choice. */
+static const char *find_foreign_link(const char *path, const place *of)
+{
+    struct stat st;
+    if (!of->shared || lstat(path, &st) != 0 || !S_ISLNK(st.st_mode)) return NULL;
+    if (st.st_uid == 0 || st.st_uid == geteuid() || has_user(of->trusted, st.st_uid))
+        return NULL;
+    return "is a link of another user, and is not followed";
+}
+
 static int read_file(const char *path, const place *of, kvtree *layer,
                      scr_problems *problems)
 {
     char *text = NULL;
     size_t size = 0;
-    const char *fault = NULL;
+    const char *fault = find_foreign_link(path, of);
+    if (fault) {
+        scr_problems_add(problems, "%s: %s", path, fault);
+        return -EINVAL;
+    }
     /* O_NONBLOCK: a pipe without a writer is refused, not waited for */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) return -ENOENT;

@@ -15,6 +15,7 @@
 #include "config/parameters.h"
 #include "config/values.h"
 #include "halt/halt.h"
+#include "ops/restart.h"
 #include "plan/dataset.h"
 #include "plan/decide.h"
 #include "plan/lifecycle.h"
@@ -49,17 +50,6 @@ typedef struct scr_kept {
     int used;      /* this run wrote it, or restarted from it, since they were compared */
     scr_reddesc desc;
 } scr_kept;
-
-/* What earlier attempts to restart in this run say about the next one. */
-struct scr_restart {
-    int offered;     /* id of the dataset that SCR_Have_restart offered; 0: none */
-    scr_age below;   /* as in plan/restart.h: below the one that the program refused */
-    bool only_older; /* likewise: it is not marked, so it would be next again */
-    int elsewhere;   /* id of the newest checkpoint in folders of this calculation that
-                        this run does not use (ops/job_lock.c); 0: none */
-    kvtree *spared;  /* ID/<id>: on the prefix folder, could only not be read here, and
-                        must stay; the same on every rank */
-};
 
 struct scr {
     scr_state state;
@@ -566,21 +556,6 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *dataset, char *err)
 /* On rank 0: nothing is left of the flushes whose ids the tree has as keys, as text. The
  * same. */
 int scr_index_forget_traces(struct scr *scr, kvtree *ids, char *err);
-
-/* ---- ops/restart.c ---- */
-int scr_restart_have(struct scr *scr, int *flag, char *name);
-
-/* A newer checkpoint is complete, or one was chosen: earlier attempts count no longer.
- */
-void scr_restart_forget(struct scr *scr);
-
-/* Before the first output: reports a checkpoint that the program has not asked for. */
-void scr_restart_remind(struct scr *scr);
-int scr_restart_start(struct scr *scr, char *name);
-int scr_restart_complete(struct scr *scr, int valid);
-
-/* Closes an open restart without a result. */
-void scr_restart_abandon(struct scr *scr);
 
 /* ---- ops/retention.c: what leaves the prefix folder ---- */
 

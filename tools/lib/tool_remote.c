@@ -118,9 +118,8 @@ static int build_pdsh(const tool_remote *remote, const char *node,
 static int build_shell(const tool_remote *remote, const char *node,
                        const char *const argv[], tool_words *words)
 {
-    const char *slash = strrchr(remote->shell, '/');
     tool_words_add(words, "%s", remote->shell);
-    if (strcmp(slash ? slash + 1 : remote->shell, "ssh") == 0) {
+    if (remote->is_ssh) {
         /* nobody is there to type a password */
         tool_words_add(words, "-x");
         tool_words_add(words, "-oBatchMode=yes");
@@ -191,12 +190,17 @@ static int copy(const char *value, char **text)
 }
 
 /* Nothing that somebody else may change is executed. What is not there fails later. */
-static int check_shell(const char *shell)
+static int check_shell(tool_remote *remote)
 {
-    char path[PATH_MAX], err[ERRTEXT_SIZE] = "";
-    if (!tool_run_find(shell, path) || tool_user_may_run(path, err) == 0)
-        return COMMAND_GOOD;
-    return tool_complain("SCR_REMOTE_SHELL: %s", err);
+    char path[PATH_MAX], err[ERRTEXT_SIZE] = "", *program;
+    const char *slash = strrchr(remote->shell, '/');
+    remote->is_ssh = strcmp(slash ? slash + 1 : remote->shell, "ssh") == 0;
+    if (!tool_run_find(remote->shell, path)) return COMMAND_GOOD;
+    if (tool_user_program(path, &program, err) != 0)
+        return tool_complain("SCR_REMOTE_SHELL: %s", err);
+    free(remote->shell);
+    remote->shell = program;
+    return COMMAND_GOOD;
 }
 
 int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
@@ -224,7 +228,7 @@ int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
     if (w->build == build_simulate && !remote->simulated)
         return tool_complain("SCR_REMOTE=simulate: only scr_run --simulate makes such "
                              "nodes");
-    if (w->build == build_shell) return check_shell(remote->shell);
+    if (w->build == build_shell) return check_shell(remote);
     return w->build == build_flux ? find_brokers(remote) : COMMAND_GOOD;
 }
 

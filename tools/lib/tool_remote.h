@@ -31,7 +31,8 @@ typedef struct tool_remote {
     int joined;     /* 1: what it says on standard error goes to its output, too */
     /* what tool_remote_choose finds: */
     const char *way;          /* "local", "simulate", "srun", "flux", "pdsh" or "shell" */
-    char *shell;              /* the remote shell, for "shell" */
+    char *shell;              /* the remote shell, for "shell"; */
+    int is_ssh;               /* its options are those of ssh */
     char *simulated;          /* the folder of simulated nodes, for "simulate" */
     char self[SCR_NODE_SIZE]; /* the name of this node */
     hostlist brokers;         /* of Flux, by rank */

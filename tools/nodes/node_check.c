@@ -236,13 +236,15 @@ static int run_one(const char *folder, const char *name, double seconds, char *e
     if (n < 0 || (size_t)n >= sizeof path)
         return err_sys(err, -ENAMETOOLONG, "test %.60s", name);
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || !(st.st_mode & 0111)) return 0;
-    int rc = tool_user_may_run(path, err);
+    char *program;
+    int rc = tool_user_program(path, &program, err);
     if (rc) return err_wrap(err, rc, "test %.60s", name);
-    const char *const argv[] = {path, NULL};
+    const char *const argv[] = {program, NULL};
     const tool_task task = {argv, 1};
     const tool_limits limits = {.seconds = seconds, .bytes = OUTPUT, .most = 1};
     verdict v = {0, name, err};
     rc = tool_tasks_run(&task, 1, &limits, judge, &v, err);
+    free(program);
     return rc ? rc : v.rc;
 }
 

@@ -38,21 +38,29 @@ static void print_lines(char *text)
 }
 
 /* What it says is shown in any case: one that says no says why. */
-static int run_hook(const char *path, const char *first, const char *second)
+static int execute(const char *path, const char *first, const char *second)
 {
     const char *const argv[] = {path, first, second, NULL};
     const tool_task task = {argv, 0};
     const tool_limits limits = {.seconds = PATIENCE, .bytes = OUTPUT, .most = 1};
     char err[ERRTEXT_SIZE] = "";
     answer a = {.code = 0};
-    if (tool_user_may_run(path, err) != 0)
-        return tool_complain("SCR_SITE_HOOKS: %s", err);
     if (tool_tasks_run(&task, 1, &limits, take, &a, err) != 0)
         return tool_complain("%s", err);
     if (!a.said) return tool_complain("no memory");
     print_lines(a.said);
     free(a.said);
     return a.code ? tool_complain("%s", a.text) : COMMAND_GOOD;
+}
+
+static int run_hook(const char *path, const char *first, const char *second)
+{
+    char err[ERRTEXT_SIZE] = "", *program;
+    if (tool_user_program(path, &program, err) != 0)
+        return tool_complain("SCR_SITE_HOOKS: %s", err);
+    int code = execute(program, first, second);
+    free(program);
+    return code;
 }
 
 int hooks_call(const tool_prefix *prefix, const char *name, const char *first,

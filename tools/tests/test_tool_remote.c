@@ -140,9 +140,11 @@ static void test_words(void **state)
     setenv("SCR_PREFIX", *state, 1);
     expect_words(&r, "pdsh", "n1", WORDS("pdsh", "-S", "-N", "-w", "n1", line));
     r.shell = ssh;
+    r.is_ssh = 1;
     expect_words(&r, "shell", "n1",
                  WORDS("/bin/ssh", "-x", "-oBatchMode=yes", "n1", line));
     r.shell = shell;
+    r.is_ssh = 0;
     expect_words(&r, "shell", "n1", WORDS("/x/nslaunch", "n1", line));
     unsetenv("SCR_JOB_NAME");
     unsetenv("SCR_LOG_DB_PASS");

@@ -10,7 +10,7 @@ import subprocess
 
 from accounts import two_accounts
 from command import COMMAND, run_tests
-from prefix import HALT, put_halt, without_scr_variables
+from prefix import HALT, put_halt, put_tree, value, without_scr_variables
 
 without_scr_variables()
 BIN = COMMAND.parent
@@ -55,7 +55,7 @@ def put_spy(folder, user):
     folder.mkdir(exist_ok=True)
     spy, seen = folder / 'spy', folder / 'seen'
     spy.write_text(f'#!/bin/sh\n{{ id -u; id -G; }} >>{seen}\n')
-    give(folder, user, 0o777)
+    give(folder, user, 0o1777)
     give(spy, user, 0o755)
     return seen
 
@@ -100,6 +100,21 @@ def test_whom_root_becomes():
     refused(folder, 'belongs to user 0, but .scr in it')
     os.chown(folder / '.scr', 0, 0)
     refused(folder, 'belongs to root, but others may write there')
+    # one of root alone, to whose name somebody else can give another one
+    os.chmod(folder, 0o755)
+    command('scr_halt', '--list', folder, code=0)
+    above = pathlib.Path('above').absolute()
+    above.mkdir()
+    folder.rename(above / 'p')
+    give(above, ATTACKER, 0o755)
+    refused(above / 'p', 'belongs to root, but others can put another folder in its place')
+    refused('.', 'belongs to root, but others can put another folder in its place', cwd=above / 'p')
+    above.rename(folder.parent / 'w')
+    above = folder.parent / 'w'
+    os.chown(above, 0, 0)
+    above.chmod(0o1777)
+    command('scr_halt', '--list', above / 'p', code=0)
+    (above / 'p').rename(folder)
     # an owner without an account
     os.chown(folder, 54321, 54321)
     os.chown(folder / '.scr', 54321, 54321)
@@ -129,7 +144,7 @@ def test_terminal():
     (here / 'tests').mkdir()
     seen = here / 'tests/seen'
     (here / 'tests/spy').write_text(f'#!/bin/sh\nif (: </dev/tty) 2>/dev/null; then echo terminal; else echo none; fi >{seen}\n')
-    for path, mode in ((here / 'tests', 0o777), (here / 'tests/spy', 0o755)):
+    for path, mode in ((here / 'tests', 0o1777), (here / 'tests/spy', 0o755)):
         give(path, ATTACKER, mode)
     folder = prefix_of(ATTACKER, 'p', f'SCR_NODE_TESTS={here}/tests\nSCR_CNTL_BASE={here}/tests\nSCR_CACHE_BASE={here}/tests\n')
     pid, terminal = pty.fork()
@@ -144,6 +159,99 @@ def test_terminal():
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     assert status == 0 and b'PASS' in said and seen.read_text() == 'none\n', (status, said)
+
+
+def put_hook(text):
+    """A prefix folder with a hook of its owner."""
+    folder = prefix_of(ATTACKER, 'p', f'SCR_SITE_HOOKS={pathlib.Path.cwd()}/p/hooks\n')
+    (folder / 'hooks').mkdir()
+    (folder / 'hooks/prerun').write_text(f'#!/bin/sh\n{text}\n')
+    for path in (folder / 'hooks', folder / 'hooks/prerun'):
+        give(path, ATTACKER, 0o755)
+    return folder
+
+
+def test_terminal_stays_with_root():
+    """What the owner's program leaves in the background gets nothing that root types; what it prints moves no cursor."""
+    folder = put_hook('printf "\\033]0;title\\007told\\n" >&2\n(setsid sh -c "read line <&2; echo got \\$line" >p/stolen) &\nsleep 1')
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ['SCR_NODELIST'] = 'localhost'
+        code = subprocess.run([BIN / 'scr_prerun', '-p', folder], timeout=60).returncode
+        print(f'code {code},', 'root got', input(), flush=True)
+        os._exit(0)
+    said, typed = b'', 0
+    while select.select([terminal], [], [], 20)[0]:
+        try:
+            said += os.read(terminal, 1000)
+        except OSError:
+            break
+        if b'told' in said and not typed:
+            typed = os.write(terminal, b'typed\n')
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    assert b'?]0;title?told' in said and b'\033' not in said, said
+    assert b'code 0, root got typed' in said, said
+
+
+def test_files_stay_with_root():
+    """What root has open, and the folder in which root is."""
+    folder = put_hook('ls /proc/self/fd\nreadlink /proc/self/fd/*\ncat inner')
+    hidden = pathlib.Path('hidden/below')
+    hidden.mkdir(parents=True)
+    (hidden / 'inner').write_text('private\n')
+    hidden.parent.chmod(0o700)
+    with open('open', 'w+') as file:
+        os.set_inheritable(file.fileno(), True)
+        done = subprocess.run([BIN / 'scr_prerun', '-p', folder], cwd=hidden, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                              pass_fds=[file.fileno()], timeout=60, env={**os.environ, 'SCR_NODELIST': 'localhost'})
+        file.seek(0)
+        said = file.read()
+    assert done.returncode == 1 and 'exit code 1' in said and 'pipe:' in said, (done, said)
+    assert 'private' not in said and '/open' not in said, said
+    # who gives a path that begins there is told
+    done = command('scr_prerun', '-p', os.path.relpath(folder, hidden), cwd=hidden, code=1)
+    assert 'cannot become that user' in told(done), done
+
+
+def test_commands_of_libraries():
+    """They know no prefix folder, and work as the owner of the folder that they are given."""
+    folder = prefix_of(ATTACKER, 'p')
+    other = pathlib.Path('other').absolute()
+    other.mkdir(mode=0o755)
+    (folder / 'data').write_bytes(b'data')
+    put_tree(folder / 't.scr', {'COMMAND': value('RUN'), 'FILES': {str(folder / 'data'): {
+        'DESTINATION': value(other / 'data'), 'SIZE': value(4)}}})
+    give(folder / 't.scr', ATTACKER)
+    command('scr_transfer', '--leave', folder / 't.scr')
+    assert not list(other.iterdir()), list(other.iterdir())
+    put_tree(folder / 't.scr', {'COMMAND': value('RUN'), 'FILES': {str(folder / 'data'): {
+        'DESTINATION': value(folder / 'copy'), 'SIZE': value(4)}}})
+    command('scr_transfer', '--leave', folder / 't.scr', code=0)
+    assert (folder / 'copy').stat().st_uid == ATTACKER.pw_uid
+    # somebody else's file in a folder of root
+    put_tree(other / 't.scr', {})
+    give(other / 't.scr', ATTACKER)
+    assert 't.scr in it to user' in told(command('scr_transfer', '--leave', other / 't.scr', code=1))
+    # a dataset whose packed file comes from a container
+    packed = {'FILE': {'new/file': {'SIZE': value(4), 'MODE': value('0644'), 'SEG': {
+        '0': {'FILE': value('data'), 'OFFSET': value(0), 'LENGTH': value(4)}}}}}
+    put_tree(folder / '.scr/rank2file.0.0.scr', {'RANK2FILE': {'LEVEL': value(0), 'RANKS': value(1), 'RANK': {'0': packed}}})
+    put_tree(folder / '.scr/rank2file.scr', {'LEVEL': value(1), 'RANKS': value(1), 'RANK': {
+        '0': {'OFFSET': value(0), 'FILE': value('.scr/rank2file.0.0.scr')}}})
+    command('scr_extract', folder, code=0)
+    assert {(folder / name).stat().st_uid for name in ('new', 'new/file')} == {ATTACKER.pw_uid}
+    (folder.parent / 'way').symlink_to(folder)
+    give(folder.parent / 'way', ATTACKER)
+    for name in ('scr_extract', 'redset_rebuild'):
+        assert 'way on the way to it is a link' in told(command(name, folder.parent / 'way', code=1)), name
+    # what only root may read is not read for the owner
+    (folder / 'data').unlink()
+    (folder / 'new/file').unlink()
+    (other / 'secret').write_bytes(b'data')
+    (other / 'secret').chmod(0o600)
+    os.link(other / 'secret', folder / 'data')
+    assert 'ermission denied' in told(command('scr_extract', folder, code=1)) and not (folder / 'new/file').exists()
 
 
 def test_ends_as_its_child():
@@ -173,6 +281,40 @@ def test_prefix_of_somebody_else():
     assert not list((other / '.scr').iterdir()), list((other / '.scr').iterdir())
 
 
+def test_program_in_a_folder_of_somebody_else():
+    """Who may exchange it after the look at it has a say in what it is."""
+    here = pathlib.Path.cwd()
+    folder = prefix_of(VICTIM, 'p')
+    tests, seen = here / 'attacker/tests', here / 'tests/seen'
+    put_spy(here / 'tests', VICTIM)
+    command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(here / 'tests'))
+    assert seen.read_text().split() [0] == str(VICTIM.pw_uid)
+    seen.unlink()
+    tests.mkdir(parents=True)
+    (tests / 'spy').write_text((here / 'tests/spy').read_text())
+    give(tests / 'spy', VICTIM, 0o755)
+    done = command('scr_check_node', '-p', folder, user=VICTIM, code=0, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+    seen.unlink()
+    for path in (tests, tests.parent):
+        give(path, ATTACKER, 0o755)
+        done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+        assert f'folder {path} belongs to user {ATTACKER.pw_uid}' in told(done) and not seen.exists(), done
+        os.chown(path, 0, 0)
+        path.chmod(0o777)
+        done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+        assert f'folder {path} can be changed by everybody' in told(done) and not seen.exists(), done
+        path.chmod(0o775)
+        os.chown(path, VICTIM.pw_uid, ATTACKER.pw_gid)
+        done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+        assert f'folder {path} can be changed by its group' in told(done) and not seen.exists(), done
+        path.chmod(0o755)
+    # a link to a program that may be executed is followed before the look
+    (tests / 'spy').unlink()
+    (tests / 'spy').symlink_to(here / 'tests/spy')
+    command('scr_check_node', '-p', folder, user=VICTIM, code=0, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
+    assert seen.exists()
+
+
 def test_configuration_of_somebody_else():
     """In a folder where both may write."""
     here = pathlib.Path.cwd()
@@ -196,6 +338,24 @@ def test_configuration_of_somebody_else():
     give(config, VICTIM, 0o666)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'can be changed by everybody, and is not read' in told(done), done
+    # a record that a group may write to, under another name
+    config.chmod(0o660)
+    os.chown(config, VICTIM.pw_uid, ATTACKER.pw_gid)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'can be changed by its group, and is not read' in told(done), done
+    # another file of the user's, chosen by somebody else
+    config.rename(here / 'mine')
+    give(here / 'mine', VICTIM, 0o644)
+    config.symlink_to(here / 'mine')
+    command('scr_check_node', user=VICTIM, cwd=shared)
+    give(config, ATTACKER)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'is a link of another user, and is not followed' in told(done), done
+    # a group of the user alone
+    config.unlink()
+    config.write_text('SCR_FLUSH=1\n')
+    give(config, VICTIM, 0o664)
+    assert '.scrconf' not in told(command('scr_check_node', user=VICTIM, cwd=shared))
 
 
 def test_remote_shell():
@@ -211,7 +371,10 @@ def test_remote_shell():
             done = command('scr_list_down_nodes', '--prefix', folder, user=VICTIM, cwd=folder, SCR_NODELIST='n1', SCR_REMOTE='shell', **variables)
             assert why in told(done) and done.returncode and not seen.exists(), done
     give(spy, VICTIM, 0o755)
-    command('scr_list_down_nodes', '--prefix', folder, user=VICTIM, cwd=folder, SCR_NODELIST='n1', SCR_REMOTE='shell', SCR_REMOTE_SHELL=str(spy))
+    how = {'user': VICTIM, 'cwd': folder, 'SCR_NODELIST': 'n1', 'SCR_REMOTE': 'shell', 'SCR_REMOTE_SHELL': str(spy)}
+    assert f'folder {here}/bin belongs to user' in told(command('scr_list_down_nodes', '--prefix', folder, **how)) and not seen.exists()
+    give(here / 'bin', VICTIM, 0o755)
+    command('scr_list_down_nodes', '--prefix', folder, **how)
     assert seen.exists()
 
 

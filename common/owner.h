@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_OWNER_H
+#define COMMON_OWNER_H
+
+/* The user as whom a command of root works in a folder (docs/security.md). For programs
+ * only. */
+
+#include "common/prefix.h"
+
+#define owner_enter COMMON(owner_enter)
+#define owner_enter_of COMMON(owner_enter_of)
+
+/* Root becomes the owner of the folder, for the rest of the process, before anything in
+ * that folder is read. The process of root stays in front (relay.h); the one that goes on
+ * from here has no terminal, file or hidden working folder of root. Other users than root
+ * go on as they are.
+ *
+ * Refused with a message, which calls the folder `what`: a way to it through a link that
+ * root did not make; a folder, and .scr or a configuration file in it with different
+ * owners; a folder of root that others may write to, or exchange; an owner that no user
+ * database knows. An exit code (command.h). */
+int owner_enter(const char *what, const char *folder);
+
+/* The same for the folder that the path of a file leads to; what has the name of the file
+ * in it, if it is there, has the same owner. */
+int owner_enter_of(const char *path);
+
+#endif

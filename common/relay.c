@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A process behind another one; see relay.h. */
+#include "common/relay.h"
+
+#include "common/command.h"
+#include "common/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PIECE = 65536 };
+
+/* One of the streams. */
+typedef struct stream {
+    int from, to; /* from -1: there is nothing more to come */
+    int is_terminal;
+    unsigned char last; /* byte that was printed */
+    int lost;           /* errno of what could not be printed */
+} stream;
+
+typedef struct relay {
+    pid_t child;
+    int signals;
+    sigset_t before; /* the mask */
+    stream streams[2];
+} relay;
+
+/* ---- the process in front ---- */
+
+/* A terminal obeys bytes below blank, and C1 in UTF-8. */
+static void disarm(stream *s, unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = bytes[i];
+        int control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ||
+                      (s->last == 0xc2 && c >= 0x80 && c < 0xa0);
+        s->last = c;
+        if (control) bytes[i] = '?';
+    }
+}
+
+/* Whoever prints into a pipe that nobody reads gets SIGPIPE: so does the process behind
+ * when the reader of this one is gone. Other losses are told at the end. */
+static void pass_on(stream *s)
+{
+    unsigned char bytes[PIECE];
+    ssize_t n = read(s->from, bytes, sizeof bytes);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (n <= 0) {
+        io_close(&s->from);
+        return;
+    }
+    if (s->is_terminal) disarm(s, bytes, (size_t)n);
+    int rc = s->lost ? 0 : io_write(s->to, bytes, (size_t)n);
+    if (rc == -EPIPE)
+        io_close(&s->from);
+    else if (rc)
+        s->lost = -rc;
+}
+
+/* Whether the child has ended; passes on what came from somebody else. */
+static int take_signal(const relay *r)
+{
+    struct signalfd_siginfo info;
+    siginfo_t end = {.si_pid = 0};
+    while (read(r->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo != SIGCHLD) kill(r->child, (int)info.ssi_signo);
+    return waitid(P_PID, (id_t)r->child, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           end.si_pid == r->child;
+}
+
+/* Until the child has ended; what it printed before that is in the pipes then. */
+static void pass_all_on(relay *r)
+{
+    for (int ended = 0; !ended;) {
+        struct pollfd polled[3] = {{.fd = r->signals, .events = POLLIN}};
+        for (int i = 0; i < 2; i++)
+            polled[1 + i] = (struct pollfd){.fd = r->streams[i].from, .events = POLLIN};
+        if (poll(polled, 3, -1) < 0 && errno != EINTR) break;
+        ended = take_signal(r);
+        for (int i = 0; i < 2; i++)
+            if (ended || polled[1 + i].revents)
+                if (r->streams[i].from >= 0) pass_on(&r->streams[i]);
+    }
+}
+
+static void end_as_child(relay *r)
+{
+    int status = 0, code;
+    while (waitpid(r->child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    sigprocmask(SIG_SETMASK, &r->before, NULL);
+    if (WIFSIGNALED(status)) {
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+    }
+    code = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_BAD;
+    if (r->streams[0].lost) {
+        command_complain("write: %s", strerror(r->streams[0].lost));
+        if (code == COMMAND_GOOD) code = COMMAND_BAD;
+    }
+    _exit(code);
+}
+
+/* ---- the process behind ---- */
+
+/* Lines come in the order in which they are printed. */
+static int go_behind(const relay *r, const int ends[2])
+{
+    int null = io_open(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0);
+    if (null < 0) return null;
+    if (dup2(null, 0) < 0 || dup2(ends[0], 1) < 0 || dup2(ends[1], 2) < 0) return -errno;
+    closefrom(3);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (sigprocmask(SIG_SETMASK, &r->before, NULL) != 0 || setsid() < 0) return -errno;
+    return 0;
+}
+
+int relay_depend(pid_t front)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0) return -errno;
+    return getppid() == front ? 0 : -ECHILD;
+}
+
+/* ---- both ---- */
+
+static int is_same(int a, int b)
+{
+    struct stat x, y;
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* One pipe where both streams go to one place, so that their order is kept. */
+static int open_pipes(relay *r, int ends[2])
+{
+    const int together = is_same(1, 2);
+    for (int i = 0; i < 2; i++) {
+        int pair[2] = {-1, together && i ? ends[0] : -1};
+        if (pair[1] < 0 && pipe2(pair, O_CLOEXEC) != 0) return -errno;
+        if (pair[0] >= 0 && fcntl(pair[0], F_SETFL, O_NONBLOCK) != 0) return -errno;
+        r->streams[i] =
+            (stream){.from = pair[0], .to = 1 + i, .is_terminal = isatty(1 + i)};
+        ends[i] = pair[1];
+    }
+    return 0;
+}
+
+static int catch_signals(relay *r)
+{
+    static const int all[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
+                              SIGUSR1, SIGUSR2, SIGCHLD};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        sigaddset(&set, all[i]);
+    signal(SIGCHLD, SIG_DFL);
+    if (sigprocmask(SIG_BLOCK, &set, &r->before) != 0) return -errno;
+    r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return r->signals < 0 ? -errno : 0;
+}
+
+int relay_split(pid_t *front)
+{
+    relay r = {.signals = -1};
+    int ends[2] = {-1, -1};
+    int rc = open_pipes(&r, ends);
+    if (!rc) rc = catch_signals(&r);
+    if (rc) return rc;
+    fflush(NULL);
+    *front = getpid();
+    r.child = fork();
+    if (r.child < 0) return -errno;
+    if (r.child == 0) return go_behind(&r, ends);
+    if (ends[1] != ends[0]) io_close(&ends[1]);
+    io_close(&ends[0]);
+    signal(SIGPIPE, SIG_IGN);
+    pass_all_on(&r);
+    end_as_child(&r);
+    return -ECHILD;
+}

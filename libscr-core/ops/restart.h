@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_OPS_RESTART_H
+#define SCR_OPS_RESTART_H
+
+/* SCR_Have_restart, SCR_Start_restart and SCR_Complete_restart. plan/restart.h decides
+ * which checkpoint is next; this gathers its facts and executes its steps. Collective. */
+
+#include "plan/dataset.h"
+#include <kvtree/kvtree.h>
+#include <stdbool.h>
+
+struct scr;
+
+/* What earlier attempts to restart in this run say about the next one. */
+struct scr_restart {
+    int offered;     /* id of the dataset that SCR_Have_restart offered; 0: none */
+    scr_age below;   /* as in plan/restart.h: below the one that the program refused */
+    bool only_older; /* likewise: it is not marked, so it would be next again */
+    int elsewhere;   /* id of the newest checkpoint in folders of this calculation that
+                        this run does not use (ops/job_lock.c); 0: none */
+    kvtree *spared;  /* ID/<id>: on the prefix folder, could only not be read here, and
+                        must stay; the same on every rank */
+};
+
+int scr_restart_have(struct scr *scr, int *flag, char *name);
+
+/* A newer checkpoint is complete, or one was chosen: earlier attempts count no longer.
+ */
+void scr_restart_forget(struct scr *scr);
+
+/* Before the first output: reports a checkpoint that the program has not asked for. */
+void scr_restart_remind(struct scr *scr);
+int scr_restart_start(struct scr *scr, char *name);
+int scr_restart_complete(struct scr *scr, int valid);
+
+/* Closes an open restart without a result. */
+void scr_restart_abandon(struct scr *scr);
+
+#endif
