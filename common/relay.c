@@ -66,15 +66,21 @@ static void pass_on(stream *s)
         s->lost = -rc;
 }
 
-/* Whether the child has ended; passes on what came from somebody else. */
+/* Whether the child has ended; passes on what came from somebody else. Whoever it works
+ * as can stop it, and this process would wait for ever. */
 static int take_signal(const relay *r)
 {
     struct signalfd_siginfo info;
-    siginfo_t end = {.si_pid = 0};
+    siginfo_t news = {.si_pid = 0};
     while (read(r->signals, &info, sizeof info) == (ssize_t)sizeof info)
         if (info.ssi_signo != SIGCHLD) kill(r->child, (int)info.ssi_signo);
-    return waitid(P_PID, (id_t)r->child, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           end.si_pid == r->child;
+    const int events = WEXITED | WSTOPPED | WNOHANG | WNOWAIT;
+    if (waitid(P_PID, (id_t)r->child, &news, events) != 0 || news.si_pid != r->child)
+        return 0;
+    if (news.si_code != CLD_STOPPED) return 1;
+    command_complain("somebody has stopped process %ld, which is killed", (long)r->child);
+    kill(r->child, SIGKILL);
+    return waitid(P_PID, (id_t)r->child, &news, WEXITED | WNOWAIT) == 0;
 }
 
 /* Until the child has ended; what it printed before that is in the pipes then. */

@@ -16,7 +16,8 @@
  * input is empty, standard output and error are pipes, and nothing else is open; *front
  * is the process in front. That one does not return: it prints what comes, on a terminal
  * without control characters, forwards signals, and ends as the process behind does,
- * whoever else still has the pipes. -errno: there is no new process. */
+ * whoever else still has the pipes. It kills one that is stopped. -errno: there is no new
+ * process. */
 int relay_split(pid_t *front);
 
 /* For the process behind, when it has become who it shall be: it gets SIGTERM when the

@@ -214,10 +214,25 @@ static int open_part(const axl_transfer *t, const axl_item *item, axl_folder *fo
     return rc;
 }
 
+/* Opens the one that is there. What somebody else has put in its place, a pipe or another
+ * name of a file, is not written to. */
+static int open_temporary(const axl_transfer *t, size_t i, const axl_folder *folder,
+                          int mode, int *fd, char *err)
+{
+    char name[64];
+    struct stat st;
+    const char *path = t->items[i].file.destination;
+    temporary_name(t, i, name);
+    int rc = open_regular(folder->fd, name, name, mode, fd, &st, err);
+    if (rc) return rc == -ENOENT ? rc : err_wrap(err, rc, "temporary file of %s", path);
+    if (st.st_nlink == 1) return 0;
+    io_close(fd);
+    return err_set(err, -EINVAL, "the temporary file of %s has other names", path);
+}
+
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
                    char *err)
 {
-    char name[64];
     const axl_item *item = &transfer->items[i];
     const char *last, *path = item->file.destination;
     if (item->part) return open_part(transfer, item, folder, fd, err);
@@ -227,24 +242,18 @@ int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, i
         rc = refuse_folder(folder, last, path, err);
         return rc ? rc : create(transfer, i, folder, fd, err);
     }
-    temporary_name(transfer, i, name);
-    *fd = io_open(folder->fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
-    return *fd < 0 ? err_sys(err, *fd, "open the temporary file of %s", path) : 0;
+    return open_temporary(transfer, i, folder, O_WRONLY, fd, err);
 }
 
 int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *folder,
                          int *fd)
 {
-    char name[64];
     const char *last;
     const axl_item *item = &transfer->items[i];
     struct stat st;
     if (item->part) return open_named(transfer, item, folder, O_RDONLY, fd, &st, NULL);
     int rc = enter(transfer, item, folder, &last, NULL);
-    if (rc) return rc;
-    temporary_name(transfer, i, name);
-    *fd = io_open(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
-    return *fd < 0 ? *fd : 0;
+    return rc ? rc : open_temporary(transfer, i, folder, O_RDONLY, fd, NULL);
 }
 
 int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
@@ -285,7 +294,7 @@ int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, b
     if (rc) return 0;
     temporary_name(transfer, i, name);
     if (fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
-    *fits = S_ISREG(st.st_mode) && (uint64_t)st.st_size == item->size;
+    *fits = S_ISREG(st.st_mode) && st.st_nlink == 1 && (uint64_t)st.st_size == item->size;
     return 1;
 }
 

@@ -2,8 +2,10 @@
 /* Destinations below a base: somebody who may write to a folder on the way puts a link
  * there, before or while files move, and nothing is ever written where that leads. */
 #include "scratch.h"
+#include "src/axl_private.h"
 
 #include <axl/axl.h>
+#include <dirent.h>
 #include <errno.h>
 #include <kvtree/kvtree.h>
 #include <kvtree/kvtree_util.h>
@@ -180,6 +182,74 @@ static void a_link_before_it_goes_on(void **arg)
 }
 
 /* The base belongs to the list: with another one nothing is gone on with. */
+/* The name of the temporary file, to be freed. */
+static char *find_temporary(void)
+{
+    char *path = NULL;
+    const struct dirent *item;
+    DIR *stream = opendir(folder);
+    while (stream && !path && (item = readdir(stream)) != NULL)
+        if (strstr(item->d_name, ".tmp"))
+            assert_true(asprintf(&path, "%s/%s", folder, item->d_name) > 0);
+    if (stream) closedir(stream);
+    return path;
+}
+
+static void expect_start(const char *path, const char *bytes)
+{
+    char start[16] = "";
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0 && read(fd, start, strlen(bytes)) == (ssize_t)strlen(bytes));
+    close(fd);
+    assert_string_equal(start, bytes);
+}
+
+/* Whoever may write to the folder puts something else in its place: while it is written
+ * to, or before another process goes on. What has another name is not written to, and
+ * nobody waits at a pipe. */
+static void another_temporary_file(void **arg)
+{
+    const scratch *s = *arg;
+    char other[200];
+    prepare(s);
+    snprintf(other, sizeof other, "%s/other", s->folder);
+    alarm(60);
+    for (int i = 0; i < 6; i++) {
+        char err[AXL_ERROR_SIZE] = "", *temporary = NULL;
+        axl_progress progress = {0};
+        axl_transfer *t = create("pthread", 10 * SLOW);
+        t->piece = 1000;
+        t->interval = 0.1;
+        assert_int_equal(mkdir(folder, 0755), 0);
+        assert_int_equal(add(t, s, 0, err), 0);
+        assert_int_equal(axl_dispatch(t, err), 0);
+        while (axl_test(t, err) == AXL_RUNNING && progress.bytes_done < 5000)
+            axl_progress_get(t, &progress);
+        while (!temporary)
+            temporary = find_temporary();
+        if (i < 3) axl_free(t);
+        assert_int_equal(rename(temporary, other), 0);
+        if (i % 3 == 0) assert_int_equal(mkfifo(temporary, 0666), 0);
+        if (i % 3 == 1) assert_int_equal(link(other, temporary), 0);
+        if (i % 3 == 2) assert_int_equal(symlink(other, temporary), 0);
+        if (i < 3) {
+            scratch_write(other, "not ours", 8);
+            assert_int_equal(truncate(other, 20000), 0);
+            assert_int_equal(axl_resume(state, "sync", &t, err), 0);
+            if (finish(t, err) != 0) fail_msg("%d: %s", i, err);
+            expect_copied(file);
+        } else {
+            finish(t, err);
+        }
+        free(temporary);
+        unlink(state);
+        if (i < 3) expect_start(other, "not ours");
+        assert_int_equal(unlink(other), 0);
+        assert_int_equal(nftw(folder, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS), 0);
+    }
+    alarm(0);
+}
+
 static void another_base(void **arg)
 {
     const scratch *s = *arg;
@@ -250,9 +320,13 @@ int main(void)
 #define WITH_FOLDER(test)                                                                \
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(each_method),      WITH_FOLDER(a_link_on_the_way),
-        WITH_FOLDER(a_link_meanwhile), WITH_FOLDER(a_link_before_it_goes_on),
-        WITH_FOLDER(another_base),     WITH_FOLDER(refused),
+        WITH_FOLDER(each_method),
+        WITH_FOLDER(a_link_on_the_way),
+        WITH_FOLDER(a_link_meanwhile),
+        WITH_FOLDER(a_link_before_it_goes_on),
+        WITH_FOLDER(another_temporary_file),
+        WITH_FOLDER(another_base),
+        WITH_FOLDER(refused),
         WITH_FOLDER(forged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static int mount_small(const scratch *s)
     snprintf(state_file, sizeof state_file, "%s/transfer", small);
     if (mkdir(small, 0700) != 0) return 2;
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-        mount("none", small, "tmpfs", 0, "size=1m") != 0)
+        mount("none", small, "tmpfs", 0, "size=1m,mode=700") != 0)
         return NOT_HERE;
     return 0;
 }

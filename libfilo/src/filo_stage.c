@@ -122,7 +122,8 @@ static int keep(const filo_staged *file, int parent, char *err)
     int rc = file->mode ? beneath_chmod(parent, file->temporary, mode, err) : 0;
     if (rc) return err_wrap(err, rc, "take over the temporary file of %s", file->name);
     if ((uint64_t)st.st_size != file->size) {
-        int fd = io_open(parent, file->temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+        int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+        int fd = io_open(parent, file->temporary, flags, 0);
         rc = fd < 0 ? fd : ftruncate(fd, (off_t)file->size) == 0 ? 0 : -errno;
         io_close(&fd);
     }

@@ -9,14 +9,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum verdict { FREE, OURS, TAKEN };
-
-/* A link of our own is a mistake of ours, which is reported when it is opened. */
-static enum verdict look(int base, const char *name)
+/* A link or a folder of our own is reported when it is opened, if it cannot be used. A
+ * file is no mistake of ours: whoever may write to one of our files can give it a name
+ * here. */
+static int is_taken(int base, const char *name)
 {
     struct stat st;
-    if (fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return FREE;
-    return st.st_uid == geteuid() ? OURS : TAKEN;
+    if (fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+    return st.st_uid != geteuid() || S_ISREG(st.st_mode);
+}
+
+/* Whether there is one that we have made: it is private. Others can put a folder of ours
+ * here to which they may write. */
+static int has_private(int base, const char *name)
+{
+    struct stat st;
+    return fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+           st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 /* "<user>.<uid>"; its length, 0 where it is too long. */
@@ -31,7 +40,7 @@ static int uses_detour(const char *base, const char *user, const char *detour)
 {
     int dir = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0) return 0;
-    int uses = look(dir, detour) == OURS || look(dir, user) == TAKEN;
+    int uses = has_private(dir, detour) || is_taken(dir, user);
     close(dir);
     return uses;
 }

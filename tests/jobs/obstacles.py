@@ -118,6 +118,26 @@ def test_a_link_of_ours():
         assert f"{base}/{USER} is a symbolic link" in done.err, done
 
 
+def make_open_folder(path):
+    path.mkdir()
+    path.chmod(0o2770)
+
+
+def test_a_file_of_ours():
+    """Somebody who may write to one of the user's files, or folders, has given it one of the names."""
+    for make in (make_file, make_open_folder):
+        with Job(2, 1, SCR_FLUSH=0) as job:
+            obstruct(job, ["n1"], make, name=DETOUR, owner=os.geteuid())
+            job.run("init", checkpoint("a")).not_said("somebody|error")
+            job.run("init", restart("a"))
+            base = bases(job, "n1")[0]
+            command(job, "scr_check_node", "-c", base, "-a", base)
+    with Job(2, 1, SCR_FLUSH=0) as job:
+        obstruct(job, ["n1"], make_file, owner=os.geteuid())
+        job.run("init", checkpoint("a")).said("belongs to somebody else", times=2)
+        assert is_beside(job, "n1")
+
+
 def test_no_sticky_bit():
     """Others could rename the folders of the job. With it nobody can, and nothing is said."""
     with Job(2, 1) as job:

@@ -194,6 +194,14 @@ def test_terminal_stays_with_root():
     assert b'code 0, root got typed' in said, said
 
 
+def test_stopped():
+    """The owner stops what works for root, which does not wait."""
+    folder = put_hook('kill -STOP $PPID')
+    done = subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                          env={**os.environ, 'SCR_NODELIST': 'localhost'})
+    assert done.returncode == -9 and 'has stopped process' in told(done), done
+
+
 def test_files_stay_with_root():
     """What root has open, and the folder in which root is."""
     folder = put_hook('ls /proc/self/fd\nreadlink /proc/self/fd/*\ncat inner')
