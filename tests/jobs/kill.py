@@ -87,7 +87,7 @@ def test_within_start():
     """The oldest leaves the cache: the newest is never in danger. A thread removes it, maybe not before the process ends."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
-        crashes(job, ["init", "CRASH", "start:c3:c"], judge_by("c2"), limit=3)
+        crashes(job, ["init", "CRASH", "start:c3:c"], judge_by("c2"), limit=2)
 
 
 def test_within_complete():

@@ -18,14 +18,21 @@ static const int64_t pauses[] = {60, 0}, intervals[] = {60, 2};
 
 /* ---- simulated nodes ---- */
 
-/* For this process and all that it starts. */
-static int export_nodes(const run *r, int count)
+static int export_one(run *r, const char *name, const char *value)
+{
+    return setenv(name, value, 1) == 0 &&
+           scr_layer_set(r->prefix.config.env, name, value, "scr_run") == 0;
+}
+
+/* For this process, which has read its environment, and all that it starts. */
+static int export_nodes(run *r, int count)
 {
     char list[64];
     snprintf(list, sizeof list, "node[1-%d]", count);
-    return setenv("SCR_SIMULATE", r->simulated, 1) == 0 &&
-                   setenv("SCR_REMOTE", "simulate", 1) == 0 &&
-                   setenv("SCR_NODELIST", list, 1) == 0 && unsetenv("SCR_NODE_NAME") == 0
+    kvtree_unset(r->prefix.config.env, "SCR_NODE_NAME");
+    return export_one(r, "SCR_SIMULATE", r->simulated) &&
+                   export_one(r, "SCR_REMOTE", "simulate") &&
+                   export_one(r, "SCR_NODELIST", list) && unsetenv("SCR_NODE_NAME") == 0
                ? COMMAND_GOOD
                : tool_complain("no memory");
 }
@@ -191,11 +198,13 @@ int run_open(run *r, const run_request *request)
 {
     *r = (run){.request = request, .per_node = 1, .claim = -1, .lock = -1};
     r->prefix.dir = r->log.fd = r->signals.fd = r->signals.out = -1;
-    if (processes_adopt() != 0 || execute_catch(&r->signals) != 0)
-        return tool_complain("no signals");
-    int code = set_output(r);
+    /* at first: root goes on in another process, as the owner of the folder */
+    int code = tool_prefix_configure(&r->prefix, request->dir);
+    if (code == COMMAND_GOOD &&
+        (processes_adopt() != 0 || execute_catch(&r->signals) != 0))
+        code = tool_complain("no signals");
+    if (code == COMMAND_GOOD) code = set_output(r);
     if (code == COMMAND_GOOD && request->simulate) code = make_nodes(r);
-    if (code == COMMAND_GOOD) code = tool_prefix_configure(&r->prefix, request->dir);
     if (code == COMMAND_GOOD) code = export_all(r);
     if (code == COMMAND_GOOD) code = tool_owner_find(&r->prefix, &r->owner);
     if (code == COMMAND_GOOD) code = read_settings(r);

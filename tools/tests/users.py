@@ -7,6 +7,7 @@ import pathlib
 import pty
 import select
 import subprocess
+import time
 
 from accounts import two_accounts
 from command import COMMAND, run_tests
@@ -384,6 +385,27 @@ def test_remote_shell():
     give(here / 'bin', VICTIM, 0o755)
     command('scr_list_down_nodes', '--prefix', folder, **how)
     assert seen.exists()
+
+
+def test_run_of_root():
+    """The simulated nodes are the owner's, too; and who ends root's scr_run ends the program."""
+    here = pathlib.Path.cwd()
+    folder = prefix_of(ATTACKER, 'p')
+    (here / 'tmp').mkdir()
+    (here / 'tmp').chmod(0o1777)
+    (here / 'mpiexec.mpich').write_text(f'#!/bin/sh\nid -u >{folder}/seen\nsleep 1000\n')
+    (here / 'mpiexec.mpich').chmod(0o755)
+    environment = {**os.environ, 'PATH': f"{here}:{os.environ['PATH']}", 'TMPDIR': str(here / 'tmp'), 'LC_ALL': 'C'}
+    process = subprocess.Popen([BIN / 'scr_run', '--prefix', folder, '--simulate', '2x1', 'true'], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    until = time.monotonic() + 60
+    while not (folder / 'seen').exists() or not (folder / 'seen').read_text():
+        assert process.poll() is None and time.monotonic() < until, process.communicate()
+        time.sleep(0.01)
+    process.terminate()
+    said, _ = process.communicate(timeout=60)
+    assert (folder / 'seen').read_text() == f'{ATTACKER.pw_uid}\n' and not list((here / 'tmp').iterdir()), said
+    assert 'was told to end' in said, said
 
 
 run_tests(globals())
