@@ -45,7 +45,7 @@ static int look_up(struct scr *scr, const char *name, struct indexed *found)
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
     memset(found, 0, sizeof *found);
-    if (scr->rank == 0) {
+    if (scr->job.rank == 0) {
         kvtree *index = kvtree_new();
         rc = scr_index_load(scr, index, err);
         if (!rc && scr_index_get(index, name, &found->d) == 0)
@@ -54,9 +54,9 @@ static int look_up(struct scr *scr, const char *name, struct indexed *found)
         kvtree_delete(&index);
         if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
     }
-    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
+    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
     /* all ranks run the same program, so the struct has the same layout */
-    MPI_Bcast(found, sizeof *found, MPI_BYTE, 0, scr->world);
+    MPI_Bcast(found, sizeof *found, MPI_BYTE, 0, scr->job.world);
     return rc;
 }
 
@@ -74,7 +74,7 @@ static int is_checkpoint(struct scr *scr, int id)
 {
     scr_dataset d;
     int ckpt = scr_cached_get(scr, id, &d) == 0 && d.ckpt > 0;
-    MPI_Allreduce(MPI_IN_PLACE, &ckpt, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &ckpt, 1, MPI_INT, MPI_MIN, scr->job.world);
     return ckpt;
 }
 
@@ -84,7 +84,7 @@ static int is_newer(struct scr *scr, const scr_dataset *d)
     scr_dataset cached;
     int newer = scr_cached_get(scr, d->id, &cached) == 0 &&
                 scr_dataset_is_newer(&cached, d) && strcmp(cached.name, d->name) != 0;
-    MPI_Allreduce(MPI_IN_PLACE, &newer, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &newer, 1, MPI_INT, MPI_MAX, scr->job.world);
     return newer;
 }
 
@@ -108,10 +108,10 @@ int scr_manage_current(struct scr *scr, const char *name)
         return scr_fail(scr, SCR_ERR_NO_DATASET,
                         "%s cannot be the current checkpoint: %s", name, reason);
     if (flushed) id = found.d.id;
-    int rc = flushed && scr->rank == 0
+    int rc = flushed && scr->job.rank == 0
                  ? scr_index_change(scr, &found.d, scr_index_choose, err)
                  : 0;
-    if (agree(scr->world, rc, err) != 0)
+    if (agree(scr->job.world, rc, err) != 0)
         return scr_fail(scr, SCR_ERR_PREFIX, "SCR_Current: %s", err);
     scr_dataset chosen;
     if (scr_cached_get(scr, id, &chosen) == 0)
@@ -149,7 +149,8 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     if (files_too)
         rc = scr_flushed_delete(scr, &found.d, err);
     else
-        rc = agree(scr->world, scr->rank ? 0 : scr_index_drop(scr, &found.d, err), err);
+        rc = agree(scr->job.world, scr->job.rank ? 0 : scr_index_drop(scr, &found.d, err),
+                   err);
     return rc ? scr_fail(scr, SCR_ERR_PREFIX, "%s could not be removed: %s", name, err)
               : SCR_SUCCESS;
 }

@@ -33,11 +33,11 @@ static void tell(void *arg, const char *line)
 static scr_log_options options_of(struct scr *scr, const char *run)
 {
     scr_problems told_before = {0, NULL};
-    scr_log_options options = {.prefix = scr->prefix_fd,
+    scr_log_options options = {.prefix = scr->prefix.fd,
                                .run = run,
-                               .user = scr->user,
-                               .job_id = scr->job_id,
-                               .host = scr->node_name,
+                               .user = scr->job.user,
+                               .job_id = scr->job.id,
+                               .host = scr->job.node_name,
                                .tell = tell,
                                .arg = scr};
     scr_log_configure(&scr->config, &options.set, &told_before);
@@ -48,13 +48,13 @@ static scr_log_options options_of(struct scr *scr, const char *run)
 static void log_start(const struct scr *scr)
 {
     scr_log_event e = {.kind = SCR_LOG_RUN_START,
-                       .job_name = scr->job_name,
-                       .cluster = scr->cluster,
-                       .prefix = scr->prefix,
-                       .ranks = scr->ranks,
-                       .nodes = scr->nodes};
-    scr_event(scr, 2, &e, "run %s of job %s: %d ranks on %d nodes", scr->events->run,
-              scr->job_id, scr->ranks, scr->nodes);
+                       .job_name = scr->job.name,
+                       .cluster = scr->job.cluster,
+                       .prefix = scr->prefix.path,
+                       .ranks = scr->job.ranks,
+                       .nodes = scr->job.nodes};
+    scr_event(scr, 2, &e, "run %s of job %s: %d ranks on %d nodes",
+              scr->report.events->run, scr->job.id, scr->job.ranks, scr->job.nodes);
 }
 
 void scr_events_open(struct scr *scr)
@@ -62,45 +62,45 @@ void scr_events_open(struct scr *scr)
     struct scr_events *ev = scr->set.log_targets ? calloc(1, sizeof *ev) : NULL;
     char run[SCR_LOG_RUN_SIZE] = "";
     if (!scr->set.log_targets) return;
-    if (scr->rank == 0) scr_log_run_id(run);
-    MPI_Bcast(run, sizeof run, MPI_CHAR, 0, scr->world);
+    if (scr->job.rank == 0) scr_log_run_id(run);
+    MPI_Bcast(run, sizeof run, MPI_CHAR, 0, scr->job.world);
     if (!ev) return;
     memcpy(ev->run, run, sizeof run);
     ev->options = options_of(scr, ev->run);
     ev->start = MPI_Wtime();
-    scr->events = ev;
-    if (scr->rank != 0) return;
+    scr->report.events = ev;
+    if (scr->job.rank != 0) return;
     scr_log_open(&ev->options, &ev->log);
     log_start(scr);
 }
 
 void scr_events_ready(struct scr *scr)
 {
-    if (!scr->events) return;
-    double seconds = MPI_Wtime() - scr->events->start;
+    if (!scr->report.events) return;
+    double seconds = MPI_Wtime() - scr->report.events->start;
     scr_log_event e = {.kind = SCR_LOG_RUN_READY, .secs = seconds};
     scr_event(scr, 2, &e, "SCR_Init is done: %.3f s", seconds);
 }
 
 void scr_events_end(struct scr *scr, int code)
 {
-    if (!scr->events) return;
-    double seconds = MPI_Wtime() - scr->events->start;
+    if (!scr->report.events) return;
+    double seconds = MPI_Wtime() - scr->report.events->start;
     scr_log_event e = {.kind = SCR_LOG_RUN_END, .secs = seconds, .code = code};
     scr_event(scr, 2, &e, "the run ends after %.3f s: %s", seconds, SCR_Strerror(code));
 }
 
 void scr_events_close(struct scr *scr)
 {
-    if (!scr->events) return;
-    scr_log_close(scr->events->log);
-    free(scr->events);
-    scr->events = NULL;
+    if (!scr->report.events) return;
+    scr_log_close(scr->report.events->log);
+    free(scr->report.events);
+    scr->report.events = NULL;
 }
 
 const char *scr_events_run(const struct scr *scr)
 {
-    return scr->events ? scr->events->run : NULL;
+    return scr->report.events ? scr->report.events->run : NULL;
 }
 
 /* ---- in between ---- */
@@ -118,16 +118,16 @@ scr_log_event scr_event_of(int kind, const scr_dataset *d)
 static void log_event(const struct scr *scr, const scr_log_event *event, const char *text)
 {
     scr_log_event e = *event;
-    if (scr->rank != 0 || !scr->events) return;
+    if (scr->job.rank != 0 || !scr->report.events) return;
     if (!e.note) e.note = text;
-    scr_log_write(scr->events->log, &e);
+    scr_log_write(scr->report.events->log, &e);
 }
 
 void scr_event(const struct scr *scr, int level, const scr_log_event *event,
                const char *format, ...)
 {
     char text[1000];
-    if (scr->rank != 0) return;
+    if (scr->job.rank != 0) return;
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -141,7 +141,7 @@ int scr_event_fail(const struct scr *scr, int code, const scr_log_event *event,
                    const char *format, ...)
 {
     char text[1000], line[1100];
-    if (scr->rank != 0) return code;
+    if (scr->job.rank != 0) return code;
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -155,8 +155,8 @@ int scr_event_fail(const struct scr *scr, int code, const scr_log_event *event,
 
 void scr_event_error(const struct scr *scr, int code, const char *text)
 {
-    struct scr_events *ev = scr->events;
-    if (!ev || ev->errors >= (scr->rank ? ERRORS_OF_OTHERS : ERRORS_OF_FIRST)) return;
+    struct scr_events *ev = scr->report.events;
+    if (!ev || ev->errors >= (scr->job.rank ? ERRORS_OF_OTHERS : ERRORS_OF_FIRST)) return;
     ev->errors++;
     if (!ev->log) {
         ev->options.set.targets &= ~(1u << SCR_LOG_DATABASE);

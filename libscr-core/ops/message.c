@@ -25,7 +25,7 @@ void scr_print_line(const char *line)
 void scr_say(const struct scr *scr, int level, const char *format, ...)
 {
     char line[1100];
-    if (scr->rank != 0 || level > scr->set.debug) return;
+    if (scr->job.rank != 0 || level > scr->set.debug) return;
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
@@ -36,7 +36,7 @@ void scr_say(const struct scr *scr, int level, const char *format, ...)
 int scr_fail(const struct scr *scr, int code, const char *format, ...)
 {
     char line[1100];
-    if (scr->rank != 0) return code;
+    if (scr->job.rank != 0) return code;
     va_list args;
     va_start(args, format);
     int n = snprintf(line, sizeof line, "error: ");

@@ -52,8 +52,8 @@ static int share_layers(struct scr *scr)
             *layers[i] = NULL;
         else
             failed = 1;
-    if (scr->rank != 0) kvtree_unset_all(all);
-    if (kvtree_bcast(all, 0, scr->world) != 0) failed = 1;
+    if (scr->job.rank != 0) kvtree_unset_all(all);
+    if (kvtree_bcast(all, 0, scr->job.world) != 0) failed = 1;
     for (int i = 0; i < 4; i++) {
         kvtree *layer = kvtree_extract(all, names[i]);
         kvtree_delete(layers[i]);
@@ -61,7 +61,7 @@ static int share_layers(struct scr *scr)
     }
     c->have_env = 1;
     kvtree_delete(&all);
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
     return failed ? scr_fail(scr, SCR_FAILURE, "parameters could not be shared")
                   : SCR_SUCCESS;
 }
@@ -71,22 +71,22 @@ static int share_layers(struct scr *scr)
 static int tell_problems(struct scr *scr, scr_problems *problems)
 {
     char err[SCR_ERR_TEXT] = "", *line, *rest = problems->text;
-    while (scr->rank == 0 && (line = strsep(&rest, "\n")) && *line)
+    while (scr->job.rank == 0 && (line = strsep(&rest, "\n")) && *line)
         scr_fail(scr, SCR_ERR_CONFIG, "%s", line);
-    int here = scr->rank == 0 && problems->count > 0, rc = 0;
+    int here = scr->job.rank == 0 && problems->count > 0, rc = 0;
     if (problems->count > 0)
         rc = err_set(err, -EINVAL, "%.*s",
                      problems->text ? (int)strcspn(problems->text, "\n") : 0,
                      problems->text ? problems->text : "");
-    if (agree(scr->world, rc, err) == 0) return SCR_SUCCESS;
-    if (scr->rank == 0 && !here) scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
+    if (agree(scr->job.world, rc, err) == 0) return SCR_SUCCESS;
+    if (scr->job.rank == 0 && !here) scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
     return scr_fail(scr, SCR_ERR_CONFIG, "the configuration has mistakes; SCR is off");
 }
 
 int scr_settings_load(struct scr *scr)
 {
     scr_problems problems = {0, NULL};
-    if (scr->rank == 0) {
+    if (scr->job.rank == 0) {
         if (scr_config_capture_env(&scr->config) != 0)
             scr_problems_add(&problems, "no memory for the environment");
         scr_config_read_files(&scr->config, SCR_SYSTEM_FILE, &problems);
@@ -96,7 +96,7 @@ int scr_settings_load(struct scr *scr)
     scr_values_load(&scr->config, &scr->set, &scr->descs, &problems);
     drop_groups(&scr->config);
     if (rc == SCR_SUCCESS) rc = tell_problems(scr, &problems);
-    if (rc == SCR_SUCCESS && scr->rank == 0) {
+    if (rc == SCR_SUCCESS && scr->job.rank == 0) {
         scr_param_find_unknown(tell_unknown, scr);
         warn_of_descs(scr);
     }

@@ -30,14 +30,14 @@ struct scr_summary {
 
 void scr_summary_begin(struct scr *scr)
 {
-    if (scr->rank == 0) scr->summary = calloc(1, sizeof *scr->summary);
-    if (scr->summary) scr->summary->start = MPI_Wtime();
+    if (scr->job.rank == 0) scr->report.summary = calloc(1, sizeof *scr->report.summary);
+    if (scr->report.summary) scr->report.summary->start = MPI_Wtime();
 }
 
 void scr_summary_end(struct scr *scr)
 {
-    free(scr->summary);
-    scr->summary = NULL;
+    free(scr->report.summary);
+    scr->report.summary = NULL;
 }
 
 static enum which which_of(const scr_log_event *e)
@@ -64,8 +64,8 @@ static enum which which_of(const scr_log_event *e)
 void scr_summary_add(const struct scr *scr, const scr_log_event *event)
 {
     enum which which = which_of(event);
-    if (!scr->summary || which == ALL) return;
-    struct total *t = &scr->summary->totals[which];
+    if (!scr->report.summary || which == ALL) return;
+    struct total *t = &scr->report.summary->totals[which];
     t->count++;
     t->bytes += (double)event->bytes;
     t->secs += event->secs;
@@ -73,7 +73,7 @@ void scr_summary_add(const struct scr *scr, const scr_log_event *event)
 
 static void tell(const struct scr *scr, enum which which, const char *what)
 {
-    const struct total *t = &scr->summary->totals[which];
+    const struct total *t = &scr->report.summary->totals[which];
     if (t->count == 0) return;
     scr_say(scr, 1, "summary: %s: %d, %.3f MB in %.3f s, %.1f MB/s", what, t->count,
             t->bytes / 1e6, t->secs, t->secs > 0 ? t->bytes / t->secs / 1e6 : 0.0);
@@ -81,19 +81,20 @@ static void tell(const struct scr *scr, enum which which, const char *what)
 
 void scr_summary_tell(const struct scr *scr)
 {
-    if (!scr->summary) return;
-    const struct total *t = scr->summary->totals;
-    double run = MPI_Wtime() - scr->summary->start;
+    if (!scr->report.summary) return;
+    const struct total *t = scr->report.summary->totals;
+    double run = MPI_Wtime() - scr->report.summary->start;
     double ours = t[CHECKPOINTS].secs + t[OUTPUTS].secs + t[FLUSHES].secs +
-                  t[FETCHES].secs + t[REBUILDS].secs + scr->waited;
+                  t[FETCHES].secs + t[REBUILDS].secs + scr->flush.waited;
     tell(scr, CHECKPOINTS, "checkpoints written");
     tell(scr, OUTPUTS, "outputs written");
     tell(scr, FLUSHES, "flushes");
     tell(scr, BACKGROUND, "asynchronous flushes");
     tell(scr, FETCHES, "fetches");
     tell(scr, REBUILDS, "datasets rebuilt");
-    if (scr->waited >= 0.001)
-        scr_say(scr, 1, "summary: waited for asynchronous flushes: %.3f s", scr->waited);
+    if (scr->flush.waited >= 0.001)
+        scr_say(scr, 1, "summary: waited for asynchronous flushes: %.3f s",
+                scr->flush.waited);
     if (t[FAILURES].count > 0)
         scr_say(scr, 1, "summary: failures: %d, see above", t[FAILURES].count);
     scr_say(scr, 1, "summary: %.3f s of %.3f s were spent with this (%.1f %%)", ours, run,

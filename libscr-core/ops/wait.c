@@ -32,7 +32,7 @@ void scr_wait_begin(const struct scr *scr, scr_wait *w, const char *format, ...)
     va_list args;
     w->start = scr_clock();
     w->running = w->over = 0;
-    if (scr->rank != 0) return;
+    if (scr->job.rank != 0) return;
     va_start(args, format);
     vsnprintf(w->text, sizeof w->text, format, args);
     va_end(args);
