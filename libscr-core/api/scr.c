@@ -34,7 +34,7 @@ static int mpi_is_up(void)
 /* Prints an error on one rank, also while there is no communicator. */
 static void complain(const struct scr *scr, const char *text)
 {
-    int rank = scr->job.rank;
+    int rank = scr->report.rank;
     if (mpi_is_up() && scr->lifecycle.state == SCR_STATE_UNINITIALISED)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char line[SCR_ERR_TEXT + 16];
@@ -85,10 +85,10 @@ static int ready_config(struct scr *scr)
  * may end before the next one. */
 static void forget(struct scr *scr)
 {
-    int rank = scr->job.rank;
+    int rank = scr->report.rank;
     scr_config_done(&scr->config);
     memset(scr, 0, sizeof *scr);
-    scr->job.rank = rank;
+    scr->report.rank = rank;
 }
 
 int SCR_Init_comm(MPI_Comm comm)
@@ -131,14 +131,14 @@ int SCR_Init_comm(MPI_Comm comm)
 static int close_open(struct scr *scr)
 {
     if (scr->lifecycle.state == SCR_STATE_OUTPUT) {
-        scr_fail(scr, SCR_ERR_STATE,
+        scr_fail(&scr->report, SCR_ERR_STATE,
                  "SCR_Finalize: an output is open; SCR_Complete_output is missing");
         scr_output_complete(scr, 0);
         return SCR_ERR_STATE;
     }
     if (scr->lifecycle.state != SCR_STATE_RESTART) return SCR_SUCCESS;
     scr_restart_abandon(scr);
-    return scr_fail(scr, SCR_ERR_STATE,
+    return scr_fail(&scr->report, SCR_ERR_STATE,
                     "SCR_Finalize: a restart is open; SCR_Complete_restart is missing");
 }
 
@@ -319,7 +319,8 @@ static int by_name(scr_call call, const char *name)
     int rc = enter_together(scr, call);
     if (rc) return rc;
     if (check_name(scr, name, err))
-        return scr_fail(scr, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call), err);
+        return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
+                        err);
     if (call == SCR_CALL_CURRENT) return scr_manage_current(scr, name);
     return scr_manage_delete(scr, name, call == SCR_CALL_DELETE);
 }

@@ -9,13 +9,6 @@
 #include <stdio.h>
 #include <time.h>
 
-double scr_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 void scr_advise_begin(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
@@ -24,11 +17,11 @@ void scr_advise_begin(struct scr *scr)
     if (scr->job.rank != 0 || !scr->set.interval_auto) return;
     clock_gettime(CLOCK_REALTIME, &now);
     int64_t micro = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-    int rc = scr_history_read(scr->prefix.fd, scr_events_run(scr), micro,
+    int rc = scr_history_read(scr->prefix.fd, scr_events_run(&scr->report), micro,
                               &scr->pace.history, err);
     if (rc && rc != -ENOENT)
-        scr_say(scr, 0, "warning: nothing is learned from the log of earlier runs: %s",
-                err);
+        scr_say(&scr->report, 0,
+                "warning: nothing is learned from the log of earlier runs: %s", err);
 }
 
 void scr_advise_cost(struct scr *scr)
@@ -74,7 +67,7 @@ static double optimum(struct scr *scr, double now)
     if (scr_interval_differs(interval, scr->pace.interval_told)) {
         scr->pace.interval_told = interval;
         source_of(scr, source);
-        scr_say(scr, 1,
+        scr_say(&scr->report, 1,
                 "a checkpoint every %.3g s is best: one takes %.3g s, and a failure is "
                 "expected every %.3g s (%s)",
                 interval, cost, mtbf, source);

@@ -4,7 +4,7 @@
  * filemaps list: what is left of it when the run is killed is removed by the next one.
  * One at a time; the thread makes no call of MPI and takes no signals. */
 #include "ops/async_eviction.h"
-#include "ops/wait.h"
+#include "report/wait.h"
 
 #include "base/path.h"
 #include "common/beneath.h"
@@ -92,7 +92,7 @@ void scr_removal_begin(struct scr *scr, int cache, int id)
         free(r);
     }
     /* without a thread, at once */
-    if (beneath_remove_tree(c->fd, name, err) != 0) scr_event_local(scr, 0, err);
+    if (beneath_remove_tree(c->fd, name, err) != 0) scr_event_local(&scr->report, 0, err);
 }
 
 char *scr_removal_spare(const struct scr *scr, int id)
@@ -113,11 +113,12 @@ void scr_removal_settle(struct scr *scr)
     scr_wait wait;
     scr->cache.leaving = 0;
     if (!r) return;
-    scr_wait_begin(scr, &wait, "waits for the removal of dataset %d from %.400s", id,
-                   scr->cache.stores[scr->cache.leaving_from].path);
+    scr_wait_begin(&scr->report, &wait, "waits for the removal of dataset %d from %.400s",
+                   id, scr->cache.stores[scr->cache.leaving_from].path);
     pthread_join(r->thread, NULL);
     scr_wait_end(&wait);
-    if (beneath_remove_tree(r->dir, r->name, err) != 0) scr_event_local(scr, 0, err);
+    if (beneath_remove_tree(r->dir, r->name, err) != 0)
+        scr_event_local(&scr->report, 0, err);
     scr->cache.removing = NULL;
     free(r);
 }
@@ -131,6 +132,6 @@ void scr_removal_sweep(const struct scr *scr, const scr_store_dir *cache)
     while ((item = readdir(stream)) != NULL)
         if (strncmp(item->d_name, LEAVING, strlen(LEAVING)) == 0 &&
             beneath_remove_tree(cache->fd, item->d_name, err) != 0)
-            scr_event_local(scr, 0, err);
+            scr_event_local(&scr->report, 0, err);
     closedir(stream);
 }

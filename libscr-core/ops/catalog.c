@@ -59,7 +59,7 @@ static void tell_unusable(const struct folder *f)
              "warning: node %s: %d redundancy files count as lost, the first is that of "
              "%s",
              f->scr->job.node_name, f->unusable, f->first);
-    scr_event_local(f->scr, 0, line);
+    scr_event_local(&f->scr->report, 0, line);
 }
 
 /* 1 when the filemap of this node names that redundancy file of a rank. */
@@ -255,7 +255,7 @@ int scr_catalog_read(struct scr *scr)
     char err[SCR_ERR_TEXT] = "";
     for (int i = 0; i < scr->cache.store_count; i++)
         if (scr_catalog_store(scr, i, err) != 0)
-            return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
+            return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
     return SCR_SUCCESS;
 }
 

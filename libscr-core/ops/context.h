@@ -11,34 +11,21 @@
 
 #include "cache/filemap.h"
 #include "config/descs.h"
-#include "config/identity.h"
 #include "config/parameters.h"
 #include "config/values.h"
 #include "halt/halt.h"
+#include "job/job.h"
 #include "ops/restart.h"
 #include "plan/dataset.h"
 #include "plan/decide.h"
 #include "plan/lifecycle.h"
 #include "report/history.h"
-#include "report/log.h"
+#include "report/report.h"
 #include "scr.h"
 #include <mpi.h>
 #include <redset/redset_mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define SCR_ERR_TEXT 512
-#define SCR_OWNER_SIZE 400
-
-/* The processes of the run, and its names. Fixed from SCR_Init to SCR_Finalize. */
-typedef struct scr_job {
-    MPI_Comm world, node; /* all ranks; those on this node */
-    int rank, ranks;      /* in world */
-    int node_rank, node_ranks, nodes;
-    char node_name[SCR_NODE_SIZE];
-    char user[SCR_USER_SIZE], id[SCR_JOB_ID_SIZE], name[128], cluster[128];
-    char owner[SCR_OWNER_SIZE]; /* "<user>/scr.<job id>", or beside it (ops/job_lock.c) */
-} scr_job;
 
 /* The directory of this job in one store. */
 typedef struct scr_store_dir {
@@ -157,11 +144,6 @@ typedef struct scr_pace {
                            */
 } scr_pace;
 
-typedef struct scr_report {
-    struct scr_events *events;   /* NULL: nothing is logged */
-    struct scr_summary *summary; /* on rank 0, or NULL */
-} scr_report;
-
 struct scr {
     scr_job job;
     scr_config config;
@@ -179,47 +161,12 @@ struct scr {
     scr_report report;
 };
 
-/* ---- ops/message.c ---- */
+/* ---- ops/logging.c: the log of the run ---- */
 
-/* Prints one line for people, on rank 0 only, at level 0 (warnings, errors), 1 or 2. */
-void scr_say(const struct scr *scr, int level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* The one place that writes: a line to stderr, whatever the rank. */
-void scr_print_line(const char *line);
-
-/* Prints text as an error (on rank 0) and returns code. */
-int scr_fail(const struct scr *scr, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* ---- ops/events.c: what happens, said and logged by one call ---- */
-
-/* Begins the log, where one is wanted. Collective; whatever fails is only said. */
-void scr_events_open(struct scr *scr);
-void scr_events_ready(struct scr *scr);         /* SCR_Init is done */
-void scr_events_end(struct scr *scr, int code); /* SCR_Finalize is */
-void scr_events_close(struct scr *scr);
-
-/* Id of this run in the log; NULL where nothing is logged. */
-const char *scr_events_run(const struct scr *scr);
-
-/* An event of a dataset: kind, id, name and type. */
-scr_log_event scr_event_of(int kind, const scr_dataset *dataset);
-
-/* On rank 0: prints the text as scr_say does, and logs the event; where the event has a
- * note and gives none, it is the text. */
-void scr_event(const struct scr *scr, int level, const scr_log_event *event,
-               const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* The same as an error, which scr_fail would print. Returns code. */
-int scr_event_fail(const struct scr *scr, int code, const scr_log_event *event,
-                   const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Logs an error that is said elsewhere, on whatever rank it is called. */
-void scr_event_error(const struct scr *scr, int code, const char *text);
-
-/* Prints and logs a failure that only this rank sees; code 0: a warning. */
-void scr_event_local(const struct scr *scr, int code, const char *text);
+/* Begins it, where one is wanted. Collective; whatever fails is only printed. */
+void scr_logging_begin(struct scr *scr);
+void scr_logging_ready(struct scr *scr);         /* SCR_Init is done */
+void scr_logging_end(struct scr *scr, int code); /* SCR_Finalize is */
 
 /* ---- ops/settings.c: parameters to settings ---- */
 int scr_settings_load(struct scr *scr);
@@ -317,12 +264,6 @@ int scr_flush_newest(struct scr *scr);
 /* SCR_GLOBAL_RESTART: all that the cache has goes to the prefix folder, and the next
  * restart comes from there. What could not be flushed is not given up. */
 void scr_leave_cache(struct scr *scr);
-
-/* ---- ops/summary.c ---- */
-void scr_summary_begin(struct scr *scr);
-void scr_summary_add(const struct scr *scr, const scr_log_event *event);
-void scr_summary_tell(const struct scr *scr);
-void scr_summary_end(struct scr *scr);
 
 /* ---- ops/eviction.c: what is in the cache ---- */
 

@@ -52,7 +52,7 @@ static int look_up(struct scr *scr, const char *name, struct indexed *found)
             scr_index_look(index, &found->d, &found->state);
         if (!rc) scr_index_names(index, found->names, sizeof found->names);
         kvtree_delete(&index);
-        if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
+        if (rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     }
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
     /* all ranks run the same program, so the struct has the same layout */
@@ -62,7 +62,7 @@ static int look_up(struct scr *scr, const char *name, struct indexed *found)
 
 static int fail_unknown(struct scr *scr, const char *name, const struct indexed *found)
 {
-    return scr_fail(scr, SCR_ERR_NO_DATASET,
+    return scr_fail(&scr->report, SCR_ERR_NO_DATASET,
                     "there is no dataset \"%s\"; the prefix folder has: %s", name,
                     found->names);
 }
@@ -105,14 +105,14 @@ int scr_manage_current(struct scr *scr, const char *name)
      * newer, or not complete there yet */
     int flushed = !reason && found.d.id >= id;
     if (!flushed && !id)
-        return scr_fail(scr, SCR_ERR_NO_DATASET,
+        return scr_fail(&scr->report, SCR_ERR_NO_DATASET,
                         "%s cannot be the current checkpoint: %s", name, reason);
     if (flushed) id = found.d.id;
     int rc = flushed && scr->job.rank == 0
                  ? scr_index_change(scr, &found.d, scr_index_choose, err)
                  : 0;
     if (agree(scr->job.world, rc, err) != 0)
-        return scr_fail(scr, SCR_ERR_PREFIX, "SCR_Current: %s", err);
+        return scr_fail(&scr->report, SCR_ERR_PREFIX, "SCR_Current: %s", err);
     scr_dataset chosen;
     if (scr_cached_get(scr, id, &chosen) == 0)
         scr_location(scr, &chosen, SCR_LOCATION_FAILED, 0);
@@ -151,6 +151,7 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     else
         rc = agree(scr->job.world, scr->job.rank ? 0 : scr_index_drop(scr, &found.d, err),
                    err);
-    return rc ? scr_fail(scr, SCR_ERR_PREFIX, "%s could not be removed: %s", name, err)
+    return rc ? scr_fail(&scr->report, SCR_ERR_PREFIX, "%s could not be removed: %s",
+                         name, err)
               : SCR_SUCCESS;
 }

@@ -97,8 +97,8 @@ static int give_up_earlier(struct scr *scr, char *err)
     if (!rc) known = scr_index_get(index, scr->lifecycle.open.name, &earlier) == 0;
     kvtree_delete(&index);
     if (rc || !known) return rc;
-    scr_say(scr, 1, "dataset %d (%s) in the prefix folder is written over", earlier.id,
-            earlier.name);
+    scr_say(&scr->report, 1, "dataset %d (%s) in the prefix folder is written over",
+            earlier.id, earlier.name);
     rc = scr_index_change(scr, &earlier, scr_index_remove, err);
     snprintf(summary, sizeof summary, "%s/" SCR_SUMMARY_NAME, scr->lifecycle.open.name);
     return rc ? rc : beneath_unlink(scr->prefix.fd, summary, err);
@@ -240,14 +240,14 @@ void scr_bypass_remove(struct scr *scr)
     for (; e; e = kvtree_elem_next(e))
         if (place_below(d, kvtree_elem_key(e), name, err) == 0)
             rc = beneath_unlink(scr->prefix.fd, name, rc ? NULL : err) && !rc ? -1 : rc;
-    if (rc) scr_event_local(scr, 0, err);
+    if (rc) scr_event_local(&scr->report, 0, err);
     MPI_Barrier(scr->job.world);
     if (scr->job.rank != 0) return;
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
     rc = beneath_remove_tree(scr->prefix.fd, hidden, err);
     if (!rc) beneath_rmdir(scr->prefix.fd, d->name, NULL);
     if (!rc) rc = scr_index_change(scr, d, scr_index_remove, err);
-    if (rc) scr_say(scr, 0, "warning: dataset %d (%s): %s", d->id, d->name, err);
+    if (rc) scr_say(&scr->report, 0, "warning: dataset %d (%s): %s", d->id, d->name, err);
 }
 
 /* ---- restart ---- */

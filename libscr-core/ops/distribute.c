@@ -281,7 +281,7 @@ int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved
         rc = err_sys(err, planned, "distribute dataset %d", dataset->id);
     rc = agree(scr->job.world, rc, err);
     if (rc > 0) {
-        scr_say(scr, 0, "warning: dataset %d (%.200s): files count as lost %s",
+        scr_say(&scr->report, 0, "warning: dataset %d (%.200s): files count as lost %s",
                 dataset->id, dataset->name, err);
         rc = 0;
         err[0] = 0;

@@ -59,7 +59,7 @@ scr_cached *scr_cached_list(const struct scr *scr, int *count)
     int failed = list_own(scr, count, &list) != 0;
     MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (!failed) return list;
-    scr_say(scr, 0, "warning: no memory to list the cache; it counts as empty");
+    scr_say(&scr->report, 0, "warning: no memory to list the cache; it counts as empty");
     free(list);
     *count = 0;
     return NULL;
@@ -194,7 +194,8 @@ void scr_location(struct scr *scr, const scr_dataset *dataset, const char *locat
                                 location, on);
     rc = rc ? err_set(err, rc, "no memory")
             : scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err);
-    if (rc) scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+    if (rc)
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
 }
 
 int scr_location_has(struct scr *scr, int id, const char *location)
@@ -214,12 +215,12 @@ void scr_cache_delete(struct scr *scr, int id)
     scr_cache_verify(scr, id);
     scr_filemap_remove_dataset(scr->cache.map, id);
     /* the map first: files that no map knows are swept away at the next start */
-    if (scr_map_write(scr, err) != 0) scr_event_local(scr, 0, err);
+    if (scr_map_write(scr, err) != 0) scr_event_local(&scr->report, 0, err);
     scr_dataset_folder_remove(scr, id);
     if (scr->job.rank == 0) {
         scr_flush_file_remove(scr->prefix.flush_file, id);
         if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
-            scr_event_local(scr, 0, err);
+            scr_event_local(&scr->report, 0, err);
     }
 }
 
@@ -291,13 +292,13 @@ static int can_leave(struct scr *scr, const scr_cached *cached, int needed, int 
     if (scr_flush_dataset(scr, cached->id) == SCR_SUCCESS) return 1;
     if (!scr_kept_find(scr, cached->id)) return 0; /* it was lost, as the flush found */
     if (hold(scr, cache, cached->id)) {
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: dataset %d cannot be flushed, so it stays in %s, which holds "
                 "more than %d datasets now",
                 cached->id, c->folder, c->capacity);
         return 0;
     }
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: dataset %d leaves the cache, and is lost, because it cannot be "
             "flushed, and %s has too many others that cannot",
             cached->id, c->folder);
@@ -320,7 +321,7 @@ static int next_victim(struct scr *scr, int cache, int capacity, int spare)
         if (!can_leave(scr, &victim, victim.id == newest && !scr->lifecycle.open.ckpt,
                        cache))
             continue;
-        scr_say(scr, 2, "dataset %d leaves the cache", victim.id);
+        scr_say(&scr->report, 2, "dataset %d leaves the cache", victim.id);
         return victim.id;
     }
 }
@@ -383,7 +384,7 @@ void scr_cache_relieve(struct scr *scr, int cache)
     int tight = lacks_room(c, largest(scr));
     MPI_Allreduce(MPI_IN_PLACE, &tight, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (!tight) return;
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: %s has no room for a new dataset beside the remains of lost ones, "
             "which are removed now",
             c->folder);
@@ -458,13 +459,13 @@ static void judge_folder(struct scr *scr, int id)
     MPI_Allreduce(MPI_IN_PLACE, is, ALL, MPI_INT, MPI_MAX, scr->job.world);
     if (is[KNOWN]) return;
     if (!is[REMAINS]) {
-        scr_say(scr, 1, "removing what a run that was interrupted left of dataset %d",
-                id);
+        scr_say(&scr->report, 1,
+                "removing what a run that was interrupted left of dataset %d", id);
         scr_dataset_folder_remove(scr, id);
         return;
     }
     if (id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = id;
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: dataset %d is lost from the cache; what is left of it stays there "
             "until a newer checkpoint is complete: none of its redundancy files can be "
             "used",

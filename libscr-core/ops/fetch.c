@@ -74,7 +74,7 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
                         scr_index_look(index, &found, &state) != 0;
     kvtree_delete(&index);
     if (!unknown || scr_index_correct(scr, &found, err) != 0) return 0;
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
             "there is dataset %d%s, which is entered in its place",
             d->id, d->name, found.id,
@@ -87,7 +87,7 @@ static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *chang
 {
     char err[SCR_ERR_TEXT] = "";
     if (scr->job.rank == 0 && scr_index_change(scr, d, change, err) != 0)
-        scr_say(scr, 0, "warning: the index could not be changed: %s", err);
+        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err);
 }
 
 /* Where each file goes in the cache. */
@@ -277,7 +277,7 @@ static int read_instead(struct scr *scr, const scr_dataset *d, char *err)
     char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "";
     int rc = read_in_place(scr, d, 1, why);
     if (!rc)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s could not be brought into the cache, and is read from %s "
                 "itself: %s",
                 d->name, scr->prefix.path, err);
@@ -337,7 +337,7 @@ static int bring(struct scr *scr, const scr_dataset *d, char *err)
     int rc = read_in_place(scr, d, 0, err);
     if (rc != -EOPNOTSUPP) return rc;
     if ((rc = begin_cache(scr, d, err)) != 0) return rc;
-    scr_say(scr, 1, "dataset %d (%s): %s", d->id, d->name, err);
+    scr_say(&scr->report, 1, "dataset %d (%s): %s", d->id, d->name, err);
     return bring_to_cache(scr, d, err);
 }
 
@@ -346,7 +346,8 @@ void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
     if (!on)
         kvtree_unset_kv_int(scr->restart.spared, "ID", d->id);
     else if (!kvtree_set_kv_int(scr->restart.spared, "ID", d->id))
-        scr_say(scr, 0, "warning: no memory to note that %s has to stay", d->name);
+        scr_say(&scr->report, 0, "warning: no memory to note that %s has to stay",
+                d->name);
 }
 
 /* 1 when a newer one is passed over, with which the next run shall begin. */
@@ -372,11 +373,11 @@ static int fetch_failed(struct scr *scr, const scr_dataset *d, int rc, double st
     scr_fetch_spare(scr, d, rc < 0);
     note(scr, d, rc > 0 ? scr_index_mark_failed : scr_index_unmark_tried);
     if (rc > 0)
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "%s could not be fetched from %s and is marked as failed: %s", d->name,
                   scr->prefix.path, err);
     else
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "warning: %s could not be fetched from %s: %s. That is no fault of the "
                   "checkpoint, so it stays there in this run, whatever SCR_PREFIX_SIZE "
                   "says; end the run, mend that, and start again to use it",
@@ -391,7 +392,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     note(scr, d, scr_index_mark_fetched);
     MPI_Barrier(scr->job.world); /* whoever crashes now does so on record */
     scr_log_event e = event_of(scr, d, SCR_LOG_FETCH_START, start);
-    scr_event(scr, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
+    scr_event(&scr->report, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
     int rc = bring(scr, d, err);
     if (rc) return fetch_failed(scr, d, rc, start, err);
     scr_fetch_spare(scr, d, 0);
@@ -400,12 +401,13 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     if (d->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = d->ckpt;
     e = event_of(scr, d, SCR_LOG_FETCH_COMPLETE, start);
     if (scr->direct.dataset.id == d->id) {
-        scr_event(scr, 0, &e, "dataset %d (%s) is read from %s itself: %lu bytes", d->id,
-                  d->name, scr->prefix.path, d->size);
+        scr_event(&scr->report, 0, &e,
+                  "dataset %d (%s) is read from %s itself: %lu bytes", d->id, d->name,
+                  scr->prefix.path, d->size);
         return 0;
     }
     settle_in_cache(scr, d);
-    scr_event(scr, 0, &e,
+    scr_event(&scr->report, 0, &e,
               "dataset %d (%s) is fetched from %s: %lu bytes, %.3f s, %.1f MB/s", d->id,
               d->name, scr->prefix.path, d->size, e.secs,
               e.secs > 0 ? (double)d->size / e.secs / 1e6 : 0.0);

@@ -71,7 +71,7 @@ int scr_hints_read(struct scr *scr)
     if (scr->job.node_rank == 0) rc = read_maps(scr, scr->cache.hints, err);
     if (rc) err_wrap(err, rc, "node %s: %s", scr->job.node_name, scr->cache.control);
     rc = agree(scr->job.world, rc, err);
-    return rc ? scr_fail(scr, SCR_ERR_CACHE, "%s", err) : SCR_SUCCESS;
+    return rc ? scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err) : SCR_SUCCESS;
 }
 
 /* 1 when some rank has it there, complete. */
@@ -130,8 +130,9 @@ int scr_hints_scatter(struct scr *scr)
     int rc = hand_out(scr);
     if (rc)
         err_set(err, rc, "node %s: filemaps could not be handed out", scr->job.node_name);
-    return agree(scr->job.world, rc, err) ? scr_fail(scr, SCR_ERR_CACHE, "%s", err)
-                                          : SCR_SUCCESS;
+    return agree(scr->job.world, rc, err)
+               ? scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err)
+               : SCR_SUCCESS;
 }
 
 /* ---- writing ---- */
@@ -183,7 +184,7 @@ void scr_maps_begin(struct scr *scr)
         if (rc) err_wrap(err, rc, "node %s: %s", scr->job.node_name, scr->cache.control);
     }
     if (agree(scr->job.world, rc, err) != 0) {
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: filemaps could not be written, so commands may not find all "
                 "that is in the cache: %s",
                 err);

@@ -6,8 +6,8 @@
 #include "halt/halt.h"
 #include "ops/fetch.h"
 #include "ops/stop.h"
-#include "ops/wait.h"
 #include "prefix/flush_file.h"
+#include "report/wait.h"
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void delete_cached(struct scr *scr)
 void scr_leave_cache(struct scr *scr)
 {
     if (!scr->set.fetch) {
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: SCR_GLOBAL_RESTART=1 has no effect with SCR_FETCH=0: the run "
                 "could not restart from what leaves the cache");
         return;
@@ -58,7 +58,7 @@ void scr_leave_cache(struct scr *scr)
     int rc = flush_outputs(scr), newest = scr_flush_newest(scr);
     if (rc || newest)
         scr_say(
-            scr, 0,
+            &scr->report, 0,
             "warning: SCR_GLOBAL_RESTART: not all could be flushed, so the cache stays "
             "as it is");
     else
@@ -94,7 +94,7 @@ static void delete_others(struct scr *scr)
         int there = scr->job.rank == 0 && scr_fetch_finds(scr, &d);
         MPI_Bcast(&there, 1, MPI_INT, 0, scr->job.world);
         if (!there) {
-            scr_say(scr, 0,
+            scr_say(&scr->report, 0,
                     "warning: dataset %d (%s) of %d ranks is in the cache only, where it "
                     "stays; start with %d ranks on these nodes to use it, or with "
                     "SCR_CACHE_PURGE=1 to give it up",
@@ -114,7 +114,7 @@ static int is_there(struct scr *scr, int id)
                 scr_fetch_finds(scr, &d);
     MPI_Bcast(&there, 1, MPI_INT, 0, scr->job.world);
     if (!there)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: checkpoint %d was flushed, but is not whole in %s any more; "
                 "the cache stays as it is for the next run on these nodes",
                 id, scr->prefix.path);
@@ -127,7 +127,7 @@ static void empty_cache(struct scr *scr)
     int newest = scr_cached_newest(scr);
     if (scr->set.cache_keep || !scr->set.fetch || scr->cache.lost) return;
     if (newest && !scr_location_has(scr, newest, SCR_LOCATION_PFS)) {
-        scr_say(scr, 1,
+        scr_say(&scr->report, 1,
                 "checkpoint %d is in the cache only, which stays as it is for the next "
                 "run on these nodes",
                 newest);
@@ -151,7 +151,7 @@ static int at_delete(MPI_Comm comm, int keyval, void *value, void *unused)
     (void)unused;
     if (scr->lifecycle.watching)
         scr_say(
-            scr, 0,
+            &scr->report, 0,
             "warning: SCR_Finalize was not called before MPI_Finalize: what is only in "
             "the cache is not copied to %s; the next run on these nodes finds it, and "
             "scr_postrun saves it",
@@ -186,7 +186,7 @@ static void tell_never_needed(const struct scr *scr)
         set->interval_auto || set->seconds || set->overhead > 0)
         return;
     scr_say(
-        scr, 0,
+        &scr->report, 0,
         "warning: SCR_Need_checkpoint was called %lld times and never asked for a "
         "checkpoint, as none of SCR_CHECKPOINT_INTERVAL, SCR_CHECKPOINT_SECONDS and "
         "SCR_CHECKPOINT_OVERHEAD is set; SCR_CHECKPOINT_INTERVAL=auto chooses by itself",
@@ -200,7 +200,7 @@ int scr_finish(struct scr *scr)
     if (scr->job.rank == 0) scr_halt_record(scr, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);
-    scr_wait_begin(scr, &wait, "copies what is only in the cache to %.400s",
+    scr_wait_begin(&scr->report, &wait, "copies what is only in the cache to %.400s",
                    scr->prefix.path);
     int rc = flush_outputs(scr);
     int newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;
@@ -208,11 +208,11 @@ int scr_finish(struct scr *scr)
     rc = rc ? rc : newest ? newest : scr_flush_result(scr);
     if (scr->cache.unsaved && rc == SCR_SUCCESS)
         rc =
-            scr_fail(scr, SCR_ERR_CACHE,
+            scr_fail(&scr->report, SCR_ERR_CACHE,
                      "SCR_Finalize: the newest checkpoint, or an output, was only in the "
                      "cache, which is another run's now");
     if (rc == SCR_SUCCESS) empty_cache(scr);
-    scr_summary_tell(scr);
-    scr_events_end(scr, rc);
+    scr_summary_tell(&scr->report, scr->flush.waited);
+    scr_logging_end(scr, rc);
     return rc;
 }

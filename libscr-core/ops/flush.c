@@ -12,9 +12,9 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "common/replace.h"
-#include "ops/wait.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
+#include "report/wait.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
 #include <kvtree/kvtree_util.h>
@@ -71,15 +71,16 @@ static void tell_complete(struct scr *scr, const struct scr_flush_run *f,
 {
     const scr_dataset *d = &f->d;
     if (f->resumed)
-        scr_event(scr, 1, e,
+        scr_event(&scr->report, 1, e,
                   "the flush of dataset %d (%s) that an earlier run began is complete: "
                   "%lu bytes in %s",
                   d->id, d->name, d->size, scr->prefix.path);
     else
-        scr_event(
-            scr, 1, e, "dataset %d (%s) is flushed to %s%s: %lu bytes, %.3f s, %.1f MB/s",
-            d->id, d->name, scr->prefix.path, f->background ? " in the background" : "",
-            d->size, e->secs, e->secs > 0 ? (double)d->size / e->secs / 1e6 : 0.0);
+        scr_event(&scr->report, 1, e,
+                  "dataset %d (%s) is flushed to %s%s: %lu bytes, %.3f s, %.1f MB/s",
+                  d->id, d->name, scr->prefix.path,
+                  f->background ? " in the background" : "", d->size, e->secs,
+                  e->secs > 0 ? (double)d->size / e->secs / 1e6 : 0.0);
 }
 
 /* How the flush goes, said and logged; err: why it failed. */
@@ -100,14 +101,15 @@ static void tell(struct scr *scr, const struct scr_flush_run *f, scr_log_kind ki
     e.secs = seconds;
     e.code = SCR_ERR_FLUSH;
     if (kind == SCR_LOG_FLUSH_START)
-        scr_event(scr, f->resumed ? 1 : 2, &e, "the flush of dataset %d (%s)%s", d->id,
-                  d->name,
+        scr_event(&scr->report, f->resumed ? 1 : 2, &e, "the flush of dataset %d (%s)%s",
+                  d->id, d->name,
                   f->resumed ? ", which an earlier run began, goes on" : " begins");
     else if (kind == SCR_LOG_FLUSH_STOPPED)
-        scr_event(scr, 1, &e, "the flush of dataset %d (%s) is stopped", d->id, d->name);
+        scr_event(&scr->report, 1, &e, "the flush of dataset %d (%s) is stopped", d->id,
+                  d->name);
     else if (kind == SCR_LOG_FLUSH_FAILED)
-        scr_event_fail(scr, SCR_ERR_FLUSH, &e, "flush of dataset %d to %s: %s", d->id,
-                       scr->prefix.path, err);
+        scr_event_fail(&scr->report, SCR_ERR_FLUSH, &e, "flush of dataset %d to %s: %s",
+                       d->id, scr->prefix.path, err);
     else
         tell_complete(scr, f, &e);
 }
@@ -182,7 +184,7 @@ static void note_begin(struct scr *scr, const struct scr_flush_run *f)
 {
     if (scr->job.rank == 0 &&
         scr_flush_file_begin(scr->prefix.flush_file, &f->record) != 0)
-        scr_say(scr, 0, "warning: no memory for the flush file");
+        scr_say(&scr->report, 0, "warning: no memory for the flush file");
     scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 1);
 }
 
@@ -263,8 +265,9 @@ void scr_flush_wait(struct scr *scr)
     scr_wait wait;
     if (!scr->flush.current) return;
     const scr_dataset *d = &scr->flush.current->d;
-    scr_wait_begin(scr, &wait, "waits for the flush of dataset %d (%.150s) to %.250s",
-                   d->id, d->name, scr->prefix.path);
+    scr_wait_begin(&scr->report, &wait,
+                   "waits for the flush of dataset %d (%.150s) to %.250s", d->id, d->name,
+                   scr->prefix.path);
     int rc = filo_flush_wait(scr->flush.current->transfer, err);
     scr->flush.waited += scr_wait_end(&wait);
     end_background(scr, rc, err);
@@ -310,7 +313,7 @@ static struct scr_flush_run *try_start(struct scr *scr, struct wish wish, int *c
     int rc = agree(scr->job.world, f ? 0 : err_set(err, -ENOMEM, "no memory"), err);
     if (rc) {
         free(f);
-        *code = scr_fail(scr, SCR_ERR_FLUSH, "flush of dataset %d: %s", id, err);
+        *code = scr_fail(&scr->report, SCR_ERR_FLUSH, "flush of dataset %d: %s", id, err);
         return NULL;
     }
     const scr_store_dir *cache = scr_cache_of(scr, id);
@@ -413,7 +416,7 @@ static int is_replaced(struct scr *scr, int id, char *err)
     for (int i = 0; d.scattered && !replaced && get_newer(scr, &d, i, &newer); i++)
         replaced = share_names(scr, &d, &newer, err);
     if (replaced > 0)
-        scr_say(scr, 1,
+        scr_say(&scr->report, 1,
                 "dataset %d is not flushed: the prefix folder has a newer one of its "
                 "name, or with files of the same names",
                 id);
@@ -427,7 +430,7 @@ static int is_to_go(struct scr *scr, int id, int *code)
     int replaced = is_replaced(scr, id, err);
     *code = SCR_SUCCESS;
     if (replaced < 0)
-        *code = scr_fail(scr, SCR_ERR_FLUSH,
+        *code = scr_fail(&scr->report, SCR_ERR_FLUSH,
                          "flush of dataset %d: it cannot be told whether a newer one has "
                          "files of the same names: %s",
                          id, err);

@@ -101,7 +101,8 @@ static void clean_beside(const struct scr *scr, int folder, const char *name, ui
     const char *last;
     int parent;
     if (beneath_open_parent(folder, name, 0, &parent, &last, NULL) != 0) return;
-    if (filo_remove_temporaries(parent, id, 0, err) != 0) scr_event_local(scr, 0, err);
+    if (filo_remove_temporaries(parent, id, 0, err) != 0)
+        scr_event_local(&scr->report, 0, err);
     io_close(&parent);
 }
 

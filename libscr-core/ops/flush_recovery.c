@@ -153,7 +153,7 @@ static int stop_transfers(const struct scr *scr, const int *ranks, uint64_t keep
         if (path && filo_flush_abandon(path, keep, scr->set.node_timeout, err) == 0)
             stopped++;
         else if (path)
-            scr_event_local(scr, 0, err);
+            scr_event_local(&scr->report, 0, err);
         free(path);
     }
     closedir(stream);
@@ -168,8 +168,8 @@ static void stop_others(const struct scr *scr, uint64_t keep)
     free(ranks);
     MPI_Allreduce(MPI_IN_PLACE, &stopped, 1, MPI_INT, MPI_SUM, scr->job.world);
     if (stopped)
-        scr_say(scr, 1, "%d transfers of files that an earlier run began are given up",
-                stopped);
+        scr_say(&scr->report, 1,
+                "%d transfers of files that an earlier run began are given up", stopped);
 }
 
 /* ---- what is left ---- */
@@ -189,7 +189,7 @@ static void clean_folder(const struct scr *scr, const char *name, uint64_t id)
     int folder = -1;
     if (scr_place_open(scr, name, &folder, NULL) == 0 &&
         filo_remove_temporaries(folder, id, 1, err) != 0)
-        scr_event_local(scr, 0, err);
+        scr_event_local(&scr->report, 0, err);
     io_close(&folder);
 }
 
@@ -227,7 +227,7 @@ static void clean_wide(const struct left *left)
             rc = filo_remove_temporaries_below(folder, is_unwanted, ids, SCR_SCAN_NAMES,
                                                err);
         if (rc && rc != -ENOENT)
-            scr_say(scr, 0,
+            scr_say(&scr->report, 0,
                     "warning: temporary files of flushes that were cut off may be left "
                     "in %s%s%s: %s",
                     scr->prefix.path, *below ? "/" : "", below, err);
@@ -253,8 +253,8 @@ static void forget(const struct left *left, const scr_flush_record *r)
     kvtree_set(left->names, r->name, NULL);
     scr_flush_file_end(scr->prefix.flush_file, r->trace.id);
     if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
-        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
-    scr_say(scr, 1,
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
+    scr_say(&scr->report, 1,
             "a flush of dataset %d (%s) that an earlier run began is not resumed; its "
             "temporary files are removed",
             r->dset, r->name);
@@ -337,7 +337,7 @@ static void sweep_unrecorded(const struct left *left)
     clean_traces(left, index);
     clean_wide(left);
     if (scr_index_forget_traces(scr, left->ids, err) != 0)
-        scr_say(scr, 0, "warning: " SCR_INDEX_NAME ": %s", err);
+        scr_say(&scr->report, 0, "warning: " SCR_INDEX_NAME ": %s", err);
     kvtree_delete(&index);
 }
 

@@ -71,66 +71,12 @@ static int open_prefix(struct scr *scr, char *err)
     return rc_made ? err_wrap(err, rc_made, "prefix folder %s", path) : 0;
 }
 
-static int copy_name(char *to, size_t size, const char *from, const char *what, char *err)
-{
-    if (strlen(from) >= size)
-        return err_set(err, -EINVAL, "%s \"%.60s...\" is too long", what, from);
-    strcpy(to, from);
-    return 0;
-}
-
-static int find_job_id(struct scr *scr, char *err)
-{
-    const char *id = scr_config_get(&scr->config, "SCR_JOB_ID", NULL);
-    if (id && *id) return copy_name(scr->job.id, sizeof scr->job.id, id, "job id", err);
-    return scr_identity_job(scr->prefix.real, scr->job.id, err);
-}
-
-static int find_user(struct scr *scr, char *err)
-{
-    const char *user = scr_config_get(&scr->config, "SCR_USER_NAME", NULL);
-    if (user)
-        return copy_name(scr->job.user, sizeof scr->job.user, user, "user name", err);
-    scr_identity_user(scr->job.user);
-    return 0;
-}
-
-/* User and job: rank 0's, the same everywhere. */
-static int find_owner(struct scr *scr, char *err)
-{
-    int rc = 0;
-    if (scr->job.rank == 0) {
-        const char *job = scr_config_get(&scr->config, "SCR_JOB_NAME", NULL);
-        const char *cluster = scr_config_get(&scr->config, "SCR_CLUSTER_NAME", NULL);
-        rc = find_user(scr, err);
-        rc = rc ? rc
-                : copy_name(scr->job.name, sizeof scr->job.name, job ? job : "",
-                            "job name", err);
-        rc = rc ? rc
-                : copy_name(scr->job.cluster, sizeof scr->job.cluster,
-                            cluster ? cluster : "", "cluster", err);
-        rc = rc ? rc : find_job_id(scr, err);
-        snprintf(scr->job.owner, sizeof scr->job.owner, "%s/scr.%s", scr->job.user,
-                 scr->job.id);
-        if (!rc && (strchr(scr->job.user, '/') || strchr(scr->job.id, '/')))
-            rc = err_set(err, -EINVAL, "a user name or job id with a slash: %s",
-                         scr->job.owner);
-        rc = rc ? rc : beneath_check_name(scr->job.owner, err);
-    }
-    MPI_Bcast(scr->job.user, sizeof scr->job.user, MPI_CHAR, 0, scr->job.world);
-    MPI_Bcast(scr->job.id, sizeof scr->job.id, MPI_CHAR, 0, scr->job.world);
-    MPI_Bcast(scr->job.name, sizeof scr->job.name, MPI_CHAR, 0, scr->job.world);
-    MPI_Bcast(scr->job.cluster, sizeof scr->job.cluster, MPI_CHAR, 0, scr->job.world);
-    MPI_Bcast(scr->job.owner, sizeof scr->job.owner, MPI_CHAR, 0, scr->job.world);
-    return rc;
-}
-
 /* A node that only plays its part (SCR_NODE_NAME) may share the control base with others
  * on the same machine; its own name keeps their records apart. */
 static int control_name(const struct scr *scr, const char *owner, char name[700],
                         char *err)
 {
-    const char *simulated = scr_config_get(&scr->config, "SCR_NODE_NAME", NULL);
+    const char *simulated = scr->job.simulated_node;
     if (simulated && strlen(simulated) >= sizeof scr->job.node_name)
         return err_set(err, -EINVAL, "SCR_NODE_NAME=%.60s... is too long", simulated);
     if (simulated && strchr(simulated, '/'))
@@ -171,7 +117,7 @@ void scr_control_warn(const struct scr *scr, const char *reason)
     snprintf(line, sizeof line,
              "warning: node %s: a control file in %s counts as lost: %s",
              scr->job.node_name, scr->cache.control, reason);
-    scr_event_local(scr, 0, line);
+    scr_event_local(&scr->report, 0, line);
 }
 
 int scr_control_exists(const struct scr *scr, const char *owner)
@@ -192,7 +138,7 @@ static void warn_of_base(const struct scr *scr, const char *base)
 {
     char line[SCR_ERR_TEXT + 2 * SCR_DESC_PATH_SIZE], below[SCR_BASE_NAME];
     if (scr->job.rank == 0 && scr_base_is_unsafe(base))
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: everybody may rename and remove what is in %s; set its sticky "
                 "bit (chmod +t), or choose another place",
                 base);
@@ -202,7 +148,7 @@ static void warn_of_base(const struct scr *scr, const char *base)
              "warning: node %s: %s/%s belongs to somebody else; files of this job are in "
              "%s/%s",
              scr->job.node_name, base, scr->job.user, base, below);
-    scr_event_local(scr, 0, line);
+    scr_event_local(&scr->report, 0, line);
 }
 
 static void warn_of_bases(const struct scr *scr)
@@ -220,11 +166,14 @@ int scr_folders_open(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = open_prefix(scr, err);
-    if (agree(scr->job.world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
-    rc = find_owner(scr, err);
-    if (agree(scr->job.world, rc, err)) return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
-    if (scr_claim(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
-    if (scr_stores_open(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
+    rc = scr_job_find_names(&scr->job, &scr->config, scr->prefix.real, err);
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
+    if (scr_claim(scr, err)) return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
+    if (scr_stores_open(scr, err))
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
     warn_of_bases(scr);
     return SCR_SUCCESS;
 }
@@ -261,7 +210,7 @@ void scr_folders_ensure(struct scr *scr)
     int gone = scr_folders_gone(scr);
     MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (gone && scr_folders_renew(scr, err) != 0)
-        scr_say(scr, 0, "warning: folders that somebody has removed: %s", err);
+        scr_say(&scr->report, 0, "warning: folders that somebody has removed: %s", err);
 }
 
 void scr_folders_close(struct scr *scr)

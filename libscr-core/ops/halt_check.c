@@ -14,7 +14,7 @@
 static void tell_unusable(struct scr *scr, const char *why)
 {
     if (!scr->halt.unusable)
-        scr_say(scr, 0, "warning: the halt file is not usable: %s", why);
+        scr_say(&scr->report, 0, "warning: the halt file is not usable: %s", why);
     scr->halt.unusable = 1;
 }
 
@@ -52,7 +52,8 @@ void scr_halt_update(struct scr *scr, scr_changer *change, void *arg)
     }
     kvtree_delete(&fresh);
     if (rc == -EBADMSG) rc = replace_file(scr, change, arg, err);
-    if (rc) scr_say(scr, 0, "warning: the halt file could not be written: %s", err);
+    if (rc)
+        scr_say(&scr->report, 0, "warning: the halt file could not be written: %s", err);
 }
 
 static int add_reason(kvtree *halt, void *reason)
@@ -73,7 +74,7 @@ int64_t scr_halt_today(void)
 static void tell(struct scr *scr, const char *reason)
 {
     int wish = !scr->halt.signal && scr_halt_is_wish(scr->halt.file, scr_halt_today());
-    scr_event(scr, 0, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
+    scr_event(&scr->report, 0, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
               "the run should end: %s%s%s", reason,
               wish ? "; to go on: scr_halt --remove " : "", wish ? scr->prefix.path : "");
     scr->halt.told = 1;

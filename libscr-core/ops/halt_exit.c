@@ -22,7 +22,7 @@ static void tell(struct scr *scr)
 {
     char why[SCR_HALT_REASON_SIZE] = "", reason[SCR_HALT_REASON_SIZE + 32];
     scr_halt_check(scr->halt.file, &scr->halt.end, scr_halt_today(), why);
-    scr_say(scr, 0, "the run is ended (SCR_HALT_EXIT=1): %s", why);
+    scr_say(&scr->report, 0, "the run is ended (SCR_HALT_EXIT=1): %s", why);
     snprintf(reason, sizeof reason, SCR_HALT_EXITED ": %s", why);
     scr_halt_record(scr, reason);
 }
@@ -32,7 +32,7 @@ void scr_halt_exit(struct scr *scr)
     int halt = 0;
     if (!scr->set.halt_exit || scr_look(scr, NULL, &halt) != SCR_SUCCESS || !halt) return;
     if (!is_everybody(scr)) {
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: SCR_HALT_EXIT=1 does not end this run: SCR_Init_comm was given "
                 "some of its processes");
         scr->set.halt_exit = 0;

@@ -2,7 +2,7 @@
 /* The index as a run uses it: rank 0 reads, changes and writes it under its lock, so that
  * what commands change at the same time stays. */
 #include "ops/context.h"
-#include "ops/wait.h"
+#include "report/wait.h"
 
 #include "base/path.h"
 #include "base/record_change.h"
@@ -44,7 +44,7 @@ static void forget_lost(struct scr *scr, const kvtree *index)
     }
     free(ids);
     if (changed && scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
-        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
 }
 
 /* 1 when a run was here before: an index that is missing then was lost. Each run begins
@@ -60,7 +60,7 @@ static int had_runs(const struct scr *scr)
 static void tell_first(const struct scr *scr, const scr_scan *scan)
 {
     if (scan->stopped || scan->refused)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s has no index, and was not searched for datasets to its end: "
                 "it has too many or too deep folders, or some that cannot be read. If it "
                 "has datasets, scr_index --add NAME enters them",
@@ -77,7 +77,7 @@ static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char
     if (scan->refused)
         snprintf(more, sizeof more, "; %d cannot be restarted from, the first is %s",
                  scan->refused, scan->why);
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: %s; the index is made again from what %d datasets on the prefix "
             "folder say of themselves%s%s",
             lost, scan->count, more,
@@ -98,7 +98,7 @@ static int make(struct scr *scr, const scr_scan *scan, int must, kvtree *index, 
     kvtree_unset_all(index);
     if (scr_index_enter(index, scan->found, scan->count, &added) != 0)
         return err_set(err, -ENOMEM, "no memory for the index");
-    scr_say(scr, 0, "warning: the index could not be written: %s", why);
+    scr_say(&scr->report, 0, "warning: the index could not be written: %s", why);
     return 0;
 }
 
@@ -147,7 +147,7 @@ static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
 {
     scr_wait wait;
     kvtree *index = kvtree_new();
-    scr_wait_begin(scr, &wait,
+    scr_wait_begin(&scr->report, &wait,
                    "waits to change %.400s/" SCR_INDEX_NAME ": another process has its "
                    "lock, or the file system is slow",
                    scr->prefix.path);
@@ -182,13 +182,13 @@ static int enter_unknown(struct scr *scr, kvtree *index, char *err)
     if (!rc && scan.count && enter_found(index, &scan) < 0)
         rc = err_set(err, -ENOMEM, "no memory for the index");
     if (!rc && scan.count) {
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: " SCR_INDEX_NAME " is an earlier one: it does not have %s%s "
                 "that " SCR_NAMES_NAME " names; what is on the prefix folder is entered "
                 "again",
                 scan.found[0].name, scan.count > 1 ? " and others" : "");
         if (update(scr, enter_found, &scan, why) != 0)
-            scr_say(scr, 0, "warning: the index could not be written: %s", why);
+            scr_say(&scr->report, 0, "warning: the index could not be written: %s", why);
     }
     scr_scan_close(&scan);
     return rc;
@@ -200,7 +200,7 @@ static void sweep_records(const struct scr *scr, int folder, const char *name)
     char err[SCR_ERR_TEXT] = "";
     int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && replace_sweep(fd, err) != 0)
-        scr_say(scr, 0, "warning: %s/.scr: %s", name, err);
+        scr_say(&scr->report, 0, "warning: %s/.scr: %s", name, err);
     io_close(&fd);
 }
 
@@ -210,7 +210,7 @@ static void read_flush_file(struct scr *scr, const kvtree *index)
     char err[SCR_ERR_TEXT] = "";
     int rc = scr_flush_file_read(scr->prefix.fd, scr->prefix.flush_file, err);
     if (rc && rc != -ENOENT)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s; it counts as empty, so datasets may be flushed once more",
                 err);
     /* its numbers stand for other datasets where it is that of another job */
@@ -227,7 +227,7 @@ static void tidy_names(const struct scr *scr, const kvtree *index)
 {
     char text[SCR_ERR_TEXT] = "";
     if (scr_names_tidy(scr->prefix.fd, scr_index_keys(index), text) != 0)
-        scr_say(scr, 0, "warning: %s", text);
+        scr_say(&scr->report, 0, "warning: %s", text);
 }
 
 int scr_index_begin(struct scr *scr, char *err)
@@ -281,7 +281,8 @@ static void note_name(struct scr *scr, const char *name, int entered)
 {
     char err[SCR_ERR_TEXT] = "";
     if (scr_names_add(scr->prefix.fd, name, entered, err) != 0)
-        scr_say(scr, 0, "warning: the list of datasets could not be written: %s", err);
+        scr_say(&scr->report, 0, "warning: the list of datasets could not be written: %s",
+                err);
 }
 
 static int replace_entry(kvtree *index, void *arg)
@@ -383,7 +384,7 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
     rc = rc ? rc : update(scr, enter_dataset, &e, err);
     if (!rc && e.over)
         scr_say(
-            scr, 0,
+            &scr->report, 0,
             "warning: while %s was flushed, another job flushed a newer dataset of that "
             "name, whose files are written over; give each job a prefix folder of its "
             "own",

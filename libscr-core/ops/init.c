@@ -6,7 +6,6 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
-#include "common/split_mpi.h"
 #include "halt/halt.h"
 #include "ops/stop.h"
 #include "prefix/flush_file.h"
@@ -19,25 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int find_nodes(struct scr *scr)
-{
-    const char *name = scr_config_get(&scr->config, "SCR_NODE_NAME", NULL);
-    if (name)
-        snprintf(scr->job.node_name, sizeof scr->job.node_name, "%s", name);
-    else
-        scr_identity_node(scr->job.node_name);
-    if (split_by_string(scr->job.world, scr->job.node_name, &scr->job.node) !=
-        MPI_SUCCESS)
-        return SCR_FAILURE;
-    MPI_Comm_rank(scr->job.node, &scr->job.node_rank);
-    MPI_Comm_size(scr->job.node, &scr->job.node_ranks);
-    scr->job.nodes = scr->job.node_rank == 0;
-    MPI_Allreduce(MPI_IN_PLACE, &scr->job.nodes, 1, MPI_INT, MPI_SUM, scr->job.world);
-    snprintf(scr->cache.map_name, sizeof scr->cache.map_name, "filemap_%d.scriinfo",
-             scr->job.node_rank);
-    return SCR_SUCCESS;
-}
-
 /* When the allocation ends. */
 static void find_end(struct scr *scr)
 {
@@ -45,9 +25,9 @@ static void find_end(struct scr *scr)
     if (scr->set.end_time > 0)
         scr->halt.end = (scr_halt_end){scr->set.end_time, "SCR_END_TIME"};
     else if (scr_halt_find_end(&scr->halt.end, err))
-        scr_say(scr, 0, "warning: %s", err);
+        scr_say(&scr->report, 0, "warning: %s", err);
     if (scr_halt_lacks_end(scr->halt.file, &scr->halt.end))
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: SCR_HALT_SECONDS has no end to count from: neither "
                 "SCR_END_TIME, the batch system nor ExitBefore in the halt file tells "
                 "when the allocation ends");
@@ -69,7 +49,7 @@ static int begin_halt(struct scr *scr, char *err)
     int rc =
         scr_halt_change(scr->prefix.fd, begin_conditions, seconds, scr->halt.file, err);
     if (rc == -EBADMSG) {
-        scr_say(scr, 0, "warning: %s; what it asked for is forgotten", err);
+        scr_say(&scr->report, 0, "warning: %s; what it asked for is forgotten", err);
         begin_conditions(scr->halt.file, seconds);
         rc = scr_halt_write(scr->prefix.fd, scr->halt.file, err);
     }
@@ -82,7 +62,7 @@ static int begin_halt(struct scr *scr, char *err)
 static int bear(const struct scr *scr, int rc, const char *err)
 {
     if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
-    scr_say(scr, 0, "warning: prefix folder %s: %s", scr->prefix.real, err);
+    scr_say(&scr->report, 0, "warning: prefix folder %s: %s", scr->prefix.real, err);
     return 0;
 }
 
@@ -98,6 +78,8 @@ static int begin_records(struct scr *scr)
     scr->cache.aside = kvtree_new();
     scr->restart.spared = kvtree_new();
     scr->prefix.flush_file = kvtree_new();
+    snprintf(scr->cache.map_name, sizeof scr->cache.map_name, "filemap_%d.scriinfo",
+             scr->job.node_rank);
     scr->halt.file = kvtree_new();
     if (!scr->cache.map || !scr->cache.hints || !scr->output.routed ||
         !scr->output.refused || !scr->direct.files || !scr->cache.aside ||
@@ -110,7 +92,8 @@ static int begin_records(struct scr *scr)
         rc = rc ? rc : bear(scr, begin_halt(scr, err), err);
         if (rc) err_wrap(err, rc, "prefix folder %s", scr->prefix.real);
     }
-    if (agree(scr->job.world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     int ids[2] = {scr->lifecycle.dataset_id, scr->lifecycle.ckpt_id};
     MPI_Bcast(ids, 2, MPI_INT, 0, scr->job.world);
     scr->lifecycle.dataset_id = ids[0];
@@ -139,13 +122,13 @@ static void tell_alone(struct scr *scr, const scr_reddesc *d, const redset *set)
     if (!d->implied) snprintf(which, sizeof which, "CKPT=%d: ", d->index);
     MPI_Allreduce(MPI_IN_PLACE, &alone, 1, MPI_INT, MPI_SUM, scr->job.world);
     if (alone == scr->job.ranks)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %sall %d ranks are in one failure group, so %s cannot protect "
                 "their files; using SINGLE: checkpoints in the cache survive the "
                 "program, not the node",
                 which, scr->job.ranks, d->type);
     else if (alone)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %sthe files of %d of %d ranks are not protected, because their "
                 "%s has more ranks than the others together; spread the ranks evenly",
                 which, alone, scr->job.ranks,
@@ -160,7 +143,7 @@ static void tell_fewer(struct scr *scr, const scr_reddesc *d, const redset *set)
     MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, scr->job.world);
     if (least < d->set_failures)
         scr_say(
-            scr, 0,
+            &scr->report, 0,
             "warning: SET_FAILURES=%d, but some sets have %d members, of which %d may "
             "be lost",
             d->set_failures, least + 1, least);
@@ -176,11 +159,11 @@ static int begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
                             .no_checksums = !scr->set.crc_on_copy,
                             .unsynced = 1};
     if (find_failure_group(scr, d, &config.failure_group, err))
-        return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
+        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
     redset_scheme_from_name(d->type, &config.scheme);
     if (config.scheme == REDSET_RS) config.failures = d->set_failures;
     int rc = redset_create(scr->job.world, &config, set, err);
-    if (rc) return scr_fail(scr, SCR_ERR_REDUNDANCY, "%s", err);
+    if (rc) return scr_fail(&scr->report, SCR_ERR_REDUNDANCY, "%s", err);
     tell_alone(scr, d, *set);
     if (config.scheme == REDSET_RS) tell_fewer(scr, d, *set);
     return SCR_SUCCESS;
@@ -192,7 +175,8 @@ static int begin_redundancy(struct scr *scr)
     char err[SCR_ERR_TEXT] = "";
     scr->cache.sets = calloc((size_t)r->count, sizeof *scr->cache.sets);
     int rc = scr->cache.sets ? 0 : err_set(err, -ENOMEM, "no memory");
-    if (agree(scr->job.world, rc, err)) return scr_fail(scr, SCR_FAILURE, "%s", err);
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
     for (int i = 0; i < r->count && !rc; i++)
         if (scr->cache.store_of_desc[i] >= 0)
             rc = begin_sets(scr, &r->list[i], &scr->cache.sets[i]);
@@ -210,7 +194,7 @@ static void tell_hazards(struct scr *scr)
 {
     for (int i = 0; i < scr->cache.store_count; i++)
         if (scr->cache.stores[i].capacity == 1)
-            scr_say(scr, 0,
+            scr_say(&scr->report, 0,
                     "warning: %s keeps 1 dataset (SCR_CACHE_SIZE=1, or COUNT=1 of its "
                     "STORE): the last checkpoint leaves it before the next one is "
                     "complete; a failure in between falls back to the prefix folder",
@@ -222,20 +206,19 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     char err[SCR_ERR_TEXT] = "";
     int have;
     scr->prefix.fd = scr->cache.control_fd = scr->cache.lock_fd = -1;
-    scr->job.node = MPI_COMM_NULL;
     scr->restart.below = SCR_AGE_ANY;
     scr->set = (struct scr_settings){.enable = 1};
-    if (MPI_Comm_dup(comm, &scr->job.world) != MPI_SUCCESS) return SCR_FAILURE;
-    MPI_Comm_rank(scr->job.world, &scr->job.rank);
-    MPI_Comm_size(scr->job.world, &scr->job.ranks);
+    if (scr_job_begin(&scr->job, comm, &scr->report) != MPI_SUCCESS) return SCR_FAILURE;
     if (rc) err_sys(err, rc, "configuration");
-    if (agree(scr->job.world, rc, err)) return scr_fail(scr, SCR_FAILURE, "%s", err);
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
     rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
-    rc = rc ? rc : find_nodes(scr);
+    if (!rc && scr_job_find_nodes(&scr->job, &scr->config) != MPI_SUCCESS)
+        rc = SCR_FAILURE;
     rc = rc ? rc : scr_folders_open(scr);
-    if (!rc) scr_summary_begin(scr);
-    if (!rc) scr_events_open(scr);
+    if (!rc) scr_summary_begin(&scr->report);
+    if (!rc) scr_logging_begin(scr);
     rc = rc ? rc : begin_records(scr);
     rc = rc ? rc : begin_redundancy(scr);
     rc = rc ? rc : scr_hints_read(scr);
@@ -250,7 +233,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (!rc && scr->set.fetch_on_init) rc = scr_restart_have(scr, &have, NULL);
     if (rc) return rc;
     tell_hazards(scr);
-    scr_events_ready(scr);
+    scr_logging_ready(scr);
     scr->pace.idle_since = MPI_Wtime();
     scr_advise_begin(scr);
     scr_signal_catch(scr->set.halt_signals);
@@ -263,8 +246,8 @@ void scr_release(struct scr *scr)
     scr_signal_release();
     scr_finalize_unwatch(scr);
     scr_flush_stop(scr, 0);
-    scr_events_close(scr);
-    scr_summary_end(scr);
+    scr_events_close(&scr->report);
+    scr_summary_end(&scr->report);
     kvtree_delete(&scr->output.routed);
     kvtree_delete(&scr->output.refused);
     kvtree_delete(&scr->direct.files);
@@ -279,6 +262,5 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->halt.file);
     scr_folders_close(scr);
     scr_descs_done(&scr->descs);
-    if (scr->job.node != MPI_COMM_NULL) MPI_Comm_free(&scr->job.node);
-    MPI_Comm_free(&scr->job.world);
+    scr_job_end(&scr->job);
 }

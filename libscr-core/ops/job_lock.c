@@ -13,8 +13,8 @@
 #include "common/io.h"
 #include "config/identity.h"
 #include "ops/catalog.h"
-#include "ops/wait.h"
 #include "prefix/flush_file.h"
+#include "report/wait.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +111,7 @@ static int lock(struct scr *scr, double patience, enum owner *owner, char *err)
     int rc, told = 0;
     while ((rc = lock_once(scr, owner, &holder, err)) == -EAGAIN && MPI_Wtime() < until) {
         if (!told && MPI_Wtime() > until - patience + SCR_WAIT_SECONDS) {
-            scr_say(scr, 0, "waits for another run, process %ld, that uses %s",
+            scr_say(&scr->report, 0, "waits for another run, process %ld, that uses %s",
                     (long)holder, scr->cache.control);
             told = 1;
         }
@@ -223,7 +223,7 @@ static void pass_over(struct scr *scr, const char *beside)
     MPI_Allreduce(MPI_IN_PLACE, &ours, 1, MPI_INT, MPI_SUM, scr->job.world);
     MPI_Allreduce(&newest, &scr->restart.elsewhere, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (ours)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: what %d nodes have in %s for this calculation is not used: on "
                 "other "
                 "nodes that folder belongs to another prefix folder. It stays there; to "
@@ -242,7 +242,7 @@ static int go_beside(struct scr *scr, const char *beside, enum owner *owner, cha
     scr_control_close(scr);
     strcpy(scr->job.owner, beside);
     scr_say(
-        scr, 1,
+        &scr->report, 1,
         "the cache of job %s is that of another prefix folder; this run uses %s in it",
         scr->job.id, scr->job.owner);
     int rc = look(scr, PATIENCE, owner, err);
@@ -332,7 +332,7 @@ static void tell_renewed(const struct scr *scr)
              "warning: node %s: somebody has removed %s of this run, or files in it, "
              "which are made again",
              scr->job.node_name, scr->cache.control);
-    scr_event_local(scr, 0, line);
+    scr_event_local(&scr->report, 0, line);
 }
 
 /* The leader of a node. While the lock is held and can be found nobody else is there. */

@@ -154,14 +154,14 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     int gone;
     char err[SCR_ERR_TEXT] = "";
     if (check_arguments(scr, name, flags, &created, &gone, err))
-        return scr_fail(scr, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
+        return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
     if (scr->lifecycle.dataset_id >= SCR_ID_MAX || scr->lifecycle.ckpt_id >= SCR_ID_MAX)
-        return scr_fail(scr, SCR_FAILURE,
+        return scr_fail(&scr->report, SCR_FAILURE,
                         "SCR_Start_output: numbers of datasets end at %d, and %s or the "
                         "cache has that one; use another prefix folder",
                         SCR_ID_MAX, scr->prefix.path);
     if (gone && scr_folders_renew(scr, err) != 0 && !scr->cache.lost)
-        return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
     scr_restart_remind(scr);
     scr_claim_stay(scr);
     /* nobody removes anything before all ranks have come this far */
@@ -169,17 +169,17 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     const scr_reddesc *desc = scr_reddesc_for_dataset(
         &scr->descs.reddescs, scr->lifecycle.open.ckpt, scr->lifecycle.open.output);
     if (scr->cache.lost && !desc->bypass)
-        return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
     scr->lifecycle.open.bypass = desc->bypass;
     int rc = desc->bypass ? start_in_place(scr, err) : start_in_cache(scr, desc, err);
-    if (rc) return scr_fail(scr, rc, "SCR_Start_output: %s", err);
+    if (rc) return scr_fail(&scr->report, rc, "SCR_Start_output: %s", err);
     kvtree_unset_all(scr->output.routed);
     kvtree_unset_all(scr->output.refused);
     scr->output.route_failed = 0;
     scr->restart.offered = 0;
     scr_log_event e = scr_event_of(SCR_LOG_OUTPUT_START, &scr->lifecycle.open);
     e.compute = scr->output.start - scr->pace.idle_since;
-    scr_event(scr, 2, &e, "dataset %d (%s) begins", scr->lifecycle.open.id,
+    scr_event(&scr->report, 2, &e, "dataset %d (%s) begins", scr->lifecycle.open.id,
               scr->lifecycle.open.name);
     scr->lifecycle.state = SCR_STATE_OUTPUT;
     return SCR_SUCCESS;
@@ -377,10 +377,11 @@ static void tell_outcome(struct scr *scr, int rc, double seconds, const char *er
     e.secs = seconds;
     e.code = rc;
     if (rc)
-        scr_event_fail(scr, rc, &e, "dataset %d (%s) is not complete and removed: %s",
-                       d->id, d->name, err);
+        scr_event_fail(&scr->report, rc, &e,
+                       "dataset %d (%s) is not complete and removed: %s", d->id, d->name,
+                       err);
     else
-        scr_event(scr, 1, &e,
+        scr_event(&scr->report, 1, &e,
                   "dataset %d (%s) is complete in the %s: %d files, %lu bytes, %.3f s, "
                   "%.1f MB/s",
                   d->id, d->name, d->bypass ? "prefix folder" : "cache", d->files,

@@ -290,7 +290,7 @@ static void tell(const struct scr *scr, int id, int rc, const char *err)
     snprintf(line, sizeof line,
              "warning: rank %d: files of dataset %d could not be moved: %s",
              scr->job.rank, id, err[0] ? err : strerror(-rc));
-    scr_event_local(scr, 0, line);
+    scr_event_local(&scr->report, 0, line);
 }
 
 /* The receiver puts the files on record, or forgets them; the sender then lets go, or

@@ -226,7 +226,7 @@ static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, ch
         kept->unread = 0;
         remove_old(scr, dataset->id, old);
         scr_log_event e = scr_event_of(SCR_LOG_REBUILD_COMPLETE, dataset);
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "dataset %d (%s) has lost its redundancy, but none of its files: they "
                   "are as they were written, and are protected anew: %s",
                   dataset->id, dataset->name, lost);
@@ -261,7 +261,8 @@ static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *mo
     scr_log_event e =
         event_of_all(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
     if (moved->sums[0])
-        scr_event(scr, 1, &e, "%lu files of dataset %d (%s) were brought to their ranks",
+        scr_event(&scr->report, 1, &e,
+                  "%lu files of dataset %d (%s) were brought to their ranks",
                   moved->sums[0], dataset->id, dataset->name);
     return 0;
 }
@@ -279,7 +280,7 @@ static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt
     scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
     e.rebuilt = ranks;
     scr_event(
-        scr, 0, &e,
+        &scr->report, 0, &e,
         "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt in "
         "%.3f s: %s",
         dataset->id, dataset->name, ranks, scr->job.ranks, e.secs, why);
@@ -290,7 +291,7 @@ static void tell_whole(struct scr *scr, const scr_dataset *dataset, double start
 {
     unsigned long none[2] = {0, 0};
     scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, none);
-    scr_event(scr, 1, &e, "dataset %d (%s) is in the cache with all its files",
+    scr_event(&scr->report, 1, &e, "dataset %d (%s) is in the cache with all its files",
               dataset->id, dataset->name);
 }
 
@@ -308,12 +309,12 @@ static void give_up(struct scr *scr, const scr_dataset *dataset, double start, i
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
     e.secs = MPI_Wtime() - start;
     if (rc > 0)
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "warning: dataset %d (%s) is lost from the cache; what is left of it "
                   "stays there until a newer checkpoint is complete: %s",
                   dataset->id, dataset->name, err);
     else
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "warning: dataset %d (%s) could not be rebuilt; what is left stays in "
                   "the cache until a newer checkpoint is complete, and is not used in "
                   "this run: %s",
@@ -355,7 +356,7 @@ static int look_up(struct scr *scr, int id, struct found *found, char *err)
 /* Tells that another number of ranks wrote it. */
 static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
 {
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
             "run has %d; it stays there unused. Start with %d ranks to use it, or "
             "with SCR_CACHE_PURGE=1 to give it up",
@@ -451,7 +452,8 @@ static void rebuild_one(struct scr *scr, int id)
     double start = MPI_Wtime();
     if (!find_one(scr, id, &dataset)) return;
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
-    scr_event(scr, 2, &e, "dataset %d (%s) is found in the cache", id, dataset.name);
+    scr_event(&scr->report, 2, &e, "dataset %d (%s) is found in the cache", id,
+              dataset.name);
     int rc = scr_dataset_folder_make(scr, id, err);
     rc = agree(scr->job.world, rc, err);
     int whole = rc ? 0 : scr_distribute_is_done(scr, &dataset);
@@ -484,7 +486,7 @@ int scr_cache_ensure(struct scr *scr, int id)
         give_up(scr, &dataset, start, rc, err);
     else if (tell_rebuilt(scr, &dataset, rebuilt, start, err) &&
              scr_map_write(scr, err) != 0)
-        scr_event_local(scr, 0, err);
+        scr_event_local(&scr->report, 0, err);
     return rc == 0;
 }
 
@@ -499,7 +501,7 @@ static void clean_flush_file(struct scr *scr)
     scr_flush_file_keep(scr->prefix.flush_file, ids, count);
     free(ids);
     if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
-        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
 }
 
 int scr_rebuild_cache(struct scr *scr)

@@ -124,7 +124,8 @@ static int gather_cached(struct scr *scr, struct table *t)
         }
         skip[i] = is_unwanted(scr, row, d.id);
         if (skip[i])
-            scr_say(scr, 1, "dataset %d (%s) of the cache is skipped", d.id, d.name);
+            scr_say(&scr->report, 1, "dataset %d (%s) of the cache is skipped", d.id,
+                    d.name);
         else
             row->cached = SCR_COPY_THERE;
     }
@@ -164,12 +165,13 @@ static int gather(struct scr *scr, struct table *t)
     t->rc = 0;
     if (scr->set.fetch && scr->job.rank == 0) {
         t->rc = gather_index(scr, t, err);
-        if (t->rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
+        if (t->rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     }
     int rc = gather_cached(scr, t);
     if (!rc && scr->job.rank == 0) rc = gather_unreadable(scr, t);
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
-    return rc ? scr_fail(scr, SCR_FAILURE, "no memory for the list of checkpoints")
+    return rc ? scr_fail(&scr->report, SCR_FAILURE,
+                         "no memory for the list of checkpoints")
               : SCR_SUCCESS;
 }
 
@@ -226,7 +228,7 @@ static int fetch_row(struct scr *scr, struct table *t, const scr_restart_step *s
     MPI_Bcast(&corrected, 1, MPI_INT, 0, scr->job.world);
     if (corrected) return 1;
     if (step->rises && !t->rises)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: neither the checkpoint to begin with nor an older one can be "
                 "used, so newer ones are tried");
     t->rises |= step->rises;
@@ -272,7 +274,7 @@ static void report_exhausted(const struct scr *scr, const struct table *t)
             newest = i;
         }
     if (newest >= 0)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s is skipped, because %d runs that tried to restart from it "
                 "did not get that far; SCR_CURRENT=%s tries it again",
                 t->datasets[newest].name, SCR_INDEX_ATTEMPTS, t->datasets[newest].name);
@@ -291,7 +293,7 @@ static void report_other_ranks(const struct scr *scr, const struct table *t, int
             newest = i;
     }
     if (newest >= 0)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s on the prefix folder was written by %d ranks, and this run "
                 "has %d; it is not used",
                 t->datasets[newest].name, t->datasets[newest].ranks, scr->job.ranks);
@@ -302,7 +304,7 @@ static void report_other_ranks(const struct scr *scr, const struct table *t, int
 static int fail_without(const struct scr *scr, scr_restart_action end, int rc)
 {
     if (end == SCR_RESTART_FAIL_ELSEWHERE)
-        return scr_fail(scr, SCR_ERR_CACHE,
+        return scr_fail(&scr->report, SCR_ERR_CACHE,
                         "SCR_Have_restart: checkpoint %d, newer than any other, is in "
                         "caches that this run does not use, for the reason given above; "
                         "start again without the nodes named there, or with "
@@ -310,17 +312,17 @@ static int fail_without(const struct scr *scr, scr_restart_action end, int rc)
                         scr->restart.elsewhere);
     if (rc && rc != -EOPNOTSUPP) return SCR_ERR_PREFIX; /* the index, as was reported */
     if (scr->cache.unsaved)
-        return scr_fail(scr, SCR_ERR_CACHE,
+        return scr_fail(&scr->report, SCR_ERR_CACHE,
                         "SCR_Have_restart: the newest checkpoint, or an output, was only "
                         "in the cache, which is another run's now");
     if (end == SCR_RESTART_FAIL_CACHE)
-        return scr_fail(scr, SCR_ERR_CACHE,
+        return scr_fail(&scr->report, SCR_ERR_CACHE,
                         "SCR_Have_restart: there is a checkpoint in the cache, but it "
                         "could not be rebuilt, for the reason given above; start again "
                         "when that is mended, or on other nodes, or with "
                         "SCR_CACHE_PURGE=1 to begin anew");
     if (end == SCR_RESTART_ANEW) return SCR_SUCCESS;
-    return scr_fail(scr, rc ? SCR_ERR_CACHE : SCR_ERR_PREFIX,
+    return scr_fail(&scr->report, rc ? SCR_ERR_CACHE : SCR_ERR_PREFIX,
                     "SCR_Have_restart: there are checkpoints in %s, but none could be "
                     "read, for the reason given above; start again when that is mended, "
                     "or with SCR_FETCH=0 to begin anew",
@@ -350,7 +352,8 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr->restart.offered = d.id;
     if (name) strcpy(name, d.name);
     scr_log_event e = scr_event_of(SCR_LOG_RESTART_OFFERED, &d);
-    scr_event(scr, 2, &e, "dataset %d (%s) is offered for a restart", d.id, d.name);
+    scr_event(&scr->report, 2, &e, "dataset %d (%s) is offered for a restart", d.id,
+              d.name);
     return SCR_SUCCESS;
 }
 
@@ -368,7 +371,7 @@ void scr_restart_remind(struct scr *scr)
     MPI_Allreduce(MPI_IN_PLACE, &asked, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (asked) return;
     scr_say(
-        scr, 0,
+        &scr->report, 0,
         "warning: checkpoint %d (%s) can be loaded, but the program has not asked for "
         "it and begins anew: it did not call SCR_Have_restart, and SCR_Route_file gave "
         "no file of it before this output. New checkpoints take the places of older "
@@ -391,7 +394,7 @@ static int note(struct scr *scr, const scr_dataset *d, scr_index_changer *change
     char err[SCR_ERR_TEXT] = "";
     int rc = scr_index_change(scr, d, change, err);
     if (rc && rc != -ENOENT)
-        scr_say(scr, 0, "warning: the index could not be changed: %s", err);
+        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err);
     return rc;
 }
 
@@ -430,7 +433,7 @@ int scr_restart_start(struct scr *scr, char *name)
     else if (!rc)
         rc = scr_cached_get(scr, scr->restart.offered, &scr->lifecycle.open);
     if (rc)
-        return scr_fail(scr, SCR_ERR_STATE,
+        return scr_fail(&scr->report, SCR_ERR_STATE,
                         "SCR_Start_restart: no checkpoint was offered; "
                         "SCR_Have_restart is missing, or gave 0");
     if (name) strcpy(name, scr->lifecycle.open.name);
@@ -443,7 +446,7 @@ int scr_restart_start(struct scr *scr, char *name)
     scr->restart.no_memory = 0;
     scr->restart.start = MPI_Wtime();
     scr_log_event e = scr_event_of(SCR_LOG_RESTART_START, &scr->lifecycle.open);
-    scr_event(scr, 2, &e, "the restart from dataset %d (%s) begins",
+    scr_event(&scr->report, 2, &e, "the restart from dataset %d (%s) begins",
               scr->lifecycle.open.id, scr->lifecycle.open.name);
     return SCR_SUCCESS;
 }
@@ -454,7 +457,7 @@ static int offer_again(struct scr *scr, const scr_log_event *e)
 {
     if (scr->set.fetch && scr->job.rank == 0)
         note(scr, &scr->lifecycle.open, scr_index_unmark_tried);
-    return scr_event_fail(scr, SCR_ERR_INVALID, e,
+    return scr_event_fail(&scr->report, SCR_ERR_INVALID, e,
                           "the application could not restart from dataset %d (%s), as "
                           "somebody has removed files of this run just now; what others "
                           "have of it is tried next",
@@ -483,7 +486,7 @@ static int give_way(struct scr *scr, const scr_log_event *e, const char *why)
     if (scr->set.fetch) scr_fetch_spare(scr, &scr->lifecycle.open, 1);
     if (scr->set.fetch && scr->job.rank == 0)
         note(scr, &scr->lifecycle.open, scr_index_unmark_tried);
-    return scr_event_fail(scr, SCR_ERR_INVALID, e,
+    return scr_event_fail(&scr->report, SCR_ERR_INVALID, e,
                           "the application could not restart from dataset %d (%s): %s. "
                           "The checkpoint is not marked as failed; this run offers an "
                           "older one next, and the next run offers this one again",
@@ -509,7 +512,7 @@ int scr_restart_complete(struct scr *scr, int valid)
         if (kept) kept->used = 1;
         if (scr->set.fetch && scr->job.rank == 0)
             note(scr, &scr->lifecycle.open, scr_index_mark_good);
-        scr_event(scr, 2, &e, "the application restarted from dataset %d (%s)",
+        scr_event(&scr->report, 2, &e, "the application restarted from dataset %d (%s)",
                   scr->lifecycle.open.id, scr->lifecycle.open.name);
         return SCR_SUCCESS;
     }
@@ -518,7 +521,7 @@ int scr_restart_complete(struct scr *scr, int valid)
     /* also when the index has a newer one, or cannot be changed */
     scr->restart.below = scr_dataset_age(&scr->lifecycle.open);
     if (excuse) return give_way(scr, &e, why);
-    scr_event_fail(scr, SCR_ERR_INVALID, &e,
+    scr_event_fail(&scr->report, SCR_ERR_INVALID, &e,
                    "the application could not restart from dataset %d (%s); it is marked "
                    "as failed, and an older one is tried next",
                    scr->lifecycle.open.id, scr->lifecycle.open.name);

@@ -6,7 +6,7 @@
  * more ranks than this run has. So rank 0 reads it file by file, and hands the names out
  * in pieces to a limited number of ranks, which remove the files. */
 #include "ops/context.h"
-#include "ops/wait.h"
+#include "report/wait.h"
 
 #include "base/path.h"
 #include "common/agree_mpi.h"
@@ -148,7 +148,7 @@ static void tell_rest(struct scr *scr, const scr_dataset *d)
     struct stat st;
     if (!d->scattered && fstatat(scr->prefix.fd, d->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return;
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: %s had no map on the prefix folder; if its flush did not end, "
             "files of it may stay there",
             d->name);
@@ -276,8 +276,9 @@ static int delete_one(struct scr *scr, const scr_dataset *d, char *err)
 int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
 {
     scr_wait wait;
-    scr_wait_begin(scr, &wait, "waits for the removal of dataset %d (%.150s) from %.250s",
-                   d->id, d->name, scr->prefix.path);
+    scr_wait_begin(&scr->report, &wait,
+                   "waits for the removal of dataset %d (%.150s) from %.250s", d->id,
+                   d->name, scr->prefix.path);
     int rc = delete_one(scr, d, err);
     scr_wait_end(&wait);
     return rc;
@@ -299,12 +300,12 @@ static void delete_all(struct scr *scr, const scr_dataset *list, int count,
         MPI_Bcast(&d, sizeof d, MPI_BYTE, 0, scr->job.world);
         if (scr_flushed_delete(scr, &d, err) != 0)
             scr_say(
-                scr, 0,
+                &scr->report, 0,
                 "warning: dataset %d (%s) could not be deleted from the prefix folder "
                 "(%s): %s",
                 d.id, d.name, reason, err);
         else
-            scr_say(scr, 1,
+            scr_say(&scr->report, 1,
                     "dataset %d (%s) is deleted from the prefix folder (%s): %.3f s",
                     d.id, d.name, reason, MPI_Wtime() - start);
     }
@@ -312,7 +313,8 @@ static void delete_all(struct scr *scr, const scr_dataset *list, int count,
 
 static void warn(const struct scr *scr, const char *err)
 {
-    scr_say(scr, 0, "warning: nothing is deleted from the prefix folder: %s", err);
+    scr_say(&scr->report, 0, "warning: nothing is deleted from the prefix folder: %s",
+            err);
 }
 
 void scr_window_begin(struct scr *scr)
@@ -332,8 +334,8 @@ void scr_window_begin(struct scr *scr)
         kvtree_delete(&index);
     }
     if (scr->set.prefix_purge && count > 0)
-        scr_say(scr, 0, "SCR_PREFIX_PURGE: all %d datasets of %s are deleted", count,
-                scr->prefix.path);
+        scr_say(&scr->report, 0, "SCR_PREFIX_PURGE: all %d datasets of %s are deleted",
+                count, scr->prefix.path);
     delete_all(scr, list, count,
                scr->set.prefix_purge ? "SCR_PREFIX_PURGE" : "as begun by an earlier run");
     free(list);

@@ -22,7 +22,7 @@ static int refuse(const struct scr *scr, int code, const char *text)
     char line[SCR_ERR_TEXT + 64];
     snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->job.rank,
              text);
-    scr_event_local(scr, code, line);
+    scr_event_local(&scr->report, code, line);
     return code;
 }
 

@@ -242,7 +242,7 @@ static int renew(struct scr *scr, scr_store_dir *cache, char *err)
         "warning: node %s: somebody has removed %s of this run, which is made again; "
         "the datasets in it are lost%s",
         scr->job.node_name, cache->folder, cache->global ? "" : " on this node");
-    if (cache->rank == 0) scr_event_local(scr, 0, line);
+    if (cache->rank == 0) scr_event_local(&scr->report, 0, line);
     return 0;
 }
 
@@ -428,7 +428,7 @@ static void remove_folder(const struct scr *scr, const scr_store_dir *cache, int
     char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
     scr_dataset_folder_name(id, name);
     if (cache->rank == 0 && beneath_remove_tree(cache->fd, name, err) != 0)
-        scr_event_local(scr, 0, err);
+        scr_event_local(&scr->report, 0, err);
 }
 
 void scr_dataset_folder_remove(struct scr *scr, int id)

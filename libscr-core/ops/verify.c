@@ -55,5 +55,5 @@ void scr_cache_verify(struct scr *scr, int id)
     if (agree(scr->job.world, rc, err) == 0 || scr->job.rank != 0) return;
     snprintf(line, sizeof line,
              "warning: dataset %d was damaged when it left the cache: %s", id, err);
-    scr_event_local(scr, 0, line);
+    scr_event_local(&scr->report, 0, line);
 }
