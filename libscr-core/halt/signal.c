@@ -9,7 +9,7 @@
  * asks would not end otherwise. The first signal after that takes our handler away, so
  * that a second one does what it would do without SCR. All that the handler calls is
  * async-signal-safe. */
-#include "ops/stop.h"
+#include "halt/halt_run.h"
 
 #include "config/signals.h"
 #include <errno.h>

@@ -7,6 +7,7 @@
 #include "plan/interval.h"
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 void scr_advise_begin(struct scr *scr)
@@ -75,7 +76,8 @@ static double optimum(struct scr *scr, double now)
     return interval;
 }
 
-int scr_advise(struct scr *scr, int halt)
+/* On rank 0: whether it is time for a checkpoint. */
+static bool is_time(struct scr *scr, bool halt)
 {
     double now = scr_clock();
     scr_advice advice = {.halt = halt,
@@ -87,5 +89,37 @@ int scr_advise(struct scr *scr, int halt)
                          .overhead = scr->set.overhead,
                          .automatic = scr->set.interval_auto};
     if (advice.automatic) advice.optimum = optimum(scr, now);
-    return scr_decide_checkpoint(&advice);
+    return scr_decide_checkpoint(&advice) != 0;
+}
+
+/* Rank from saw the signal; all ranks know that. */
+static void take_signal(struct scr *scr, int number, int from)
+{
+    char node[SCR_NODE_SIZE];
+    memcpy(node, scr->job.node_name, sizeof node);
+    if (from != 0) MPI_Bcast(node, sizeof node, MPI_CHAR, from, scr->job.world);
+    scr_halt_run_signal(&scr->halt, number, from, node);
+}
+
+int scr_look(struct scr *scr, int *need, int *halt)
+{
+    enum { SIGNAL, HALT, NEED, VOTES, NUMBERS = 128 };
+    const scr_job *job = &scr->job;
+    int64_t votes[VOTES] = {0};
+    int seen = scr->halt.signal ? 0 : scr_signal_seen();
+    /* the greatest is that of the lowest rank */
+    if (seen) votes[SIGNAL] = (int64_t)(job->ranks - job->rank) * NUMBERS + seen;
+    if (job->rank == 0) {
+        votes[HALT] = scr_halt_run_check(&scr->halt) || scr->halt.signal;
+        votes[NEED] = need && is_time(scr, votes[HALT] != 0);
+    }
+    if (MPI_Allreduce(MPI_IN_PLACE, votes, VOTES, MPI_INT64_T, MPI_MAX, job->world) !=
+        MPI_SUCCESS)
+        return SCR_FAILURE;
+    int64_t signal = votes[SIGNAL];
+    if (signal)
+        take_signal(scr, (int)(signal % NUMBERS), job->ranks - (int)(signal / NUMBERS));
+    *halt = votes[HALT] || signal;
+    if (need) *need = votes[NEED] || signal;
+    return SCR_SUCCESS;
 }
