@@ -21,7 +21,7 @@ typedef struct request {
 /* ---- results ---- */
 
 /* Prints and ends; an exit code. */
-static int print_json(const hostlist *list, const char *text)
+static int glob_hosts_print_json(const hostlist *list, const char *text)
 {
     static const tool_column columns[] = {{"hosts", "HOSTS", TOOL_TEXT},
                                           {"count", "COUNT", TOOL_NUMBER},
@@ -33,12 +33,12 @@ static int print_json(const hostlist *list, const char *text)
     return tool_table_print(table, TOOL_JSON);
 }
 
-static int print_short(const hostlist *list, int json)
+static int glob_hosts_print_short(const hostlist *list, int json)
 {
     char *text = hostlist_compress(list);
     int code = text ? COMMAND_GOOD : tool_complain("no memory");
     if (text && json)
-        code = print_json(list, text);
+        code = glob_hosts_print_json(list, text);
     else if (text)
         printf("%s\n", text);
     free(text);
@@ -46,7 +46,7 @@ static int print_short(const hostlist *list, int json)
 }
 
 /* What is left is one host. */
-static int choose(hostlist *list, int nth)
+static int glob_hosts_keep_nth(hostlist *list, int nth)
 {
     if (nth > list->count)
         return tool_complain("there are %d hosts, and no host %d", list->count, nth);
@@ -58,14 +58,14 @@ static int choose(hostlist *list, int nth)
     return COMMAND_GOOD;
 }
 
-static int print(const request *r, hostlist *list)
+static int glob_hosts_print(const request *r, hostlist *list)
 {
-    if (r->nth && choose(list, r->nth) != COMMAND_GOOD) return COMMAND_BAD;
+    if (r->nth && glob_hosts_keep_nth(list, r->nth) != COMMAND_GOOD) return COMMAND_BAD;
     if (r->form == COUNT && !r->json) {
         printf("%d\n", list->count);
         return COMMAND_GOOD;
     }
-    if (r->form != EXPAND || r->json) return print_short(list, r->json);
+    if (r->form != EXPAND || r->json) return glob_hosts_print_short(list, r->json);
     for (int i = 0; i < list->count; i++)
         printf("%s\n", list->names[i]);
     return COMMAND_GOOD;
@@ -73,26 +73,26 @@ static int print(const request *r, hostlist *list)
 
 /* ---- work ---- */
 
-static int parse(const char *text, hostlist *list)
+static int glob_hosts_parse(const char *text, hostlist *list)
 {
     char err[ERRTEXT_SIZE] = "";
     return hostlist_parse(text, list, err) == 0 ? COMMAND_GOOD : tool_complain("%s", err);
 }
 
 /* Two lists in one argument, with a colon in between. */
-static int parse_two(const char *text, hostlist *a, hostlist *b)
+static int glob_hosts_parse_two(const char *text, hostlist *a, hostlist *b)
 {
     const char *colon = strchr(text, ':');
     if (!colon || strchr(colon + 1, ':'))
         return tool_complain("'%s' is not two lists with a colon between them", text);
     char *first = strndup(text, (size_t)(colon - text));
-    int code = first ? parse(first, a) : tool_complain("no memory");
+    int code = first ? glob_hosts_parse(first, a) : tool_complain("no memory");
     free(first);
-    return code == COMMAND_GOOD ? parse(colon + 1, b) : code;
+    return code == COMMAND_GOOD ? glob_hosts_parse(colon + 1, b) : code;
 }
 
-static int combine(const request *r, const hostlist *a, const hostlist *b,
-                   hostlist *result)
+static int glob_hosts_combine(const request *r, const hostlist *a, const hostlist *b,
+                              hostlist *result)
 {
     hostlist left = {0, NULL};
     int rc;
@@ -114,25 +114,25 @@ static int combine(const request *r, const hostlist *a, const hostlist *b,
     return rc ? tool_complain("no memory") : COMMAND_GOOD;
 }
 
-static int work_on_two(const request *r, const char *text)
+static int glob_hosts_combine_two(const request *r, const char *text)
 {
     hostlist a = {0, NULL}, b = {0, NULL}, result = {0, NULL};
-    int code = parse_two(text, &a, &b);
-    if (code == COMMAND_GOOD) code = combine(r, &a, &b, &result);
-    if (code == COMMAND_GOOD && r->task != CONTAINS) code = print(r, &result);
+    int code = glob_hosts_parse_two(text, &a, &b);
+    if (code == COMMAND_GOOD) code = glob_hosts_combine(r, &a, &b, &result);
+    if (code == COMMAND_GOOD && r->task != CONTAINS) code = glob_hosts_print(r, &result);
     hostlist_done(&a);
     hostlist_done(&b);
     hostlist_done(&result);
     return code;
 }
 
-static int work_on_one(const request *r, const tool_args *args)
+static int glob_hosts_print_list(const request *r, const tool_args *args)
 {
     hostlist list = {0, NULL};
     int code = COMMAND_GOOD;
     for (int i = 0; i < args->count && code == COMMAND_GOOD; i++)
-        code = parse(args->list[i], &list);
-    if (code == COMMAND_GOOD) code = print(r, &list);
+        code = glob_hosts_parse(args->list[i], &list);
+    if (code == COMMAND_GOOD) code = glob_hosts_print(r, &list);
     hostlist_done(&list);
     return code;
 }
@@ -145,8 +145,8 @@ typedef struct given {
 } given;
 
 /* What is to be printed, and of what; -1 to go on. */
-static int take_request(const tool *t, const given *g, const tool_args *args, request *r,
-                        const char **two)
+static int glob_hosts_take_request(const tool *t, const given *g, const tool_args *args,
+                                   request *r, const char **two)
 {
     int lists = 0;
     for (int i = 0; i < 4; i++) {
@@ -192,7 +192,8 @@ int main(int argc, char **argv)
         .most = -1};
     tool_args args;
     int code = tool_start(&t, argc, argv, &args);
-    if (code < 0) code = take_request(&t, &g, &args, &r, &two);
+    if (code < 0) code = glob_hosts_take_request(&t, &g, &args, &r, &two);
     if (code >= 0) return code;
-    return tool_finish(two ? work_on_two(&r, two) : work_on_one(&r, &args));
+    return tool_finish(two ? glob_hosts_combine_two(&r, two)
+                           : glob_hosts_print_list(&r, &args));
 }

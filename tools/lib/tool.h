@@ -36,6 +36,15 @@ typedef struct tool_option {
     int *number;       /* the same, from 0 on */
 } tool_option;
 
+/* Options of many commands. */
+#define TOOL_FOLDER_OPTION(letter, name, to)                                             \
+    {                                                                                    \
+        letter, name, "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",  \
+            .text = (to)                                                                 \
+    }
+#define TOOL_PREFIX_OPTION(to) TOOL_FOLDER_OPTION('p', "prefix", to)
+#define TOOL_DIR_OPTION(to) TOOL_FOLDER_OPTION('d', "dir", to)
+
 typedef struct tool {
     const char *arguments;      /* "[OPTION]... [FOLDER]" */
     const char *about;          /* what the command does: lines, each with its newline */

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int begins(const char *text, const char *start)
+static int halt_text_begins(const char *text, const char *start)
 {
     return text && strncmp(text, start, strlen(start)) == 0;
 }
 
 /* Without what SCR recorded itself: all of it, or the end of the program only. */
-static kvtree *copy(const kvtree *halt, int all)
+static kvtree *halt_text_copy(const kvtree *halt, int all)
 {
     kvtree *rest = kvtree_new();
     if (!rest || kvtree_merge(rest, halt) != 0) {
@@ -23,14 +23,15 @@ static kvtree *copy(const kvtree *halt, int all)
         return NULL;
     }
     const char *reason = kvtree_elem_get_first_val(rest, SCR_HALT_KEY_REASON);
-    if (all || begins(reason, SCR_HALT_FINALIZED)) scr_halt_drop_own_reason(rest);
+    if (all || halt_text_begins(reason, SCR_HALT_FINALIZED))
+        scr_halt_drop_own_reason(rest);
     return rest;
 }
 
 int tool_halt_stopped(const kvtree *halt, const scr_halt_end *end, int64_t now,
                       char reason[SCR_HALT_REASON_SIZE])
 {
-    kvtree *rest = copy(halt, 0);
+    kvtree *rest = halt_text_copy(halt, 0);
     int stopped = rest ? scr_halt_check(rest, end, now, reason) : -ENOMEM;
     kvtree_delete(&rest);
     return stopped;
@@ -39,7 +40,7 @@ int tool_halt_stopped(const kvtree *halt, const scr_halt_end *end, int64_t now,
 int tool_halt_is_own(const kvtree *halt, const scr_halt_end *end, int64_t now)
 {
     char ignored[SCR_HALT_REASON_SIZE];
-    kvtree *rest = copy(halt, 1);
+    kvtree *rest = halt_text_copy(halt, 1);
     int own = rest && kvtree_get(halt, SCR_HALT_KEY_REASON) &&
               !kvtree_get(rest, SCR_HALT_KEY_REASON) &&
               !scr_halt_check(rest, end, now, ignored);
@@ -63,7 +64,7 @@ char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
 {
     char *text = NULL;
     int own = tool_halt_is_own(halt, end, now);
-    kvtree *rest = copy(halt, 1);
+    kvtree *rest = halt_text_copy(halt, 1);
     if (!rest) return NULL;
     int wish = !own && scr_halt_is_wish(rest, now);
     kvtree_delete(&rest);

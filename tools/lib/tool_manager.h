@@ -34,6 +34,10 @@ int tool_manager_check(const tool *t, const char *text);
 int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
                     double seconds, hostlist *nodes);
 
+/* The end of the allocation from the parameter SCR_END_TIME, else as tool_manager_end
+ * finds it; seconds 0: 0 in place of that. An exit code, after a message. */
+int tool_manager_find_end(const tool_prefix *prefix, double seconds, scr_halt_end *end);
+
 /* When the allocation ends: what the batch system tells in the environment, or else what
  * Slurm answers, which is asked for at most so many seconds. end->time is 0 where nobody
  * tells. An exit code, after a complaint. SCR_END_TIME is up to the caller. */

@@ -5,6 +5,7 @@
 #include "common/number.h"
 #include "lib/tool.h"
 #include "report/quote.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ tool_table *tool_table_new(const tool_column *columns, int count)
     return table;
 }
 
-static void free_table(tool_table *table)
+static void table_free(tool_table *table)
 {
     for (int i = 0; i < table->cells; i++) {
         free(table->list[i].shown);
@@ -45,7 +46,7 @@ static void free_table(tool_table *table)
 /* ---- cells ---- */
 
 /* The next cell, empty; NULL without memory. */
-static cell *add(tool_table *table)
+static cell *table_add_cell(tool_table *table)
 {
     if (!table) return NULL;
     int n = table->cells;
@@ -67,14 +68,14 @@ struct text {
     FILE *out;
 };
 
-static int open_text(struct text *t)
+static int table_open_text(struct text *t)
 {
     t->at = NULL;
     t->out = open_memstream(&t->at, &t->size);
     return t->out != NULL;
 }
 
-static char *close_text(struct text *t)
+static char *table_close_text(struct text *t)
 {
     int bad = ferror(t->out);
     if (fclose(t->out) == 0 && !bad) return t->at;
@@ -83,26 +84,26 @@ static char *close_text(struct text *t)
 }
 
 /* The texts, each written by put, with what stands between and around them. */
-static char *join(const char *const *texts, int count, const char *const around[3],
-                  void (*put)(FILE *, const char *))
+static char *table_join(const char *const *texts, int count, const char *const around[3],
+                        void (*put)(FILE *, const char *))
 {
     struct text t;
-    if (!open_text(&t)) return NULL;
+    if (!table_open_text(&t)) return NULL;
     fputs(around[0], t.out);
     for (int i = 0; i < count; i++) {
         if (i) fputs(around[1], t.out);
         put(t.out, texts[i]);
     }
     fputs(around[2], t.out);
-    return close_text(&t);
+    return table_close_text(&t);
 }
 
-static void put_shown(FILE *out, const char *text)
+static void table_put_shown(FILE *out, const char *text)
 {
     scr_quote_text(out, text, "");
 }
 
-static void put_json(FILE *out, const char *text)
+static void table_put_json(FILE *out, const char *text)
 {
     scr_quote_json(out, text);
 }
@@ -110,7 +111,7 @@ static void put_json(FILE *out, const char *text)
 static const char *const no_marks[3] = {"", " ", ""};
 static const char *const array_marks[3] = {"[", ", ", "]"};
 
-static void fill(tool_table *table, cell *c, char *shown, char *json)
+static void table_fill_cell(tool_table *table, cell *c, char *shown, char *json)
 {
     if (c && shown && json) {
         c->shown = shown;
@@ -124,40 +125,42 @@ static void fill(tool_table *table, cell *c, char *shown, char *json)
 
 void tool_table_text(tool_table *table, const char *text)
 {
-    cell *c = add(table);
+    cell *c = table_add_cell(table);
     if (c && text)
-        fill(table, c, join(&text, 1, no_marks, put_shown),
-             join(&text, 1, no_marks, put_json));
+        table_fill_cell(table, c, table_join(&text, 1, no_marks, table_put_shown),
+                        table_join(&text, 1, no_marks, table_put_json));
 }
 
 void tool_table_number(tool_table *table, int64_t number)
 {
     char buffer[NUMBER_TEXT_SIZE];
     const char *text = number_text_int64(buffer, number);
-    cell *c = add(table);
-    if (c) fill(table, c, strdup(text), strdup(text));
+    cell *c = table_add_cell(table);
+    if (c) table_fill_cell(table, c, strdup(text), strdup(text));
 }
 
 void tool_table_real(tool_table *table, double number)
 {
     char text[400]; /* the largest double has 309 digits */
-    cell *c = add(table);
+    cell *c = table_add_cell(table);
     snprintf(text, sizeof text, "%.1f", number);
-    if (c) fill(table, c, strdup(text), strdup(text));
+    if (c) table_fill_cell(table, c, strdup(text), strdup(text));
 }
 
 void tool_table_switch(tool_table *table, int on)
 {
-    cell *c = add(table);
-    if (c) fill(table, c, strdup(on ? "yes" : "no"), strdup(on ? "true" : "false"));
+    cell *c = table_add_cell(table);
+    if (c)
+        table_fill_cell(table, c, strdup(on ? "yes" : "no"),
+                        strdup(on ? "true" : "false"));
 }
 
 void tool_table_list(tool_table *table, const char *const *texts, int count)
 {
-    cell *c = add(table);
+    cell *c = table_add_cell(table);
     if (c)
-        fill(table, c, join(texts, count, no_marks, put_shown),
-             join(texts, count, array_marks, put_json));
+        table_fill_cell(table, c, table_join(texts, count, no_marks, table_put_shown),
+                        table_join(texts, count, array_marks, table_put_json));
 }
 
 void tool_table_mark(tool_table *table, tool_mark mark)
@@ -168,7 +171,7 @@ void tool_table_mark(tool_table *table, tool_mark mark)
 /* ---- people ---- */
 
 /* Columns that a text takes: each UTF-8 character one. */
-static int width_of(const char *text)
+static int table_text_width(const char *text)
 {
     int width = 0;
     for (; *text; text++)
@@ -176,51 +179,52 @@ static int width_of(const char *text)
     return width;
 }
 
-static int is_coloured(void)
+static bool table_is_coloured(void)
 {
     const char *term = getenv("TERM"), *off = getenv("NO_COLOR");
     return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(off && *off);
 }
 
 /* to: columns that it takes at least; below 0: the same, to the right. */
-static void print_cell(const char *text, int to, const char *colour)
+static void table_print_cell(const char *text, int to, const char *colour)
 {
-    int blanks = abs(to) - width_of(text);
+    int blanks = abs(to) - table_text_width(text);
     if (blanks < 0) blanks = 0;
     if (to < 0) printf("%*s", blanks, "");
     printf("%s%s%s", colour, text, *colour ? "\033[0m" : "");
     if (to > 0) printf("%*s", blanks, "");
 }
 
-static const char *colour_of(const cell *c, int coloured)
+static const char *table_color(const cell *c, int coloured)
 {
     static const char *const colours[] = {"", "\033[32m", "\033[33m", "\033[31m"};
     return coloured ? colours[c->mark] : "";
 }
 
-static const cell *cell_at(const tool_table *table, int row, int column)
+static const cell *table_cell_at(const tool_table *table, int row, int column)
 {
     return &table->list[row * table->width + column];
 }
 
-static const char *shown_at(const tool_table *table, int row, int column)
+static const char *table_shown_at(const tool_table *table, int row, int column)
 {
-    const char *shown = cell_at(table, row, column)->shown;
+    const char *shown = table_cell_at(table, row, column)->shown;
     return shown && *shown ? shown : "-";
 }
 
-static int column_width(const tool_table *table, int rows, int column)
+static int table_column_width(const tool_table *table, int rows, int column)
 {
-    int width = width_of(table->columns[column].title);
+    int width = table_text_width(table->columns[column].title);
     for (int row = 0; row < rows; row++) {
-        int of_cell = width_of(shown_at(table, row, column));
+        int of_cell = table_text_width(table_shown_at(table, row, column));
         if (of_cell > width) width = of_cell;
     }
     return table->columns[column].type == TOOL_NUMBER ? -width : width;
 }
 
 /* Row -1 is that of the titles. The last column has no blanks behind it. */
-static void print_row(const tool_table *table, int row, const int *widths, int coloured)
+static void table_print_row(const tool_table *table, int row, const int *widths,
+                            int coloured)
 {
     int last = table->width - 1, first = 1;
     while (last > 0 && !table->columns[last].title)
@@ -231,40 +235,41 @@ static void print_row(const tool_table *table, int row, const int *widths, int c
         if (!first) printf("  ");
         first = 0;
         if (row < 0)
-            print_cell(table->columns[i].title, width, coloured ? "\033[1m" : "");
+            table_print_cell(table->columns[i].title, width, coloured ? "\033[1m" : "");
         else
-            print_cell(shown_at(table, row, i), width,
-                       colour_of(cell_at(table, row, i), coloured));
+            table_print_cell(table_shown_at(table, row, i), width,
+                             table_color(table_cell_at(table, row, i), coloured));
     }
     printf("\n");
 }
 
-static int print_columns(const tool_table *table, int rows)
+static int table_print_columns(const tool_table *table, int rows)
 {
     int *widths = calloc((size_t)table->width, sizeof *widths);
-    int coloured = is_coloured();
+    int coloured = table_is_coloured();
     if (!widths) return tool_complain("no memory");
     for (int i = 0; i < table->width; i++)
-        if (table->columns[i].title) widths[i] = column_width(table, rows, i);
+        if (table->columns[i].title) widths[i] = table_column_width(table, rows, i);
     for (int row = -1; row < rows; row++)
-        print_row(table, row, widths, coloured);
+        table_print_row(table, row, widths, coloured);
     free(widths);
     return COMMAND_GOOD;
 }
 
-static void print_lines(const tool_table *table, int rows)
+static void table_print_lines(const tool_table *table, int rows)
 {
-    int width = 0, coloured = is_coloured();
+    int width = 0, coloured = table_is_coloured();
     for (int i = 0; i < table->width; i++)
-        if (table->columns[i].title && width_of(table->columns[i].title) > width)
-            width = width_of(table->columns[i].title);
+        if (table->columns[i].title && table_text_width(table->columns[i].title) > width)
+            width = table_text_width(table->columns[i].title);
     for (int row = 0; row < rows; row++) {
         if (row) printf("\n");
         for (int i = 0; i < table->width; i++) {
-            const cell *c = cell_at(table, row, i);
+            const cell *c = table_cell_at(table, row, i);
             if (!table->columns[i].title || !c->shown) continue;
-            print_cell(table->columns[i].title, width + 2, coloured ? "\033[1m" : "");
-            print_cell(c->shown, 0, colour_of(c, coloured));
+            table_print_cell(table->columns[i].title, width + 2,
+                             coloured ? "\033[1m" : "");
+            table_print_cell(c->shown, 0, table_color(c, coloured));
             printf("\n");
         }
     }
@@ -272,11 +277,11 @@ static void print_lines(const tool_table *table, int rows)
 
 /* ---- programs ---- */
 
-static void print_json(const tool_table *table, int rows)
+static void table_print_json(const tool_table *table, int rows)
 {
     for (int row = 0; row < rows; row++) {
         for (int i = 0; i < table->width; i++) {
-            const char *json = cell_at(table, row, i)->json;
+            const char *json = table_cell_at(table, row, i)->json;
             printf("%s\"%s\": %s", i ? ", " : "{", table->columns[i].key,
                    json ? json : "null");
         }
@@ -287,16 +292,16 @@ static void print_json(const tool_table *table, int rows)
 int tool_table_print(tool_table *table, tool_form form)
 {
     if (!table || table->failed) {
-        if (table) free_table(table);
+        if (table) table_free(table);
         return tool_complain("no memory");
     }
     int rows = table->cells / table->width, code = COMMAND_GOOD;
     if (form == TOOL_JSON)
-        print_json(table, rows);
+        table_print_json(table, rows);
     else if (form == TOOL_LINES)
-        print_lines(table, rows);
+        table_print_lines(table, rows);
     else
-        code = print_columns(table, rows);
-    free_table(table);
+        code = table_print_columns(table, rows);
+    table_free(table);
     return code;
 }
