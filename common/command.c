@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all commands say in the same way; see command.h. */
+/* Messages and exit codes of all commands; see command.h. */
 #include "common/command.h"
 
 #include "common/quote.h"
@@ -42,7 +42,7 @@ void command_outlive_reader(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
-/* 1 when standard output has none, and need not have one. */
+/* Whether standard output has no reader, and needs none. */
 static bool command_is_outlived(void)
 {
     struct sigaction action;

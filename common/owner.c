@@ -48,7 +48,7 @@ static bool owner_is_root_only(const struct stat *folder)
     return folder->st_uid == 0 && !(folder->st_mode & 022);
 }
 
-/* Puts what a link of root says before the rest of the path. */
+/* Replaces a link of root in the path by its target. */
 static int owner_walk_link(walk *w, int link, const char *name, char *err)
 {
     char target[PATH_MAX], rest[sizeof w->rest];
@@ -71,7 +71,7 @@ static int owner_walk_link(walk *w, int link, const char *name, char *err)
     return *w->rest == '/' ? owner_walk_to_root(w) : 0;
 }
 
-/* In a sticky folder nobody takes away what is root's. */
+/* In a sticky folder entries of root can be replaced by root only. */
 static bool owner_is_fixed(const struct stat *parent, const struct stat *entry)
 {
     int sticky = parent->st_uid == 0 && parent->st_mode & S_ISVTX;
@@ -127,7 +127,7 @@ static int owner_open_folder(const char *path, int *firm, char *err)
 
 /* ---- owners ---- */
 
-/* What in a folder decides what a command does there. */
+/* Entries of a folder that determine the work of a command there. */
 static const struct {
     const char *name;
     int config; /* may be root's, too */
@@ -144,7 +144,7 @@ static int owner_check_entry(int folder, const char *name, uid_t owner, int may_
     if (inner->st_uid == owner || (may_be_root && inner->st_uid == 0)) return 0;
     return err_set(err, -EPERM,
                    "it belongs to user %lu, but %s in it to user %lu; run this as the "
-                   "user whose job it is, or give them one owner",
+                   "user of the job, or give them one owner",
                    (unsigned long)owner, name, (unsigned long)inner->st_uid);
 }
 
@@ -165,7 +165,7 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner, char
     if (!rc && *owner == 0 && !owner_is_root_only(&st))
         rc = err_set(err, -EPERM,
                      "it belongs to root, but others may write there; run this as the "
-                     "user whose job it is");
+                     "user of the job");
     if (!rc && *owner == 0 && !firm)
         rc = err_set(err, -EPERM,
                      "it belongs to root, but others can put another folder in its "
@@ -180,15 +180,15 @@ static int owner_become(const struct passwd *user)
     if (initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
         setuid(user->pw_uid) != 0)
         return -errno;
-    /* what is run now finds that user's files, not root's */
+    /* programs find files of that user, not of root */
     if (setenv("HOME", user->pw_dir, 1) != 0 || setenv("USER", user->pw_name, 1) != 0 ||
         setenv("LOGNAME", user->pw_name, 1) != 0)
         return -ENOMEM;
     return 0;
 }
 
-/* Who is in a folder reads what lies there, though the way to it be closed. Names that
- * begin there lead nowhere for that user. */
+/* A process keeps access to its current folder, even if the path to it is closed for its
+ * user. */
 static int owner_leave_hidden_folder(const char *folder)
 {
     char path[PATH_MAX];

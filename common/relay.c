@@ -21,7 +21,7 @@ enum { PIECE = 65536 };
 
 /* One of the streams. */
 typedef struct stream {
-    int from, to; /* from -1: there is nothing more to come */
+    int from, to; /* from -1: all was read */
     int is_terminal;
     unsigned char last; /* byte that was printed */
     int lost;           /* errno of what could not be printed */
@@ -36,7 +36,7 @@ typedef struct relay {
 
 /* ---- the process in front ---- */
 
-/* A terminal obeys bytes below blank, and C1 in UTF-8. */
+/* Terminals interpret bytes below blank, and C1 in UTF-8. */
 static void relay_mask_controls(stream *s, unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -48,8 +48,8 @@ static void relay_mask_controls(stream *s, unsigned char *bytes, size_t size)
     }
 }
 
-/* Whoever prints into a pipe that nobody reads gets SIGPIPE: so does the process behind
- * when the reader of this one is gone. Other losses are told at the end. */
+/* A process that prints into a pipe without a reader gets SIGPIPE: so does the process
+ * behind when the reader of this one is gone. Other losses are reported at the end. */
 static void relay_forward(stream *s)
 {
     unsigned char bytes[PIECE];
@@ -67,8 +67,8 @@ static void relay_forward(stream *s)
         s->lost = -rc;
 }
 
-/* Whether the child has ended; passes on what came from somebody else. Whoever it works
- * as can stop it, and this process would wait for ever. */
+/* Forwards signals; whether the child has ended. Its user can stop it, and this process
+ * would wait forever. */
 static int relay_read_signal(const relay *r)
 {
     struct signalfd_siginfo info;
@@ -79,12 +79,12 @@ static int relay_read_signal(const relay *r)
     if (waitid(P_PID, (id_t)r->child, &news, events) != 0 || news.si_pid != r->child)
         return 0;
     if (news.si_code != CLD_STOPPED) return 1;
-    command_complain("somebody has stopped process %ld, which is killed", (long)r->child);
+    command_complain("process %ld was stopped by another one, and is killed", (long)r->child);
     kill(r->child, SIGKILL);
     return waitid(P_PID, (id_t)r->child, &news, WEXITED | WNOWAIT) == 0;
 }
 
-/* Until the child has ended; what it printed before that is in the pipes then. */
+/* Until the child has ended; its remaining output is in the pipes then. */
 static void relay_forward_all(relay *r)
 {
     for (int ended = 0; !ended;) {
@@ -119,7 +119,7 @@ static void relay_exit_as_child(relay *r)
 
 /* ---- the process behind ---- */
 
-/* Lines come in the order in which they are printed. */
+/* Output is flushed line by line, which keeps the order of both streams. */
 static int relay_detach(const relay *r, const int ends[2])
 {
     int null = io_open(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0);

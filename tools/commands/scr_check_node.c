@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_check_node: whether the node on which it runs can be used (SCR Developer Guide 1.2,
+/* scr_check_node: tests whether this node can be used (SCR Developer Guide 1.2,
  * section 2.24.5). */
 #include "cache/base.h"
 #include "config/descs.h"
@@ -13,7 +13,7 @@
 typedef struct request {
     const char *dir, *control, *cache, *tests;
     int seconds, list;
-    char user[SCR_USER_SIZE]; /* whose job it is */
+    char user[SCR_USER_SIZE]; /* of the job */
 } request;
 
 static int check_node_list_checks(void)
@@ -24,7 +24,7 @@ static int check_node_list_checks(void)
     return command_flush();
 }
 
-/* Of two exit codes the one that tells more. */
+/* The more severe of two exit codes. */
 static int check_node_worse(int a, int b)
 {
     static const int order[] = {COMMAND_WRONG_USAGE, COMMAND_BAD, NODE_UNCHECKED};
@@ -81,7 +81,7 @@ static int check_node_stores(const request *r, const scr_descs *descs)
     return code;
 }
 
-/* The control folder of the configuration; only a descriptor says how large it is. */
+/* The control folder of the configuration; its size is known from a descriptor only. */
 static int check_node_control(const request *r, const tool_prefix *prefix,
                               const scr_descs *descs)
 {
@@ -91,7 +91,7 @@ static int check_node_control(const request *r, const tool_prefix *prefix,
                              1);
 }
 
-/* Those of the configuration, where the command line names none. */
+/* Folders of the command line, else of the configuration. */
 static int check_node_folders(const request *r, const tool_prefix *prefix)
 {
     scr_problems problems = {0, NULL};

@@ -38,7 +38,7 @@ static int ckpt_interval_read_log(const tool_prefix *prefix, findings *f)
         f->cost = f->history.ckpt_seconds / f->history.ckpts;
     if (f->cost <= 0)
         return tool_complain("%s checkpoint: --cost is needed",
-                             rc ? "no log tells of a" : "the log tells of no");
+                             rc ? "there is no log of a" : "the log has no");
     if (!f->nodes && scr_nodes_read(prefix->dir, &f->nodes, err) != 0) f->nodes = 1;
     if (f->mtbf <= 0) f->mtbf = scr_history_mtbf(&f->history, f->nodes, 0);
     return COMMAND_GOOD;

@@ -45,7 +45,7 @@ static int glob_hosts_print_short(const hostlist *list, int json)
     return code;
 }
 
-/* What is left is one host. */
+/* Keeps that host alone. */
 static int glob_hosts_keep_nth(hostlist *list, int nth)
 {
     if (nth > list->count)
@@ -157,7 +157,7 @@ static int glob_hosts_take_request(const tool *t, const given *g, const tool_arg
     }
     if (lists > 1 || g->count + g->expand + g->compress + (g->nth >= 0) > 1)
         return tool_misused(t, "more than one task");
-    if (lists && args->count) return tool_misused(t, "lists of hosts that nobody needs");
+    if (lists && args->count) return tool_misused(t, "too many lists of hosts");
     if (!lists && !args->count) return tool_misused(t, "no list of hosts");
     if (g->nth == 0) return tool_misused(t, "hosts are counted from 1");
     r->nth = g->nth > 0 ? g->nth : 0;

@@ -115,7 +115,7 @@ static int halt_apply(kvtree *halt, void *arg)
         if (kvtree_util_set_str(halt, keys[i], r->value[i]) != 0) return -ENOMEM;
         changed = 1;
     }
-    /* it is somebody's wish now, also where a run had the same */
+    /* it is a request of the user now, also where a run had set it */
     if ((r->unset[SECONDS] || *r->value[SECONDS]) &&
         kvtree_get(halt, SCR_HALT_KEY_OF_RUN)) {
         kvtree_unset(halt, SCR_HALT_KEY_OF_RUN);
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
         {'b', "before", "TIME", "end before TIME, by as much as --seconds says",
          .text = &r.given[BEFORE]},
         {'s', "seconds", "N",
-         "end so many seconds before --before, or before the\n"
+         "end that many seconds before --before, or before the\n"
          "allocation ends (600, 10min)",
          .text = &r.given[SECONDS]},
         {'r', "reason", "TEXT", "end at the next chance, for this reason",

@@ -81,7 +81,7 @@ static int list_down_report(const tool_prefix *prefix, const request *r,
     code = r->json || (r->reason && some) ? list_down_print_table(nodes, reasons, r->json)
            : r->reason                    ? COMMAND_GOOD
                                           : list_down_print_list(nodes, reasons);
-    /* what cannot be logged is told; which nodes are down is known */
+    /* an error of the log is reported and changes nothing else */
     if (r->log) list_down_write_log(prefix, nodes, reasons, known);
     if (command_flush() != COMMAND_GOOD || code != COMMAND_GOOD) return UNKNOWN;
     return some ? SOME_ARE_DOWN : COMMAND_GOOD;
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
         .about = "Prints which of NODES (default: those of the allocation) cannot be "
                  "used: they are\nexcluded by SCR_EXCLUDE_NODES, or down for the batch "
                  "system, do not answer, or\nscr_check_node fails there.\n",
-        .codes = "0 none is down, 1 some are, 2 wrong usage, 3 nobody can tell.\n",
+        .codes = "0 none is down, 1 some are, 2 wrong usage, 3 unknown.\n",
         .options = options,
         .most = 1};
     tool_args args;

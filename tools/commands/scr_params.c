@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_params: the parameters of SCR, what they are set to here and by whom; and all
- * mistakes in the configuration, without a job. */
+/* scr_params: prints the parameters of SCR with their values and sources, and all mistakes
+ * in the configuration, without a job. */
 #include "config/values.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
@@ -76,7 +76,7 @@ static int params_check(const scr_config *c)
 
 /* ---- output ---- */
 
-/* What nobody should read over a shoulder, or in a log. */
+/* Values that must not appear on screens and in logs. */
 static bool params_is_secret(const scr_param *p)
 {
     return strcmp(p->name, "SCR_LOG_DB_PASS") == 0;
@@ -118,16 +118,16 @@ int main(int argc, char **argv)
         TOOL_PREFIX_OPTION(&r.dir),
         {'y', "system", "FILE", "read FILE in place of the system file",
          .text = &r.system},
-        {'s', "set", NULL, "only those that somebody has set", .flag = &r.set},
+        {'s', "set", NULL, "only those that are set", .flag = &r.set},
         {'c', "check", NULL, "print nothing but what is wrong", .flag = &r.check},
         {'j', "json", NULL, "print a JSON object for each", .flag = &r.json},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... [PARAMETER]...",
         .about =
-            "Prints parameters of SCR: the value that a run in the prefix folder would\n"
-            "have, who has set it, its type, its default and its meaning; all of them,\n"
-            "or those that are named. Says what is wrong in the configuration, too.\n",
+            "Prints parameters of SCR: the value for a run in the prefix folder, its\n"
+            "source, its type, its default and its meaning; all of them, or those that\n"
+            "are named. Reports mistakes in the configuration, too.\n",
         .codes =
             "0 all is right, 1 something in the configuration is wrong, or an error,\n"
             "2 wrong usage.\n",
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
     if (r.system && access(r.system, R_OK) != 0)
         return tool_complain("%s: %s", r.system, strerror(errno));
     code = tool_prefix_configure_by(&prefix, r.dir, r.system);
-    /* also where files have mistakes: all that is wrong is said at once */
+    /* all mistakes are reported at once */
     if (prefix.config.env && params_check(&prefix.config) != COMMAND_GOOD)
         code = COMMAND_BAD;
     if (prefix.config.env && down_nodes_check(&prefix) != COMMAND_GOOD)

@@ -38,7 +38,7 @@ static int watchdog_read_limits(const tool_prefix *prefix, const request *r, wat
     return COMMAND_GOOD;
 }
 
-/* A run whose progress is unknown does not count as hanging. */
+/* While the progress is unknown the run does not count as hanging. */
 static bool watchdog_is_hanging(progress_reader *source, watchdog *w, double *seconds)
 {
     char err[ERRTEXT_SIZE] = "";

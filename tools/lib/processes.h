@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Processes that this one started, directly or through others. A process whose parent has
- * ended is adopted by this one, so that none is lost. */
+/* Processes that this one started, directly or through others. Orphans among them are
+ * adopted by this one, so that none is lost. */
 
 /* Bytes of NAME=VALUE in a filter with its NUL, at most. */
 #define PROCESSES_MARK_SIZE 64

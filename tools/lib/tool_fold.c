@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One line for many nodes; see tool_fold.h. */
+/* Folded messages about nodes; see tool_fold.h. */
 #include "lib/tool_fold.h"
 
 #include "lib/tool.h"
@@ -30,7 +30,7 @@ static void fold_free_line(tool_fold_line *line)
     free(line->bare);
 }
 
-/* Another node of which it is true. */
+/* Another node with the same text. */
 static int fold_add_node(tool_fold_line *line, const char *node)
 {
     char *text = strdup(line->bare);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Words about halt conditions; see tool_halt.h. */
+/* Messages about halt conditions; see tool_halt.h. */
 #include "lib/tool_halt.h"
 
 #include "lib/tool_words.h"
@@ -14,7 +14,8 @@ static int halt_text_begins(const char *text, const char *start)
     return text && strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Without what SCR recorded itself: all of it, or the end of the program only. */
+/* A copy without what SCR recorded itself: all of that, or only the end of the program.
+ */
 static kvtree *halt_text_copy(const kvtree *halt, int all)
 {
     kvtree *rest = kvtree_new();
@@ -37,13 +38,13 @@ int tool_halt_stopped(const kvtree *halt, const scr_halt_end *end, int64_t now,
     return stopped;
 }
 
-int tool_halt_is_own(const kvtree *halt, const scr_halt_end *end, int64_t now)
+bool tool_halt_is_own(const kvtree *halt, const scr_halt_end *end, int64_t now)
 {
     char ignored[SCR_HALT_REASON_SIZE];
     kvtree *rest = halt_text_copy(halt, 1);
-    int own = rest && kvtree_get(halt, SCR_HALT_KEY_REASON) &&
-              !kvtree_get(rest, SCR_HALT_KEY_REASON) &&
-              !scr_halt_check(rest, end, now, ignored);
+    bool own = rest && kvtree_get(halt, SCR_HALT_KEY_REASON) &&
+               !kvtree_get(rest, SCR_HALT_KEY_REASON) &&
+               !scr_halt_check(rest, end, now, ignored);
     kvtree_delete(&rest);
     return own;
 }
@@ -58,7 +59,7 @@ char *tool_halt_remove(const char *path)
     return text;
 }
 
-/* What SCR recorded itself needs no hand: the next run removes it. */
+/* The next run removes what SCR recorded itself. */
 char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
                        const char *path)
 {

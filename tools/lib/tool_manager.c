@@ -15,7 +15,7 @@
 
 enum {
     FILE_SIZE = 1 << 24, /* longest list of nodes in a file */
-    NEAR = 10 /* seconds: so late nothing is worth to begin, and clocks may differ */
+    NEAR = 10            /* seconds before the end count as the end: clocks may differ */
 };
 
 typedef struct manager {
@@ -93,7 +93,7 @@ static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
     if (manager_variable(m->file))
         return manager_parse_file(manager_variable(m->file), list);
     if (m->job[0])
-        return tool_complain("%s does not tell the nodes of the allocation; set "
+        return tool_complain("%s does not list the nodes of the allocation; set "
                              "SCR_NODELIST",
                              m->name);
     return manager_parse(owner->node, list);
@@ -157,11 +157,11 @@ static const char *manager_job_id(const manager *m)
                                        : manager_variable(m->job[1]);
 }
 
-/* What squeue says, to be freed, with times as tool_time_parse takes them. */
+/* The output of squeue, to be freed, with times in the format of tool_time_parse. */
 static int manager_ask_squeue(const char *const command[], double seconds, char **output,
                               char *err)
 {
-    static const char format[] = "SLURM_TIME_FORMAT"; /* as the user wants to see times */
+    static const char format[] = "SLURM_TIME_FORMAT"; /* of the user */
     char *users = manager_variable(format) ? strdup(manager_variable(format)) : NULL;
     int rc = setenv(format, "standard", 1) == 0 ? 0 : err_set(err, -ENOMEM, "no memory");
     if (!rc) rc = tool_run(command, seconds, output, err);
@@ -173,7 +173,7 @@ static int manager_ask_squeue(const char *const command[], double seconds, char 
     return rc;
 }
 
-/* The word behind the id in the line of that job, or NULL; *rest is what follows. Other
+/* The word after the id in the line of that job, or NULL; *rest is the remainder. Other
  * parts of the same array, or of a heterogeneous job, may have lines, too. */
 static const char *manager_find_state(char *lines, const char *job, char **rest)
 {
@@ -228,15 +228,14 @@ int tool_manager_find_end(const tool_prefix *prefix, double seconds, scr_halt_en
     return when || seconds <= 0 ? COMMAND_GOOD : tool_manager_end(seconds, end);
 }
 
-/* Slurm lets nothing begin in a job whose time is over, though that may run for a while
- * still. */
+/* When the time of a job is over, Slurm starts nothing in it, though it may still run. */
 static bool manager_is_past(const char *text)
 {
     int64_t end, now = time(NULL);
     return text && tool_time_parse(text, now, &end) == 0 && end <= now + NEAR;
 }
 
-int tool_manager_is_over(double seconds)
+bool tool_manager_is_over(double seconds)
 {
     static const char *const ends[] = {
         "COMPLETING", "COMPLETED", "CANCELLED", "TIMEOUT",       "FAILED",    "NODE_FAIL",
@@ -244,7 +243,7 @@ int tool_manager_is_over(double seconds)
     const manager *m = manager_find();
     const char *job = manager_job_id(m);
     char err[ERRTEXT_SIZE] = "", *output, *rest;
-    int over = 0;
+    bool over = false;
     const char *const command[] = {
         "squeue", "--noheader", "--states=all", "--format=%A %T %e", "--job", job, NULL};
     if (strcmp(m->name, "slurm") != 0) return 0;

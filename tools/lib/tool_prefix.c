@@ -41,7 +41,7 @@ static int prefix_read_config(tool_prefix *prefix, const char *system)
     return tool_tell_problems(&problems);
 }
 
-/* What another version of SCR, or another program, left in .scr stays as it is. */
+/* Records of another version of SCR, or of another program, stay unchanged. */
 static int prefix_check_versions(const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "";
@@ -68,7 +68,7 @@ static int prefix_open_folder(tool_prefix *prefix, const char *path)
     return rc < 0 ? COMMAND_BAD : prefix_check_versions(prefix);
 }
 
-/* Where the configuration is looked for, which may name another folder. */
+/* The folder with the configuration, which may name another prefix folder. */
 static const char *prefix_config_folder(const char *given)
 {
     const char *path = given ? given : getenv("SCR_PREFIX");
@@ -85,12 +85,12 @@ static int prefix_open(tool_prefix *prefix, const char *given, const char *syste
     prefix->dir = -1;
     if (given && !*given) return tool_complain("a prefix folder without a name");
     if (tool_user_enter(prefix_config_folder(given)) != COMMAND_GOOD) return COMMAND_BAD;
-    /* files of users lie in the prefix folder */
+    /* configuration files of users lie in the prefix folder */
     if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_complain("no memory");
     if (!given || system) {
         int code = prefix_read_config(prefix, system ? system : SCR_SYSTEM_FILE);
         if (prefix->mistaken && !given && !system)
-            tool_complain("which prefix folder is meant is not sure: name it");
+            tool_complain("the prefix folder is uncertain: name it");
         if (code != COMMAND_GOOD && !(anyway && prefix->mistaken)) return code;
         if (!given) known = scr_config_prefix(&prefix->config);
         if (!given && !(given = known)) return tool_complain("no memory");
@@ -142,7 +142,7 @@ void tool_prefix_close(tool_prefix *prefix)
 
 /* ---- who, and where ---- */
 
-/* 1 when the parameter has a value, which is not too long; 0, or -1 after a complaint. */
+/* 1 when the parameter has a value; 0; or -1 where it is unusable, after a message. */
 static int prefix_identity(const scr_config *config, const char *name, char *value,
                            size_t size)
 {
@@ -177,7 +177,7 @@ int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
     return COMMAND_GOOD;
 }
 
-int tool_owner_is(const tool_owner *owner, const char *noted)
+bool tool_owner_is(const tool_owner *owner, const char *noted)
 {
     char name[sizeof owner->user + sizeof owner->job + 8];
     int n = snprintf(name, sizeof name, "%s/scr.%s", owner->user, owner->job);

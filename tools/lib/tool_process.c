@@ -279,7 +279,7 @@ static int slot_start(crowd *c, slot *s, const sigset_t *mask)
                          .mask = mask,
                          .out = ends[1],
                          .joined = c->limits->joined};
-    snprintf(how.mark, sizeof how.mark, "SCR_TASK_%ld=%d", (long)getpid(), s->task);
+    snprintf(how.mark, sizeof how.mark, "TOOL_TASK_%ld=%d", (long)getpid(), s->task);
     s->process = (process){
         .patience = task_grace, .abandoned = task_grace, .tree = !c->limits->group_only};
     strcpy(s->process.mark, how.mark);

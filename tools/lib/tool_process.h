@@ -59,8 +59,8 @@ typedef struct tool_end {
 typedef void (*tool_report)(int task, const tool_end *end, void *arg);
 
 /* Runs the programs, which are found in PATH, with empty standard input. argv is a list
- * of argument vectors. A program whose time is over is ended with its process group and
- * all processes that it started.
+ * of argument vectors. A program that exceeds a limit is ended with its process group
+ * and all processes that it started.
  *
  * 0 when all were reported. -EINTR after SIGINT, SIGTERM, SIGHUP or SIGQUIT: programs
  * that run are ended without a report, and the signal is raised again for the caller's

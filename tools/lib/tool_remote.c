@@ -16,10 +16,44 @@
 
 enum { MOST = 64 /* side by side */, ANSWER = 30 /* seconds for a list of brokers */ };
 
-/* ---- the ways ---- */
+/* ---- the means ---- */
 
-typedef int (*build_fn)(const tool_remote *remote, const char *node,
-                        const char *const argv[], tool_words *words);
+/* What follows the words that reach a node. */
+typedef enum tail { ARGV, ENV_ARGV, SHELL_LINE } tail;
+
+typedef struct way {
+    const char *name;
+    const char *begin[7]; /* words, ended by NULL; shell: those of ssh */
+    const char *option;   /* before the name of the node, in one word */
+    tail tail;
+} way;
+
+static const way ways[] = {
+    {"local", {NULL}, NULL, ARGV},
+    {"simulate", {NULL}, NULL, ARGV},
+    /* beside the job step that runs there; Slurm forwards the environment */
+    {"srun",
+     {"srun", "--quiet", "--nodes=1", "--ntasks=1", "--overlap", "--mpi=none", NULL},
+     "--nodelist=",
+     ARGV},
+    /* through the broker there, without free resources; it has another environment */
+    {"flux", {"flux", "exec", "--noinput", NULL}, "--rank=", ENV_ARGV},
+    {"pdsh", {"pdsh", "-S", "-N", "-w", NULL}, "", SHELL_LINE},
+    /* without prompts for a password */
+    {"shell", {"-x", "-oBatchMode=yes", NULL}, "", SHELL_LINE},
+};
+
+static const way *remote_find_way(const char *name)
+{
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(ways[i].name, name) == 0) return &ways[i];
+    return NULL;
+}
+
+static bool remote_is(const way *w, const char *name)
+{
+    return strcmp(w->name, name) == 0;
+}
 
 /* A node has its own name; and command lines are public, passwords not. */
 static bool remote_is_local_variable(const char *entry)
@@ -28,36 +62,28 @@ static bool remote_is_local_variable(const char *entry)
            strncmp(entry, "SCR_LOG_DB_PASS=", 16) == 0;
 }
 
-/* Remote shells do not forward variables. */
-static void remote_add_environment(tool_words *words)
+static void remote_add_with_environment(const char *const argv[], tool_words *words)
 {
     tool_words_add(words, "env");
     for (char **entry = environ; *entry; entry++)
         if (strncmp(*entry, "SCR_", 4) == 0 && !remote_is_local_variable(*entry))
             tool_words_add(words, "%s", *entry);
+    tool_words_add_all(words, argv);
 }
 
-static void remote_add_shell_line(tool_words *words, const char *const argv[])
+static void remote_add_shell_line(const char *const argv[], tool_words *words)
 {
     tool_words line = {0};
-    remote_add_environment(&line);
-    tool_words_add_all(&line, argv);
+    remote_add_with_environment(argv, &line);
     if (!line.failed) tool_words_add_quoted(words, tool_words_list(&line));
     words->failed |= line.failed;
     tool_words_done(&line);
 }
 
-static int remote_build_local(const tool_remote *remote, const char *node,
-                              const char *const argv[], tool_words *words)
-{
-    tool_words_add_all(words, argv);
-    return 0;
-}
-
 /* A lost node has no folder; a hanging one has a file "hung" in it, and no command ends
  * there. */
-static int remote_build_simulate(const tool_remote *remote, const char *node,
-                                 const char *const argv[], tool_words *words)
+static int remote_add_simulated(const tool_remote *remote, const char *node,
+                                const char *const argv[], tool_words *words)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", remote->simulated, node);
@@ -65,8 +91,8 @@ static int remote_build_simulate(const tool_remote *remote, const char *node,
     if (access(path, X_OK) != 0) return -EHOSTDOWN;
     strcat(path, "/hung");
     if (access(path, F_OK) == 0) {
-        tool_words_add(words, "sleep");
-        tool_words_add(words, "%d", INT_MAX);
+        static const char *const hang[] = {"sleep", "2147483647", NULL};
+        tool_words_add_all(words, hang);
         return 0;
     }
     tool_words_add(words, "env");
@@ -77,85 +103,34 @@ static int remote_build_simulate(const tool_remote *remote, const char *node,
     return 0;
 }
 
-/* Beside the job step that runs there; Slurm forwards the environment. */
-static int remote_build_srun(const tool_remote *remote, const char *node,
-                             const char *const argv[], tool_words *words)
-{
-    static const char *const begin[] = {
-        "srun", "--quiet", "--nodes=1", "--ntasks=1", "--overlap", "--mpi=none", NULL};
-    tool_words_add_all(words, begin);
-    tool_words_add(words, "--nodelist=%s", node);
-    tool_words_add_all(words, argv);
-    return 0;
-}
-
-/* Through the broker there, without free resources. It has another environment. */
-static int remote_build_flux(const tool_remote *remote, const char *node,
-                             const char *const argv[], tool_words *words)
-{
-    int rank = 0;
-    while (rank < remote->brokers.count && strcmp(remote->brokers.names[rank], node) != 0)
-        rank++;
-    if (rank == remote->brokers.count) return -EHOSTDOWN;
-    tool_words_add(words, "flux");
-    tool_words_add(words, "exec");
-    tool_words_add(words, "--noinput");
-    tool_words_add(words, "--rank=%d", rank);
-    remote_add_environment(words);
-    tool_words_add_all(words, argv);
-    return 0;
-}
-
-static int remote_build_pdsh(const tool_remote *remote, const char *node,
-                             const char *const argv[], tool_words *words)
-{
-    static const char *const begin[] = {"pdsh", "-S", "-N", "-w", NULL};
-    tool_words_add_all(words, begin);
-    tool_words_add(words, "%s", node);
-    remote_add_shell_line(words, argv);
-    return 0;
-}
-
-static int remote_build_shell(const tool_remote *remote, const char *node,
-                              const char *const argv[], tool_words *words)
-{
-    tool_words_add(words, "%s", remote->shell);
-    if (remote->is_ssh) {
-        /* without prompts for a password */
-        tool_words_add(words, "-x");
-        tool_words_add(words, "-oBatchMode=yes");
-    }
-    tool_words_add(words, "%s", node);
-    remote_add_shell_line(words, argv);
-    return 0;
-}
-
-typedef struct way {
-    const char *name;
-    build_fn build;
-    bool remote_only; /* not used for this machine */
-} way;
-
-static const way ways[] = {
-    {"local", remote_build_local, false}, {"simulate", remote_build_simulate, false},
-    {"srun", remote_build_srun, true},    {"flux", remote_build_flux, true},
-    {"pdsh", remote_build_pdsh, true},    {"shell", remote_build_shell, true},
-};
-
-static const way *remote_find_way(const char *name)
-{
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (strcmp(ways[i].name, name) == 0) return &ways[i];
-    return NULL;
-}
-
 int tool_remote_words(const tool_remote *remote, const char *node,
                       const char *const argv[], tool_words *words)
 {
     const way *w = remote_find_way(remote->way);
-    if (w->remote_only && strcmp(node, remote->self) == 0) w = &ways[0];
-    int rc = w->build(remote, node, argv, words);
-    return !rc && words->failed ? -ENOMEM : rc;
+    int rank = 0;
+    if (w->option && strcmp(node, remote->self) == 0) w = &ways[0];
+    if (remote_is(w, "simulate")) {
+        int rc = remote_add_simulated(remote, node, argv, words);
+        return rc || !words->failed ? rc : -ENOMEM;
+    }
+    if (remote_is(w, "shell")) tool_words_add(words, "%s", remote->shell);
+    if (!remote_is(w, "shell") || remote->is_ssh) tool_words_add_all(words, w->begin);
+    if (remote_is(w, "flux")) {
+        while (rank < remote->brokers.count &&
+               strcmp(remote->brokers.names[rank], node) != 0)
+            rank++;
+        if (rank == remote->brokers.count) return -EHOSTDOWN;
+        tool_words_add(words, "%s%d", w->option, rank);
+    } else if (w->option) {
+        tool_words_add(words, "%s%s", w->option, node);
+    }
+    if (w->tail == SHELL_LINE)
+        remote_add_shell_line(argv, words);
+    else if (w->tail == ENV_ARGV)
+        remote_add_with_environment(argv, words);
+    else
+        tool_words_add_all(words, argv);
+    return words->failed ? -ENOMEM : 0;
 }
 
 /* ---- the choice ---- */
@@ -227,11 +202,11 @@ int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
                              "pdsh and shell",
                              name);
     remote->way = w->name;
-    if (w->build == remote_build_simulate && !remote->simulated)
+    if (remote_is(w, "simulate") && !remote->simulated)
         return tool_complain("SCR_REMOTE=simulate: only scr_run --simulate makes such "
                              "nodes");
-    if (w->build == remote_build_shell) return remote_check_shell(remote);
-    return w->build == remote_build_flux ? remote_find_brokers(remote) : COMMAND_GOOD;
+    if (remote_is(w, "shell")) return remote_check_shell(remote);
+    return remote_is(w, "flux") ? remote_find_brokers(remote) : COMMAND_GOOD;
 }
 
 void tool_remote_done(tool_remote *remote)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables for people and for programs; see tool_table.h. */
+/* Tables that commands print; see tool_table.h. */
 #include "lib/tool_table.h"
 
 #include "common/number.h"
@@ -33,7 +33,7 @@ tool_table *tool_table_new(const tool_column *columns, int count)
     return table;
 }
 
-static void table_free(tool_table *table)
+static void table_delete(tool_table *table)
 {
     for (int i = 0; i < table->cells; i++) {
         free(table->list[i].shown);
@@ -45,77 +45,18 @@ static void table_free(tool_table *table)
 
 /* ---- cells ---- */
 
-/* The next cell, empty; NULL without memory. */
-static cell *table_add_cell(tool_table *table)
+/* Adds a cell and takes ownership of its texts; empty: without a value. */
+static void table_add_cell(tool_table *table, char *shown, char *json, bool empty)
 {
-    if (!table) return NULL;
-    int n = table->cells;
-    if ((n & (n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
+    int n = table ? table->cells : 0;
+    bool good = table && (empty || (shown && json));
+    if (good && (n & (n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
         cell *more = realloc(table->list, (2 * (size_t)n + 1) * sizeof *more);
-        table->failed |= !more;
-        if (!more) return NULL;
-        table->list = more;
+        good = more != NULL;
+        if (more) table->list = more;
     }
-    table->list[n] = (cell){NULL, NULL, TOOL_PLAIN};
-    table->cells++;
-    return &table->list[n];
-}
-
-/* A text that is written by a stream; NULL without memory. */
-struct text {
-    char *at;
-    size_t size;
-    FILE *out;
-};
-
-static int table_open_text(struct text *t)
-{
-    t->at = NULL;
-    t->out = open_memstream(&t->at, &t->size);
-    return t->out != NULL;
-}
-
-static char *table_close_text(struct text *t)
-{
-    int bad = ferror(t->out);
-    if (fclose(t->out) == 0 && !bad) return t->at;
-    free(t->at);
-    return NULL;
-}
-
-/* The texts, each written by put, with what stands between and around them. */
-static char *table_join(const char *const *texts, int count, const char *const around[3],
-                        void (*put)(FILE *, const char *))
-{
-    struct text t;
-    if (!table_open_text(&t)) return NULL;
-    fputs(around[0], t.out);
-    for (int i = 0; i < count; i++) {
-        if (i) fputs(around[1], t.out);
-        put(t.out, texts[i]);
-    }
-    fputs(around[2], t.out);
-    return table_close_text(&t);
-}
-
-static void table_put_shown(FILE *out, const char *text)
-{
-    scr_quote_text(out, text, "");
-}
-
-static void table_put_json(FILE *out, const char *text)
-{
-    scr_quote_json(out, text);
-}
-
-static const char *const no_marks[3] = {"", " ", ""};
-static const char *const array_marks[3] = {"[", ", ", "]"};
-
-static void table_fill_cell(tool_table *table, cell *c, char *shown, char *json)
-{
-    if (c && shown && json) {
-        c->shown = shown;
-        c->json = json;
+    if (good) {
+        table->list[table->cells++] = (cell){shown, json, TOOL_PLAIN};
         return;
     }
     free(shown);
@@ -123,44 +64,58 @@ static void table_fill_cell(tool_table *table, cell *c, char *shown, char *json)
     if (table) table->failed = 1;
 }
 
+/* The texts, separated by blanks, or as JSON; NULL without memory. */
+static char *table_join(const char *const *texts, int count, bool json, bool array)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    if (array) fputc('[', out);
+    for (int i = 0; i < count; i++) {
+        if (i) fputs(array ? ", " : " ", out);
+        if (json)
+            scr_quote_json(out, texts[i]);
+        else
+            scr_quote_text(out, texts[i], "");
+    }
+    if (array) fputc(']', out);
+    int bad = ferror(out);
+    if (fclose(out) == 0 && !bad) return text;
+    free(text);
+    return NULL;
+}
+
 void tool_table_text(tool_table *table, const char *text)
 {
-    cell *c = table_add_cell(table);
-    if (c && text)
-        table_fill_cell(table, c, table_join(&text, 1, no_marks, table_put_shown),
-                        table_join(&text, 1, no_marks, table_put_json));
+    table_add_cell(table, text ? table_join(&text, 1, false, false) : NULL,
+                   text ? table_join(&text, 1, true, false) : NULL, !text);
 }
 
 void tool_table_number(tool_table *table, int64_t number)
 {
     char buffer[NUMBER_TEXT_SIZE];
     const char *text = number_text_int64(buffer, number);
-    cell *c = table_add_cell(table);
-    if (c) table_fill_cell(table, c, strdup(text), strdup(text));
+    table_add_cell(table, strdup(text), strdup(text), false);
 }
 
 void tool_table_real(tool_table *table, double number)
 {
     char text[400]; /* the largest double has 309 digits */
-    cell *c = table_add_cell(table);
     snprintf(text, sizeof text, "%.1f", number);
-    if (c) table_fill_cell(table, c, strdup(text), strdup(text));
+    table_add_cell(table, strdup(text), strdup(text), false);
 }
 
 void tool_table_switch(tool_table *table, int on)
 {
-    cell *c = table_add_cell(table);
-    if (c)
-        table_fill_cell(table, c, strdup(on ? "yes" : "no"),
-                        strdup(on ? "true" : "false"));
+    table_add_cell(table, strdup(on ? "yes" : "no"), strdup(on ? "true" : "false"),
+                   false);
 }
 
 void tool_table_list(tool_table *table, const char *const *texts, int count)
 {
-    cell *c = table_add_cell(table);
-    if (c)
-        table_fill_cell(table, c, table_join(texts, count, no_marks, table_put_shown),
-                        table_join(texts, count, array_marks, table_put_json));
+    table_add_cell(table, table_join(texts, count, false, false),
+                   table_join(texts, count, true, true), false);
 }
 
 void tool_table_mark(tool_table *table, tool_mark mark)
@@ -168,9 +123,9 @@ void tool_table_mark(tool_table *table, tool_mark mark)
     if (table && table->cells) table->list[table->cells - 1].mark = mark;
 }
 
-/* ---- people ---- */
+/* ---- output ---- */
 
-/* Columns that a text takes: each UTF-8 character one. */
+/* Columns of a text on a terminal: one for each UTF-8 character. */
 static int table_text_width(const char *text)
 {
     int width = 0;
@@ -179,109 +134,96 @@ static int table_text_width(const char *text)
     return width;
 }
 
-static bool table_is_coloured(void)
+static bool table_is_colored(void)
 {
     const char *term = getenv("TERM"), *off = getenv("NO_COLOR");
     return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(off && *off);
 }
 
-/* to: columns that it takes at least; below 0: the same, to the right. */
-static void table_print_cell(const char *text, int to, const char *colour)
+/* width: least number of columns; below 0: the same, aligned to the right. */
+static void table_print_text(const char *text, int width, const char *color)
 {
-    int blanks = abs(to) - table_text_width(text);
+    int blanks = abs(width) - table_text_width(text);
     if (blanks < 0) blanks = 0;
-    if (to < 0) printf("%*s", blanks, "");
-    printf("%s%s%s", colour, text, *colour ? "\033[0m" : "");
-    if (to > 0) printf("%*s", blanks, "");
+    if (!table_is_colored()) color = "";
+    printf("%*s%s%s%s%*s", width < 0 ? blanks : 0, "", color, text,
+           *color ? "\033[0m" : "", width > 0 ? blanks : 0, "");
 }
 
-static const char *table_color(const cell *c, int coloured)
-{
-    static const char *const colours[] = {"", "\033[32m", "\033[33m", "\033[31m"};
-    return coloured ? colours[c->mark] : "";
-}
-
-static const cell *table_cell_at(const tool_table *table, int row, int column)
+static const cell *table_cell(const tool_table *table, int row, int column)
 {
     return &table->list[row * table->width + column];
 }
 
-static const char *table_shown_at(const tool_table *table, int row, int column)
+/* Row -1 has the titles. */
+static void table_print_cell(const tool_table *table, int row, int column, int width)
 {
-    const char *shown = table_cell_at(table, row, column)->shown;
-    return shown && *shown ? shown : "-";
+    static const char *const colors[] = {"", "\033[32m", "\033[33m", "\033[31m"};
+    const cell *c = row < 0 ? NULL : table_cell(table, row, column);
+    if (!c)
+        table_print_text(table->columns[column].title, width, "\033[1m");
+    else
+        table_print_text(c->shown && *c->shown ? c->shown : "-", width, colors[c->mark]);
 }
 
 static int table_column_width(const tool_table *table, int rows, int column)
 {
+    if (!table->columns[column].title) return 0;
     int width = table_text_width(table->columns[column].title);
     for (int row = 0; row < rows; row++) {
-        int of_cell = table_text_width(table_shown_at(table, row, column));
+        const char *shown = table_cell(table, row, column)->shown;
+        int of_cell = shown && *shown ? table_text_width(shown) : 1;
         if (of_cell > width) width = of_cell;
     }
     return table->columns[column].type == TOOL_NUMBER ? -width : width;
 }
 
-/* Row -1 is that of the titles. The last column has no blanks behind it. */
-static void table_print_row(const tool_table *table, int row, const int *widths,
-                            int coloured)
-{
-    int last = table->width - 1, first = 1;
-    while (last > 0 && !table->columns[last].title)
-        last--;
-    for (int i = 0; i <= last; i++) {
-        int width = i == last && widths[i] > 0 ? 0 : widths[i];
-        if (!table->columns[i].title) continue;
-        if (!first) printf("  ");
-        first = 0;
-        if (row < 0)
-            table_print_cell(table->columns[i].title, width, coloured ? "\033[1m" : "");
-        else
-            table_print_cell(table_shown_at(table, row, i), width,
-                             table_color(table_cell_at(table, row, i), coloured));
-    }
-    printf("\n");
-}
-
 static int table_print_columns(const tool_table *table, int rows)
 {
-    int *widths = calloc((size_t)table->width, sizeof *widths);
-    int coloured = table_is_coloured();
+    int *widths = calloc((size_t)table->width, sizeof *widths), last = 0;
     if (!widths) return tool_complain("no memory");
-    for (int i = 0; i < table->width; i++)
-        if (table->columns[i].title) widths[i] = table_column_width(table, rows, i);
-    for (int row = -1; row < rows; row++)
-        table_print_row(table, row, widths, coloured);
+    for (int i = 0; i < table->width; i++) {
+        widths[i] = table_column_width(table, rows, i);
+        if (table->columns[i].title) last = i;
+    }
+    if (widths[last] > 0) widths[last] = 0; /* no blanks at the end of a line */
+    for (int row = -1; row < rows; row++) {
+        const char *between = "";
+        for (int i = 0; i <= last; i++) {
+            if (!table->columns[i].title) continue;
+            printf("%s", between);
+            between = "  ";
+            table_print_cell(table, row, i, widths[i]);
+        }
+        printf("\n");
+    }
     free(widths);
     return COMMAND_GOOD;
 }
 
 static void table_print_lines(const tool_table *table, int rows)
 {
-    int width = 0, coloured = table_is_coloured();
+    int width = 0;
     for (int i = 0; i < table->width; i++)
         if (table->columns[i].title && table_text_width(table->columns[i].title) > width)
             width = table_text_width(table->columns[i].title);
     for (int row = 0; row < rows; row++) {
         if (row) printf("\n");
         for (int i = 0; i < table->width; i++) {
-            const cell *c = table_cell_at(table, row, i);
+            const cell *c = table_cell(table, row, i);
             if (!table->columns[i].title || !c->shown) continue;
-            table_print_cell(table->columns[i].title, width + 2,
-                             coloured ? "\033[1m" : "");
-            table_print_cell(c->shown, 0, table_color(c, coloured));
+            table_print_cell(table, -1, i, width + 2);
+            if (*c->shown) table_print_cell(table, row, i, 0);
             printf("\n");
         }
     }
 }
 
-/* ---- programs ---- */
-
 static void table_print_json(const tool_table *table, int rows)
 {
     for (int row = 0; row < rows; row++) {
         for (int i = 0; i < table->width; i++) {
-            const char *json = table_cell_at(table, row, i)->json;
+            const char *json = table_cell(table, row, i)->json;
             printf("%s\"%s\": %s", i ? ", " : "{", table->columns[i].key,
                    json ? json : "null");
         }
@@ -292,7 +234,7 @@ static void table_print_json(const tool_table *table, int rows)
 int tool_table_print(tool_table *table, tool_form form)
 {
     if (!table || table->failed) {
-        if (table) table_free(table);
+        if (table) table_delete(table);
         return tool_complain("no memory");
     }
     int rows = table->cells / table->width, code = COMMAND_GOOD;
@@ -302,6 +244,6 @@ int tool_table_print(tool_table *table, tool_form form)
         table_print_lines(table, rows);
     else
         code = table_print_columns(table, rows);
-    table_free(table);
+    table_delete(table);
     return code;
 }

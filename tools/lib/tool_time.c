@@ -41,13 +41,13 @@ static bool time_parse_clock(const char *text, struct tm *tm)
     return false;
 }
 
-/* "2026-11-22T18:30"; -EINVAL also for the 30th of February. */
+/* "2026-11-22", "2026-11-22T18:30"; -EINVAL also for the 30th of February. */
 static int time_parse_calendar(const char *text, int64_t *time)
 {
     struct tm tm = {.tm_isdst = -1};
     const char *rest = time_parse_form(text, "9999-99-99", "%Y-%m-%d", &tm);
-    if (!rest || (*rest != 'T' && *rest != ' ')) return -EINVAL;
-    if (!time_parse_clock(rest + 1, &tm)) return -EINVAL;
+    if (!rest || (*rest && *rest != 'T' && *rest != ' ')) return -EINVAL;
+    if (*rest && !time_parse_clock(rest + 1, &tm)) return -EINVAL;
     tm.tm_isdst = -1;
     const int day = tm.tm_mday;
     time_t t = mktime(&tm);

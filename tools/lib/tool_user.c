@@ -17,8 +17,8 @@ int tool_user_enter(const char *prefix)
     return owner_enter("prefix folder", prefix);
 }
 
-/* Whether root or this user decides what lies there. In a sticky folder nobody takes
- * away what is somebody else's. */
+/* Checks that only root or this user can change what the path leads to. Entries of a
+ * sticky folder can be replaced by their owners only. */
 static int user_check_owner(const char *path, char *err)
 {
     struct stat st;

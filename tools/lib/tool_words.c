@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes the word over. */
+/* Takes ownership of the word. */
 static void words_append(tool_words *words, char *word)
 {
     char **list = NULL;
@@ -40,7 +40,7 @@ void tool_words_add_all(tool_words *words, const char *const *list)
         words_append(words, strdup(*list));
 }
 
-/* What no shell takes for anything else. */
+/* Whether a shell treats all characters literally. */
 static bool words_is_plain(const char *word)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

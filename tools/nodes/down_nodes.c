@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT = 16384 /* bytes that a check may say */ };
+enum { OUTPUT = 16384 /* bytes of output of a check */ };
 
 typedef struct search {
     const hostlist *nodes;
     double seconds;
     down_reason *reasons;
     int *asked;                       /* numbers of the nodes that are asked */
-    char unchecked[DOWN_REASON_SIZE]; /* why one could not tell anything; "" */
+    char unchecked[DOWN_REASON_SIZE]; /* why a check was not possible; "" */
 } search;
 
 static void down_nodes_set_reason(down_reason *reason, const char *format,
@@ -45,7 +45,7 @@ int down_nodes_patience(const tool_prefix *prefix, double *seconds)
     return tool_tell_problems(&problems);
 }
 
-/* ---- what is known without asking them ---- */
+/* ---- facts known without asking them ---- */
 
 static int down_nodes_read_excluded(const tool_prefix *prefix, hostlist *list)
 {
@@ -80,9 +80,9 @@ static void down_nodes_ask_manager(const search *s)
     hostlist_done(&list);
 }
 
-/* ---- what they say ---- */
+/* ---- answers of the nodes ---- */
 
-/* What the command said, or why it said nothing. */
+/* The message of the command, or why there is none. */
 static void down_nodes_take_answer(int task, const tool_end *end, void *arg)
 {
     search *s = arg;
@@ -121,7 +121,7 @@ static int down_nodes_ask_nodes(const tool_prefix *prefix, search *s)
     int rc = code == COMMAND_GOOD
                  ? tool_remote_run(&remote, &asked, argv, down_nodes_take_answer, s, err)
                  : 0;
-    /* a signal that came is for the caller, who tells of it */
+    /* a signal is reported by the caller */
     if (rc) code = rc == -EINTR ? COMMAND_BAD : tool_complain("%s", err);
     tool_remote_done(&remote);
     free(asked.names); /* the names are those of nodes */
@@ -137,7 +137,7 @@ int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double sec
     down_nodes_mark_excluded(prefix, &s);
     s.asked = calloc((size_t)nodes->count + 1, sizeof *s.asked);
     if (!s.asked) code = tool_complain("no memory");
-    /* a batch system that has no answer tells nothing of the nodes, which are asked */
+    /* without an answer of the batch system all nodes are asked */
     if (code == COMMAND_GOOD) down_nodes_ask_manager(&s);
     if (code == COMMAND_GOOD) code = down_nodes_ask_nodes(prefix, &s);
     if (*s.unchecked)

@@ -69,7 +69,19 @@ static int node_check_try_file(int fd)
     return n == SAMPLE && memcmp(sample, back, SAMPLE) == 0 ? 0 : -EIO;
 }
 
-/* The name is removed before anything is written: a check that is killed leaves none. */
+/* A new file without a name, so that a killed check leaves none; where the file system
+ * has no such files, the name is removed before anything is written. */
+static int node_check_open_file(const char *path, char *name)
+{
+    int fd = io_open(AT_FDCWD, path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd != -EOPNOTSUPP && fd != -EISDIR && fd != -EINVAL) return fd;
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0 || unlink(name) == 0) return fd < 0 ? -errno : fd;
+    int rc = -errno;
+    io_close(&fd);
+    return rc;
+}
+
 static int node_check_write(const node_folder *folder, const char *path, char *err)
 {
     char name[PATH_MAX];
@@ -77,11 +89,9 @@ static int node_check_write(const node_folder *folder, const char *path, char *e
     (void)folder;
     if (n < 0 || (size_t)n >= sizeof name)
         return err_sys(err, -ENAMETOOLONG, "%.100s...", path);
-    int fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0) return err_sys(err, -errno, "%s: a new file", path);
-    int rc = unlink(name) == 0 ? 0 : -errno;
-    if (!rc) rc = node_check_try_file(fd);
-    int closed = io_close(&fd);
+    int fd = node_check_open_file(path, name);
+    if (fd < 0) return err_sys(err, fd, "%s: a new file", path);
+    int rc = node_check_try_file(fd), closed = io_close(&fd);
     if (!rc) rc = closed;
     return rc ? err_sys(err, rc, "%s: a new file", path) : 0;
 }

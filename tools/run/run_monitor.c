@@ -175,7 +175,7 @@ void run_monitor_end(run *r)
     monitor_cancel_check(r);
 }
 
-/* A program whose progress is unknown does not count as hanging. */
+/* While the progress is unknown the program does not count as hanging. */
 static bool monitor_is_hanging(run *r, const run_progress *p, const char *unknown,
                                double *seconds)
 {

@@ -56,90 +56,85 @@ int simulate_parse(const char *text, int *nodes, int *per_node)
     return 0;
 }
 
-/* Words of a failure, with the values that they take. */
-enum { NODE, AFTER, RUN, HOW, WHILE, WORDS };
-static const struct {
-    const char *name, *values;
-} words[WORDS] = {{"node", NULL},
-                  {"after", "it is a number of checkpoints, as 2checkpoints"},
-                  {"run", "runs are counted from 1"},
-                  {"how", "it is kill or hang"},
-                  {"while", "it is compute or checkpoint"}};
+/* Values of a failure: numbers in a range, or one of two words. */
+typedef struct word {
+    const char *name, *unit; /* unit: may follow the number, in singular or plural */
+    int *value;
+    int least, most;      /* of a number */
+    const char *words[2]; /* for 0 and 1 */
+    const char *help;
+} word;
 
-/* One of two words; *second: it is the second one. */
-static int simulate_choose(const char *value, const char *one, const char *other,
-                           int *second)
+static int simulate_parse_value(char *text, const word *w)
 {
-    *second = strcmp(value, other) == 0;
-    return *second || strcmp(value, one) == 0 ? 0 : -EINVAL;
-}
-
-/* 1checkpoint, 2checkpoints; 2 */
-static int simulate_parse_after(char *value, int *after)
-{
-    static const char unit[] = "checkpoints";
-    size_t n = strspn(value, "0123456789"), rest = strlen(value + n);
-    if (rest && (rest < sizeof unit - 2 || strncmp(value + n, unit, rest) != 0))
+    size_t digits = strspn(text, "0123456789");
+    size_t rest = strlen(text + digits);
+    for (int i = 0; w->words[0] && i < 2; i++)
+        if (strcmp(text, w->words[i]) == 0) {
+            *w->value = i;
+            return 0;
+        }
+    if (w->words[0]) return -EINVAL;
+    if (rest && (!w->unit || rest + 1 < strlen(w->unit) ||
+                 strncmp(text + digits, w->unit, rest) != 0))
         return -EINVAL;
-    value[n] = 0;
-    return simulate_number(value, 0, INT_MAX, after);
+    text[digits] = 0;
+    return simulate_number(text, w->least, w->most, w->value);
 }
 
-static int simulate_parse_value(int word, char *value, int nodes, simulate_failure *f)
+/* Parses NAME=VALUE; given: a bit per word that was found. */
+static int simulate_parse_word(char *text, const word *words, int *given, char *err)
 {
-    int node, rc;
-    switch (word) {
-    case NODE:
-        rc = simulate_number(value, 1, nodes, &node);
-        if (!rc) snprintf(f->node, sizeof f->node, "node%d", node);
-        return rc;
-    case AFTER:
-        return simulate_parse_after(value, &f->after);
-    case RUN:
-        return simulate_number(value, 1, INT_MAX, &f->run);
-    case HOW:
-        return simulate_choose(value, "kill", "hang", &f->hangs);
-    default:
-        return simulate_choose(value, "compute", "checkpoint", &f->busy);
-    }
-}
-
-/* given: a bit per word that was found. */
-static int simulate_parse_word(char *text, int nodes, simulate_failure *f, int *given,
-                               char *err)
-{
-    int word = 0;
     char copy[64], *value = strchr(text, '=');
+    int i = 0;
     snprintf(copy, sizeof copy, "%s", text);
     if (!value) return err_set(err, -EINVAL, "'%s' is not NAME=VALUE, as node=1", copy);
     *value++ = 0;
-    while (word < WORDS && strcmp(text, words[word].name) != 0)
-        word++;
-    if (word == WORDS)
+    while (words[i].name && strcmp(text, words[i].name) != 0)
+        i++;
+    if (!words[i].name)
         return err_set(err, -EINVAL, "%s: there are node, after, run, how and while",
                        copy);
-    if (*given & 1 << word)
+    if (*given & 1 << i)
         return err_set(err, -EINVAL, "%s= is there twice; another node is another --fail",
                        text);
-    *given |= 1 << word;
-    int rc = simulate_parse_value(word, value, nodes, f);
-    if (rc && word == NODE && nodes == 1)
-        return err_set(err, rc, "%s: there is only node 1", copy);
-    if (rc && word == NODE)
-        return err_set(err, rc, "%s: there are nodes 1 to %d", copy, nodes);
-    return rc ? err_set(err, rc, "%s: %s", copy, words[word].values) : 0;
+    *given |= 1 << i;
+    int rc = simulate_parse_value(value, &words[i]);
+    return rc ? err_set(err, rc, "%s: %s", copy, words[i].help) : 0;
 }
 
 static int simulate_parse_failure(char *text, int nodes, simulate_failure *f, char *err)
 {
-    char *word, why[ERRTEXT_SIZE] = "";
-    int rc = 0, given = 0;
+    char *one, why[ERRTEXT_SIZE] = "", range[64];
+    int rc = 0, given = 0, node = 0;
+    const word words[] = {
+        {"node", NULL, &node, 1, nodes, {NULL}, range},
+        {"after",
+         "checkpoints",
+         &f->after,
+         0,
+         INT_MAX,
+         {NULL},
+         "it is a number of checkpoints, as 2checkpoints"},
+        {"run", NULL, &f->run, 1, INT_MAX, {NULL}, "runs are counted from 1"},
+        {"how", NULL, &f->hangs, 0, 0, {"kill", "hang"}, "it is kill or hang"},
+        {"while",
+         NULL,
+         &f->busy,
+         0,
+         0,
+         {"compute", "checkpoint"},
+         "it is compute or checkpoint"},
+        {0}};
+    snprintf(range, sizeof range,
+             nodes == 1 ? "there is only node 1" : "there are nodes 1 to %d", nodes);
     *f = (simulate_failure){.run = 1, .reached = -1};
     snprintf(f->text, sizeof f->text, "%s", text);
-    while (!rc && (word = strsep(&text, ",")) != NULL)
-        rc = simulate_parse_word(word, nodes, f, &given, why);
-    if (!rc && !*f->node)
+    while (!rc && (one = strsep(&text, ",")) != NULL)
+        rc = simulate_parse_word(one, words, &given, why);
+    if (!rc && !node)
         rc = err_set(why, -EINVAL, "which node? it needs node=N, as node=1");
+    snprintf(f->node, sizeof f->node, "node%d", node);
     if (!rc) return 0;
     /* of a single word: the text names it already */
     if (strncmp(why, f->text, strlen(f->text)) == 0) return err_set(err, rc, "%s", why);

@@ -180,7 +180,7 @@ def test_failure_that_did_not_happen():
     assert run('--simulate', '2x1', '--fail', 'node=1,after=3', 'true').returncode == 7
     os.environ['SCR_ENABLE'] = '0'
     before, done = calls(), run('--simulate', '2x1', '--fail', 'node=1,after=3', 'true')
-    assert done.returncode == 1 and b'scr_run: --fail: with SCR_ENABLE=0 nobody counts checkpoints\n' in done.stderr, done
+    assert done.returncode == 1 and b'scr_run: --fail: with SCR_ENABLE=0 checkpoints are not counted\n' in done.stderr, done
     assert calls() == before
     del os.environ['SCR_ENABLE']
 
