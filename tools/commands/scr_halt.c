@@ -78,7 +78,7 @@ static int halt_take_reason(const tool *t, request *r)
     return -1;
 }
 
-/* -1 to go on, or an exit code. */
+/* -1 to continue, or an exit code. */
 static int halt_take_request(const tool *t, request *r)
 {
     int changes = r->immediate || r->remove;
@@ -101,34 +101,33 @@ static int halt_take_request(const tool *t, request *r)
 
 /* ---- the file ---- */
 
+/* 1 when the condition was there. */
+static int halt_unset(kvtree *halt, const char *key)
+{
+    int there = kvtree_get(halt, key) != NULL;
+    kvtree_unset(halt, key);
+    return there;
+}
+
 static int halt_apply(kvtree *halt, void *arg)
 {
     const request *r = arg;
     int changed = 0;
     for (int i = 0; i < CONDITIONS; i++) {
         const char *value = kvtree_get_val(halt, keys[i]);
-        if (r->unset[i] && kvtree_get(halt, keys[i])) {
-            kvtree_unset(halt, keys[i]);
-            changed = 1;
-        }
+        if (r->unset[i]) changed |= halt_unset(halt, keys[i]);
         if (!*r->value[i] || (value && strcmp(value, r->value[i]) == 0)) continue;
         if (kvtree_util_set_str(halt, keys[i], r->value[i]) != 0) return -ENOMEM;
         changed = 1;
     }
     /* it is a request of the user now, also where a run had set it */
-    if ((r->unset[SECONDS] || *r->value[SECONDS]) &&
-        kvtree_get(halt, SCR_HALT_KEY_OF_RUN)) {
-        kvtree_unset(halt, SCR_HALT_KEY_OF_RUN);
-        changed = 1;
-    }
+    if (r->unset[SECONDS] || *r->value[SECONDS])
+        changed |= halt_unset(halt, SCR_HALT_KEY_OF_RUN);
     if (r->immediate && !kvtree_get(halt, SCR_HALT_KEY_NOW)) {
         if (kvtree_util_set_str(halt, SCR_HALT_KEY_NOW, "1") != 0) return -ENOMEM;
         changed = 1;
     }
-    if (r->unset[REASON] && kvtree_get(halt, SCR_HALT_KEY_NOW)) {
-        kvtree_unset(halt, SCR_HALT_KEY_NOW);
-        changed = 1;
-    }
+    if (r->unset[REASON]) changed |= halt_unset(halt, SCR_HALT_KEY_NOW);
     return changed;
 }
 

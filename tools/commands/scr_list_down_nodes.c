@@ -112,13 +112,6 @@ static int list_down_run(const tool_prefix *prefix, const request *r, hostlist *
     return code;
 }
 
-static int list_down_parse(const tool *t, const char *text, hostlist *list)
-{
-    char err[ERRTEXT_SIZE] = "";
-    if (!text || hostlist_parse(text, list, err) == 0) return -1;
-    return tool_misused(t, "%s", err);
-}
-
 int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
@@ -145,16 +138,16 @@ int main(int argc, char **argv)
     tool_prefix prefix;
     hostlist nodes = {0, NULL}, known = {0, NULL};
     int code = tool_start(&t, argc, argv, &args);
+    const char *given = code < 0 && args.count ? args.list[0] : NULL;
+    if (code < 0) code = tool_manager_check(&t, given);
+    if (code < 0) code = tool_manager_check(&t, r.down);
     if (code >= 0) return code;
-    code = list_down_parse(&t, args.count ? args.list[0] : NULL, &nodes);
-    if (code < 0) code = list_down_parse(&t, r.down, &known);
-    if (code < 0) {
-        if (r.log) command_outlive_reader();
-        code = tool_prefix_configure(&prefix, r.dir);
-        code = code == COMMAND_GOOD ? list_down_run(&prefix, &r, &nodes, &known)
-                                    : (int)UNKNOWN;
-        tool_prefix_close(&prefix);
-    }
+    if (r.log) command_outlive_reader();
+    code = tool_prefix_configure(&prefix, r.dir);
+    if (code == COMMAND_GOOD && given) code = tool_manager_parse(given, &nodes);
+    if (code == COMMAND_GOOD && r.down) code = tool_manager_parse(r.down, &known);
+    code = code == COMMAND_GOOD ? list_down_run(&prefix, &r, &nodes, &known) : UNKNOWN;
+    tool_prefix_close(&prefix);
     hostlist_done(&nodes);
     hostlist_done(&known);
     return code;

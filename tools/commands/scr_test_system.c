@@ -18,7 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OUTPUT = 1 << 20, TEXT = 400, WARMUP = 2 /* seconds until a launch is ended */ };
+enum {
+    NOT_TRIED = -2,
+    OUTPUT = 1 << 20,
+    TEXT = 400,
+    WARMUP = 2 /* seconds until a launch is ended */
+};
 
 typedef struct test {
     run run;
@@ -276,11 +281,13 @@ static int system_make_recovery(test *t, int nodes)
     return rc;
 }
 
-/* For the steps that inspect the recovery; the first of them makes it. 1 when it was
- * made, else the result of the step. */
-static int system_get_recovery(test *t, bool first)
+/* Before the steps that inspect the recovery; the first of them makes it. Else its text
+ * says why it was not made. */
+static void system_get_recovery(test *t)
 {
     int nodes = system_count_up(&t->run) - 1;
+    bool first = t->made == NOT_TRIED;
+    if (first) t->made = -1;
     if (first && !t->program[0])
         snprintf(t->why, TEXT, "no program that uses SCR was named");
     else if (first && !(t->recovery.node = system_choose_victim(&t->run, nodes)))
@@ -288,15 +295,12 @@ static int system_get_recovery(test *t, bool first)
     else if (first)
         t->made = system_make_recovery(t, nodes) == 0;
     if (t->made < 1) snprintf(t->text, TEXT, "%s", t->why);
-    return t->made;
 }
 
 /* The launcher returns although one of its nodes is lost. */
 static int system_step_return(test *t)
 {
     const recovery_log *log = &t->recovery.log;
-    int made = system_get_recovery(t, true);
-    if (made < 1) return made;
     snprintf(t->text, TEXT, "%s", t->recovery.trouble);
     if (*t->text) return -1;
     snprintf(t->text, TEXT, "exit code %d: %s", log->code, log->why);
@@ -308,9 +312,7 @@ static int system_step_return(test *t)
 
 static int system_step_detect(test *t)
 {
-    int made = system_get_recovery(t, false);
     const recovery_log *log = &t->recovery.log;
-    if (made < 1) return made;
     snprintf(t->text, TEXT, "%s: %s", t->recovery.node,
              *t->recovery.trouble ? t->recovery.trouble
              : log->lost          ? log->found
@@ -331,9 +333,7 @@ static bool system_has_node(const char *list, const char *node)
 
 static int system_step_again(test *t)
 {
-    int made = system_get_recovery(t, false);
     const recovery_log *log = &t->recovery.log;
-    if (made < 1) return made;
     snprintf(t->text, TEXT, "on %s",
              log->launches > 1 ? log->second : "no node: there was no second launch");
     return log->launches > 1 && !system_has_node(log->second, t->recovery.node);
@@ -341,9 +341,7 @@ static int system_step_again(test *t)
 
 static int system_step_cycle(test *t)
 {
-    int made = system_get_recovery(t, false);
     const recovery_log *log = &t->recovery.log;
-    if (made < 1) return made;
     int good = log->lost && log->launches > 1 && *log->dataset && t->recovery.code == 0;
     snprintf(t->text, TEXT, "%s%s; see " RUN_LOG_NAME,
              !log->lost          ? "no node was lost"
@@ -360,17 +358,20 @@ static int system_step_cycle(test *t)
 static const struct {
     const char *name, *what;
     int (*make)(test *t);
+    bool recovery; /* it inspects the recovery */
 } steps[] = {
-    {"programs", "what is needed is installed", system_step_programs},
-    {"nodes", "all nodes can be reached and are good", system_step_nodes},
-    {"launch", "a launch reaches every node, and comes back", system_launch_reaches_all},
-    {"end", "a program that never ends can be ended", system_step_end},
-    {"crash", "the launcher comes back when a rank is killed", system_step_crash},
-    {"steer", "a launch leaves out a node", system_step_steer},
-    {"return", "the launcher comes back when a node is lost", system_step_return},
-    {"detect", "that node is found to be down", system_step_detect},
-    {"again", "the next launch goes round it", system_step_again},
-    {"cycle", "the program goes on from a checkpoint, and ends well", system_step_cycle},
+    {"programs", "what is needed is installed", system_step_programs, false},
+    {"nodes", "all nodes can be reached and are good", system_step_nodes, false},
+    {"launch", "a launch reaches every node, and comes back", system_launch_reaches_all,
+     false},
+    {"end", "a program that never ends can be ended", system_step_end, false},
+    {"crash", "the launcher comes back when a rank is killed", system_step_crash, false},
+    {"steer", "a launch leaves out a node", system_step_steer, false},
+    {"return", "the launcher comes back when a node is lost", system_step_return, true},
+    {"detect", "that node is found to be down", system_step_detect, true},
+    {"again", "the next launch goes round it", system_step_again, true},
+    {"cycle", "the program goes on from a checkpoint, and ends well", system_step_cycle,
+     true},
 };
 
 /* ---- all ---- */
@@ -386,7 +387,8 @@ static int system_make_all(test *t, int json)
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !t->run.signals.stop; i++) {
         fprintf(stderr, "%s: %s ...\n", command_self(), steps[i].what);
         *t->text = 0;
-        int result = steps[i].make(t);
+        if (steps[i].recovery) system_get_recovery(t);
+        int result = steps[i].recovery && t->made < 1 ? t->made : steps[i].make(t);
         bad += result == 0;
         tool_table_text(table, steps[i].name);
         tool_table_text(table, result > 0 ? "good" : result ? "not made" : "BAD");
@@ -402,7 +404,7 @@ static int system_make_all(test *t, int json)
 
 int main(int argc, char **argv)
 {
-    test t = {.seconds = 60, .made = -1};
+    test t = {.seconds = 60, .made = NOT_TRIED};
     int json = 0, nodes, per_node;
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&t.request.dir),

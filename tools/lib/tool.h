@@ -17,7 +17,8 @@
  *     int code = tool_start(&t, argc, argv, &args);
  *     if (code >= 0) return code;
  *
- * Long options may have one dash or two, as in earlier versions of SCR. Exit codes are those of common/command.h, unless a command says more. */
+ * Long options may have one dash or two, as in earlier versions of SCR. Exit codes are
+ * those of common/command.h, unless a command says more. */
 
 #include "common/command.h"
 #include "common/errtext.h"
@@ -50,7 +51,7 @@ typedef struct tool {
     const char *codes;          /* exit codes, in the same way */
     const tool_option *options; /* ended by one without a name */
     int least, most;            /* arguments that are no options; most -1: any number */
-    int program; /* 1: the first of them is a program with its arguments */
+    int program;                /* 1: the first of them is a program with its arguments */
 } tool;
 
 /* Arguments that are no options. */

@@ -7,9 +7,9 @@
 #include "halt/halt.h"
 #include <stdbool.h>
 
-/* 1 when a program that ended by itself was halted, according to the halt file and the end
- * of the allocation; reason gets a text. That it called SCR_Finalize is no such reason. 0,
- * or -ENOMEM. */
+/* 1 when a program that ended by itself was halted, according to the halt file and the
+ * end of the allocation; reason gets a text. That it called SCR_Finalize is no such
+ * reason. 0, or -ENOMEM. */
 int tool_halt_stopped(const kvtree *halt, const scr_halt_end *end, int64_t now,
                       char reason[SCR_HALT_REASON_SIZE]);
 

@@ -58,7 +58,7 @@ const char *tool_manager_name(void)
 
 /* ---- nodes ---- */
 
-static int manager_parse(const char *text, hostlist *list)
+int tool_manager_parse(const char *text, hostlist *list)
 {
     char err[ERRTEXT_SIZE] = "";
     return hostlist_parse(text, list, err) == 0 ? COMMAND_GOOD : tool_complain("%s", err);
@@ -77,7 +77,7 @@ static int manager_parse_file(const char *name, hostlist *list)
         text[size] = 0;
         code = strlen(text) < (size_t)size
                    ? tool_complain("list of nodes %s: no text", name)
-                   : manager_parse(text, list);
+                   : tool_manager_parse(text, list);
     }
     if (fd >= 0) io_close(&fd);
     free(text);
@@ -89,14 +89,14 @@ static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
 {
     const char *text = manager_variable(m->nodes[0]);
     if (!text) text = manager_variable(m->nodes[1]);
-    if (text) return manager_parse(text, list);
+    if (text) return tool_manager_parse(text, list);
     if (manager_variable(m->file))
         return manager_parse_file(manager_variable(m->file), list);
     if (m->job[0])
         return tool_complain("%s does not list the nodes of the allocation; set "
                              "SCR_NODELIST",
                              m->name);
-    return manager_parse(owner->node, list);
+    return tool_manager_parse(owner->node, list);
 }
 
 int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
@@ -106,7 +106,7 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
     const char *given = scr_config_get(&prefix->config, "SCR_NODELIST", NULL);
     int code = tool_owner_find(prefix, &owner);
     if (code == COMMAND_GOOD)
-        code = given && *given ? manager_parse(given, &all)
+        code = given && *given ? tool_manager_parse(given, &all)
                                : manager_allocation_nodes(manager_find(), &owner, &all);
     /* files have a line per processor */
     if (code == COMMAND_GOOD && hostlist_once(&all, nodes) != 0)
@@ -129,7 +129,7 @@ static int manager_ask_states(const hostlist *nodes, const char *states, double 
         if (tool_run(command, seconds, &output, err) != 0)
             code = tool_complain("%s", err);
         else
-            code = manager_parse(output, &all);
+            code = tool_manager_parse(output, &all);
     }
     if (!text || (code == COMMAND_GOOD && hostlist_intersect(nodes, &all, found) != 0))
         code = tool_complain("no memory");
@@ -269,8 +269,8 @@ int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
                     double seconds, hostlist *nodes)
 {
     hostlist all = {0}, without = {0}, left = {0};
-    int code = up ? manager_parse(up, &all) : tool_manager_nodes(prefix, &all);
-    if (code == COMMAND_GOOD && down) code = manager_parse(down, &without);
+    int code = up ? tool_manager_parse(up, &all) : tool_manager_nodes(prefix, &all);
+    if (code == COMMAND_GOOD && down) code = tool_manager_parse(down, &without);
     if (code == COMMAND_GOOD && !up && !down)
         code = tool_manager_down(&all, seconds, &without);
     if (code == COMMAND_GOOD &&

@@ -14,20 +14,23 @@
 /* The name of the batch system: "slurm", "pbs", "lsf", "flux" or "none". */
 const char *tool_manager_name(void);
 
-/* Adds the nodes of the allocation, each once, in their order: SCR_NODELIST, else the list
- * of the batch system, else this machine. An exit code, after a message. */
+/* Adds the nodes of the allocation, each once, in their order: SCR_NODELIST, else the
+ * list of the batch system, else this machine. An exit code, after a message. */
 int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes);
 
 /* Adds those of the nodes that the batch system reports as down, in the same way; only
  * Slurm is asked, within the given time. */
 int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down);
 
-/* The same for nodes that it drains, or expects to fail: they work, but nothing new should
- * start on them. Nodes that are down may be among them. */
+/* The same for nodes that it drains, or expects to fail: they work, but nothing new
+ * should start on them. Nodes that are down may be among them. */
 int tool_manager_drained(const hostlist *nodes, double seconds, hostlist *drained);
 
-/* Checks a list of nodes on the command line, or NULL: -1, or the exit code for wrong
- * usage, after a message. */
+/* Adds the nodes of a text to the list. An exit code, after a message. */
+int tool_manager_parse(const char *text, hostlist *list);
+
+/* Checks a list of nodes on the command line, or NULL: -1 to continue, or the exit code
+ * for wrong usage, after a message. */
 int tool_manager_check(const tool *t, const char *text);
 
 /* Adds, each once, those of `up` (NULL: of the allocation) that are not `down`; with both
@@ -44,9 +47,9 @@ int tool_manager_find_end(const tool_prefix *prefix, double seconds, scr_halt_en
  * message. */
 int tool_manager_end(double seconds, scr_halt_end *end);
 
-/* Whether the allocation ends, has ended, or its time is over: nothing starts on its nodes
- * any more, which is no failure of theirs. Only Slurm is asked, within the given time;
- * false without an answer. */
+/* Whether the allocation ends, has ended, or its time is over: nothing starts on its
+ * nodes any more, which is no failure of theirs. Only Slurm is asked, within the given
+ * time; false without an answer. */
 bool tool_manager_is_over(double seconds);
 
 #endif

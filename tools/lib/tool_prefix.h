@@ -51,8 +51,8 @@ int tool_owner_find(const tool_prefix *prefix, tool_owner *owner);
 /* Whether that is the owner of caches as the flush file records it. */
 bool tool_owner_is(const tool_owner *owner, const char *noted);
 
-/* The folder of the job below a base: SCR_CNTL_BASE (control 1), or the path of a store. A
- * second calculation of the job has a folder with the prefix folder in its name
+/* The folder of the job below a base: SCR_CNTL_BASE (control 1), or the path of a store.
+ * A second calculation of the job has a folder with the prefix folder in its name
  * (docs/formats/scr.md), which is preferred where it exists. */
 #define TOOL_PATH_SIZE (SCR_DESC_PATH_SIZE + 512)
 void tool_job_folder(const tool_prefix *prefix, const tool_owner *owner, const char *base,

@@ -36,7 +36,8 @@ typedef enum tool_mark { TOOL_PLAIN, TOOL_GOOD, TOOL_WARN, TOOL_BAD } tool_mark;
 
 typedef struct tool_table tool_table;
 
-/* An empty table; columns must outlive it. NULL without memory; all functions accept that.
+/* An empty table; columns must outlive it. NULL without memory; all functions accept
+ * that.
  */
 tool_table *tool_table_new(const tool_column *columns, int count);
 
