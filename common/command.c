@@ -22,7 +22,7 @@ const char *command_self(void)
 
 void command_open_streams(void)
 {
-    /* open gives the lowest number that is free */
+    /* open returns the lowest free number */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);

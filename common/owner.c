@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner of a folder, and root who becomes that user; see owner.h. */
+/* Root becomes the owner of a folder; see owner.h. */
 #include "common/owner.h"
 
 #include "common/command.h"

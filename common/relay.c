@@ -79,7 +79,8 @@ static int relay_read_signal(const relay *r)
     if (waitid(P_PID, (id_t)r->child, &news, events) != 0 || news.si_pid != r->child)
         return 0;
     if (news.si_code != CLD_STOPPED) return 1;
-    command_complain("process %ld was stopped by another one, and is killed", (long)r->child);
+    command_complain("process %ld was stopped by another one, and is killed",
+                     (long)r->child);
     kill(r->child, SIGKILL);
     return waitid(P_PID, (id_t)r->child, &news, WEXITED | WNOWAIT) == 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_ckpt_interval: how long to compute between two checkpoints, by what the log of
- * earlier runs tells, or by numbers (SCR Developer Guide 1.2, section 2.14). */
+/* scr_ckpt_interval: computes the time between two checkpoints from the log of earlier
+ * runs, or from numbers (SCR Developer Guide 1.2, section 2.14). */
 #include "common/number.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
@@ -25,7 +25,7 @@ typedef struct findings {
     double cost, mtbf;
 } findings;
 
-/* ---- what the log tells ---- */
+/* ---- the log ---- */
 
 /* An exit code. */
 static int ckpt_interval_read_log(const tool_prefix *prefix, findings *f)
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     const tool t = {
         .arguments = "[OPTION]... [FOLDER]",
         .about =
-            "Tells how long to compute between two checkpoints, so that checkpoints "
+            "Prints how long to compute between two checkpoints, so that checkpoints "
             "and\nfailures together cost the least time. What is not given comes from "
             "the log\nof earlier runs in the prefix folder FOLDER.\n",
         .codes = "0 done, 1 an error, or nothing is known, 2 wrong usage.\n",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_halt: tells a run when to end, or that it need not (SCR Developer Guide 1.2,
+/* scr_halt: sets and removes the conditions that end a run (SCR Developer Guide 1.2,
  * section 2.20). */
 #include "common/beneath.h"
 #include "common/number.h"
@@ -247,7 +247,7 @@ int main(int argc, char **argv)
         {'c', "checkpoints", "N", "end after N more checkpoints", .text = &r.given[LEFT]},
         {'a', "after", "TIME", "end at the first chance after TIME",
          .text = &r.given[AFTER]},
-        {'b', "before", "TIME", "end before TIME, by as much as --seconds says",
+        {'b', "before", "TIME", "end before TIME, by the time of --seconds",
          .text = &r.given[BEFORE]},
         {'s', "seconds", "N",
          "end that many seconds before --before, or before the\n"
@@ -259,21 +259,20 @@ int main(int argc, char **argv)
          "end at once, where scr_run runs the job; else at the next\nchance",
          .flag = &r.immediate},
         {'l', "list", NULL, "only list the conditions", .flag = &r.list},
-        {'C', "unset-checkpoints", NULL, "forget about --checkpoints",
-         .flag = &r.unset[LEFT]},
-        {'A', "unset-after", NULL, "forget about --after", .flag = &r.unset[AFTER]},
-        {'B', "unset-before", NULL, "forget about --before", .flag = &r.unset[BEFORE]},
-        {'S', "unset-seconds", NULL, "forget about --seconds", .flag = &r.unset[SECONDS]},
-        {'R', "unset-reason", NULL, "forget why a run should end",
+        {'C', "unset-checkpoints", NULL, "remove --checkpoints", .flag = &r.unset[LEFT]},
+        {'A', "unset-after", NULL, "remove --after", .flag = &r.unset[AFTER]},
+        {'B', "unset-before", NULL, "remove --before", .flag = &r.unset[BEFORE]},
+        {'S', "unset-seconds", NULL, "remove --seconds", .flag = &r.unset[SECONDS]},
+        {'R', "unset-reason", NULL, "remove --reason and --immediate",
          .flag = &r.unset[REASON]},
-        {'x', "remove", NULL, "forget everything, and remove the halt file",
+        {'x', "remove", NULL, "remove all conditions with the halt file",
          .flag = &r.remove},
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... [FOLDER]",
-        .about = "Tells the run in the prefix folder FOLDER when to end, and prints the "
-                 "conditions.\nSCR looks at them after each checkpoint, and whenever the "
+        .about = "Sets when the run in the prefix folder FOLDER ends, and prints the "
+                 "conditions.\nSCR checks them after each checkpoint, and whenever the "
                  "program asks.\nTIME: " TOOL_TIME_FORMS ".\n",
         .codes = "0 done, 1 an error, 2 wrong usage.\n",
         .options = options,

@@ -77,7 +77,7 @@ int main(int argc, char **argv)
             "Tests whether the run in the prefix folder FOLDER should end, and no other "
             "one\nstart: a condition in the halt file holds. Prints the reason then, "
             "and how to\ncontinue the job to standard error.\n",
-        .codes = "0 it should end, 1 it may go on, 2 wrong usage, 3 unknown\n"
+        .codes = "0 it should end, 1 it may continue, 2 wrong usage, 3 unknown\n"
                  "(the halt file is damaged, or the configuration has mistakes).\n",
         .options = options,
         .most = 1};
@@ -90,6 +90,6 @@ int main(int argc, char **argv)
     code = tool_prefix_configure(&prefix, r.dir);
     code = code == COMMAND_GOOD ? retries_halt_check(&prefix, &r) : UNKNOWN;
     tool_prefix_close(&prefix);
-    /* that the reason could not be printed does not make the run go on */
+    /* a reason that could not be printed does not let the run continue */
     return command_flush() == COMMAND_GOOD || code != COMMAND_GOOD ? code : UNKNOWN;
 }

@@ -35,7 +35,7 @@ static int run_as_launcher(const char *name, char **argv)
     return run_job(&request);
 }
 
-/* -1 to go on; otherwise an exit code. */
+/* -1 to continue; otherwise an exit code. */
 static int run_check_numbers(const tool *t, run_request *r)
 {
     static const char *const names[] = {"ranks", "nodes", "per-node"};
@@ -46,7 +46,7 @@ static int run_check_numbers(const tool *t, run_request *r)
         if (*numbers[i] == 0)
             return tool_misused(t, "--%s 0: nothing would run; it is at least 1",
                                 names[i]);
-        if (*numbers[i] < 0) *numbers[i] = 0; /* not said */
+        if (*numbers[i] < 0) *numbers[i] = 0; /* not given */
     }
     return -1;
 }
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
          "[,while=checkpoint]; once for each failure, or\n"
          "several with blanks",
          .joined = &fail},
-        {'q', "quiet", NULL, "tell in .scr/runs.log only what happens", .flag = &r.quiet},
+        {'q', "quiet", NULL, "log to .scr/runs.log only", .flag = &r.quiet},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... PROGRAM [ARGUMENT]...",

@@ -281,8 +281,8 @@ static int system_make_recovery(test *t, int nodes)
     return rc;
 }
 
-/* Before the steps that inspect the recovery; the first of them makes it. Else its text
- * says why it was not made. */
+/* Before the steps that inspect the recovery; the first of them makes it. Else the
+ * text has the reason. */
 static void system_get_recovery(test *t)
 {
     int nodes = system_count_up(&t->run) - 1;
@@ -362,15 +362,15 @@ static const struct {
 } steps[] = {
     {"programs", "what is needed is installed", system_step_programs, false},
     {"nodes", "all nodes can be reached and are good", system_step_nodes, false},
-    {"launch", "a launch reaches every node, and comes back", system_launch_reaches_all,
+    {"launch", "a launch reaches every node, and returns", system_launch_reaches_all,
      false},
     {"end", "a program that never ends can be ended", system_step_end, false},
-    {"crash", "the launcher comes back when a rank is killed", system_step_crash, false},
+    {"crash", "the launcher returns when a rank is killed", system_step_crash, false},
     {"steer", "a launch leaves out a node", system_step_steer, false},
-    {"return", "the launcher comes back when a node is lost", system_step_return, true},
+    {"return", "the launcher returns when a node is lost", system_step_return, true},
     {"detect", "that node is found to be down", system_step_detect, true},
-    {"again", "the next launch goes round it", system_step_again, true},
-    {"cycle", "the program goes on from a checkpoint, and ends well", system_step_cycle,
+    {"again", "the next launch avoids it", system_step_again, true},
+    {"cycle", "the program restarts from a checkpoint and succeeds", system_step_cycle,
      true},
 };
 
@@ -424,7 +424,7 @@ int main(int argc, char **argv)
             "Tests in an allocation whether jobs on this system survive failures, step "
             "by\nstep, and prints a report. PROGRAM uses SCR; it is "
             "started for the last steps, in\nwhich a node is lost: simulated ones are, "
-            "others --switch-off or you switch off\nwhen the command says so.\n",
+            "others --switch-off or you switch off\nwhen the command asks for it.\n",
         .codes = "0 no step was bad, 1 one was, or an error, 2 wrong usage.\n",
         .options = options,
         .most = -1,

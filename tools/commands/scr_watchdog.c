@@ -18,7 +18,7 @@ enum {
 
 typedef struct request {
     const char *dir, *step;
-    int timeout, timeout_pfs; /* 0: as the parameters say */
+    int timeout, timeout_pfs; /* 0: as the parameters */
 } request;
 
 static int watchdog_read_limits(const tool_prefix *prefix, const request *r, watchdog *w)
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     request r = {.dir = NULL};
     const tool_option options[] = {TOOL_DIR_OPTION(&r.dir),
                                    {'j', "jobStepId", "ID",
-                                    "the job step, as scr_get_jobstep_id tells it",
+                                    "the job step, as scr_get_jobstep_id prints it",
                                     .text = &r.step},
                                    {'t', "timeout", "N",
                                     "longest time without a checkpoint, in seconds\n"

@@ -141,7 +141,7 @@ static int hostlist_end_item(struct parser *p, const char *at, size_t length)
 }
 
 /* The item from at on; length bytes of its name are known. As deep as it has brackets,
- * and of each at least one byte comes into the name. */
+ * each of which adds at least one byte to the name. */
 static int hostlist_parse_rest(struct parser *p, const char *at, size_t length)
 {
     size_t n = strspn(at, letters);
@@ -200,16 +200,12 @@ static host hostlist_split_name(const char *name)
     return h;
 }
 
-static int hostlist_compare_texts(const char *a, size_t n, const char *b, size_t m)
-{
-    int differ = memcmp(a, b, n < m ? n : m);
-    return differ ? differ : (n > m) - (n < m);
-}
-
-/* Whether two belong into one pair of brackets. */
+/* 0 when two belong into one pair of brackets. */
 static int hostlist_compare_outside(const host *a, const host *b)
 {
-    int differ = hostlist_compare_texts(a->name, a->before, b->name, b->before);
+    size_t n = a->before < b->before ? a->before : b->before;
+    int differ = memcmp(a->name, b->name, n);
+    if (!differ) differ = (a->before > b->before) - (a->before < b->before);
     if (!differ) differ = strcmp(a->name + a->end, b->name + b->end);
     /* one has a number of no digits, and no brackets */
     return differ ? differ : (a->before < a->end) - (b->before < b->end);
@@ -224,8 +220,8 @@ static int hostlist_compare(const void *x, const void *y)
     return a->width - b->width;
 }
 
-/* Number of hosts from i on that are one range: each is the one before plus 1, written as
- * the first one tells. */
+/* Number of hosts from i on that are one range: each is the one before plus 1, written
+ * with the width of the first. */
 static int hostlist_range_length(const host *hosts, int count, int i)
 {
     int n = 1;

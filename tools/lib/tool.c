@@ -103,7 +103,7 @@ static int tool_join_values(char **all, const char *value)
     return 0;
 }
 
-/* -1 to go on, or an exit code. */
+/* -1 to continue, or an exit code. */
 static int tool_take_option(const tool *t, int letter)
 {
     const tool_option *o = t->options;
@@ -132,7 +132,7 @@ static bool tool_has_option(const tool *t, const char *name)
     return false;
 }
 
-/* -1 to go on, or an exit code. */
+/* -1 to continue, or an exit code. */
 static int tool_check_count(const tool *t, const tool_args *args)
 {
     if (args->count < t->least)

@@ -18,7 +18,7 @@
  *     if (code >= 0) return code;
  *
  * Long options may have one dash or two, as in earlier versions of SCR. Exit codes are
- * those of common/command.h, unless a command says more. */
+ * those of common/command.h, unless a command has more. */
 
 #include "common/command.h"
 #include "common/errtext.h"

@@ -23,23 +23,20 @@ static const char digits[] = "0123456789";
 
 /* ---- processes ---- */
 
-/* "pid:1234:56789" */
+static void jobstep_print_process(char step[TOOL_JOBSTEP_SIZE], pid_t pid, uint64_t start)
+{
+    snprintf(step, TOOL_JOBSTEP_SIZE, "pid:%ld:%" PRIu64, (long)pid, start);
+}
+
+/* "pid:1234:56789", exactly as it is printed. 1 is init; smaller numbers are no
+ * processes.
+ */
 static int jobstep_parse_process(const char *step, pid_t *pid, uint64_t *start)
 {
-    char number[24];
-    int64_t value;
-    if (strncmp(step, "pid:", 4) != 0) return -EINVAL;
-    size_t n = strspn(step + 4, digits);
-    const char *second = step + 4 + n + 1;
-    if (n == 0 || n >= sizeof number || second[-1] != ':' || !*second ||
-        strspn(second, digits) != strlen(second))
-        return -EINVAL;
-    memcpy(number, step + 4, n);
-    number[n] = 0;
-    /* 1 is init; smaller numbers are no processes */
-    if (number_int64(number, &value) != 0 || value < 2 || value > INT_MAX) return -EINVAL;
-    *pid = (pid_t)value;
-    return number_uint64(second, start);
+    char printed[TOOL_JOBSTEP_SIZE];
+    if (sscanf(step, "pid:%d:%" SCNu64, pid, start) != 2 || *pid < 2) return -EINVAL;
+    jobstep_print_process(printed, *pid, *start);
+    return strcmp(step, printed) == 0 ? 0 : -EINVAL;
 }
 
 static bool jobstep_is_there(pid_t pid, uint64_t start)
@@ -156,7 +153,7 @@ int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], char *err)
     int rc = processes_start_time(pid, &start);
     if (rc) return err_set(err, rc, "there is no process %ld", (long)pid);
     if (strcmp(tool_manager_name(), "slurm") == 0) return jobstep_find_slurm(step, err);
-    snprintf(step, TOOL_JOBSTEP_SIZE, "pid:%ld:%" PRIu64, (long)pid, start);
+    jobstep_print_process(step, pid, start);
     return 0;
 }
 

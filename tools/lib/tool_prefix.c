@@ -140,7 +140,7 @@ void tool_prefix_close(tool_prefix *prefix)
     scr_config_done(&prefix->config);
 }
 
-/* ---- who, and where ---- */
+/* ---- identity ---- */
 
 /* 1 when the parameter has a value; 0; or -1 where it is unusable, after a message. */
 static int prefix_identity(const scr_config *config, const char *name, char *value,

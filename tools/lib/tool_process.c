@@ -214,8 +214,8 @@ static void process_enter(process *p, phase next)
                                                      : signal_grace);
 }
 
-/* Moves on to the next phase when it is due. True when the program has ended, and nothing
- * more comes of it, or when it is abandoned: it hangs in the kernel. */
+/* Moves on to the next phase when it is due. True when the program has ended and all its
+ * output was read, or when it is abandoned: it hangs in the kernel. */
 static bool process_is_over(process *p, bool more)
 {
     if (process_has_ended(p->pid) && (!more || p->phase == KILLED)) return true;
@@ -330,7 +330,7 @@ static void slot_close(crowd *c, slot *s)
         slot_report(c, s, -EIO, WTERMSIG(status));
 }
 
-/* Reads output; what comes after a stop is dropped. */
+/* Reads output; after a stop it is dropped. */
 static void slot_read(const crowd *c, slot *s)
 {
     if (s->room - s->size < PIECE) {

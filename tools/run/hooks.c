@@ -24,7 +24,7 @@ static void hooks_print_lines(char *text)
     }
 }
 
-/* Its output is shown in any case: a program that refuses gives its reason there. */
+/* Its output is always shown: a program that refuses prints its reason. */
 static int hooks_run(const char *path, const char *first, const char *second)
 {
     const tool_limits limits = {.seconds = PATIENCE, .bytes = OUTPUT};

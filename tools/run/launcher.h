@@ -11,7 +11,7 @@
 /* A launch, in plain data. */
 typedef struct launch {
     const hostlist *nodes;    /* to run on, in order */
-    const int *ranks;         /* on each; NULL: as words say */
+    const int *ranks;         /* on each; NULL: as in words */
     const hostlist *out;      /* nodes of the allocation that must not be used */
     const char *program;      /* of the launcher */
     const char *name;         /* of the job step, by which it is found to be ended */
@@ -41,7 +41,7 @@ const launcher *launcher_find(const char *name, const char **program);
 /* Reports why there is none. COMMAND_BAD. */
 int launcher_report_missing(const char *name);
 
-/* All ranks of a launch; 0: as words say. */
+/* All ranks of a launch; 0: as in words. */
 int launcher_ranks(const launch *l);
 
 /* Adds one word: the option, which ends as "--nodes=", and the short form of the list. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* n1:2,n2:2; a host without a number has what the other arguments say. */
+/* n1:2,n2:2; without a number the other arguments decide. */
 static char *hydra_hosts(const launch *l)
 {
     char *text = NULL;

@@ -20,7 +20,7 @@ void program_advise(const char *const own[], const char *const words[], tool_wor
 
 /* Checks argv, as tool_start had it: -1 when the program is no launcher and can be run on
  * this machine; where it runs on others (here false), the latter is only a warning.
- * Otherwise an exit code, after a message that says what to do. */
+ * Otherwise an exit code, after a message with the remedy. */
 int program_check(const tool *t, char **argv, const tool_args *args, bool here);
 
 #endif

@@ -51,7 +51,7 @@ static run_why plan_find_end(const run_facts *f, const run_decision *d)
 /* ---- nodes and ranks ---- */
 
 /* Chooses up to n healthy nodes that are, or are not, drained, and were, or were not,
- * used; gives how many. */
+ * used; returns their number. */
 static int plan_choose_nodes(const run_facts *f, int drained, int used, int n)
 {
     int chosen = 0;

@@ -143,6 +143,8 @@ static void test_time_is_over(void **state)
     /* in a session of its own, as pdsh does with remote shells */
     time_out("setsid sh -c 'trap : TERM; echo $$; exec >&- 2>&-; "
              "while :; do sleep 1000; done' & wait");
+    /* the same where its parent has ended before */
+    time_out("setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!'; exec sleep 1000");
     /* which never stops to start others in sessions of their own */
     time_out("setsid sh -c 'trap \"\" TERM; echo $$; exec >&- 2>&-; "
              "while sleep 0.02; do setsid sleep 1000 & done' & wait");
