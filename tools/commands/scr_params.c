@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_params: prints the parameters of SCR with their values and sources, and all mistakes
- * in the configuration, without a job. */
+/* scr_params: prints the parameters of SCR with their values and sources, and all
+ * mistakes in the configuration, without a job. */
 #include "config/values.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"

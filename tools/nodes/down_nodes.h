@@ -2,9 +2,10 @@
 #ifndef DOWN_NODES_H
 #define DOWN_NODES_H
 
-/* Finds nodes that cannot be used, with reasons (SCR Developer Guide 1.2, section 2.24.4):
- * nodes of the command line and of SCR_EXCLUDE_NODES, nodes that are down for the batch
- * system, and nodes on which scr_check_node fails or does not answer. */
+/* Finds nodes that cannot be used, with reasons (SCR Developer Guide 1.2,
+ * section 2.24.4): nodes of the command line and of SCR_EXCLUDE_NODES, nodes that are
+ * down for the batch system, and nodes on which scr_check_node fails or does not answer.
+ */
 
 #include "lib/hostlist.h"
 #include "lib/tool_prefix.h"
@@ -13,8 +14,8 @@ enum { DOWN_REASON_SIZE = 256 };
 
 typedef struct down_reason {
     char text[DOWN_REASON_SIZE]; /* empty: the node can be used */
-    int answers; /* 1: no runs, but its cache may still be saved */
-    int unasked; /* 1: the check itself failed; the node may be good */
+    int answers;                 /* 1: no runs, but its cache may still be saved */
+    int unasked;                 /* 1: the check itself failed; the node may be good */
 } down_reason;
 
 /* Seconds for an answer of a node: SCR_NODE_TIMEOUT. An exit code, after a message. */
