@@ -4,7 +4,7 @@
 #include "common/number.h"
 #include "lib/hostlist.h"
 #include "lib/tool.h"
-#include "lib/tool_alive.h"
+#include "lib/tool_heartbeat.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "scavenge/copy.h"
@@ -89,10 +89,11 @@ static int work(const request *r, const tool_prefix *prefix)
         return NOTHING_HERE;
     }
     if (rc) return tool_complain("%s", err);
-    tool_alive *alive = tool_alive_begin(r->alive);
+    tool_heartbeat heartbeat;
+    tool_heartbeat_begin(&heartbeat, r->alive);
     rc = scavenge_node_wait(&node, r->wait, err);
     int code = rc ? tool_complain("%s: %s", control, err) : copy(r, prefix, &node);
-    tool_alive_end(&alive);
+    tool_heartbeat_end(&heartbeat);
     scavenge_node_close(&node);
     return code;
 }

@@ -4,12 +4,12 @@
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
+#include "lib/tool_process.h"
 #include "lib/tool_remote.h"
 #include "lib/tool_words.h"
 #include "nodes/down_nodes.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
-#include "run/execute.h"
 #include "run/hooks.h"
 #include <errno.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ enum { PATIENCE = 10 /* seconds that a command has to end after a signal */ };
 
 typedef struct save {
     const tool_prefix *prefix;
-    execute_signals signals;
+    tool_signals signals;
     kvtree *flush; /* the flush file */
     int count, *ids;
     int safe;         /* a newer checkpoint than those that are left is saved */
@@ -139,13 +139,16 @@ static int run_command(save *s, const char *name, const char *const *arguments)
 {
     char *path = tool_remote_command(name);
     tool_words words = {0};
-    execute_result result;
+    tool_job_result result;
     tool_words_add(&words, "%s", path ? path : name);
     tool_words_add(&words, "--prefix=%s", s->prefix->path);
     tool_words_add_all(&words, arguments);
-    const execute_job job = {
-        .argv = tool_words_list(&words), .interval = 1, .patience = PATIENCE, .ours = 1};
-    int rc = words.failed ? -ENOMEM : execute(&job, &s->signals, &result);
+    const tool_job job = {.argv = tool_words_list(&words),
+                          .interval = 1,
+                          .patience = PATIENCE,
+                          .ours = true,
+                          .out = -1};
+    int rc = words.failed ? -ENOMEM : tool_process_watch(&job, &s->signals, &result);
     tool_words_done(&words);
     free(path);
     if (rc == -ENOENT)
@@ -237,7 +240,7 @@ static int has_wanted(save *s)
 /* Nothing goes on when a command had to be killed. */
 static void end_strays(const save *s)
 {
-    static const processes_filter all = {{NULL}, NULL};
+    static const processes_filter all = {.spared = NULL};
     if (s->signals.stop && processes_end(&all, PATIENCE) != 0)
         tool_complain("processes are left behind");
 }
@@ -263,15 +266,15 @@ static int save_what_is_left(save *s, const hostlist *known)
         return COMMAND_BAD;
     if (code != COMMAND_GOOD || !has_wanted(s)) return code;
     tell_other_owner(s);
-    if (processes_adopt() != 0 || execute_catch(&s->signals) != 0)
+    if (processes_adopt() != 0 || tool_signals_catch(&s->signals, true) != 0)
         code = tool_complain("no signals");
     if (code == COMMAND_GOOD) {
         code = find_nodes(s, known);
-        if (code != COMMAND_GOOD && execute_wait(&s->signals, 0, 0)) tell_unsaved(s);
+        if (code != COMMAND_GOOD && tool_signals_wait(&s->signals, 0, 0)) tell_unsaved(s);
     }
     if (code == COMMAND_GOOD) code = save_all(s);
     end_strays(s);
-    execute_release(&s->signals);
+    tool_signals_release(&s->signals);
     return code;
 }
 
@@ -282,7 +285,7 @@ static int work(const tool_prefix *prefix, const hostlist *known, int between,
 {
     scr_problems problems = {0, NULL};
     int enabled = 1;
-    save s = {.prefix = prefix, .signals = {.fd = -1, .out = -1}};
+    save s = {.prefix = prefix, .signals = {.fd = -1}};
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;

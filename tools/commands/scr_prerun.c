@@ -2,7 +2,7 @@
 /* scr_prerun: prepares an allocation (SCR Developer Guide 1.2, section 2.25.3). */
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
-#include "run/prepare.h"
+#include "run/prerun.h"
 
 static int work(const tool_prefix *prefix)
 {
@@ -11,8 +11,8 @@ static int work(const tool_prefix *prefix)
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;
-    code = prepare_test_runtime(prefix, NULL);
-    return code == COMMAND_GOOD ? prepare_prefix(prefix) : code;
+    code = prerun_test_runtime(prefix, NULL);
+    return code == COMMAND_GOOD ? prerun_prefix(prefix) : code;
 }
 
 int main(int argc, char **argv)

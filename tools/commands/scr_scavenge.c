@@ -145,7 +145,7 @@ static int choose(scavenge *s, state a, state b)
     return COMMAND_GOOD;
 }
 
-static int ask(scavenge *s, double seconds, const char *const argv[], tool_told told)
+static int ask(scavenge *s, double seconds, const char *const argv[], tool_report told)
 {
     char err[ERRTEXT_SIZE] = "";
     if (s->asked.count == 0) return COMMAND_GOOD;
@@ -293,12 +293,12 @@ static void tell_log(const scavenge *s, scr_log_kind kind, double secs, const ch
 static int both_rounds_logged(scavenge *s)
 {
     char note[64] = "";
-    double start = tool_tasks_now();
+    double start = tool_now();
     tell_log(s, SCR_LOG_SCAVENGE_START, 0, NULL);
     int code = both_rounds(s, note);
     tell_log(s,
              code == COMMAND_GOOD ? SCR_LOG_SCAVENGE_COMPLETE : SCR_LOG_SCAVENGE_FAILED,
-             tool_tasks_now() - start, *note ? note : NULL);
+             tool_now() - start, *note ? note : NULL);
     return code;
 }
 

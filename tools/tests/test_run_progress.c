@@ -9,7 +9,7 @@
 #include "common/errtext.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
-#include "run/progress.h"
+#include "run/run_progress.h"
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static struct {
     char path[64];
     int dir;
     kvtree *flush, *index;
-    progress_source source;
+    progress_reader source;
 } here;
 
 static int setup(void **state)
@@ -70,8 +70,8 @@ static void enter(int id, int complete)
 static void expect(int latest, int completed, int writing)
 {
     char err[ERRTEXT_SIZE] = "";
-    progress p = {0};
-    int rc = progress_read(&here.source, &p, err);
+    run_progress p = {0};
+    int rc = run_progress_read(&here.source, &p, err);
     if (rc) fail_msg("%d: %s", rc, err);
     assert_int_equal(p.latest, latest);
     assert_int_equal(p.completed, completed);
@@ -80,13 +80,13 @@ static void expect(int latest, int completed, int writing)
 
 static void begin(int latest)
 {
-    progress_begin(&here.source, here.dir);
+    run_progress_begin(&here.source, here.dir);
     expect(latest, 0, 0);
 }
 
 static void test_cached(void **state)
 {
-    progress p;
+    run_progress p;
     begin(0);
     cache(1, SCR_LOCATION_CACHE, 1);
     expect(1, 1, 0);
@@ -96,7 +96,7 @@ static void test_cached(void **state)
     /* three that were not seen one by one */
     cache(5, SCR_LOCATION_FLUSHING, 1);
     expect(5, 5, 0);
-    assert_int_equal(progress_read(&here.source, &p, NULL), 0);
+    assert_int_equal(run_progress_read(&here.source, &p, NULL), 0);
     assert_int_equal(p.flushing, 1);
     /* the same one on the prefix folder */
     enter(5, 0);
@@ -169,20 +169,20 @@ static void test_read_once(void **state)
     expect(3, 0, 0); /* by its looks it is the same */
     const struct timespec later[2] = {times[0], {times[1].tv_sec, times[1].tv_nsec ^ 1}};
     assert_int_equal(utimensat(here.dir, SCR_INDEX_NAME, later, 0), 0);
-    assert_int_equal(progress_read(&here.source, &(progress){0}, NULL), -EBADMSG);
+    assert_int_equal(run_progress_read(&here.source, &(run_progress){0}, NULL), -EBADMSG);
 }
 
 /* Nobody knows, until it can be read again. */
 static void test_unreadable(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
-    progress p = {.latest = 77, .completed = 7};
+    run_progress p = {.latest = 77, .completed = 7};
     enter(3, 1);
     begin(3);
     enter(4, 1);
     write_over("nonsense");
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(progress_read(&here.source, &p, err), -EBADMSG);
+        assert_int_equal(run_progress_read(&here.source, &p, err), -EBADMSG);
         assert_true(p.latest == 77 && p.completed == 7 && strstr(err, SCR_INDEX_NAME));
     }
     assert_int_equal(unlinkat(here.dir, SCR_INDEX_NAME, 0), 0);
@@ -194,11 +194,11 @@ static void test_unreadable(void **state)
 /* What could be read late only is not new. */
 static void test_unreadable_at_first(void **state)
 {
-    progress p = {0};
+    run_progress p = {0};
     enter(3, 1);
     write_over("nonsense");
-    progress_begin(&here.source, here.dir);
-    assert_int_equal(progress_read(&here.source, &p, NULL), -EBADMSG);
+    run_progress_begin(&here.source, here.dir);
+    assert_int_equal(run_progress_read(&here.source, &p, NULL), -EBADMSG);
     enter(4, 1);
     expect(4, 0, 0);
     enter(5, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Before the first run; see prepare.h. */
-#include "run/prepare.h"
+/* Preparation of an allocation; see prerun.h. */
+#include "run/prerun.h"
 
 #include "common/beneath.h"
 #include "halt/halt.h"
@@ -13,20 +13,21 @@
 #include "run/hooks.h"
 #include "run/launcher.h"
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- programs ---- */
 
-static int need(const char *program, const char *what)
+static int prerun_need(const char *program, const char *what)
 {
     return tool_run_is_there(program)
                ? COMMAND_GOOD
                : tool_complain("%s is not there: %s", program, what);
 }
 
-static int test_ours(void)
+static int prerun_test_ours(void)
 {
     static const char *const ours[] = {"scr_check_node", "scr_list_down_nodes",
                                        "scr_postrun"};
@@ -34,53 +35,54 @@ static int test_ours(void)
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         char *path = tool_remote_command(ours[i]);
         if (!path) return tool_complain("no memory");
-        if (*path != '/' && need(path, "a command of SCR") != COMMAND_GOOD)
+        if (*path != '/' && prerun_need(path, "a command of SCR") != COMMAND_GOOD)
             code = COMMAND_BAD;
         free(path);
     }
     return code;
 }
 
-static int test_reach(const tool_remote *remote)
+static int prerun_test_reach(const tool_remote *remote)
 {
     static const struct {
         const char *way, *program;
     } table[] = {{"srun", "srun"}, {"flux", "flux"}, {"pdsh", "pdsh"}};
     static const char what[] = "nodes are reached by it (SCR_REMOTE)";
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(remote->way, table[i].way) == 0) return need(table[i].program, what);
+        if (strcmp(remote->way, table[i].way) == 0)
+            return prerun_need(table[i].program, what);
     if (strcmp(remote->way, "shell") == 0 && !strchr(remote->shell, '/'))
-        return need(remote->shell, what);
+        return prerun_need(remote->shell, what);
     return COMMAND_GOOD;
 }
 
-int prepare_test_runtime(const tool_prefix *prefix, const char *name)
+int prerun_test_runtime(const tool_prefix *prefix, const char *name)
 {
     const char *program;
     hostlist nodes = {0, NULL};
     tool_remote remote = {.seconds = 1};
-    int code = test_ours(), found = tool_manager_nodes(prefix, &nodes);
+    int code = prerun_test_ours(), found = tool_manager_nodes(prefix, &nodes);
     if (found == COMMAND_GOOD) found = tool_remote_choose(&remote, prefix, &nodes);
-    if (found == COMMAND_GOOD) found = test_reach(&remote);
+    if (found == COMMAND_GOOD) found = prerun_test_reach(&remote);
     tool_remote_done(&remote);
     hostlist_done(&nodes);
-    if (!launcher_find(name, &program)) code = launcher_tell_missing(name);
+    if (!launcher_find(name, &program)) code = launcher_report_missing(name);
     return code == COMMAND_GOOD ? found : code;
 }
 
 /* ---- the prefix folder ---- */
 
-/* Simulated nodes are new ones each time. */
-static int is_of_this_allocation(const tool_prefix *prefix, const kvtree *flush)
+/* Simulated nodes are new in each run. */
+static bool prerun_is_of_this_allocation(const tool_prefix *prefix, const kvtree *flush)
 {
     tool_owner us;
     const char *theirs = scr_flush_file_owner(flush), *simulated = getenv("SCR_SIMULATE");
-    if (!theirs || (simulated && *simulated)) return 0;
+    if (!theirs || (simulated && *simulated)) return false;
     return tool_owner_find(prefix, &us) == COMMAND_GOOD && tool_owner_is(&us, theirs);
 }
 
-/* What is newer than all that is saved, and would never be heard of again. */
-static void tell_forgotten(const kvtree *flush)
+/* Warns of a dataset that is newer than all saved ones and about to be dropped. */
+static void prerun_warn_dropped(const kvtree *flush)
 {
     const char *owner = scr_flush_file_owner(flush);
     int count = 0, *ids = NULL, newest = 0, saved = 0;
@@ -102,7 +104,7 @@ static void tell_forgotten(const kvtree *flush)
         newest, name ? name : "?", owner ? owner : "another job", newest);
 }
 
-static int forget_datasets(const tool_prefix *prefix, char *err)
+static int prerun_drop_datasets(const tool_prefix *prefix, char *err)
 {
     kvtree *flush = kvtree_new();
     int rc = flush ? scr_flush_file_read(prefix->dir, flush, err)
@@ -114,8 +116,8 @@ static int forget_datasets(const tool_prefix *prefix, char *err)
                       "scr_inspect lists it on each node",
                       err);
         rc = beneath_unlink(prefix->dir, SCR_FLUSH_FILE_NAME, err);
-    } else if (!rc && !is_of_this_allocation(prefix, flush)) {
-        tell_forgotten(flush);
+    } else if (!rc && !prerun_is_of_this_allocation(prefix, flush)) {
+        prerun_warn_dropped(flush);
         rc = scr_flush_file_keep(flush, NULL, 0);
         rc = rc ? err_set(err, rc, "no memory")
                 : scr_flush_file_write(prefix->dir, flush, err);
@@ -126,9 +128,9 @@ static int forget_datasets(const tool_prefix *prefix, char *err)
 
 /* ---- the halt file ---- */
 
-/* Also the HaltSeconds of an earlier run: the next one sets its own, and a short
- * allocation would be refused for ever. */
-static int drop_own(kvtree *halt, void *arg)
+/* Drops the HaltSeconds of an earlier run, too: the next one sets its own, and a shorter
+ * allocation would always be refused. */
+static int prerun_drop_own(kvtree *halt, void *arg)
 {
     (void)arg;
     int dropped = scr_halt_drop_own_reason(halt);
@@ -136,22 +138,22 @@ static int drop_own(kvtree *halt, void *arg)
     return seconds < 0 ? seconds : dropped || seconds;
 }
 
-/* A damaged one stays: who reads it next says so. */
-static int forget_end(int prefix, char *err)
+/* A damaged file stays; its next reader reports it. */
+static int prerun_drop_halt_reason(int prefix, char *err)
 {
     kvtree *halt = kvtree_new();
-    int rc = halt ? scr_halt_change(prefix, drop_own, NULL, halt, err)
+    int rc = halt ? scr_halt_change(prefix, prerun_drop_own, NULL, halt, err)
                   : err_set(err, -ENOMEM, "no memory");
     kvtree_delete(&halt);
     return rc == -EBADMSG ? 0 : rc;
 }
 
-int prepare_prefix(const tool_prefix *prefix)
+int prerun_prefix(const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "";
     int rc = beneath_mkdirs(prefix->dir, ".scr", 0777, err);
-    if (!rc) rc = forget_datasets(prefix, err);
-    if (!rc) rc = forget_end(prefix->dir, err);
+    if (!rc) rc = prerun_drop_datasets(prefix, err);
+    if (!rc) rc = prerun_drop_halt_reason(prefix->dir, err);
     if (!rc) rc = beneath_unlink(prefix->dir, SCR_NODES_NAME, err);
     if (rc) return tool_complain("%s: %s", prefix->path, err);
     return hooks_call(prefix, HOOK_PRERUN, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The claim is a lock on one byte of a file in the user's own folder below the control
- * base, where nobody else can make or lock one. The kernel takes it back when its holder
- * has ended; the file stays, empty, for all jobs of the user. See sole.h. */
-#include "run/sole.h"
+/* A lock on one byte of a file in the user's private folder below the control base. The
+ * kernel releases it when its holder ends; the file stays, empty, for all jobs of the
+ * user. See single_instance.h. */
+#include "run/single_instance.h"
 
 #include "cache/base.h"
 #include "common/beneath.h"
@@ -16,11 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOCK "scr_run.lock"
+static const char lock_name[] = "scr_run.lock";
 
 /* The folder <base>/<user>, which is private. */
-static int open_folder(const tool_prefix *prefix, const tool_owner *owner, int *folder,
-                       char *err)
+static int instance_open_folder(const tool_prefix *prefix, const tool_owner *owner,
+                                int *folder, char *err)
 {
     const char *base = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
     char below[SCR_BASE_NAME];
@@ -32,8 +32,8 @@ static int open_folder(const tool_prefix *prefix, const tool_owner *owner, int *
     return beneath_private_folder(base, below, folder, err);
 }
 
-/* The byte of the job and the prefix folder: any that two of them hardly share. */
-static struct flock byte_of(const tool_prefix *prefix, const tool_owner *owner)
+/* The byte of the job and the prefix folder: a hash, so that two rarely share one. */
+static struct flock instance_byte(const tool_prefix *prefix, const tool_owner *owner)
 {
     uint32_t crc = crc32_add(0, owner->job, strlen(owner->job) + 1);
     crc = crc32_add(crc, prefix->path, strlen(prefix->path));
@@ -41,26 +41,26 @@ static struct flock byte_of(const tool_prefix *prefix, const tool_owner *owner)
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = crc, .l_len = 1};
 }
 
-/* The process that has the byte, or 0. */
-static pid_t lock_byte(int file, struct flock lock)
+/* The process that holds the lock instead, or 0. */
+static pid_t instance_lock_byte(int file, struct flock lock)
 {
     if (fcntl(file, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
         return 0;
     return fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
 }
 
-int sole_claim(const tool_prefix *prefix, const tool_owner *owner, int *claim)
+int single_instance_lock(const tool_prefix *prefix, const tool_owner *owner, int *lock)
 {
     char err[ERRTEXT_SIZE];
     int folder;
     pid_t other = 0;
-    *claim = -1;
-    if (open_folder(prefix, owner, &folder, err) != 0) return COMMAND_GOOD;
-    if (beneath_open(folder, LOCK, O_RDWR | O_CREAT, 0600, claim, err) == 0)
-        other = lock_byte(*claim, byte_of(prefix, owner));
+    *lock = -1;
+    if (instance_open_folder(prefix, owner, &folder, err) != 0) return COMMAND_GOOD;
+    if (beneath_open(folder, lock_name, O_RDWR | O_CREAT, 0600, lock, err) == 0)
+        other = instance_lock_byte(*lock, instance_byte(prefix, owner));
     io_close(&folder);
     if (other <= 0) return COMMAND_GOOD;
-    io_close(claim);
+    io_close(lock);
     return tool_complain(
         "process %ld is a scr_run of job %s in this prefix folder, and may "
         "still save what its program left in the caches; start this one "

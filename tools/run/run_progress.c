@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far a run is; see progress.h. */
-#include "run/progress.h"
+/* Progress of a run; see run_progress.h. */
+#include "run/run_progress.h"
 
 #include "common/errtext.h"
 #include "prefix/flush_file.h"
@@ -11,21 +11,17 @@
 
 /* ---- the flush file ---- */
 
-static void take(const kvtree *flush, int id, progress *p)
-{
-    if (scr_flush_file_has(flush, id, SCR_LOCATION_FLUSHING)) p->flushing = 1;
-    if (id > p->latest) p->latest = id;
-}
-
-static int read_flush(int prefix, progress *p, char *err)
+static int progress_read_flush(int prefix, run_progress *p, char *err)
 {
     int count = 0, *ids = NULL;
     kvtree *flush = kvtree_new();
     int rc = flush ? scr_flush_file_read(prefix, flush, err) : -ENOMEM;
     if (!rc) rc = scr_flush_file_list(flush, &count, &ids);
     if (rc == -ENOMEM) err_set(err, rc, "no memory");
-    for (int i = 0; i < count && !rc; i++)
-        take(flush, ids[i], p);
+    for (int i = 0; i < count && !rc; i++) {
+        p->flushing |= scr_flush_file_has(flush, ids[i], SCR_LOCATION_FLUSHING) != 0;
+        if (ids[i] > p->latest) p->latest = ids[i];
+    }
     free(ids);
     kvtree_delete(&flush);
     return rc == -ENOENT ? 0 : rc;
@@ -33,14 +29,14 @@ static int read_flush(int prefix, progress *p, char *err)
 
 /* ---- the index ---- */
 
-static int is_the_same(const struct stat *a, const struct stat *b)
+static bool progress_is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_size == b->st_size && a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static int find_newest(const scr_index *index, int *complete, int *entered)
+static int progress_find_newest(const scr_index *index, int *complete, int *entered)
 {
     scr_dataset *list = NULL;
     scr_index_state state;
@@ -54,17 +50,17 @@ static int find_newest(const scr_index *index, int *complete, int *entered)
     return rc;
 }
 
-/* One that is not there is about to be made again: what is known stays true. */
-static int read_index(progress_source *s, char *err)
+/* A missing index is about to be rebuilt: what is known of it stays valid. */
+static int progress_read_index(progress_reader *s, char *err)
 {
     struct stat st;
     int complete, entered;
     if (fstatat(s->prefix, SCR_INDEX_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "%s", SCR_INDEX_NAME);
-    if (is_the_same(&st, &s->index)) return 0;
+    if (progress_is_same(&st, &s->index)) return 0;
     kvtree *index = kvtree_new();
     int rc = scr_index_read(s->prefix, index, err);
-    if (!rc && (rc = find_newest(index, &complete, &entered)) != 0)
+    if (!rc && (rc = progress_find_newest(index, &complete, &entered)) != 0)
         err_set(err, rc, "no memory");
     kvtree_delete(&index);
     if (rc) return rc == -ENOENT ? 0 : rc;
@@ -76,16 +72,16 @@ static int read_index(progress_source *s, char *err)
 
 /* ---- both ---- */
 
-void progress_begin(progress_source *s, int prefix)
+void run_progress_begin(progress_reader *s, int prefix)
 {
-    *s = (progress_source){.prefix = prefix};
+    *s = (progress_reader){.prefix = prefix};
 }
 
-int progress_read(progress_source *s, progress *p, char *err)
+int run_progress_read(progress_reader *s, run_progress *p, char *err)
 {
-    progress found = {.completed = s->last.completed};
-    int rc = read_flush(s->prefix, &found, err);
-    if (!rc) rc = read_index(s, err);
+    run_progress found = {.completed = s->last.completed};
+    int rc = progress_read_flush(s->prefix, &found, err);
+    if (!rc) rc = progress_read_index(s, err);
     if (rc) return rc;
     if (!s->begun) s->earlier = s->entered;
     if (s->earlier > found.latest) found.latest = s->earlier;
@@ -94,13 +90,13 @@ int progress_read(progress_source *s, progress *p, char *err)
     /* ids count all datasets; some may have left the cache before they were seen */
     if (s->begun && found.latest > s->last.latest)
         found.completed += found.latest - s->last.latest;
-    s->begun = 1;
+    s->begun = true;
     s->last = found;
     *p = found;
     return 0;
 }
 
-int watchdog_look(watchdog *w, const progress *p, double now, double *seconds)
+bool watchdog_has_expired(watchdog *w, const run_progress *p, double now, double *seconds)
 {
     if (p->latest != w->last.latest || p->flushing != w->last.flushing) {
         w->last = *p;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "run/cycle.h"
+#include "run/recovery_test.h"
 #include <cmocka.h>
 #include <string.h>
 
@@ -18,11 +18,11 @@
 
 static void test_whole(void **state)
 {
-    cycle_log log;
-    cycle_read(START("n[1-4]") AT "OUTPUT_COMPLETE" WHO
-                                  " dset=4 name=\"ckpt.4\"\n" END("9") LOST("n2")
-                                      START("n[1,3-5]") REBUILT("ckpt.4") END("0"),
-               "n2", &log);
+    recovery_log log;
+    recovery_parse_log(START("n[1-4]") AT
+                       "OUTPUT_COMPLETE" WHO " dset=4 name=\"ckpt.4\"\n" END("9")
+                           LOST("n2") START("n[1,3-5]") REBUILT("ckpt.4") END("0"),
+                       "n2", &log);
     assert_int_equal(log.launches, 2);
     assert_true(log.ended && log.lost);
     assert_int_equal(log.code, 9);
@@ -35,41 +35,43 @@ static void test_whole(void **state)
 /* Each thing that did not happen. */
 static void test_parts(void **state)
 {
-    cycle_log log;
-    cycle_read("", "n2", &log);
+    recovery_log log;
+    recovery_parse_log("", "n2", &log);
     assert_true(!log.launches && !log.ended && !log.lost);
-    cycle_read(START("n[1-4]"), "n2", &log);
+    recovery_parse_log(START("n[1-4]"), "n2", &log);
     assert_true(log.launches == 1 && !log.ended);
-    cycle_read(START("n[1-4]") END("0"), "n2", &log);
+    recovery_parse_log(START("n[1-4]") END("0"), "n2", &log);
     assert_true(log.ended && log.code == 0 && !log.lost && !*log.second);
     /* another node */
-    cycle_read(START("n[1-4]") END("1") LOST("n20") START("n[1-4]"), "n2", &log);
+    recovery_parse_log(START("n[1-4]") END("1") LOST("n20") START("n[1-4]"), "n2", &log);
     assert_true(!log.lost && log.launches == 2);
     /* what was there in the first launch does not count */
-    cycle_read(START("n1") REBUILT("ckpt.1") END("1") LOST("n2") START("n3"), "n2", &log);
+    recovery_parse_log(START("n1") REBUILT("ckpt.1") END("1") LOST("n2") START("n3"),
+                       "n2", &log);
     assert_string_equal(log.dataset, "");
 }
 
 /* Names may have anything in them, and lines may be cut off. */
 static void test_odd_lines(void **state)
 {
-    cycle_log log;
-    cycle_read(START("n1") "\n\x01\n" AT "\n" AT "NODE_LOST\n" AT
-                           "NODE_LOST node=\"n2\n" END("x"),
-               "n1", &log);
+    recovery_log log;
+    recovery_parse_log(START("n1") "\n\x01\n" AT "\n" AT "NODE_LOST\n" AT
+                                   "NODE_LOST node=\"n2\n" END("x"),
+                       "n1", &log);
     assert_true(log.launches == 1 && !log.lost && log.ended && !log.code);
-    cycle_read(AT "FETCH_COMPLETE name=\"a \\\" note=\\\" name=\\\"b\" from=\"x y\"\n" AT
-                  "NODE_LOST note=\"node=\\\"n2\\\" node=n2\" node=\"n3\"",
-               "n3", &log);
+    recovery_parse_log(
+        AT "FETCH_COMPLETE name=\"a \\\" note=\\\" name=\\\"b\" from=\"x y\"\n" AT
+           "NODE_LOST note=\"node=\\\"n2\\\" node=n2\" node=\"n3\"",
+        "n3", &log);
     assert_string_equal(log.dataset, "a \\\" note=\\\" name=\\\"b");
     assert_string_equal(log.found, "node=\\\"n2\\\" node=n2");
     assert_true(log.lost);
-    char line[2 * CYCLE_TEXT_SIZE] = AT "NODE_LOST node=\"n1\" note=\"";
+    char line[2 * RECOVERY_TEXT_SIZE] = AT "NODE_LOST node=\"n1\" note=\"";
     size_t length = strlen(line);
     memset(line + length, 'x', sizeof line - length - 1);
     line[sizeof line - 1] = 0;
-    cycle_read(line, "n1", &log);
-    assert_int_equal(strlen(log.found), CYCLE_TEXT_SIZE - 1);
+    recovery_parse_log(line, "n1", &log);
+    assert_int_equal(strlen(log.found), RECOVERY_TEXT_SIZE - 1);
 }
 
 int main(void)

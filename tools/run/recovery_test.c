@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The full cycle of a test of a new system; see cycle.h. */
-#include "run/cycle.h"
+/* Recovery from the loss of a node, as a test; see recovery_test.h. */
+#include "run/recovery_test.h"
 
 #include "common/beneath.h"
 #include "common/io.h"
 #include "common/number.h"
 #include "lib/tool.h"
-#include "lib/tool_tasks.h"
+#include "lib/tool_run.h"
 #include "report/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ enum {
 /* ---- the log ---- */
 
 /* A field of a line, without its quotes; "" where it has none. */
-static void read_field(const char *line, const char *name, char text[CYCLE_TEXT_SIZE])
+static void recovery_read_field(const char *line, const char *name,
+                                char text[RECOVERY_TEXT_SIZE])
 {
     size_t length = strlen(name);
     *text = 0;
@@ -40,55 +42,57 @@ static void read_field(const char *line, const char *name, char text[CYCLE_TEXT_
         value = line += quoted;
         while (*line && *line != (quoted ? '"' : ' '))
             line += line[0] == '\\' && line[1] ? 2 : 1;
-        if (is) snprintf(text, CYCLE_TEXT_SIZE, "%.*s", (int)(line - value), value);
+        if (is) snprintf(text, RECOVERY_TEXT_SIZE, "%.*s", (int)(line - value), value);
         line += quoted && *line;
     }
 }
 
-static int read_code(const char *line)
+static int recovery_read_code(const char *line)
 {
-    char text[CYCLE_TEXT_SIZE];
+    char text[RECOVERY_TEXT_SIZE];
     int64_t code = 0;
-    read_field(line, "code", text);
+    recovery_read_field(line, "code", text);
     return number_int64(text, &code) == 0 && code >= 0 && code <= INT_MAX ? (int)code : 0;
 }
 
-static void take_line(const char *line, const char *event, const char *node, cycle_log *c)
+static void recovery_take_line(const char *line, const char *event, const char *node,
+                               recovery_log *c)
 {
-    char text[CYCLE_TEXT_SIZE];
+    char text[RECOVERY_TEXT_SIZE];
     if (strcmp(event, "LAUNCH_START") == 0) {
         *c->dataset = 0;
-        if (++c->launches == 2) read_field(line, "note", c->second);
+        if (++c->launches == 2) recovery_read_field(line, "note", c->second);
     } else if (strcmp(event, "LAUNCH_END") == 0 && !c->ended) {
         c->ended = 1;
-        c->code = read_code(line);
-        read_field(line, "note", c->why);
+        c->code = recovery_read_code(line);
+        recovery_read_field(line, "note", c->why);
     } else if (strcmp(event, "NODE_LOST") == 0) {
-        read_field(line, "node", text);
+        recovery_read_field(line, "node", text);
         if (strcmp(text, node) != 0) return;
         c->lost = 1;
-        read_field(line, "note", c->found);
+        recovery_read_field(line, "note", c->found);
     } else if (strcmp(event, "RESTART_OFFERED") == 0 ||
                strcmp(event, "REBUILD_COMPLETE") == 0 ||
                strcmp(event, "FETCH_COMPLETE") == 0) {
-        read_field(line, "name", c->dataset);
+        recovery_read_field(line, "name", c->dataset);
     }
 }
 
-void cycle_read(const char *text, const char *node, cycle_log *c)
+void recovery_parse_log(const char *text, const char *node, recovery_log *c)
 {
-    *c = (cycle_log){0};
+    *c = (recovery_log){0};
     while (*text) {
         size_t length = strcspn(text, "\n");
         char *line = strndup(text, length), event[NAME];
-        if (line && sscanf(line, "%*s %31s", event) == 1) take_line(line, event, node, c);
+        if (line && sscanf(line, "%*s %31s", event) == 1)
+            recovery_take_line(line, event, node, c);
         free(line);
         text += length + (text[length] != 0);
     }
 }
 
 /* The size of the log; 0 where there is none. */
-static off_t find_size(int prefix)
+static off_t recovery_log_size(int prefix)
 {
     struct stat st;
     return fstatat(prefix, SCR_LOG_TEXT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size
@@ -96,16 +100,16 @@ static off_t find_size(int prefix)
 }
 
 /* What was added since it had that size. */
-static int read_log(cycle *c, off_t begin, char *err)
+static int recovery_read_log(recovery *c, off_t begin, char *err)
 {
     int fd;
-    off_t size = find_size(c->prefix) - begin;
+    off_t size = recovery_log_size(c->prefix) - begin;
     if (size > LOG_MOST) size = LOG_MOST;
     int rc = beneath_open(c->prefix, SCR_LOG_TEXT_NAME, O_RDONLY, 0, &fd, err);
     if (rc) return rc;
     char *text = calloc(1, size > 0 ? (size_t)size + 1 : 1);
     ssize_t n = text ? io_pread(fd, text, size > 0 ? (size_t)size : 0, begin) : -ENOMEM;
-    if (n >= 0) cycle_read(text, c->node, &c->log);
+    if (n >= 0) recovery_parse_log(text, c->node, &c->log);
     free(text);
     io_close(&fd);
     return n < 0 ? err_sys(err, (int)n, "%s", SCR_LOG_TEXT_NAME) : 0;
@@ -113,36 +117,32 @@ static int read_log(cycle *c, off_t begin, char *err)
 
 /* ---- the loss ---- */
 
-static void take(int task, const tool_end *end, void *arg)
+static void recovery_switch_off(recovery *c)
 {
-    cycle *c = arg;
-    if (end->code)
-        snprintf(c->trouble, CYCLE_TEXT_SIZE, "%.150s%s%.*s", end->text,
-                 end->size ? ": " : "", (int)strcspn(end->output, "\n"), end->output);
-}
-
-static void switch_off(cycle *c)
-{
+    const tool_limits limits = {.seconds = c->seconds, .bytes = OUTPUT, .joined = true};
     char *line = NULL, err[ERRTEXT_SIZE] = "";
+    tool_answer a = {.code = -1};
     if (asprintf(&line, "%s \"$1\"", c->switch_off) < 0) {
-        snprintf(c->trouble, CYCLE_TEXT_SIZE, "no memory");
+        snprintf(c->trouble, RECOVERY_TEXT_SIZE, "no memory");
         return;
     }
     const char *const argv[] = {"sh", "-c", line, "sh", c->node, NULL};
-    const tool_task task = {argv, 1};
-    const tool_limits limits = {.seconds = c->seconds, .bytes = OUTPUT, .most = 1};
-    if (tool_tasks_run(&task, 1, &limits, take, c, err) != 0)
-        snprintf(c->trouble, CYCLE_TEXT_SIZE, "%s", err);
+    if (tool_run_answer(argv, &limits, &a, err) != 0)
+        snprintf(c->trouble, RECOVERY_TEXT_SIZE, "%s", err);
+    else if (a.code)
+        snprintf(c->trouble, RECOVERY_TEXT_SIZE, "%.150s%s%.*s", a.text,
+                 *a.output ? ": " : "", (int)strcspn(a.output, "\n"), a.output);
+    free(a.output);
     free(line);
 }
 
-/* While scr_run runs: the node is lost when the program has written checkpoints. */
-static int look(void *arg, char why[EXECUTE_WHY_SIZE])
+/* While scr_run runs: the node is lost after checkpoints. */
+static bool recovery_check(void *arg, char why[TOOL_WHY_SIZE])
 {
-    cycle *c = arg;
-    progress p = c->progress.last;
+    recovery *c = arg;
+    run_progress p = c->progress.last;
     if (c->done) return 0;
-    progress_read(&c->progress, &p, NULL);
+    run_progress_read(&c->progress, &p, NULL);
     if (p.completed < CHECKPOINTS) return 0;
     c->done = 1;
     if (!c->switch_off) {
@@ -150,12 +150,12 @@ static int look(void *arg, char why[EXECUTE_WHY_SIZE])
         return 0;
     }
     tool_complain("node %s is switched off", c->node);
-    switch_off(c);
-    snprintf(why, EXECUTE_WHY_SIZE, "the node is not off");
+    recovery_switch_off(c);
+    snprintf(why, TOOL_WHY_SIZE, "the node is not off");
     return *c->trouble != 0;
 }
 
-static int switch_on_log(char *err)
+static int recovery_switch_on_log(char *err)
 {
     return setenv("SCR_LOG_ENABLE", "1", 1) == 0 &&
                    setenv("SCR_LOG_TXT_ENABLE", "1", 1) == 0
@@ -163,24 +163,24 @@ static int switch_on_log(char *err)
                : err_set(err, -ENOMEM, "no memory");
 }
 
-int cycle_run(cycle *c, execute_signals *signals, char *err)
+int recovery_run(recovery *c, tool_signals *signals, char *err)
 {
-    progress p = {0};
-    execute_result result = {.code = -1};
-    off_t begin = find_size(c->prefix);
-    progress_begin(&c->progress, c->prefix);
-    progress_read(&c->progress, &p, NULL);
+    run_progress p = {0};
+    tool_job_result result = {.code = -1};
+    off_t begin = recovery_log_size(c->prefix);
+    run_progress_begin(&c->progress, c->prefix);
+    run_progress_read(&c->progress, &p, NULL);
     c->done = c->switch_off && !*c->switch_off;
-    const execute_job job = {.argv = c->argv,
-                             .interval = 1,
-                             .patience = c->seconds,
-                             .grace = c->seconds,
-                             .look = look,
-                             .arg = c};
-    int rc = switch_on_log(err);
+    const tool_job job = {.argv = c->argv,
+                          .interval = 1,
+                          .patience = c->seconds,
+                          .grace = c->seconds,
+                          .check = recovery_check,
+                          .arg = c};
+    int rc = recovery_switch_on_log(err);
     if (rc) return rc;
-    rc = execute(&job, signals, &result);
+    rc = tool_process_watch(&job, signals, &result);
     if (rc) return err_sys(err, rc, "%s", c->argv[0]);
     c->code = result.code;
-    return read_log(c, begin, err);
+    return recovery_read_log(c, begin, err);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs side by side: their output, their ends, time limits, and that nothing is left
- * of them. */
+/* Programs side by side: their output, their ends, time limits, and that none of their
+ * processes is left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/tool_alive.h"
-#include "lib/tool_tasks.h"
+#include "lib/tool_heartbeat.h"
+#include "lib/tool_process.h"
 #include "lib/tool_words.h"
 
 #include "common/errtext.h"
@@ -59,16 +59,16 @@ static double now(void)
 static void test_ends(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
-    const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 3};
+    const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 3, .joined = true};
     const char *const missing[] = {"scr-no-such-program", NULL};
     setenv("PATH", "/usr/bin:/bin", 1); /* none that may not be searched: EACCES */
-    const tool_task tasks[] = {
-        {SCRIPT("echo one"), 0},        {SCRIPT("printf two; exit 7"), 0},
-        {SCRIPT("kill -9 $$"), 0},      {missing, 0},
-        {SCRIPT("echo bad >&2"), 1},    {SCRIPT("cat"), 0}, /* empty input */
-        {SCRIPT("exec >&-; exit 3"), 0}};
+    const char *const *const tasks[] = {
+        SCRIPT("echo one"),        SCRIPT("printf two; exit 7"),
+        SCRIPT("kill -9 $$"),      missing,
+        SCRIPT("echo bad >&2"),    SCRIPT("cat"), /* empty input */
+        SCRIPT("exec >&-; exit 3")};
     told t = {0};
-    assert_int_equal(tool_tasks_run(tasks, 7, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 7, &limits, take, &t, err), 0);
     assert_int_equal(t.count, 7);
     static const int codes[] = {0, 7, -EIO, -ENOENT, 0, 0, 3};
     for (int i = 0; i < 7; i++) {
@@ -81,7 +81,7 @@ static void test_ends(void **state)
     assert_string_equal(t.output[4], "bad\n");
     assert_string_equal(t.text[1], "sh: exit code 7");
     assert_string_equal(t.text[2], "sh: ended by signal 9");
-    assert_int_equal(tool_tasks_run(tasks, 0, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 0, &limits, take, &t, err), 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* all were reaped */
 }
 
@@ -93,15 +93,16 @@ static void test_side_by_side(void **state)
                       one = {.seconds = 0.3, .bytes = 100, .most = 1};
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
-    const tool_task tasks[] = {{SCRIPT("mkfifo a 2>/dev/null; echo x >a"), 0},
-                               {SCRIPT("mkfifo a 2>/dev/null; read y <a; echo $y"), 0}};
+    const char *const *const tasks[] = {
+        SCRIPT("mkfifo a 2>/dev/null; echo x >a"),
+        SCRIPT("mkfifo a 2>/dev/null; read y <a; echo $y")};
     told t = {0};
-    assert_int_equal(tool_tasks_run(tasks, 2, &two, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 2, &two, take, &t, err), 0);
     assert_int_equal(t.code[0], 0);
     assert_int_equal(t.code[1], 0);
     assert_string_equal(t.output[1], "x\n");
     t = (told){0};
-    assert_int_equal(tool_tasks_run(tasks, 2, &one, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 2, &one, take, &t, err), 0);
     assert_int_equal(t.code[0], -ETIMEDOUT);
     assert_int_equal(t.code[1], -ETIMEDOUT);
     assert_int_equal(unlink("a"), 0);
@@ -114,10 +115,10 @@ static void time_out(const char *script)
 {
     char err[ERRTEXT_SIZE] = "";
     const tool_limits limits = {.seconds = 3, .bytes = 1000, .most = 4};
-    const tool_task tasks[] = {{SCRIPT(script), 0}};
+    const char *const *const tasks[] = {SCRIPT(script)};
     told t = {0};
     double begin = now();
-    assert_int_equal(tool_tasks_run(tasks, 1, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 1, &limits, take, &t, err), 0);
     assert_true(now() - begin >= 3);
     assert_int_equal(t.code[0], -ETIMEDOUT);
     assert_string_equal(t.text[0], "sh: it did not end within 3 seconds");
@@ -142,6 +143,8 @@ static void test_time_is_over(void **state)
     /* in a session of its own, as pdsh does with remote shells */
     time_out("setsid sh -c 'trap : TERM; echo $$; exec >&- 2>&-; "
              "while :; do sleep 1000; done' & wait");
+    /* the same where its parent has ended before */
+    time_out("setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!'; exec sleep 1000");
     /* which never stops to start others in sessions of their own */
     time_out("setsid sh -c 'trap \"\" TERM; echo $$; exec >&- 2>&-; "
              "while sleep 0.02; do setsid sleep 1000 & done' & wait");
@@ -152,13 +155,13 @@ static void test_blocked(void **state)
 {
     char err[ERRTEXT_SIZE] = "", mask[64];
     const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 1};
-    const tool_task tasks[] = {{SCRIPT("grep ^SigBlk /proc/self/status"), 0}};
+    const char *const *const tasks[] = {SCRIPT("grep ^SigBlk /proc/self/status")};
     sigset_t set, before;
     told t = {0};
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     assert_int_equal(sigprocmask(SIG_BLOCK, &set, &before), 0);
-    assert_int_equal(tool_tasks_run(tasks, 1, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 1, &limits, take, &t, err), 0);
     assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
     assert_int_equal(sscanf(t.output[0], "SigBlk: %60s", mask), 1);
     assert_int_equal(strspn(mask, "0"), strlen(mask));
@@ -168,9 +171,9 @@ static void test_too_much(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
     const tool_limits limits = {.seconds = 300, .bytes = 10, .most = 2};
-    const tool_task tasks[] = {{SCRIPT("printf 0123456789"), 0}, {SCRIPT("yes"), 0}};
+    const char *const *const tasks[] = {SCRIPT("printf 0123456789"), SCRIPT("yes")};
     told t = {0};
-    assert_int_equal(tool_tasks_run(tasks, 2, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 2, &limits, take, &t, err), 0);
     assert_int_equal(t.code[0], 0);
     assert_int_equal(t.size[0], 10);
     assert_int_equal(t.code[1], -EFBIG);
@@ -192,11 +195,11 @@ static void interrupted(void)
     /* the program itself says when; the second one never begins */
     char script[100];
     snprintf(script, sizeof script, "kill -INT %d; echo $$ >pid; sleep 1000", getpid());
-    const tool_task tasks[] = {{SCRIPT(script), 0}, {SCRIPT("echo >second"), 0}};
+    const char *const *const tasks[] = {SCRIPT(script), SCRIPT("echo >second")};
     const struct sigaction action = {.sa_handler = count_interrupt};
     told t = {0};
     sigaction(SIGINT, &action, NULL);
-    int rc = tool_tasks_run(tasks, 2, &limits, take, &t, err);
+    int rc = tool_process_run(tasks, 2, &limits, take, &t, err);
     _exit(rc == -EINTR && interrupts == 1 && t.count == 0 ? 0 : 1);
 }
 
@@ -222,11 +225,11 @@ static void test_silence(void **state)
 {
     char err[ERRTEXT_SIZE] = "";
     const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 2, .silence = 3};
-    const tool_task tasks[] = {
-        {SCRIPT("echo begun; exec sleep 1000"), 0},
-        {SCRIPT("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; exit 7"), 0}};
+    const char *const *const tasks[] = {
+        SCRIPT("echo begun; exec sleep 1000"),
+        SCRIPT("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; exit 7")};
     told t = {0};
-    assert_int_equal(tool_tasks_run(tasks, 2, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 2, &limits, take, &t, err), 0);
     assert_int_equal(t.code[0], -ETIMEDOUT);
     assert_string_equal(t.text[0], "sh: there was no sign of it for 3 seconds");
     assert_string_equal(t.output[0], "begun\n");
@@ -240,21 +243,22 @@ static void read_sign(int fd)
     assert_int_equal(sign, '\n');
 }
 
-static void test_signs_of_life(void **state)
+static void test_heartbeat(void **state)
 {
     int ends[2], out = dup(1);
-    tool_alive *none = tool_alive_begin(0);
-    assert_null(none);
-    tool_alive_end(&none);
+    tool_heartbeat heartbeat;
+    tool_heartbeat_begin(&heartbeat, 0);
+    assert_false(heartbeat.runs);
+    tool_heartbeat_end(&heartbeat);
     assert_int_equal(pipe(ends), 0);
     fflush(stdout);
     assert_int_equal(dup2(ends[1], 1), 1);
-    tool_alive *alive = tool_alive_begin(1);
-    assert_non_null(alive);
+    tool_heartbeat_begin(&heartbeat, 1);
+    assert_true(heartbeat.runs);
     read_sign(ends[0]);
     read_sign(ends[0]);
-    tool_alive_end(&alive);
-    assert_null(alive);
+    tool_heartbeat_end(&heartbeat);
+    assert_false(heartbeat.runs);
     assert_int_equal(dup2(out, 1), 1);
     close(ends[1]);
     char rest[100];
@@ -288,7 +292,7 @@ int main(void)
         cmocka_unit_test(test_ends),         cmocka_unit_test(test_side_by_side),
         cmocka_unit_test(test_time_is_over), cmocka_unit_test(test_blocked),
         cmocka_unit_test(test_too_much),     cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_silence),      cmocka_unit_test(test_signs_of_life),
+        cmocka_unit_test(test_silence),      cmocka_unit_test(test_heartbeat),
         cmocka_unit_test(test_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
