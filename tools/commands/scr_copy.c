@@ -8,7 +8,6 @@
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "scavenge/copy.h"
-#include "scavenge/enter.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

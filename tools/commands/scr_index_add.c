@@ -5,7 +5,7 @@
 #include "commands/scr_index.h"
 
 #include "lib/tool.h"
-#include "scavenge/settle.h"
+#include "scavenge/commit_scavenged.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void raise_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void tell_sets(const char *name, const scavenge_settled *settled)
+static void tell_sets(const char *name, const scavenge_commit_result *settled)
 {
     for (int i = 0; i < settled->sets; i++) {
         const scavenge_rebuilt *r = &settled->rebuilt[i];
@@ -37,7 +37,7 @@ static void tell_sets(const char *name, const scavenge_settled *settled)
 }
 
 /* A dataset that cannot be completed is in the index, too; that is no success. */
-static int tell(const char *name, const scavenge_settled *settled)
+static int tell(const char *name, const scavenge_commit_result *settled)
 {
     tell_sets(name, settled);
     if (!settled->complete)
@@ -65,11 +65,11 @@ static int settle(const tool_prefix *prefix, const index_request *r,
                   const scavenge_key *key)
 {
     char err[ERRTEXT_SIZE] = "";
-    scavenge_settled settled;
+    scavenge_commit_result settled;
     scavenge_prefix where = {prefix->path, prefix->dir, r->width, 0};
     if (find_container(prefix, &where.container) != COMMAND_GOOD) return COMMAND_BAD;
     raise_limit();
-    if (scavenge_settle(&where, key, &settled, err) != 0)
+    if (scavenge_commit(&where, key, &settled, err) != 0)
         return tool_complain("%s: %s", r->name, err);
     int code = tell(r->name, &settled);
     free(settled.rebuilt);

@@ -8,7 +8,7 @@
 #include "lib/tool_manager.h"
 #include "lib/tool_table.h"
 #include "lib/tool_time.h"
-#include "scavenge/copy.h"
+#include "scavenge/node.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ static int add_rows(tool_table *table, const inspect_request *r,
         int ranks = 0, *list = NULL;
         contents c = {.ranks = 0};
         if (r->id && ids[i] != r->id) continue;
-        if (scavenge_newest(node, ids[i], &c.dataset) != 0 ||
+        if (scavenge_node_newest(node, ids[i], &c.dataset) != 0 ||
             scr_filemap_list_ranks_of(node->map, ids[i], &ranks, &list) != 0)
             continue;
         for (int k = 0; k < ranks; k++)

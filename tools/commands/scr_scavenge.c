@@ -12,7 +12,7 @@
 #include "lib/tool_remote.h"
 #include "nodes/down_nodes.h"
 #include "prefix/flush_file.h"
-#include "scavenge/settle.h"
+#include "scavenge/staging.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -230,7 +230,7 @@ static int look(const scavenge *s, int *ranks, char **sets)
         tool_complain("%s", err);
         return -1;
     }
-    if (scavenge_scan_wanting(&saved.scan, &ids, &count) == 0 &&
+    if (scavenge_scan_repairable(&saved.scan, &ids, &count) == 0 &&
         (!count || (*sets = list_sets(ids, count)) != NULL)) {
         missing = scavenge_scan_missing(&saved.scan);
         *ranks = saved.scan.dataset.ranks;
