@@ -368,7 +368,7 @@ def test_postrun_is_interrupted():
             process.send_signal(number)
             out, _ = process.communicate(timeout=120)
             assert process.returncode == -number, (process.returncode, out)
-            assert f"told to end by signal {int(number)}: dataset 3 (b) is not saved, it may be only in the cache; " in out, out
+            assert f"ended by signal {int(number)}: dataset 3 (b) is not saved, it may be only in the cache; " in out, out
             assert nothing_is_left(), out
             assert "b" not in index(job)["DSET"].get("3", {}).get("DIR", {}), out
             command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")
