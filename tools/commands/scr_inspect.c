@@ -18,7 +18,8 @@
 /* A dataset on this node. */
 typedef struct inspect_contents {
     scr_dataset dataset;
-    int ranks, whole, files;
+    scavenge_answer brief;
+    int files;
     uint64_t bytes;
     char type[8];
 } inspect_contents;
@@ -49,8 +50,8 @@ static void inspect_rank(const scavenge_node *node, int rank, inspect_contents *
         const char *type =
             kvtree_get_val(scr_filemap_get_reddesc(node->map, id, rank), "TYPE");
         if (type) snprintf(c->type, sizeof c->type, "%s", type);
-        c->ranks++;
-        c->whole += inspect_is_whole(&part);
+        c->brief.here++;
+        c->brief.whole += inspect_is_whole(&part);
         for (int i = 0; i < part.rank->count; i++) {
             if (part.rank->files[i].redundancy) continue;
             c->files++;
@@ -60,23 +61,27 @@ static void inspect_rank(const scavenge_node *node, int rank, inspect_contents *
     scavenge_part_done(&part);
 }
 
-/* 0, or -errno for one that cannot be read. */
+/* 0, or -errno if its description cannot be read. */
 static int inspect_dataset(const scavenge_node *node, int id, inspect_contents *c)
 {
     int ranks = 0, *list = NULL;
-    *c = (inspect_contents){.ranks = 0};
+    *c = (inspect_contents){.files = 0};
+    const scr_dataset *d = &c->dataset;
     int rc = scavenge_node_newest(node, id, &c->dataset);
     if (!rc) rc = scr_filemap_list_ranks_of(node->map, id, &ranks, &list);
-    for (int i = 0; i < ranks && !rc; i++)
+    if (rc) return rc;
+    c->brief = (scavenge_answer){
+        .id = id, .created = d->created, .ranks = d->ranks, .run = node->run != 0};
+    strcpy(c->brief.name, d->name);
+    for (int i = 0; i < ranks; i++)
         inspect_rank(node, list[i], c);
     free(list);
-    return rc;
+    return 0;
 }
 
 /* ---- output ---- */
 
-static void inspect_add_row(tool_table *table, const scavenge_node *node,
-                            const inspect_contents *c)
+static void inspect_add_row(tool_table *table, const inspect_contents *c)
 {
     char created[TOOL_TIME_SIZE];
     const scr_dataset *d = &c->dataset;
@@ -86,28 +91,15 @@ static void inspect_add_row(tool_table *table, const scavenge_node *node,
     tool_table_text(table, created);
     tool_table_text(table, c->type[0] ? c->type : NULL);
     tool_table_number(table, d->ranks);
-    tool_table_number(table, c->ranks);
-    tool_table_number(table, c->whole);
-    tool_table_mark(table, c->whole == c->ranks ? TOOL_GOOD : TOOL_BAD);
+    tool_table_number(table, c->brief.here);
+    tool_table_number(table, c->brief.whole);
+    tool_table_mark(table, c->brief.whole == c->brief.here ? TOOL_GOOD : TOOL_BAD);
     tool_table_number(table, c->files);
     tool_table_number(table, (int64_t)c->bytes);
     tool_table_text(table, d->name);
     tool_table_number(table, d->created);
     tool_table_switch(table, d->output);
-    tool_table_switch(table, node->run != 0);
-}
-
-static void inspect_print_brief(const scavenge_node *node, const inspect_contents *c)
-{
-    const scr_dataset *d = &c->dataset;
-    scavenge_answer answer = {.id = d->id,
-                              .created = d->created,
-                              .ranks = d->ranks,
-                              .here = c->ranks,
-                              .whole = c->whole,
-                              .run = node->run != 0};
-    strcpy(answer.name, d->name);
-    scavenge_answer_print(&answer);
+    tool_table_switch(table, c->brief.run);
 }
 
 static int inspect_print(const inspect_request *r, const scavenge_node *node)
@@ -130,9 +122,9 @@ static int inspect_print(const inspect_request *r, const scavenge_node *node)
         if ((r->id && ids[i] != r->id) || inspect_dataset(node, ids[i], &c) != 0)
             continue;
         if (r->brief)
-            inspect_print_brief(node, &c);
+            scavenge_answer_print(&c.brief);
         else
-            inspect_add_row(table, node, &c);
+            inspect_add_row(table, &c);
     }
     free(ids);
     if (r->brief) return COMMAND_GOOD;

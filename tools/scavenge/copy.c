@@ -39,7 +39,8 @@ static bool copy_is_wanted(const scavenge_wish *wish, const scavenge_file *f)
     return !wish->sets;
 }
 
-static int copy_file(const copy_task *t, int source, const scavenge_file *f, char *err)
+static int copy_part_file(const copy_task *t, int source, const scavenge_file *f,
+                          char *err)
 {
     char target[BENEATH_NAME_MAX + sizeof SCAVENGE_HIDDEN];
     const filo_file file = {.name = (char *)(uintptr_t)f->name,
@@ -54,15 +55,15 @@ static int copy_file(const copy_task *t, int source, const scavenge_file *f, cha
     return err_wrap(err, rc > 0 ? -EBADMSG : rc, "%s", f->name);
 }
 
-static int copy_files(const copy_task *t, const scavenge_part *part,
-                      scavenge_copied *sums, char *err)
+static int copy_part_files(const copy_task *t, const scavenge_part *part,
+                           scavenge_copied *sums, char *err)
 {
     int source, rc = scavenge_part_open(part, &source, err);
     if (rc) return rc;
     for (int i = 0; i < part->rank->count && !rc; i++) {
         const scavenge_file *f = &part->rank->files[i];
         if (!copy_is_wanted(t->wish, f)) continue;
-        rc = copy_file(t, source, f, err);
+        rc = copy_part_file(t, source, f, err);
         sums->files++;
         sums->bytes += f->size;
     }
@@ -104,7 +105,7 @@ static int copy_rank(const copy_task *t, int rank, scavenge_copied *sums, char *
     int rc = scavenge_part_find(t->node, t->wish->dset, rank, &part, err);
     if (rc) return rc;
     if (part.dataset.created == t->copied->dataset.created) {
-        rc = copy_files(t, &part, sums, err);
+        rc = copy_part_files(t, &part, sums, err);
         copy_note_flush(t, part.rank, rc == 0);
         /* last: the filemap guarantees the files */
         if (!rc && t->wish->files)
