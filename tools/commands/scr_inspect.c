@@ -3,13 +3,13 @@
  * 2.33.1). */
 #include "commands/scr_inspect.h"
 
-#include "common/beneath.h"
 #include "common/io.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_table.h"
 #include "lib/tool_time.h"
 #include "scavenge/node.h"
 #include "scavenge/node_command.h"
+#include "scavenge/scan.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,12 +31,8 @@ static bool inspect_is_whole(const scavenge_part *part)
 {
     int folder = -1;
     bool whole = scavenge_part_open(part, &folder, NULL) == 0;
-    for (int i = 0; i < part->rank->count && whole; i++) {
-        const scavenge_file *f = &part->rank->files[i];
-        struct stat st;
-        whole = beneath_stat(folder, f->name, &st, NULL) == 0 && S_ISREG(st.st_mode) &&
-                (uint64_t)st.st_size == f->size;
-    }
+    for (int i = 0; i < part->rank->count && whole; i++)
+        whole = scavenge_has_file(folder, &part->rank->files[i], NULL);
     io_close(&folder);
     return whole;
 }

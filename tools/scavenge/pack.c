@@ -20,11 +20,6 @@ void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE])
     snprintf(name, SCAVENGE_CONTAINER_SIZE, "ctr.%" PRIu64 ".scr", i);
 }
 
-uint64_t scavenge_containers(uint64_t bytes, uint64_t limit)
-{
-    return bytes / limit + (bytes % limit != 0);
-}
-
 /* ---- writing ---- */
 
 typedef struct packer {

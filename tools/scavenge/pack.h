@@ -13,11 +13,8 @@
 #define SCAVENGE_CONTAINER_SIZE 40
 void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE]);
 
-/* Number of containers of at most `limit` (1 or more) bytes for that number of bytes. */
-uint64_t scavenge_containers(uint64_t bytes, uint64_t limit);
-
-/* Writes all containers into .scr of the folder; each gets its name when it is complete
- * and synced. The scan must be whole. 0 or -errno. */
+/* Writes all containers, of `limit` (1 or more) bytes, into .scr of the folder; each gets
+ * its name when it is complete and synced. The scan must be whole. 0 or -errno. */
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                   uint64_t limit, char *err);
 

@@ -71,9 +71,8 @@ static int rename_files(renamer *r, const scavenge_scan *scan, char *err)
 static int rename_containers(renamer *r, const scavenge_scan *scan, uint64_t container,
                              char *err)
 {
-    uint64_t count = scavenge_containers(scan->bytes, container);
     int rc = 0;
-    for (uint64_t i = 0; i < count && !rc; i++) {
+    for (uint64_t i = 0; i * container < scan->bytes && !rc; i++) {
         char name[SCAVENGE_CONTAINER_SIZE], source[SCAVENGE_CONTAINER_SIZE + 8];
         char target[SCR_NAME_SIZE + sizeof source];
         scavenge_container_name(i, name);

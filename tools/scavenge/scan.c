@@ -183,7 +183,7 @@ static void scan_sort(scavenge_scan *scan)
 
 /* ---- files ---- */
 
-static bool scan_has_file(int dir, const scavenge_file *f, char *why)
+bool scavenge_has_file(int dir, const scavenge_file *f, char *why)
 {
     struct stat st;
     if (beneath_stat(dir, f->name, &st, why) != 0) return false;
@@ -206,8 +206,8 @@ static int scan_check_rank(const scavenge_folder *folder, scavenge_scan *scan,
     for (int i = 0; i < rank->count; i++) {
         const scavenge_file *f = &rank->files[i];
         if (f->redundancy) continue;
-        if (!scan_has_file(folder->dir, f, why) &&
-            (folder->final < 0 || !scan_has_file(folder->final, f, NULL))) {
+        if (!scavenge_has_file(folder->dir, f, why) &&
+            (folder->final < 0 || !scavenge_has_file(folder->final, f, NULL))) {
             rank->lacks = strdup(why);
             return rank->lacks ? 0 : -ENOMEM;
         }

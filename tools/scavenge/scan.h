@@ -44,6 +44,10 @@ typedef struct scavenge_folder {
 /* Opens a folder below dir, "" for dir itself; 0 or -errno with a text. */
 int scavenge_open_below(int dir, const char *name, int *folder, char *err);
 
+/* Whether a file exists below the open folder, in full size; if not, why (may be NULL).
+ */
+bool scavenge_has_file(int dir, const scavenge_file *f, char *why);
+
 /* 0, and the caller calls scavenge_scan_done; -ENOENT if the folder has no valid record
  * of a rank, or another -errno, with a text. */
 int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan, char *err);
