@@ -4,7 +4,7 @@
 #include "lib/tool_prefix.h"
 #include "run/prerun.h"
 
-static int work(const tool_prefix *prefix)
+static int prerun_work(const tool_prefix *prefix)
 {
     scr_problems problems = {0, NULL};
     int enabled = 1;
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, dir);
-    if (code == COMMAND_GOOD) code = work(&prefix);
+    if (code == COMMAND_GOOD) code = prerun_work(&prefix);
     tool_prefix_close(&prefix);
     return code;
 }

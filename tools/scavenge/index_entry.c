@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The index of a prefix folder and a dataset that is saved; see enter.h. */
-#include "scavenge/enter.h"
+/* The index entry of a scavenged dataset; see index_entry.h. */
+#include "scavenge/index_entry.h"
 
 #include "base/record_change.h"
-#include "common/errtext.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include "prefix/names.h"
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int read_index(int prefix, kvtree **index, char *err)
+static int index_entry_read(int prefix, kvtree **index, char *err)
 {
     *index = kvtree_new();
     int rc =
@@ -27,7 +25,7 @@ int scavenge_is_complete(int prefix, const scavenge_key *key, scr_dataset *datas
     scr_dataset d;
     scr_index_state state;
     kvtree *index;
-    int rc = read_index(prefix, &index, err);
+    int rc = index_entry_read(prefix, &index, err);
     if (rc) return rc;
     if (scr_index_get(index, key->name, &d) == 0 && d.id == key->id &&
         d.created == key->created && scr_index_look(index, &d, &state) == 0 &&
@@ -39,13 +37,12 @@ int scavenge_is_complete(int prefix, const scavenge_key *key, scr_dataset *datas
     return rc;
 }
 
-/* Why d must not get its place, because of another one that is in the index; NULL: it
- * may. */
-static const char *why_not(const kvtree *index, const scr_dataset *d,
-                           const scr_dataset *other)
+/* Why another dataset in the index protects its files from d; NULL: it does not. */
+static const char *index_entry_obstacle(const kvtree *index, const scr_dataset *d,
+                                        const scr_dataset *other)
 {
     scr_index_state state;
-    int same = strcmp(other->name, d->name) == 0;
+    bool same = strcmp(other->name, d->name) == 0;
     if (scr_index_look(index, other, &state) != 0) return NULL;
     if (same && state.deleting) return "is being deleted";
     if (!scr_dataset_is_newer(other, d)) return NULL;
@@ -62,12 +59,12 @@ int scavenge_check_index(int prefix, const scr_dataset *d, char *err)
     scr_dataset *list = NULL;
     int count = 0;
     kvtree *index;
-    int rc = read_index(prefix, &index, err);
+    int rc = index_entry_read(prefix, &index, err);
     if (rc) return rc;
     if (scr_index_list(index, &list, &count) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     for (int i = 0; i < count && !rc; i++) {
-        const char *why = why_not(index, d, &list[i]);
+        const char *why = index_entry_obstacle(index, d, &list[i]);
         if (why)
             rc = err_set(err, -ESTALE, "dataset %d (%.200s) %s", list[i].id, list[i].name,
                          why);
@@ -79,39 +76,34 @@ int scavenge_check_index(int prefix, const scr_dataset *d, char *err)
 
 /* ---- changes ---- */
 
-typedef struct change {
+typedef struct index_entry_change {
     const scr_dataset *d;
     enum scavenge_step step;
     const char *reason;
-    int current;
-} change;
+    bool current;
+} index_entry_change;
 
-static int is_current(const kvtree *index, const scr_dataset *d)
-{
-    return scr_index_is_current(index, d->name);
-}
-
-/* 1 when it is the newest that a run can begin with. */
-static int is_newest(const kvtree *index, const scr_dataset *d)
+static bool index_entry_is_newest(const kvtree *index, const scr_dataset *d)
 {
     scr_dataset next;
     return scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &next) != 0 ||
            !scr_dataset_is_newer(&next, d);
 }
 
-static int apply(kvtree *index, void *arg)
+static int index_entry_apply(kvtree *index, void *arg)
 {
-    change *c = arg;
+    index_entry_change *c = arg;
     int rc = scr_index_add(index, c->d, c->step == SCAVENGE_END);
     if (!rc && c->step == SCAVENGE_INCOMPLETE)
         rc = scr_index_mark_incomplete(index, c->d, c->reason);
-    if (!rc && c->step == SCAVENGE_END && c->d->ckpt && is_newest(index, c->d))
+    if (!rc && c->step == SCAVENGE_END && c->d->ckpt &&
+        index_entry_is_newest(index, c->d))
         rc = scr_index_set_current(index, c->d);
-    c->current = is_current(index, c->d);
+    c->current = scr_index_is_current(index, c->d->name);
     return rc ? rc : 1;
 }
 
-static int apply_location(kvtree *flush, void *arg)
+static int index_entry_apply_location(kvtree *flush, void *arg)
 {
     const scr_dataset *d = arg;
     const char *name = scr_flush_file_name(flush, d->id);
@@ -122,35 +114,28 @@ static int apply_location(kvtree *flush, void *arg)
     return rc ? rc : 1;
 }
 
-/* A flush file that is missing or damaged tells nothing, and need not. */
-static int set_location(int prefix, const scr_dataset *d, char *err)
+int scavenge_update_index(int prefix, const scr_dataset *d, enum scavenge_step step,
+                          const char *reason, bool *current, char *err)
 {
-    kvtree *flush = kvtree_new();
-    const scr_change c = {.prefix = prefix,
-                          .name = SCR_FLUSH_FILE_NAME,
-                          .change = apply_location,
-                          .arg = (void *)(uintptr_t)d};
-    int rc =
-        flush ? scr_change_record(&c, flush, err) : err_set(err, -ENOMEM, "no memory");
-    kvtree_delete(&flush);
-    return rc == -ENOENT || rc == -EBADMSG ? 0 : rc;
-}
-
-int scavenge_enter(int prefix, const scr_dataset *d, enum scavenge_step step,
-                   const char *reason, int *current, char *err)
-{
-    change c = {d, step, reason, 0};
+    index_entry_change c = {d, step, reason, false};
+    const scr_change location = {.prefix = prefix,
+                                 .name = SCR_FLUSH_FILE_NAME,
+                                 .change = index_entry_apply_location,
+                                 .arg = (void *)(uintptr_t)d};
     scr_dataset known;
-    kvtree *index;
-    int rc = read_index(prefix, &index, err);
+    kvtree *tree;
+    int rc = index_entry_read(prefix, &tree, err);
     if (rc) return rc;
-    /* the list of names is a help for bad times, and comes first */
-    if (scr_index_get(index, d->name, &known) != 0)
+    /* the list of names serves the recovery of a lost index, and is written first */
+    if (scr_index_get(tree, d->name, &known) != 0)
         rc = scr_names_add(prefix, d->name, 1, err);
-    kvtree_unset_all(index);
-    rc = rc ? rc : scr_index_update(prefix, apply, &c, index, err);
-    kvtree_delete(&index);
-    if (!rc && step == SCAVENGE_END) rc = set_location(prefix, d, err);
+    kvtree_unset_all(tree);
+    if (!rc) rc = scr_index_update(prefix, index_entry_apply, &c, tree, err);
+    if (!rc && step == SCAVENGE_END) {
+        rc = scr_change_record(&location, tree, err);
+        if (rc == -ENOENT || rc == -EBADMSG) rc = 0; /* the flush file is optional */
+    }
+    kvtree_delete(&tree);
     if (!rc) *current = c.current;
     return rc;
 }
