@@ -133,8 +133,8 @@ const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1
 /* *flag becomes 1 when a checkpoint is due:
  *
  *  - a halt condition holds;
- *  - the number of calls since SCR_Init is a multiple of SCR_CHECKPOINT_INTERVAL, or, with
- *    SCR_CHECKPOINT_INTERVAL=auto, the time that wastes the least has passed;
+ *  - the number of calls since SCR_Init is a multiple of SCR_CHECKPOINT_INTERVAL;
+ *  - with SCR_CHECKPOINT_INTERVAL=auto, the interval that wastes the least has passed;
  *  - SCR_CHECKPOINT_SECONDS have passed since the last checkpoint;
  *  - the cost of a checkpoint is below SCR_CHECKPOINT_OVERHEAD percent.
  *
