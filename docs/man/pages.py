@@ -198,6 +198,11 @@ def broken(prototype):
     return "\n.B ".join(f'"{plain(line.rstrip())}"' for line in lines)
 
 
+def shared(header):
+    """Where a page's functions have more in common than their section says."""
+    yield f".BR {header.path.name} (3)\ndescribes what all functions of this header share, such as their return values.\n.PP"
+
+
 def description(section, names):
     if section.comment:
         yield paragraphs(section.comment, names, ".PP")
@@ -230,7 +235,7 @@ def section_page(header, section, version, names):
     others = [other.functions[0] for other in header.pages if other is not section]
     see = [f"{header.path.name}", *others]
     return page(section.functions[0], version, name_line(section.functions, section.title),
-                ("SYNOPSIS", synopsis(header, section)), ("DESCRIPTION", description(section, names)),
+                ("SYNOPSIS", synopsis(header, section)), ("DESCRIPTION", [*shared(header), *description(section, names)]),
                 ("SEE ALSO", [references(see)]))
 
 

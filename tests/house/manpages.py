@@ -51,9 +51,17 @@ def check_codes():
                 yield f"{header.path}: {', '.join(calls)}: the comment does not say which codes are returned"
 
 
-def warnings(page):
-    done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-P", "cat", "-l", page], capture_output=True, text=True)
-    return [f"{page}: {line}" for line in done.stderr.splitlines()]
+def warnings(shown):
+    """Those of all pages; one man for each only where there are any."""
+    found = run_man(*shown)
+    if found and len(shown) > 1:
+        return [line for page in shown for line in warnings([page])]
+    return [f"{shown[0]}: {line}" for line in found]
+
+
+def run_man(*shown):
+    done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-P", "cat", "-l", *shown], capture_output=True, text=True)
+    return done.stderr.splitlines()
 
 
 def main(folder):
@@ -71,8 +79,7 @@ def main(folder):
     if not shutil.which("man") or not shutil.which("groff"):
         print("no man here: warnings are not looked for")
         return
-    for page in [OVERVIEW, *(page for page in sorted(folder.glob("*.3")) if target(page) == page)]:
-        yield from warnings(page)
+    yield from warnings([OVERVIEW, *(page for page in sorted(folder.glob("*.3")) if target(page) == page)])
 
 
 if __name__ == "__main__":
