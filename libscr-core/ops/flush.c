@@ -36,6 +36,13 @@ struct scr_flush_run {
     filo_transfer *transfer;
 };
 
+/* The cache must keep the files of the dataset. */
+static void set_current(struct scr *scr, struct scr_flush_run *f)
+{
+    scr->flush.current = f;
+    scr->cache.flushing = f ? f->d.id : 0;
+}
+
 int scr_flush_id(const struct scr *scr)
 {
     return scr->flush.current ? scr->flush.current->d.id : 0;
@@ -93,7 +100,7 @@ static void tell(struct scr *scr, const struct scr_flush_run *f, scr_log_kind ki
     scr_log_event e = scr_event_of(kind, d);
     snprintf(method, sizeof method, "%s%s", f->method,
              f->background ? " background" : "");
-    e.from = scr_cache_path(scr, d->id);
+    e.from = scr_cache_path(&scr->cache, d->id);
     e.to = scr->prefix.path;
     e.method = method;
     e.files = d->files;
@@ -201,7 +208,7 @@ static int start(struct scr *scr, int id, struct scr_flush_run *f, char *err)
 {
     char below[SCR_NAME_SIZE];
     f->start = MPI_Wtime();
-    int rc = scr_cache_ensure(scr, id) ? scr_cached_get(scr, id, &f->d) : -ENOENT;
+    int rc = scr_cache_ensure(scr, id) ? scr_cached_get(&scr->cache, id, &f->d) : -ENOENT;
     if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
     rc = agree(scr->job.world, rc, err);
     if (rc) return rc;
@@ -230,7 +237,7 @@ static int conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
     if (f->resumed) scr_flush_clean(scr, d, rc ? f->record.trace.id : 0);
     note_end(scr, f);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
-    if (!rc && d->ckpt) scr_window_move(scr, d->id);
+    if (!rc && d->ckpt) scr_retention_flushed(scr, d->id);
     filo_flush_free(f->transfer);
     /* nobody restarts from it: the cache is for what protects the run */
     if (!rc && d->output && !d->ckpt) scr_cache_delete(scr, d->id);
@@ -243,7 +250,7 @@ static void end_background(struct scr *scr, int rc, char *err)
 {
     struct scr_flush_run *f = scr->flush.current;
     const int id = f->d.id;
-    scr->flush.current = NULL;
+    set_current(scr, NULL);
     rc = conclude(scr, f, rc, err);
     if (rc && !scr->flush.failed) {
         scr->flush.failed = rc;
@@ -283,7 +290,7 @@ void scr_flush_stop(struct scr *scr, int id)
 {
     struct scr_flush_run *f = scr->flush.current;
     if (!f || (id && f->d.id != id)) return;
-    scr->flush.current = NULL;
+    set_current(scr, NULL);
     filo_flush_free(f->transfer);
     tell(scr, f, SCR_LOG_FLUSH_STOPPED, NULL);
     note_end(scr, f);
@@ -316,7 +323,7 @@ static struct scr_flush_run *try_start(struct scr *scr, struct wish wish, int *c
         *code = scr_fail(&scr->report, SCR_ERR_FLUSH, "flush of dataset %d: %s", id, err);
         return NULL;
     }
-    const scr_store_dir *cache = scr_cache_of(scr, id);
+    const scr_store_dir *cache = scr_cache_of(&scr->cache, id);
     f->method = cache ? cache->method : scr->set.flush_method;
     f->background = wish.background;
     f->resumed = wish.earlier != NULL;
@@ -407,7 +414,7 @@ static int share_names(struct scr *scr, const scr_dataset *d, const scr_dataset 
 static int is_replaced(struct scr *scr, int id, char *err)
 {
     scr_dataset d, newer;
-    int found = scr_cached_get(scr, id, &d) == 0;
+    int found = scr_cached_get(&scr->cache, id, &d) == 0;
     MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, scr->job.world);
     if (!found) return 0;
     int replaced = scr->job.rank == 0 && scr_index_replaced(scr, &d);
@@ -443,14 +450,14 @@ int scr_flush_start(struct scr *scr, int id)
     if (!scr->set.flush_async) return scr_flush_dataset(scr, id);
     scr_flush_wait(scr);
     if (!is_to_go(scr, id, &code)) return code;
-    scr->flush.current = try_start(scr, (struct wish){id, 1, NULL}, &code);
+    set_current(scr, try_start(scr, (struct wish){id, 1, NULL}, &code));
     return code;
 }
 
 int scr_flush_resume(struct scr *scr, const scr_flush_record *earlier)
 {
     int code = SCR_SUCCESS;
-    scr->flush.current = try_start(scr, (struct wish){earlier->dset, 1, earlier}, &code);
+    set_current(scr, try_start(scr, (struct wish){earlier->dset, 1, earlier}, &code));
     scr_flush_look(scr); /* all may have been copied */
     return code;
 }

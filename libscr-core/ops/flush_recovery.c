@@ -38,12 +38,12 @@ static int get_record(const struct scr *scr, int i, scr_flush_record *r)
 static int is_cached(const struct scr *scr, const scr_flush_record *r, scr_dataset *d)
 {
     int count, listed = 0;
-    scr_cached *list = scr_cached_list(scr, &count);
+    scr_cached *list = scr_cached_list(&scr->cache, &count);
     for (int i = 0; i < count; i++)
         listed = listed || list[i].id == r->dset;
     free(list);
-    int cached =
-        listed && scr_cached_get(scr, r->dset, d) == 0 && strcmp(d->name, r->name) == 0;
+    int cached = listed && scr_cached_get(&scr->cache, r->dset, d) == 0 &&
+                 strcmp(d->name, r->name) == 0;
     MPI_Allreduce(MPI_IN_PLACE, &cached, 1, MPI_INT, MPI_MIN, scr->job.world);
     return cached;
 }
@@ -73,7 +73,7 @@ static void look_at_state(const struct scr *scr, int rank)
     const char *name = path ? scr_path_basename_str(path) : NULL;
     if (name && state &&
         kvtree_file_read(scr->cache.control_fd, name, state, err) == -EBADMSG)
-        scr_control_warn(scr, err);
+        scr_control_warn(&scr->cache, err);
     kvtree_delete(&state);
     free(path);
 }
