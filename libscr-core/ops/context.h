@@ -13,7 +13,7 @@
 #include "config/descs.h"
 #include "config/parameters.h"
 #include "config/values.h"
-#include "halt/halt.h"
+#include "halt/halt_run.h"
 #include "job/job.h"
 #include "ops/restart.h"
 #include "plan/dataset.h"
@@ -72,15 +72,6 @@ typedef struct scr_flush {
     int failed_id;                 /* of which dataset */
     double waited;                 /* seconds for flushes in the background */
 } scr_flush;
-
-/* Conditions to stop. */
-typedef struct scr_halt {
-    kvtree *file;     /* rank 0's copy counts */
-    int told;         /* the halt condition that holds has been logged */
-    int unusable;     /* ... and that the halt file cannot be used */
-    int signal;       /* that came to some rank; 0: none */
-    scr_halt_end end; /* of the allocation; on rank 0 */
-} scr_halt;
 
 /* What SCR_Need_checkpoint goes by. */
 typedef struct scr_pace {

@@ -197,7 +197,7 @@ int scr_finish(struct scr *scr)
 {
     scr_wait wait;
     tell_never_needed(scr);
-    if (scr->job.rank == 0) scr_halt_record(scr, SCR_HALT_FINALIZED);
+    if (scr->job.rank == 0) scr_halt_run_record(&scr->halt, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);
     scr_wait_begin(&scr->report, &wait, "copies what is only in the cache to %.400s",

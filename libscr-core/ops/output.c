@@ -365,7 +365,7 @@ static int count_down(kvtree *halt, void *unused)
 static void count_checkpoint(struct scr *scr)
 {
     if (scr->lifecycle.open.ckpt && scr->job.rank == 0)
-        scr_halt_update(scr, count_down, NULL);
+        scr_halt_run_change(&scr->halt, count_down, NULL);
 }
 
 /* The outcome, said and logged. */
