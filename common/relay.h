@@ -20,8 +20,9 @@
  * process. */
 int relay_split(pid_t *front);
 
-/* For the process behind, when it has become who it shall be: it gets SIGTERM when the
- * process in front is gone. -ECHILD: it is gone already. */
+/* For the process behind, when it has become who it shall be: it leaves the keys of the
+ * session that it came from, and gets SIGTERM when the process in front is gone. -ECHILD:
+ * it is gone already. */
 int relay_depend(pid_t front);
 
 #endif

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Attacks by other users of the machine: what a prefix folder of theirs, or their files in a shared one, make root's commands
 and another user's do. Accounts that every system has play attacker and victim; skipped where the test is not root's."""
+import ctypes
 import os
 import pathlib
 import pty
@@ -221,6 +222,27 @@ def test_files_stay_with_root():
     # who gives a path that begins there is told
     done = command('scr_prerun', '-p', os.path.relpath(folder, hidden), cwd=hidden, code=1)
     assert 'cannot become that user' in told(done), done
+
+
+KEY_CALLS = {'x86_64': (248, 250), 'aarch64': (217, 219)}
+
+
+def make_key_of_session():
+    """A keyring of the session with one key; False where the kernel has none, or its numbers are not known."""
+    add_key, keyctl = KEY_CALLS.get(os.uname().machine, (None, None))
+    call = ctypes.CDLL(None).syscall
+    join, session, value = 1, -3, b'value'
+    return (add_key is not None and call(keyctl, join, None) > 0
+            and call(add_key, b'user', b'key-of-root', value, ctypes.c_size_t(len(value)), session) > 0)
+
+
+def test_keys_stay_with_root():
+    """Those of root's session, as tickets are."""
+    folder = put_hook('cat /proc/keys')
+    if not make_key_of_session() or 'key-of-root' not in pathlib.Path('/proc/keys').read_text():
+        return
+    done = command('scr_prerun', '-p', folder, code=0, SCR_NODELIST='localhost')
+    assert 'key-of-root' not in told(done), done
 
 
 def test_commands_of_libraries():
