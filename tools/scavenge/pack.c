@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PIECE = 1 << 20 }; /* bytes that pass at a time */
 
@@ -30,6 +31,7 @@ uint64_t scavenge_containers(uint64_t bytes, uint64_t limit)
 typedef struct packer {
     const scavenge_folder *folder;
     uint64_t limit, offset; /* where the next byte goes, from the first container on */
+    mode_t mode;            /* of containers */
     replacement out;        /* the container that is being written, ... */
     int open;               /* ... if there is one */
     char *piece;
@@ -39,6 +41,8 @@ typedef struct packer {
 static int end_container(packer *p)
 {
     if (!p->open) return 0;
+    if (fchmod(p->out.fd, p->mode) != 0)
+        return err_sys(p->err, -errno, "set the mode of a container");
     p->open = 0;
     return replace_commit(&p->out, p->err);
 }
@@ -48,7 +52,7 @@ static int begin_container(packer *p)
     char name[SCAVENGE_CONTAINER_SIZE], below[SCAVENGE_CONTAINER_SIZE + 8];
     scavenge_container_name(p->offset / p->limit, name);
     snprintf(below, sizeof below, SCAVENGE_HIDDEN "/%s", name);
-    int rc = replace_begin(p->folder->dir, below, 0666, &p->out, p->err);
+    int rc = replace_begin(p->folder->dir, below, 0600, &p->out, p->err);
     p->open = !rc;
     return rc;
 }
@@ -91,6 +95,23 @@ static int add_all(packer *p, int fd, const scavenge_file *f)
     return 0;
 }
 
+/* Who may not read one of the files may not read a container. */
+static int find_mode(packer *p, const scavenge_scan *scan)
+{
+    struct stat st;
+    int rc = 0;
+    p->mode = 0666;
+    for (int i = 0; i < scan->count && !rc; i++)
+        for (int k = 0; k < scan->ranks[i]->count && !rc; k++) {
+            const scavenge_file *f = &scan->ranks[i]->files[k];
+            if (f->redundancy) continue;
+            rc = beneath_stat(p->folder->dir, f->name, &st, p->err);
+            if (!rc) p->mode &= st.st_mode;
+        }
+    p->mode |= S_IRUSR | S_IWUSR;
+    return rc;
+}
+
 static int add_file(packer *p, const scavenge_file *f)
 {
     int fd, rc = beneath_open(p->folder->dir, f->name, O_RDONLY, 0, &fd, p->err);
@@ -105,14 +126,13 @@ int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
 {
     packer p = {.folder = folder, .limit = limit, .err = err};
     int rc = (p.piece = malloc(PIECE)) ? 0 : err_set(err, -ENOMEM, "no memory");
+    rc = rc ? rc : find_mode(&p, scan);
     for (int i = 0; i < scan->count && !rc; i++)
         for (int k = 0; k < scan->ranks[i]->count && !rc; k++)
             if (!scan->ranks[i]->files[k].redundancy)
                 rc = add_file(&p, &scan->ranks[i]->files[k]);
-    if (!rc)
-        rc = end_container(&p);
-    else if (p.open)
-        replace_abort(&p.out);
+    if (!rc) rc = end_container(&p);
+    if (p.open) replace_abort(&p.out);
     free(p.piece);
     return rc;
 }

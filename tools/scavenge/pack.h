@@ -17,7 +17,8 @@ void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE]);
 uint64_t scavenge_containers(uint64_t bytes, uint64_t limit);
 
 /* Writes all containers into .scr of the folder; what is whole has its name, and is on
- * disk. A scan that is whole. 0 or -errno. */
+ * disk. They have the rights that each of the files has. A scan that is whole. 0 or
+ * -errno. */
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                   uint64_t limit, char *err);
 
