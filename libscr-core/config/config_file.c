@@ -6,7 +6,7 @@
 
 #include "base/path.h"
 #include "common/io.h"
-#include "config/identity.h"
+#include "common/others.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -260,13 +260,13 @@ static int has_user(const char *list, uid_t uid)
 
 /* Why a file in a prefix folder, where others may put files, is not believed: it may name
  * programs that are executed, and other folders. */
-static const char *find_distrust(const struct stat *st, const char *trusted)
+static const char *find_distrust(int fd, const struct stat *st, const char *trusted)
 {
     if (st->st_uid != 0 && st->st_uid != geteuid() && !has_user(trusted, st->st_uid))
         return "belongs to another user, and is not read; SCR_CONF_FILE=<its path> reads "
                "it, or its owner's name in SCR_TRUSTED_OWNERS, in the environment or the "
                "system file";
-    if (scr_identity_others_write(st))
+    if (others_write(fd, st))
         return st->st_mode & S_IWOTH
                    ? "can be changed by everybody, and is not read"
                    : "can be changed by its group, and is not read: chmod g-w, or "
@@ -282,7 +282,7 @@ static int read_all(int fd, const place *of, char **text, size_t *size,
     struct stat st;
     if (fstat(fd, &st) != 0) return -errno;
     if (!S_ISREG(st.st_mode)) *fault = "not a file";
-    if (!*fault && of->shared) *fault = find_distrust(&st, of->trusted);
+    if (!*fault && of->shared) *fault = find_distrust(fd, &st, of->trusted);
     if (!*fault && st.st_size > SCR_CONFIG_FILE_MAX) *fault = "too large";
     if (*fault) return -EINVAL;
     *text = malloc((size_t)st.st_size + 1);

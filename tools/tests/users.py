@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import select
+import struct
 import subprocess
 import time
 
@@ -387,6 +388,37 @@ def test_configuration_of_somebody_else():
     config.write_text('SCR_FLUSH=1\n')
     give(config, VICTIM, 0o664)
     assert '.scrconf' not in told(command('scr_check_node', user=VICTIM, cwd=shared))
+
+
+def let_write(path, user):
+    """By an access control list; False where the file system has none."""
+    owner, of_user, group, most, others = 1, 2, 4, 16, 32
+    nobody = 0xffffffff
+    entries = [(owner, 7, nobody), (of_user, 7, user.pw_uid), (group, 5, nobody), (most, 7, nobody), (others, 5, nobody)]
+    try:
+        os.setxattr(path, 'system.posix_acl_access', struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry) for entry in entries))
+    except OSError:
+        return False
+    return True
+
+
+def test_access_control_lists():
+    """Whom one names may write, though the group of the file is the user's own."""
+    here = pathlib.Path.cwd()
+    seen = put_spy(here / 'tests', VICTIM)
+    (here / 'tests').chmod(0o755)
+    folder = prefix_of(VICTIM, 'p', 'SCR_FLUSH=1\n')
+    how = {'user': VICTIM, 'cwd': folder, 'SCR_CNTL_BASE': '/tmp', 'SCR_CACHE_BASE': '/tmp'}
+    for path, why in ((folder / '.scrconf', 'can be changed by its group, and is not read'),
+                      (here / 'tests/spy', 'spy can be changed by its group, and is not executed'),
+                      (here / 'tests', 'tests can be changed by its group, and nothing in it is executed')):
+        if not let_write(path, ATTACKER):
+            return
+        done = command('scr_check_node', '--tests', here / 'tests', **how)
+        assert why in told(done) and not seen.exists(), done
+        os.removexattr(path, 'system.posix_acl_access')
+    (here / 'tests').chmod(0o755)
+    command('scr_check_node', '--tests', here / 'tests', code=0, **how)
 
 
 def test_remote_shell():
