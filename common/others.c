@@ -25,9 +25,19 @@ static int has_list(int fd)
     return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
 }
 
+static int group_writes(int fd, const struct stat *st)
+{
+    return st->st_mode & S_IWGRP && (!is_own_group(st->st_gid) || has_list(fd));
+}
+
 int others_write(int fd, const struct stat *st)
 {
-    if (st->st_mode & S_IWOTH) return 1;
-    if (!(st->st_mode & S_IWGRP) || st->st_uid == 0) return 0;
-    return !is_own_group(st->st_gid) || has_list(fd);
+    return st->st_mode & S_IWOTH || (st->st_uid != 0 && group_writes(fd, st));
+}
+
+int others_rename(int fd, const struct stat *st)
+{
+    if (st->st_uid != 0 && st->st_uid != geteuid()) return 1;
+    if (st->st_mode & S_ISVTX) return 0;
+    return st->st_mode & S_IWOTH || group_writes(fd, st);
 }

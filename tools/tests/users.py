@@ -367,6 +367,7 @@ def test_configuration_of_somebody_else():
         done = command('scr_check_node', user=VICTIM, cwd=shared, SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp', **more)
         assert 'belongs to another user' not in told(done), done
         assert f'spy belongs to user {ATTACKER.pw_uid}, and is executed only if it is yours' in told(done) and not seen.exists(), done
+    shared.chmod(0o755)
     give(config, VICTIM, 0o666)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'can be changed by everybody, and is not read' in told(done), done
@@ -388,6 +389,42 @@ def test_configuration_of_somebody_else():
     config.write_text('SCR_FLUSH=1\n')
     give(config, VICTIM, 0o664)
     assert '.scrconf' not in told(command('scr_check_node', user=VICTIM, cwd=shared))
+
+
+def test_configuration_of_ones_own_in_an_open_folder():
+    """Somebody else has given one of the user's files its name, what a command has extracted from a dataset of theirs, say."""
+    shared = prefix_of(VICTIM, 'shared')
+    (shared / 'n1').write_text(f'id -u >{shared}/seen\n')
+    (shared / 'file').write_text('SCR_REMOTE=shell\nSCR_REMOTE_SHELL=/bin/sh\nSCR_NODELIST=n1\n')
+    give(shared / 'n1', ATTACKER, 0o644)
+    give(shared / 'file', VICTIM, 0o600)
+    shared.chmod(0o777)
+    subprocess.run(['mv', 'file', '.scrconf'], cwd=shared, user=ATTACKER.pw_uid, group=ATTACKER.pw_gid, extra_groups=[], check=True)
+
+    def is_read(**variables):
+        done = command('scr_list_down_nodes', user=VICTIM, cwd=shared, **variables)
+        seen = (shared / 'seen').exists()
+        assert seen or 'is in a folder where others can give that name to any of your files' in told(done), done
+        (shared / 'seen').unlink(missing_ok=True)
+        return seen
+
+    assert not is_read()
+    assert is_read(SCR_TRUSTED_OWNERS=VICTIM.pw_name)
+    assert is_read(SCR_CONF_FILE=str(shared / '.scrconf'))
+    for owner, group, mode, read in ((VICTIM, VICTIM, 0o1777, True), (VICTIM, ATTACKER, 0o2770, False), (VICTIM, VICTIM, 0o755, True),
+                                     (ATTACKER, VICTIM, 0o1777, False)):
+        os.chown(shared, owner.pw_uid, group.pw_gid)
+        shared.chmod(mode)
+        assert is_read() == read, oct(mode)
+    # a project folder of root, and a link of the user's
+    os.chown(shared, 0, ATTACKER.pw_gid)
+    shared.chmod(0o1775)
+    give(shared / '.scr', VICTIM, 0o777)
+    (shared / '.scrconf').rename(shared / 'file')
+    (shared / '.scrconf').symlink_to('file')
+    give(shared / '.scrconf', VICTIM)
+    shared.chmod(0o775)
+    assert 'is a link in a folder where others can put it' in told(command('scr_list_down_nodes', user=VICTIM, cwd=shared))
 
 
 def let_write(path, user):
