@@ -2,8 +2,10 @@
 /* scr_extract: takes files of a dataset out of the containers into which they were packed
  * (SCR Developer Guide 1.2, section 2.12); or lists them, or only checks them. */
 #include "common/command.h"
+#include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "common/owner.h"
 #include "common/quote.h"
 #include "src/filo_private.h"
@@ -41,6 +43,7 @@ static const char *const words[OUTCOMES] = {"listed", "extracted", "there alread
 typedef struct work {
     const request *r;
     int dir, to;        /* the folder, and where files go; -1: not open */
+    int shared;         /* others may change the map */
     kvtree *wanted;     /* NAME -> empty, or something when it was found */
     kvtree *containers; /* names of all */
     int count[OUTCOMES];
@@ -191,8 +194,10 @@ static int check_name(const work *w, const char *name, char *err)
 
 static int extract(const work *w, const filo_file *file, char *err)
 {
-    const filo_target to = {
-        .dir = w->to < 0 ? w->dir : w->to, .name = file->name, .replace = w->r->force};
+    const filo_target to = {.dir = w->to < 0 ? w->dir : w->to,
+                            .name = file->name,
+                            .replace = w->r->force,
+                            .shared = w->to < 0 && w->shared};
     int rc = check_name(w, file->name, err);
     if (rc) return rc;
     if (w->to >= 0 || file->packed) return filo_extract(w->dir, file, &to, err);
@@ -232,12 +237,24 @@ static int handle_all(work *w)
     return w->count[DAMAGED] || w->count[FAILED] ? COMMAND_BAD : COMMAND_GOOD;
 }
 
+/* Finds out whether others may change the map. */
+static int look_at_sharing(work *w, char *err)
+{
+    const char *last, *map = w->r->place.map ? w->r->place.map : FILO_MAP;
+    int folder, rc = beneath_open_parent(w->dir, map, 0, &folder, &last, err);
+    if (rc) return rc;
+    w->shared = others_put(folder);
+    io_close(&folder);
+    return w->shared < 0 ? err_sys(err, w->shared, "look at the folder of %s", map) : 0;
+}
+
 static int open_folders(work *w)
 {
     const request *r = w->r;
     char err[FILO_ERROR_SIZE] = "";
     if (folder_make(r->place.folder, 0, &w->dir, err) != 0 ||
-        (r->to && folder_make(r->to, 0777, &w->to, err) != 0)) {
+        (r->to && folder_make(r->to, 0777, &w->to, err) != 0) ||
+        look_at_sharing(w, err) != 0) {
         command_complain("%s", err);
         return COMMAND_BAD;
     }

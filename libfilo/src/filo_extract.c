@@ -6,6 +6,7 @@
 
 #include "common/crc32.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "common/replace.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -209,7 +210,8 @@ static int write_file(passage *p, const filo_target *to)
     if (rc) return rc;
     p->out = r.fd;
     p->target = to->name;
-    rc = pass_file(p);
+    if (to->shared) rc = others_reach(to->dir, r.parent, to->name, p->err);
+    if (rc == 0) rc = pass_file(p);
     if (rc == 0) rc = set_mode(p);
     if (rc) {
         replace_abort(&r);

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "common/beneath.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "prefix/index.h"
 #include "scavenge/pack.h"
 #include <errno.h>
@@ -19,6 +20,7 @@
 /* Files below one folder, which is synced when all of them have their names. */
 typedef struct mover {
     int from, to;                  /* open folders; names are below both */
+    int shared;                    /* others may change what tells the names */
     int parent;                    /* of the file that was moved last, or -1 */
     char folder[BENEATH_NAME_MAX]; /* its name */
 } mover;
@@ -43,7 +45,10 @@ static int open_parent(mover *m, const char *name, const char **last, char *err)
     int rc = sync_parent(m, err);
     if (!rc && n) rc = beneath_make_durable(m->to, folder, 0777, err);
     strcpy(m->folder, folder);
-    return rc ? rc : beneath_open_parent(m->to, name, 0, &m->parent, last, err);
+    rc = rc ? rc : beneath_open_parent(m->to, name, 0, &m->parent, last, err);
+    if (!rc && m->shared) rc = others_reach(m->to, m->parent, name, err);
+    if (rc) io_close(&m->parent);
+    return rc;
 }
 
 /* 0 also for one that was moved before. */
@@ -228,14 +233,26 @@ static int write_summary(int prefix, const scr_dataset *d, char *err)
     return rc;
 }
 
+/* Whether others may change the filemaps that were saved. */
+static int look_at_sharing(mover *m, char *err)
+{
+    const char *last;
+    int records;
+    int rc = beneath_open_parent(m->from, SCAVENGE_HIDDEN "/x", 0, &records, &last, err);
+    if (rc) return rc;
+    m->shared = others_put(records);
+    io_close(&records);
+    return m->shared < 0 ? err_sys(err, m->shared, "look at what was saved") : 0;
+}
+
 /* All to their places, for good. */
 static int move_all(const scavenge_prefix *prefix, const scavenge_saved *saved,
                     uint64_t container, char *err)
 {
     const scavenge_scan *scan = &saved->scan;
     mover m = {.from = saved->folder.dir, .to = prefix->dir, .parent = -1};
-    int target = -1;
-    int rc = container ? 0 : open_target(prefix->dir, &scan->dataset, &target, err);
+    int target = -1, rc = look_at_sharing(&m, err);
+    if (!rc && !container) rc = open_target(prefix->dir, &scan->dataset, &target, err);
     if (rc) return rc;
     if (!container) m.to = target;
     rc =

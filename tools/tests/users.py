@@ -277,6 +277,13 @@ def test_commands_of_libraries():
     give(folder.parent / 'way', ATTACKER)
     for name in ('scr_extract', 'redset_rebuild'):
         assert 'way on the way to it is a link' in told(command(name, folder.parent / 'way', code=1)), name
+    # where others have written the map, nothing gets into a folder in which they cannot put it themselves
+    (folder / 'new/file').unlink()
+    (folder / '.scr').chmod(0o777)
+    for mode, why in ((0o755, 'new/file is in a folder that others may not change'), (0o777, 'new/file: extracted')):
+        folder.chmod(0o777)
+        (folder / 'new').chmod(mode)
+        assert why in told(command('scr_extract', folder)), mode
     # what only root may read is not read for the owner
     (folder / 'data').unlink()
     (folder / 'new/file').unlink()

@@ -152,6 +152,8 @@ typedef struct filo_target {
     const char *name; /* below it; missing folders are made, and no link is followed */
     int replace;      /* anything else of that name but a folder is replaced; otherwise it
                          is -EEXIST */
+    int shared;       /* others may change the map, which lies below dir: it is -EPERM
+                         where they may not change the folder of the file */
 } filo_target;
 
 /* Copies one file of a map to a place of its own: from its segments below the open folder
