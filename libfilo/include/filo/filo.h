@@ -160,7 +160,8 @@ typedef struct filo_target {
  * dir, or, if it is not packed, from its name there. Each byte is read once, size and, if
  * the map has it, CRC32 are checked on the way, and the copy appears whole and durably:
  * after a crash there is at most a file ".<16 hex digits>.tmp" beside it. Its mode is
- * that of the map (0: 0600), or of the file that is not packed. Without `to` (NULL) the
+ * that of the map (0: 0600), where others may read all of its containers, or of the file
+ * that is not packed. Without `to` (NULL) the
  * file is only read and checked, without a checksum also by its time.
  *
  * FILO_DAMAGED, with nothing written, when a container is missing, too short or no
