@@ -155,6 +155,17 @@ def test_private():
         job.by(ALICE).run("init", restart("a"), "finalize").not_said("warning|error")
 
 
+def test_logs():
+    """They are as private as records."""
+    for folder, umask, mode in ((0o755, 0o022, 0o600), (0o2770, 0o007, 0o660)):
+        with Shared(folder, umask) as job:
+            job.parameters.update(SCR_LOG_ENABLE=1, SCR_LOG_JSON_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0)
+            job.by(ALICE).run("init", checkpoint("a"), "finalize")
+            command(job, "scr_run", "--simulate", "1x1", "true", code=None)
+            found = {name: modes(job)[f".scr/{name}"] for name in ("log", "log.jsonl", "runs.log")}
+            assert set(found.values()) == {mode}, found
+
+
 def test_shared_with_another_umask():
     """Bob cannot change what Alice keeps to herself, and his run says what is in the way."""
     with Shared(0o2770, 0o077) as job:
