@@ -30,8 +30,8 @@ int scr_log_file_open(scr_log_file *file, int prefix, const char *name, char *er
     file->fd = -1;
     /* also readable: its end is looked at, and opening a pipe does not wait for a reader
      */
-    int rc =
-        beneath_open(prefix, name, O_RDWR | O_APPEND | O_CREAT, 0666, &file->fd, err);
+    int rc = beneath_open(prefix, name, O_RDWR | O_APPEND | O_CREAT,
+                          beneath_record_mode(prefix), &file->fd, err);
     if (rc) {
         file->fd = -1;
         return rc;
