@@ -84,7 +84,7 @@ const char *scr_desc_key_rule(scr_desc_kind kind)
 static char *store_key(const char *text)
 {
     if (text[0] != '/' || !is_clean(text)) return NULL;
-    char *key = scr_path_strdup_reduce_str(text);
+    char *key = scr_path_reduce(text);
     if (key && strlen(key) < SCR_DESC_PATH_SIZE) return key;
     free(key);
     return NULL;

@@ -54,7 +54,7 @@ static void read_store(const kvtree_elem *desc, const scr_groups *groups,
 /* The one form of a path; to be freed. One that is not absolute stays as it is. */
 static char *reduce(const char *path)
 {
-    return path[0] == '/' ? scr_path_strdup_reduce_str(path) : strdup(path);
+    return path[0] == '/' ? scr_path_reduce(path) : strdup(path);
 }
 
 /* Adds the store of a parameter, unless it is there. A path that is none is told of where

@@ -12,7 +12,7 @@ enum { NOT, BY_END, AS_GIVEN, BY_PLACE };
 /* The name without what led to it from the folder that was current at output. */
 static void set_end(scr_match *m)
 {
-    char *reduced = m->name[0] == '/' ? NULL : scr_path_strdup_reduce_str(m->name);
+    char *reduced = m->name[0] == '/' ? NULL : scr_path_reduce(m->name);
     const char *end = reduced ? reduced : "";
     while (strncmp(end, "../", 3) == 0)
         end += 3;
