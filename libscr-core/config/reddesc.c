@@ -2,9 +2,6 @@
 /* Redundancy descriptors; see config/reddesc.h. */
 #include "config/reddesc.h"
 
-#include "base/path.h"
-#include "common/beneath.h"
-#include "common/errtext.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
@@ -25,17 +22,16 @@ static const struct field {
     const char *name;
     size_t place;
     int least, most;
-    int missing; /* what it is in a tree that does not have it; -1: that is a mistake */
-} numbers[] = {{"ENABLED", offsetof(scr_reddesc, enabled), 0, 1, -1},
-               {"INTERVAL", offsetof(scr_reddesc, interval), 1, INT_MAX, -1},
-               {"OUTPUT", offsetof(scr_reddesc, output), 0, 1, 0},
-               {"BYPASS", offsetof(scr_reddesc, bypass), 0, 1, 0},
-               {"SET_SIZE", offsetof(scr_reddesc, set_size), 2, INT_MAX, -1},
-               {"SET_FAILURES", offsetof(scr_reddesc, set_failures), 1, INT_MAX, 1}},
-  places[] = {{"GROUPS", offsetof(scr_reddesc_place, groups), 1, INT_MAX, -1},
-              {"GROUP_ID", offsetof(scr_reddesc_place, group_id), 0, INT_MAX, -1},
-              {"GROUP_SIZE", offsetof(scr_reddesc_place, group_size), 1, INT_MAX, -1},
-              {"GROUP_RANK", offsetof(scr_reddesc_place, group_rank), 0, INT_MAX, -1}};
+} numbers[] = {{"ENABLED", offsetof(scr_reddesc, enabled), 0, 1},
+               {"INTERVAL", offsetof(scr_reddesc, interval), 1, INT_MAX},
+               {"OUTPUT", offsetof(scr_reddesc, output), 0, 1},
+               {"BYPASS", offsetof(scr_reddesc, bypass), 0, 1},
+               {"SET_SIZE", offsetof(scr_reddesc, set_size), 2, INT_MAX},
+               {"SET_FAILURES", offsetof(scr_reddesc, set_failures), 1, INT_MAX}},
+  places[] = {{"GROUPS", offsetof(scr_reddesc_place, groups), 1, INT_MAX},
+              {"GROUP_ID", offsetof(scr_reddesc_place, group_id), 0, INT_MAX},
+              {"GROUP_SIZE", offsetof(scr_reddesc_place, group_size), 1, INT_MAX},
+              {"GROUP_RANK", offsetof(scr_reddesc_place, group_rank), 0, INT_MAX}};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -267,81 +263,6 @@ int scr_reddesc_to_tree(const scr_reddesc *desc, const scr_reddesc_place *place,
     rc = rc ? rc : kvtree_util_set_str(tree, "GROUP", desc->group);
     rc = rc ? rc : kvtree_util_set_int(tree, "HOP_DISTANCE", 1);
     rc = rc ? rc : put_numbers(tree, desc, numbers, COUNT(numbers));
-    if (rc || !place) return rc;
-    rc = kvtree_util_set_str(tree, "DIRECTORY", place->directory);
+    rc = rc ? rc : kvtree_util_set_str(tree, "DIRECTORY", place->directory);
     return rc ? rc : put_numbers(tree, place, places, COUNT(places));
-}
-
-static int get_numbers(const kvtree *tree, void *object, const struct field *fields,
-                       size_t count, char *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct field *f = &fields[i];
-        int number = f->missing, rc = kvtree_util_get_int(tree, f->name, &number);
-        if ((rc && (rc != -ENOENT || f->missing < 0)) || number < f->least ||
-            number > f->most)
-            return err_set(err, -EBADMSG, "a redundancy descriptor with an impossible %s",
-                           f->name);
-        put_number(object, f, number);
-    }
-    return 0;
-}
-
-/* A path of the form in which we write it: nothing leads out of it. */
-static int get_path(const kvtree *tree, const char *key, char path[SCR_DESC_PATH_SIZE],
-                    char *err)
-{
-    char *text = NULL;
-    int good = kvtree_util_get_str(tree, key, &text) == 0 && text[0] == '/' &&
-               strlen(text) < SCR_DESC_PATH_SIZE &&
-               (!text[1] || beneath_check_name(text + 1, NULL) == 0);
-    if (!good)
-        return err_set(err, -EBADMSG, "a redundancy descriptor with an impossible %s",
-                       key);
-    strcpy(path, text);
-    return 0;
-}
-
-static int get_desc(const kvtree *tree, scr_reddesc *d, char *err)
-{
-    char *type, *group = NULL;
-    const char *bad = NULL;
-    int rc = kvtree_util_get_str(tree, "GROUP", &group);
-    if (kvtree_util_get_int(tree, "INDEX", &d->index) != 0 || d->index < 0 ||
-        d->index >= SCR_DESC_CKPT_MAX)
-        bad = "INDEX";
-    else if (kvtree_util_get_str(tree, "TYPE", &type) != 0 || !is_type(type))
-        bad = "TYPE";
-    else if ((rc && rc != -ENOENT) || (group && !scr_desc_is_name(group)))
-        bad = "GROUP";
-    if (bad)
-        return err_set(err, -EBADMSG, "a redundancy descriptor with an impossible %s",
-                       bad);
-    strcpy(d->type, type);
-    strcpy(d->group, group ? group : "NODE");
-    rc = get_path(tree, "BASE", d->store, err);
-    return rc ? rc : get_numbers(tree, d, numbers, COUNT(numbers), err);
-}
-
-static int get_place(const kvtree *tree, scr_reddesc_place *p, char *err)
-{
-    int rc = get_path(tree, "DIRECTORY", p->directory, err);
-    rc = rc ? rc : get_numbers(tree, p, places, COUNT(places), err);
-    if (!rc && p->group_rank >= p->group_size)
-        rc = err_set(err, -EBADMSG, "a redundancy descriptor with an impossible %s",
-                     "GROUP_RANK");
-    return rc;
-}
-
-int scr_reddesc_from_tree(const kvtree *tree, scr_reddesc *desc, scr_reddesc_place *place,
-                          char *err)
-{
-    scr_reddesc d = {.implied = 0};
-    scr_reddesc_place p = {.groups = 0};
-    int rc = get_desc(tree, &d, err);
-    if (!rc && place) rc = get_place(tree, &p, err);
-    if (rc) return rc;
-    *desc = d;
-    if (place) *place = p;
-    return 0;
 }

@@ -58,14 +58,8 @@ typedef struct scr_reddesc_place {
     int group_size, group_rank;         /* members; this process among them */
 } scr_reddesc_place;
 
-/* Puts both into tree, in place of what it had. place may be NULL. 0 or -errno. */
+/* Replaces the contents of tree by both. 0 or -errno. */
 int scr_reddesc_to_tree(const scr_reddesc *desc, const scr_reddesc_place *place,
                         kvtree *tree);
-
-/* Reads both back; place may be NULL. What the guide's example does not have, may be
- * missing. The tree may come from a damaged or foreign file: 0, or -EBADMSG with a text,
- * and nothing written. */
-int scr_reddesc_from_tree(const kvtree *tree, scr_reddesc *desc, scr_reddesc_place *place,
-                          char *err);
 
 #endif
