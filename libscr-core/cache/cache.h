@@ -21,8 +21,8 @@
 #include "config/values.h"
 #include "job/job.h"
 #include "plan/dataset.h"
-#include "plan/decide.h"
 #include "plan/evict.h"
+#include "plan/newest.h"
 #include <redset/redset_mpi.h>
 #include <stdbool.h>
 

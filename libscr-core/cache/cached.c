@@ -79,7 +79,7 @@ int scr_cached_in_store(scr_cache *cache, int store)
 
 int scr_cached_newest(scr_cache *cache)
 {
-    int newest = scr_decide_newest(cache->listed, scr_cached_in_store(cache, -1));
+    int newest = scr_plan_newest(cache->listed, scr_cached_in_store(cache, -1));
     return newest < 0 ? 0 : cache->listed[newest].id;
 }
 

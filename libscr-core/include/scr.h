@@ -51,12 +51,11 @@ extern "C" {
 #define SCR_SUCCESS 0
 #define SCR_FAILURE 1      /* see the message */
 #define SCR_ERR_DISABLED 2 /* SCR_ENABLE=0 */
-#define SCR_ERR_STATE 3    /* the call does not belong here */
-#define SCR_ERR_ARGUMENT 4 /* a parameter of the call is not usable */
+#define SCR_ERR_STATE 3    /* the call is not legal in this state */
+#define SCR_ERR_ARGUMENT 4 /* an argument of the call is invalid */
 #define SCR_ERR_CONFIG 5   /* configuration is wrong */
 #define SCR_ERR_CACHE 6    /* a control or cache folder cannot be used */
-#define SCR_ERR_INVALID                                                                  \
-    7 /* a rank said that its files are not valid, or a file is missing */
+#define SCR_ERR_INVALID 7  /* a rank reported invalid files, or a file is missing */
 #define SCR_ERR_REDUNDANCY 8  /* the files could not be protected */
 #define SCR_ERR_FLUSH 9       /* the files could not be copied to the prefix folder */
 #define SCR_ERR_NO_DATASET 10 /* no such dataset */

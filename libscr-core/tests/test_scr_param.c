@@ -2,7 +2,7 @@
 /* The table of parameters, the layers of values, and typed values. */
 #include "comma.h"
 #include "common/number.h"
-#include "config/parameters.h"
+#include "config/values.h"
 #include "records.h"
 #include <errno.h>
 
@@ -439,6 +439,21 @@ static void no_value_keeps(void **state)
     scr_config_done(&c);
 }
 
+static void flush_methods(void **state)
+{
+    assert_string_equal(scr_flush_method(NULL, 0), "sync");
+    assert_string_equal(scr_flush_method("SYNC", 0), "sync");
+    assert_string_equal(scr_flush_method("pthread", 0), "pthread");
+    assert_string_equal(scr_flush_method("Daemon", 0), "daemon");
+    /* in the background: without a type, or with one that cannot apply */
+    assert_string_equal(scr_flush_method(NULL, 1), "pthread");
+    assert_string_equal(scr_flush_method("", 1), "pthread");
+    assert_string_equal(scr_flush_method("SYNC", 1), "pthread");
+    assert_string_equal(scr_flush_method("DAEMON", 1), "daemon");
+    assert_null(scr_flush_method("BBAPI", 1));
+    assert_null(scr_flush_method("swallow", 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +473,7 @@ int main(void)
         cmocka_unit_test(locale_does_not_matter),
         env_test(typed_values),
         env_test(no_value_keeps),
+        cmocka_unit_test(flush_methods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
