@@ -8,6 +8,7 @@
  * is always a descriptor that can be used. */
 #include "config/config_file.h"
 #include "config/descs.h"
+#include "config/reader.h"
 #include "fuzz.h"
 #include "fuzz_lines.h"
 #include "tests/values.h"

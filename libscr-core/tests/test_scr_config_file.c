@@ -2,6 +2,7 @@
 /* Configuration files: what is right is taken, and all that is wrong is told with its
  * place. */
 #include "config/config_file.h"
+#include "config/reader.h"
 #include "records.h"
 #include <errno.h>
 
@@ -158,9 +159,9 @@ static void what_is_no_file(void **state)
     assert_int_equal(mkfifoat(s->dir, "pipe", 0600), 0);
     assert_int_equal(symlinkat("/dev/zero", s->dir, "endless"), 0);
     scratch_put(s, "file", "x", 1);
-    static const char *const cases[][2] = {{"folder", "folder: not a file\n"},
-                                           {"pipe", "pipe: not a file\n"},
-                                           {"endless", "endless: not a file\n"},
+    static const char *const cases[][2] = {{"folder", "folder: not a regular file\n"},
+                                           {"pipe", "pipe: not a regular file\n"},
+                                           {"endless", "endless: not a regular file\n"},
                                            {"file/below", "below: Not a directory\n"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct result r = read_name(s, cases[i][0]);

@@ -77,7 +77,7 @@ def test_link_to_a_file():
     """Of the prefix folder's own file: what it leads to counts, and that has to be there."""
     with Job(**PAIR) as job:
         write(job, "SCR_CACHE_SIZE: 5\n", "site.yaml")
-        for link, named, why in (("scr.yaml", "gone.yaml", "the file that this link names is not there"),
+        for link, named, why in (("scr.yaml", "gone.yaml", "this symbolic link has no target"),
                                  (".scrconf", ".scrconf", "Too many levels of symbolic links|a symbolic link")):
             (job.prefix / link).symlink_to(named)
             job.run("init => CONFIG").said(f"error: .*/{link}: {why}", times=1)
@@ -97,7 +97,7 @@ def test_older_form():
         write(job, "SCR_CACHE_SIZE: 3\n")
         write(job, "SCR_CACHE_SIZE=3\n", ".scrconf")
         run = job.run("init => CONFIG")
-        run.said("error: both .*/scr.yaml and .*/.scrconf are there; one of them has to go", times=1)
+        run.said("error: both .*/scr.yaml and .*/.scrconf exist; remove one of them", times=1)
 
 
 # ---- descriptors ----
