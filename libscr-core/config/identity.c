@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who runs this, where, and in which allocation; see config/identity.h. */
+/* User, node and allocation of this process; see config/identity.h. */
 #include "config/identity.h"
 
 #include "common/errtext.h"
@@ -21,7 +21,7 @@ void scr_identity_user(char user[SCR_USER_SIZE])
         snprintf(user, SCR_USER_SIZE, "uid-%ld", (long)geteuid());
 }
 
-static int is_own_group(gid_t gid)
+static bool identity_is_own_group(gid_t gid)
 {
     const struct passwd *user = getpwuid(geteuid());
     const struct group *group = user && user->pw_gid == gid ? getgrgid(gid) : NULL;
@@ -29,10 +29,10 @@ static int is_own_group(gid_t gid)
            (!group->gr_mem || !*group->gr_mem);
 }
 
-int scr_identity_others_write(const struct stat *st)
+bool scr_identity_others_write(const struct stat *st)
 {
-    if (st->st_mode & S_IWOTH) return 1;
-    return st->st_mode & S_IWGRP && st->st_uid != 0 && !is_own_group(st->st_gid);
+    if (st->st_mode & S_IWOTH) return true;
+    return st->st_mode & S_IWGRP && st->st_uid != 0 && !identity_is_own_group(st->st_gid);
 }
 
 void scr_identity_node(char node[SCR_NODE_SIZE])

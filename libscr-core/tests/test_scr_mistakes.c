@@ -162,26 +162,26 @@ static void sets_of_descriptors(void **state)
 {
     static const struct mistake all[] = {
         {"CKPT=0 INTERVAL=2\n",
-         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has "
-         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
+         "CKPT (f:1:6): no enabled descriptor with an enabled STORE has "
+         "INTERVAL=1: add one, for the checkpoints that match no other\n"},
         {"CKPT=0 ENABLED=0\nCKPT=1 INTERVAL=3\n",
-         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has "
-         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
+         "CKPT (f:1:6): no enabled descriptor with an enabled STORE has "
+         "INTERVAL=1: add one, for the checkpoints that match no other\n"},
         {"STORE=/a ENABLED=0\nCKPT=0 STORE=/a\n",
-         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has "
-         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
+         "CKPT (f:2:6): no enabled descriptor with an enabled STORE has "
+         "INTERVAL=1: add one, for the checkpoints that match no other\n"},
         {"STORE=/a ENABLED=0\nSCR_CACHE_BASE=/a\n",
          "STORE=/a is not enabled, and no CKPT names another one\n"},
         {"CKPT=1\n",
-         "CKPT=1 (f:1:6): numbers go on from 0; CKPT=0 is not there: add it, or give its "
-         "number to this one\n"},
+         "CKPT=1 (f:1:6): numbers must be consecutive from 0; CKPT=0 is missing: add it, "
+         "or give its number to this one\n"},
         {"CKPT=3 INTERVAL=2\nCKPT=0\nCKPT=1 INTERVAL=5\n",
-         "CKPT=3 (f:1:6): numbers go on from 0; CKPT=2 is not there: add it, or give its "
-         "number to this one\n"},
+         "CKPT=3 (f:1:6): numbers must be consecutive from 0; CKPT=2 is missing: add it, "
+         "or give its number to this one\n"},
         /* also those that are not used are looked at */
         {"SCR_COPY_TYPE=XOR\nCKPT=0 INTERVAL=2\n",
-         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has "
-         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
+         "CKPT (f:2:6): no enabled descriptor with an enabled STORE has "
+         "INTERVAL=1: add one, for the checkpoints that match no other\n"},
     };
     CHECK_ALL(all);
 }

@@ -186,7 +186,7 @@ def test_mistakes_of_descriptors():
         run.said(r'error: CKPT=1 TYPE="XRO" \(.*scr.yaml:1:13\): must be SINGLE, PARTNER, XOR or RS', times=1)
         run.said(r'error: CKPT=1 STORE="/sdd" \(.*scr.yaml:1:23\): no such store; did you mean /ssd\?', times=1)
         run.said(r'error: STORE=/ssd COUNT="0" \(.*scr.yaml:2:18\): must be at least 1', times=1)
-        run.said(r"error: CKPT=1 \(.*scr.yaml:1:6\): numbers go on from 0; CKPT=0 is not there", times=1)
+        run.said(r"error: CKPT=1 \(.*scr.yaml:1:6\): numbers must be consecutive from 0; CKPT=0 is missing", times=1)
         run.said("^SCR: error: ", times=5 + 1)
 
 
