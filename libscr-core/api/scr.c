@@ -17,11 +17,7 @@
 
 /* The default context: the only variable of the library. */
 static struct scr default_scr;
-
-static struct scr *api_context(void)
-{
-    return &default_scr;
-}
+static struct scr *const scr = &default_scr;
 
 /* Whether MPI is between MPI_Init and MPI_Finalize. */
 static bool api_is_mpi_up(void)
@@ -33,7 +29,7 @@ static bool api_is_mpi_up(void)
 }
 
 /* Prints an error on one rank, even without a communicator. */
-static void api_report(const struct scr *scr, const char *text)
+static void api_report(const char *text)
 {
     int rank = scr->report.rank;
     if (api_is_mpi_up() && scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
@@ -44,7 +40,7 @@ static void api_report(const struct scr *scr, const char *text)
 }
 
 /* SCR_SUCCESS if the call is legal; otherwise reports the reason, on one rank. */
-static int api_enter(struct scr *scr, scr_call call)
+static int api_enter(scr_call call)
 {
     char err[SCR_ERR_TEXT];
     if (scr->lifecycle.disabled) return SCR_ERR_DISABLED;
@@ -55,15 +51,15 @@ static int api_enter(struct scr *scr, scr_call call)
         rc = err_set(err, -EPERM, "%s: MPI is finalized; SCR_Finalize was missing before",
                      scr_call_name(call));
     if (!rc) return SCR_SUCCESS;
-    if (scr->lifecycle.init_failed < 2) api_report(scr, err);
+    if (scr->lifecycle.init_failed < 2) api_report(err);
     if (scr->lifecycle.init_failed) scr->lifecycle.init_failed = 2;
     return SCR_ERR_STATE;
 }
 
 /* The same for collective calls, which also check the progress of a background flush. */
-static int api_enter_collective(struct scr *scr, scr_call call)
+static int api_enter_collective(scr_call call)
 {
-    int rc = api_enter(scr, call);
+    int rc = api_enter(call);
     if (rc == SCR_SUCCESS) scr_flush_look(scr);
     return rc;
 }
@@ -75,7 +71,7 @@ int SCR_Init(void)
     return SCR_Init_comm(MPI_COMM_WORLD);
 }
 
-static int api_init_config(struct scr *scr)
+static int api_init_config(void)
 {
     if (scr->config.user) return 0;
     return scr_config_init(&scr->config);
@@ -83,7 +79,7 @@ static int api_init_config(struct scr *scr)
 
 /* Returns to the state before SCR_Init. The rank is kept for messages: MPI may be
  * finalized before the next one. */
-static void api_reset(struct scr *scr)
+static void api_reset(void)
 {
     int rank = scr->report.rank;
     scr_config_done(&scr->config);
@@ -93,30 +89,29 @@ static void api_reset(struct scr *scr)
 
 int SCR_Init_comm(MPI_Comm comm)
 {
-    struct scr *scr = api_context();
     char err[SCR_ERR_TEXT] = "";
     if (scr->lifecycle.disabled && (comm == MPI_COMM_NULL || !api_is_mpi_up()))
         return SCR_ERR_DISABLED;
     scr->lifecycle.disabled = 0;
-    int rc = api_enter(scr, SCR_CALL_INIT);
+    int rc = api_enter(SCR_CALL_INIT);
     if (rc) return rc;
     scr->lifecycle.init_failed = 0;
     if (!api_is_mpi_up()) {
         int ended = 0;
         MPI_Finalized(&ended);
-        api_report(scr, ended ? "SCR_Init: MPI is finalized already"
-                              : "SCR_Init: MPI is not initialized; MPI_Init is missing");
+        api_report(ended ? "SCR_Init: MPI is finalized already"
+                         : "SCR_Init: MPI is not initialized; MPI_Init is missing");
         return SCR_ERR_STATE;
     }
     if (agree_possible(comm, err) != 0) {
         err_wrap(err, 0, "SCR_Init_comm: the communicator");
-        api_report(scr, err);
+        api_report(err);
         return SCR_ERR_ARGUMENT;
     }
-    rc = scr_start(scr, comm, api_init_config(scr));
+    rc = scr_start(scr, comm, api_init_config());
     if (rc) {
         scr_release(scr);
-        api_reset(scr);
+        api_reset();
         scr->lifecycle.disabled = rc == SCR_ERR_DISABLED;
         scr->lifecycle.init_failed = !scr->lifecycle.disabled;
         return rc;
@@ -128,7 +123,7 @@ int SCR_Init_comm(MPI_Comm comm)
 }
 
 /* Closes an output or restart that the application left open. */
-static int api_close_open(struct scr *scr)
+static int api_close_open(void)
 {
     if (scr->lifecycle.state == SCR_STATE_OUTPUT) {
         scr_fail(&scr->report, SCR_ERR_STATE,
@@ -144,13 +139,12 @@ static int api_close_open(struct scr *scr)
 
 int SCR_Finalize(void)
 {
-    struct scr *scr = api_context();
-    int rc = api_enter(scr, SCR_CALL_FINALIZE);
+    int rc = api_enter(SCR_CALL_FINALIZE);
     if (rc) return rc;
-    int open = api_close_open(scr);
+    int open = api_close_open();
     rc = scr_finish(scr);
     scr_release(scr);
-    api_reset(scr);
+    api_reset();
     return open ? open : rc;
 }
 
@@ -158,12 +152,11 @@ int SCR_Finalize(void)
 
 const char *SCR_Config(const char *config)
 {
-    struct scr *scr = api_context();
     char err[SCR_ERR_TEXT] = "SCR_Config: no memory";
-    if (!config || api_init_config(scr) != 0) return NULL;
+    if (!config || api_init_config() != 0) return NULL;
     if (scr_config_is_question(config)) return scr_query(scr, config);
-    if (api_enter(scr, SCR_CALL_CONFIG_SET) != SCR_SUCCESS) return NULL;
-    if (scr_config_set(&scr->config, config, err) != 0) api_report(scr, err);
+    if (api_enter(SCR_CALL_CONFIG_SET) != SCR_SUCCESS) return NULL;
+    if (scr_config_set(&scr->config, config, err) != 0) api_report(err);
     return NULL;
 }
 
@@ -184,9 +177,8 @@ const char *SCR_Configf(const char *format, ...)
 
 int SCR_Need_checkpoint(int *flag)
 {
-    struct scr *scr = api_context();
     if (flag) *flag = 0;
-    int rc = api_enter_collective(scr, SCR_CALL_NEED_CHECKPOINT);
+    int rc = api_enter_collective(SCR_CALL_NEED_CHECKPOINT);
     if (rc) return rc;
     int need = 0, halt = 0;
     scr->pace.need_calls++;
@@ -198,9 +190,8 @@ int SCR_Need_checkpoint(int *flag)
 
 int SCR_Start_output(const char *name, int flags)
 {
-    struct scr *scr = api_context();
     double now = scr_clock();
-    int rc = api_enter_collective(scr, SCR_CALL_START_OUTPUT);
+    int rc = api_enter_collective(SCR_CALL_START_OUTPUT);
     if (rc) return rc;
     scr->pace.output_called = now;
     return scr_output_start(scr, name, flags);
@@ -216,14 +207,13 @@ static int api_copy_name(const char *name, char *file)
 
 int SCR_Route_file(const char *name, char *file)
 {
-    struct scr *scr = api_context();
     if (!name || !file || !name[0] || api_copy_name(name, file) != SCR_SUCCESS) {
         if (file) file[0] = 0;
         scr_route_refused(scr, name ? name : "");
         scr_print_line("error: SCR_Route_file: a name is missing or too long");
         return SCR_ERR_ARGUMENT;
     }
-    int rc = api_enter(scr, SCR_CALL_ROUTE_FILE);
+    int rc = api_enter(SCR_CALL_ROUTE_FILE);
     if (rc) return rc;
     if (scr->lifecycle.state == SCR_STATE_OUTPUT)
         return scr_route_output(scr, name, file);
@@ -235,8 +225,7 @@ int SCR_Route_file(const char *name, char *file)
 
 int SCR_Complete_output(int valid)
 {
-    struct scr *scr = api_context();
-    int rc = api_enter_collective(scr, SCR_CALL_COMPLETE_OUTPUT);
+    int rc = api_enter_collective(SCR_CALL_COMPLETE_OUTPUT);
     if (rc) return rc;
     rc = scr_output_complete(scr, valid);
     int complete = rc == SCR_SUCCESS || rc == SCR_ERR_FLUSH;
@@ -258,11 +247,10 @@ int SCR_Complete_checkpoint(int valid)
 
 int SCR_Have_restart(int *flag, char *name)
 {
-    struct scr *scr = api_context();
     int have = 0;
     if (flag) *flag = 0;
     if (name) name[0] = 0;
-    int rc = api_enter_collective(scr, SCR_CALL_HAVE_RESTART);
+    int rc = api_enter_collective(SCR_CALL_HAVE_RESTART);
     if (!rc) scr->lifecycle.have_called = 1;
     rc = rc ? rc : scr_restart_have(scr, &have, name);
     if (flag) *flag = have;
@@ -271,15 +259,13 @@ int SCR_Have_restart(int *flag, char *name)
 
 int SCR_Start_restart(char *name)
 {
-    struct scr *scr = api_context();
-    int rc = api_enter_collective(scr, SCR_CALL_START_RESTART);
+    int rc = api_enter_collective(SCR_CALL_START_RESTART);
     return rc ? rc : scr_restart_start(scr, name);
 }
 
 int SCR_Complete_restart(int valid)
 {
-    struct scr *scr = api_context();
-    int rc = api_enter_collective(scr, SCR_CALL_COMPLETE_RESTART);
+    int rc = api_enter_collective(SCR_CALL_COMPLETE_RESTART);
     return rc ? rc : scr_restart_complete(scr, valid);
 }
 
@@ -287,17 +273,16 @@ int SCR_Complete_restart(int valid)
 
 int SCR_Should_exit(int *flag)
 {
-    struct scr *scr = api_context();
     int halt = 0;
     if (flag) *flag = 0;
-    int rc = api_enter_collective(scr, SCR_CALL_SHOULD_EXIT);
+    int rc = api_enter_collective(SCR_CALL_SHOULD_EXIT);
     rc = rc ? rc : scr_look(scr, NULL, &halt);
     if (flag) *flag = halt;
     return rc;
 }
 
 /* The name is required, and must be the same on every rank. */
-static int api_check_name(struct scr *scr, const char *name, char *err)
+static int api_check_name(const char *name, char *err)
 {
     char first[SCR_NAME_SIZE] = "";
     int rc = 0;
@@ -314,11 +299,10 @@ static int api_check_name(struct scr *scr, const char *name, char *err)
 
 static int api_by_name(scr_call call, const char *name)
 {
-    struct scr *scr = api_context();
     char err[SCR_ERR_TEXT] = "";
-    int rc = api_enter_collective(scr, call);
+    int rc = api_enter_collective(call);
     if (rc) return rc;
-    if (api_check_name(scr, name, err))
+    if (api_check_name(name, err))
         return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
                         err);
     if (call == SCR_CALL_CURRENT) return scr_manage_current(scr, name);

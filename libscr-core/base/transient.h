@@ -2,7 +2,7 @@
 #ifndef SCR_TRANSIENT_H
 #define SCR_TRANSIENT_H
 
-/* Errors that say nothing about the file. */
+/* Errors that may not occur at the next attempt. */
 
 #include <stdbool.h>
 

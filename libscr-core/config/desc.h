@@ -27,7 +27,7 @@ typedef struct scr_desc_field {
     scr_desc_kind kind;
     const char *name;
     scr_param_type type;
-    const char *value; /* default, or the parameter whose value is the default; or NULL */
+    const char *value; /* default, or the name of the parameter that gives it; or NULL */
     const char *help;  /* one line */
 } scr_desc_field;
 

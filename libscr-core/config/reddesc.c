@@ -11,18 +11,20 @@
 
 static const char *const reddesc_types[] = {"SINGLE", "PARTNER", "XOR", "RS", NULL};
 
-static const scr_desc_member reddesc_members[] =
-    {{"TYPE", offsetof(scr_reddesc, type), 0, reddesc_types},
-     {"GROUP", offsetof(scr_reddesc, group), 0, NULL},
-     {"STORE", offsetof(scr_reddesc, store), 0, NULL},
-     {"ENABLED", offsetof(scr_reddesc, enabled), 0, NULL},
-     {"INTERVAL", offsetof(scr_reddesc, interval), 1, NULL},
-     {"OUTPUT", offsetof(scr_reddesc, output), 0, NULL},
-     {"BYPASS", offsetof(scr_reddesc, bypass), 0, NULL},
-     {"SET_SIZE", offsetof(scr_reddesc, set_size), 2, NULL},
-     {"SET_FAILURES", offsetof(scr_reddesc, set_failures), 1, NULL},
-     {NULL, 0, 0, NULL}},
-                             *const reddesc_numbers = reddesc_members + 3;
+static const scr_desc_member reddesc_members[] = {
+    {"TYPE", offsetof(scr_reddesc, type), 0, reddesc_types},
+    {"GROUP", offsetof(scr_reddesc, group), 0, NULL},
+    {"STORE", offsetof(scr_reddesc, store), 0, NULL},
+    {"ENABLED", offsetof(scr_reddesc, enabled), 0, NULL},
+    {"INTERVAL", offsetof(scr_reddesc, interval), 1, NULL},
+    {"OUTPUT", offsetof(scr_reddesc, output), 0, NULL},
+    {"BYPASS", offsetof(scr_reddesc, bypass), 0, NULL},
+    {"SET_SIZE", offsetof(scr_reddesc, set_size), 2, NULL},
+    {"SET_FAILURES", offsetof(scr_reddesc, set_failures), 1, NULL},
+    {NULL, 0, 0, NULL}};
+
+/* Those that are numbers or switches. */
+static const scr_desc_member *const reddesc_numbers = reddesc_members + 3;
 
 /* ---- from a configuration ---- */
 

@@ -40,7 +40,7 @@ const char *scr_call_name(scr_call call)
     return lifecycle_calls[call].name;
 }
 
-/* What is wrong in state, and the call that leads from it towards the needed state. */
+/* Why a call is illegal in state, and the call that leads towards the needed state. */
 static const char *lifecycle_advice(scr_state state, scr_state needs)
 {
     if (state == SCR_STATE_OUTPUT)

@@ -39,7 +39,7 @@ typedef struct scr_restart_row {
 typedef struct scr_restart_facts {
     int count;
     scr_restart_row *rows;
-    scr_age below; /* older ones are tried first; SCR_AGE_ANY: as the current one says */
+    scr_age below; /* older ones are tried first; SCR_AGE_ANY: the current one decides */
     bool only_older; /* newer ones are excluded, cached ones as well */
     int elsewhere;   /* id of the newest in caches outside of this run; 0: none */
 } scr_restart_facts;

@@ -3,7 +3,7 @@
 #define SCR_PLAN_RETAIN_H
 
 /* Which datasets retention deletes from the prefix folder (SCR_PREFIX_SIZE). A pure
- * function of what the index says.
+ * function of the entries of the index.
  *
  * The rule: a checkpoint leaves when at least `keep` newer ones are usable, unless it is
  * also an output, incomplete, or pinned. A deletion that began is always finished. */

@@ -6,7 +6,7 @@
 
 /* The user's file is named f, the system's sys. */
 struct mistake {
-    const char *text, *told;
+    const char *text, *expected;
 };
 
 static void check(const char *system, const struct mistake *m)
@@ -14,8 +14,8 @@ static void check(const char *system, const struct mistake *m)
     struct conf c;
     conf_make(&c, system, m->text, NULL);
     const char *is = c.problems.text ? c.problems.text : "nothing\n";
-    if (strcmp(is, m->told) != 0)
-        fail_msg("\n%s\ngives\n%snot\n%s", m->text, is, m->told);
+    if (strcmp(is, m->expected) != 0)
+        fail_msg("\n%s\ngives\n%snot\n%s", m->text, is, m->expected);
     conf_done(&c);
 }
 
@@ -258,7 +258,7 @@ static void locked_elsewhere(void **state)
 static void lists_of_locks(void **state)
 {
     static const struct {
-        const char *system, *told;
+        const char *system, *expected;
     } all[] = {
         {"SCR_LOCKED: SCR_FLUSH\n",
          "sys:1:13: a list of parameters was expected for \"SCR_LOCKED\"\n"},
@@ -278,7 +278,7 @@ static void lists_of_locks(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct conf c;
         conf_make(&c, all[i].system, NULL, NULL);
-        assert_string_equal(c.problems.text, all[i].told);
+        assert_string_equal(c.problems.text, all[i].expected);
         conf_done(&c);
     }
 }
@@ -327,7 +327,7 @@ static void all_together(void **state)
                                        "PARTNER, XOR or RS\n"
                                        "CKPT=1 GROUP=\"NONE\" (f:6:22): no such group; "
                                        "did you mean NODE?\n"};
-    check(NULL, &all); /* SCR_FLUSH=x is told by who loads that parameter */
+    check(NULL, &all); /* SCR_FLUSH=x is expected by who loads that parameter */
 }
 
 int main(void)
