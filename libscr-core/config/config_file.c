@@ -23,31 +23,29 @@ int scr_config_text_read(const char *path, const char *text, size_t size, kvtree
                                     : scr_read_yaml(&r, text, size);
 }
 
-/* Who may have created a file. */
-typedef struct file_place {
-    bool shared;         /* other users as well: its owner and mode are checked */
-    const char *trusted; /* users, separated by commas, that count as the user; or NULL */
-} file_place;
+/* In this file, trusted is a list of user names or numbers, separated by commas. A file
+ * that other users may have created must belong to one of them, to root or to the
+ * effective user; NULL: the user named the file, and nothing is checked. */
 
-/* Whether the list, user names or numbers separated by commas, contains that user. */
-static bool file_has_user(const char *list, uid_t uid)
+static bool file_has_accepted_owner(const struct stat *st, const char *trusted)
 {
-    char *copy = list ? strdup(list) : NULL, *rest = copy, *name, *end;
-    bool has = false;
-    while (!has && (name = strsep(&rest, ", ")) != NULL) {
+    char *copy = strdup(trusted), *rest = copy, *name, *end;
+    bool accepted = st->st_uid == 0 || st->st_uid == geteuid();
+    while (!accepted && (name = strsep(&rest, ", ")) != NULL) {
         const struct passwd *user = *name ? getpwnam(name) : NULL;
         unsigned long number = strtoul(name, &end, 10);
-        has = user ? user->pw_uid == uid : *name && !*end && number == uid;
+        accepted =
+            user ? user->pw_uid == st->st_uid : *name && !*end && number == st->st_uid;
     }
     free(copy);
-    return has;
+    return accepted;
 }
 
 /* Why a file in a folder with files of other users is not accepted. It can name programs
  * to execute, and other folders. */
 static const char *file_find_distrust(const struct stat *st, const char *trusted)
 {
-    if (st->st_uid != 0 && st->st_uid != geteuid() && !file_has_user(trusted, st->st_uid))
+    if (!file_has_accepted_owner(st, trusted))
         return "belongs to another user, and is not read; SCR_CONF_FILE=<its path> reads "
                "it, or its owner's name in SCR_TRUSTED_OWNERS, in the environment or the "
                "system file";
@@ -60,13 +58,13 @@ static const char *file_find_distrust(const struct stat *st, const char *trusted
 }
 
 /* Reads a whole file into *text, to be freed, with a NUL at the end. */
-static int file_read_all(int fd, const file_place *of, char **text, size_t *size,
+static int file_read_all(int fd, const char *trusted, char **text, size_t *size,
                          const char **fault)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return -errno;
     if (!S_ISREG(st.st_mode)) *fault = "not a regular file";
-    if (!*fault && of->shared) *fault = file_find_distrust(&st, of->trusted);
+    if (!*fault && trusted) *fault = file_find_distrust(&st, trusted);
     if (!*fault && st.st_size > SCR_CONFIG_FILE_MAX) *fault = "too large";
     if (*fault) return -EINVAL;
     *text = malloc((size_t)st.st_size + 1);
@@ -79,21 +77,21 @@ static int file_read_all(int fd, const file_place *of, char **text, size_t *size
 }
 
 /* A link of another user may point to any file of the user, with an accepted owner. */
-static const char *file_find_foreign_link(const char *path, const file_place *of)
+static const char *file_find_foreign_link(const char *path, const char *trusted)
 {
     struct stat st;
-    if (!of->shared || lstat(path, &st) != 0 || !S_ISLNK(st.st_mode)) return NULL;
-    if (st.st_uid == 0 || st.st_uid == geteuid() || file_has_user(of->trusted, st.st_uid))
+    if (!trusted || lstat(path, &st) != 0 || !S_ISLNK(st.st_mode) ||
+        file_has_accepted_owner(&st, trusted))
         return NULL;
     return "is a link of another user, and is not followed";
 }
 
-static int file_read(const char *path, const file_place *of, kvtree *layer,
+static int file_read(const char *path, const char *trusted, kvtree *layer,
                      scr_problems *problems)
 {
     char *text = NULL;
     size_t size = 0;
-    const char *fault = file_find_foreign_link(path, of);
+    const char *fault = file_find_foreign_link(path, trusted);
     if (fault) {
         scr_problems_add(problems, "%s: %s", path, fault);
         return -EINVAL;
@@ -101,7 +99,7 @@ static int file_read(const char *path, const file_place *of, kvtree *layer,
     /* O_NONBLOCK: refuses a pipe without a writer at once */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) return -ENOENT;
-    int rc = fd < 0 ? -errno : file_read_all(fd, of, &text, &size, &fault);
+    int rc = fd < 0 ? -errno : file_read_all(fd, trusted, &text, &size, &fault);
     if (fd >= 0) io_close(&fd);
     if (rc)
         scr_problems_add(problems, "%s: %s", path, fault ? fault : strerror(-rc));
@@ -113,7 +111,7 @@ static int file_read(const char *path, const file_place *of, kvtree *layer,
 
 int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems)
 {
-    return file_read(path, &(file_place){false, NULL}, layer, problems);
+    return file_read(path, NULL, layer, problems);
 }
 
 /* A file with an I/O error counts as existing: reading it reports the error. An unusable
@@ -129,7 +127,7 @@ static void file_read_prefix(scr_config *config, const char *prefix,
 {
     char *path[2] = {prefix ? scr_path_join(prefix, "scr.yaml") : NULL,
                      prefix ? scr_path_join(prefix, ".scrconf") : NULL};
-    const file_place shared = {true, scr_config_get(config, "SCR_TRUSTED_OWNERS", NULL)};
+    const char *trusted = scr_config_get(config, "SCR_TRUSTED_OWNERS", NULL);
     bool exists[2];
     for (int i = 0; i < 2; i++)
         exists[i] = file_may_exist(path[i]);
@@ -139,7 +137,8 @@ static void file_read_prefix(scr_config *config, const char *prefix,
         scr_problems_add(problems, "both %s and %s exist; remove one of them", path[0],
                          path[1]);
     else if ((exists[0] || exists[1]) &&
-             file_read(path[exists[1]], &shared, config->user, problems) == -ENOENT)
+             file_read(path[exists[1]], trusted ? trusted : "", config->user, problems) ==
+                 -ENOENT)
         scr_problems_add(problems, "%s: this symbolic link has no target",
                          path[exists[1]]);
     free(path[0]);

@@ -47,14 +47,13 @@ bool scr_config_is_question(const char *text);
  * nothing changed; -ENOMEM. */
 int scr_config_set(scr_config *config, const char *text, char *err);
 
-/* Parses a query about descriptors. key and field are NULL if the query has none;
- * scr_question_done frees them. 0; -ENOENT for an invalid key; -EINVAL if the text is not
- * such a query; -ENOMEM. */
+/* Parses a query about descriptors. key and field are empty if the query has none. 0;
+ * -ENOENT for an invalid key or field; -EINVAL if the text is not such a query; -ENOMEM.
+ */
 typedef struct scr_question {
     scr_desc_kind kind;
-    char *key, *field;
+    char key[SCR_DESC_PATH_SIZE], field[SCR_DESC_NAME_SIZE];
 } scr_question;
 int scr_config_question(const char *text, scr_question *question);
-void scr_question_done(scr_question *question);
 
 #endif

@@ -236,31 +236,24 @@ int scr_config_question(const char *text, scr_question *question)
     if (lines_begin(&l, NULL, text) != 0) return -ENOMEM;
     int rc = lines_parse_query(&l, &key, &field);
     if (!rc && key) {
-        q.key = scr_desc_key(q.kind, key);
-        q.field = strdup(field);
-        rc = !q.key ? -ENOENT : !q.field ? -ENOMEM : 0;
+        char *canonical = scr_desc_key(q.kind, key);
+        if (!canonical || strlen(field) >= sizeof q.field) rc = -ENOENT;
+        if (!rc) {
+            strcpy(q.key, canonical);
+            strcpy(q.field, field);
+        }
+        free(canonical);
     }
     free(l.begin);
-    if (rc)
-        scr_question_done(&q);
-    else
-        *question = q;
+    if (!rc) *question = q;
     return rc;
-}
-
-void scr_question_done(scr_question *question)
-{
-    free(question->key);
-    free(question->field);
-    question->key = question->field = NULL;
 }
 
 bool scr_config_is_question(const char *text)
 {
-    scr_question q = {.key = NULL};
+    scr_question q;
     if (!strchr(text, '=')) return true;
     int rc = scr_config_question(text, &q);
-    scr_question_done(&q);
     return rc == 0 || rc == -ENOENT;
 }
 

@@ -79,8 +79,5 @@ char *scr_descs_answer(const scr_descs *descs, const char *question)
 {
     scr_question q;
     if (scr_config_question(question, &q) != 0) return NULL;
-    char *answer =
-        q.key ? descs_answer_field(descs, &q) : descs_answer_keys(descs, q.kind);
-    scr_question_done(&q);
-    return answer;
+    return q.key[0] ? descs_answer_field(descs, &q) : descs_answer_keys(descs, q.kind);
 }

@@ -96,9 +96,8 @@ static char *answer_early(const struct scr *scr, const char *question, int is_de
 
 char *scr_query(struct scr *scr, const char *question)
 {
-    scr_question q = {.key = NULL};
-    int rc = scr_config_question(question, &q), is_desc = rc != -EINVAL;
-    scr_question_done(&q);
+    scr_question q;
+    int is_desc = scr_config_question(question, &q) != -EINVAL;
     if (scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
         return answer_early(scr, question, is_desc);
     return is_desc ? scr_descs_answer(&scr->descs, question)

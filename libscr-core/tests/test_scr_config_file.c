@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Configuration files: what is right is taken, and all that is wrong is told with its
- * place. */
+/* Configuration files: valid entries are used, and all mistakes are reported with their
+ * places. */
 #include "config/config_file.h"
 #include "config/reader.h"
 #include "records.h"
 #include <errno.h>
 
-/* A file that was read: what it gave and what was wrong with it. */
+/* The entries of a file, and its problems. */
 struct result {
     int rc;
     kvtree *layer;
@@ -93,7 +93,7 @@ static void other_forms_of_the_same(void **state)
     }
 }
 
-/* Told apart by the first line that is not empty or a comment. */
+/* The first line that is neither empty nor a comment decides. */
 static void forms_are_told_apart(void **state)
 {
     static const struct {
