@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who runs this, where, and in which allocation; see config/identity.h. */
+/* User, node and allocation of this process; see config/identity.h. */
 #include "config/identity.h"
 
 #include "common/errtext.h"

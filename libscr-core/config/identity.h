@@ -2,8 +2,7 @@
 #ifndef SCR_IDENTITY_H
 #define SCR_IDENTITY_H
 
-/* What is found out where no parameter tells it: who runs this, where, and in which
- * allocation. */
+/* User, node and allocation of this process, where no parameter gives them. */
 
 #define SCR_USER_SIZE 128
 #define SCR_JOB_ID_SIZE 128
@@ -15,9 +14,9 @@ void scr_identity_user(char user[SCR_USER_SIZE]);
 /* The host. */
 void scr_identity_node(char node[SCR_NODE_SIZE]);
 
-/* The allocation: from the batch system; without one, made from the prefix folder (its
- * path without links), so that the next run of the same job finds its cache, and no other
- * does. 0, or -EINVAL with a text for one that is too long. */
+/* The id of the allocation: from the batch system; without one, derived from the prefix
+ * folder (its path without links), so that only the next run of the same job finds its
+ * cache. 0, or -EINVAL with a text for an id that is too long. */
 int scr_identity_job(const char *prefix, char job[SCR_JOB_ID_SIZE], char *err);
 
 /* A name that stands for a prefix folder: "prefix-<its CRC32>". */

@@ -55,7 +55,7 @@ static int rename_file(renamer *r, const char *name, const char *target, char *e
     int rc = beneath_open_parent(r->from, name, 0, &folder, &source, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     rc = rename_open_parent(r, target, err);
-    if (!rc && renameat(folder, source, r->parent, scr_path_basename_str(target)) != 0 &&
+    if (!rc && renameat(folder, source, r->parent, scr_path_basename(target)) != 0 &&
         errno != ENOENT)
         rc = err_sys(err, -errno, "rename %s", name);
     io_close(&folder);
