@@ -114,7 +114,7 @@ int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
     return check_ends(halt, end, now, reason);
 }
 
-int scr_halt_is_wish(const kvtree *halt, int64_t now)
+int scr_halt_is_request(const kvtree *halt, int64_t now)
 {
     char reason[SCR_HALT_REASON_SIZE];
     const scr_halt_end none = {.time = 0};

@@ -58,7 +58,7 @@ int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
                    char reason[SCR_HALT_REASON_SIZE]);
 
 /* 1 when what holds is a condition that somebody left in the file. */
-int scr_halt_is_wish(const kvtree *halt, int64_t now);
+int scr_halt_is_request(const kvtree *halt, int64_t now);
 
 /* A run begins, with so many seconds before the end of its allocation (0: none): those
  * of an earlier run are removed, unless somebody has changed them since. 1 when halt was

@@ -115,7 +115,7 @@ void scr_halt_run_record(scr_halt *halt, const char *reason)
 
 static void halt_report(scr_halt *halt, const char *reason)
 {
-    bool wish = !halt->signal && scr_halt_is_wish(halt->file, halt_today());
+    bool wish = !halt->signal && scr_halt_is_request(halt->file, halt_today());
     scr_event(
         halt->job->report, 0, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
         "the run should end: %s%s%s", reason,
