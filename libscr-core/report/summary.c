@@ -79,7 +79,7 @@ static void tell(const scr_report *report, enum which which, const char *what)
             t->bytes / 1e6, t->secs, t->secs > 0 ? t->bytes / t->secs / 1e6 : 0.0);
 }
 
-void scr_summary_tell(const scr_report *report, double waited)
+void scr_summary_print(const scr_report *report, double waited)
 {
     if (!report->summary) return;
     const struct total *t = report->summary->totals;
