@@ -36,7 +36,7 @@ void scr_events_open(scr_report *report, const scr_log_options *options, const c
     snprintf(ev->run, sizeof ev->run, "%s", run);
     ev->options = *options;
     ev->options.run = ev->run;
-    ev->options.tell = print_problem;
+    ev->options.report = print_problem;
     ev->options.arg = report;
     ev->start = scr_clock();
     report->events = ev;
@@ -119,7 +119,7 @@ void scr_event_error(const scr_report *report, int code, const char *text)
     ev->errors++;
     if (!ev->log) {
         ev->options.set.targets &= ~(1u << SCR_LOG_DATABASE);
-        ev->options.tell = NULL; /* rank 0 has told */
+        ev->options.report = NULL; /* rank 0 has told */
         if (scr_log_open(&ev->options, &ev->log) != 0) return;
     }
     scr_log_event e = {.kind = SCR_LOG_ERROR, .code = code, .note = text};

@@ -40,12 +40,12 @@ static void say(const scr_log *log, const char *format, ...)
 {
     char text[ERRTEXT_SIZE + 180], line[ERRTEXT_SIZE + 200];
     va_list args;
-    if (!log->options.tell) return;
+    if (!log->options.report) return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     snprintf(line, sizeof line, "warning: %s", text);
-    log->options.tell(log->options.arg, line);
+    log->options.report(log->options.arg, line);
 }
 
 /* The first failure of a target is told, the others are only counted. */
@@ -173,7 +173,7 @@ static void tell_news(scr_log *log)
 static void queue_event(scr_log *log, scr_log_event *event)
 {
     char *statement = log->options.set.db_debug ? scr_log_statement(event) : NULL;
-    if (statement && log->options.tell) log->options.tell(log->options.arg, statement);
+    if (statement && log->options.report) log->options.report(log->options.arg, statement);
     free(statement);
     tell_news(log);
     scr_log_queue_add(log->queue, event);

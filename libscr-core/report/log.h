@@ -128,7 +128,7 @@ typedef struct scr_log_options {
     double db_end;    /* seconds that the end of the log waits for it; 0: 2 */
 
     /* Gets each warning as a line of text, during a call of the functions below. */
-    void (*tell)(void *arg, const char *line);
+    void (*report)(void *arg, const char *line);
     void *arg;
 } scr_log_options;
 
