@@ -12,36 +12,12 @@
 #define SECONDS SCR_LOG_FIELD_SECONDS
 
 /* Places in the list of fields. */
+/* clang-format off */
 enum {
-    TIME,
-    EVENT,
-    RUN,
-    USER,
-    JOBID,
-    HOST,
-    JOBNAME,
-    CLUSTER,
-    PREFIX,
-    RANKS,
-    NODES,
-    DSET,
-    NAME,
-    TYPE,
-    FROM,
-    TO,
-    METHOD,
-    FILES,
-    BYTES,
-    SECS,
-    BW,
-    REBUILT,
-    COMPUTE,
-    NODE,
-    CODE,
-    NOTE
+    TIME, EVENT, RUN, USER, JOBID, HOST, JOBNAME, CLUSTER, PREFIX, RANKS, NODES, DSET, NAME,
+    TYPE, FROM, TO, METHOD, FILES, BYTES, SECS, BW, REBUILT, COMPUTE, NODE, CODE, NOTE
 };
 
-/* clang-format off */
 const scr_log_field scr_log_fields[] = {
     [TIME] = {"time", SCR_LOG_FIELD_TIME, AT(time), 0, "when it happened, in UTC"},
     [EVENT] = {"event", SCR_LOG_FIELD_KIND, AT(kind), 0, "what happened"},
@@ -64,7 +40,7 @@ const scr_log_field scr_log_fields[] = {
     [BYTES] = {"bytes", NUMBER, AT(bytes), 0, "bytes, of all processes"},
     [SECS] = {"secs", SECONDS, AT(secs), 0, "seconds that it took"},
     [BW] = {"bw", NUMBER, AT(bandwidth), 0, "bytes per second"},
-    [REBUILT] = {"rebuilt", NUMBER, AT(rebuilt), 0, "processes whose files were rebuilt"},
+    [REBUILT] = {"rebuilt", NUMBER, AT(rebuilt), 0, "processes that had files rebuilt"},
     [COMPUTE] = {"compute", SECONDS, AT(compute), 0, "seconds since the last output, restart or the end of `SCR_Init`"},
     [NODE] = {"node", TEXT, AT(node), 256, "node that it is about"},
     [CODE] = {"code", NUMBER, AT(code), 0, "code that the SCR call returns"},
@@ -122,7 +98,7 @@ const scr_log_type scr_log_types[SCR_LOG_KINDS] = {
     [SCR_LOG_LAUNCH_END] = {"LAUNCH_END", EVERY | F(SECS) | F(CODE) | F(NOTE),
         "it has ended, with that exit code; the note says why"},
     [SCR_LOG_SCAVENGE_START] = {"SCAVENGE_START", DATASET | F(TO) | F(NODES),
-        "`scr_scavenge` begins to copy from the caches of so many nodes"},
+        "`scr_scavenge` begins to copy from the caches of this number of nodes"},
     [SCR_LOG_SCAVENGE_COMPLETE] = {"SCAVENGE_COMPLETE", DATASET | F(TO) | F(SECS) | F(NOTE),
         "all files are saved, or what is needed to rebuild those that are missing"},
     [SCR_LOG_SCAVENGE_FAILED] = {"SCAVENGE_FAILED", DATASET | F(TO) | F(SECS) | F(NOTE),

@@ -16,7 +16,7 @@ double scr_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void *announce(void *arg)
+static void *wait_announce(void *arg)
 {
     scr_wait *w = arg;
     struct timespec until;
@@ -46,7 +46,7 @@ void scr_wait_begin(const scr_report *report, scr_wait *w, const char *format, .
     /* signals are for the threads of the application */
     sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
-    w->running = pthread_create(&w->thread, NULL, announce, w) == 0;
+    w->running = pthread_create(&w->thread, NULL, wait_announce, w) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

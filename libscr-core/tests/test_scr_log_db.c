@@ -2,9 +2,6 @@
 /* The log to a database: a real server gets every byte; one that refuses, hangs or dies
  * costs the job nothing but its events, which are counted. */
 #include "log_records.h"
-
-#ifdef HAVE_MARIADB
-
 #include "private_server.h"
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -487,27 +484,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, start_server, stop_server);
 }
-
-#else
-
-static void it_says_so(void **state)
-{
-    struct told told;
-    scr_log *log;
-    scr_log_options options = log_options(*state, 1u << SCR_LOG_DATABASE, &told);
-    assert_int_equal(scr_log_open(&options, &log), 0);
-    scr_log_write(log, &(scr_log_event){.kind = SCR_LOG_HALT});
-    scr_log_close(log);
-    assert_string_equal(told.text,
-                        "warning: events are not logged to the database: this SCR was "
-                        "built without MariaDB's client library\n"
-                        "warning: 1 events were not logged to the database\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {scratch_test(it_says_so)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
-#endif
