@@ -149,12 +149,12 @@ void scr_leave_cache(struct scr *scr);
 
 /* ---- ops/eviction.c: what leaves the cache, and when ---- */
 
-/* Removes what is set aside as useless, if the store has no room for a new dataset beside
+/* Removes useless datasets, if the store has no room for a new dataset beside
  * it. Collective. */
 void scr_cache_relieve(struct scr *scr, int store);
 
-/* Removes what was set aside for that reason (NULL: any) and has an id above this one. */
-void scr_cache_delete_aside(struct scr *scr, int above, const char *why);
+/* Removes what this run cannot use and has an id above this one. */
+void scr_cache_delete_unusable(struct scr *scr, int above);
 
 /* Removes what was kept only until a newer checkpoint is complete. */
 void scr_cache_outdate(struct scr *scr);

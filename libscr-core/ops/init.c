@@ -35,7 +35,6 @@ static int begin_records(struct scr *scr)
     scr->output.routed = kvtree_new();
     scr->output.refused = kvtree_new();
     scr->direct.files = kvtree_new();
-    scr->cache.aside = kvtree_new();
     scr->restart.spared = kvtree_new();
     scr->prefix.flush_file = kvtree_new();
     snprintf(scr->cache.map_name, sizeof scr->cache.map_name, "filemap_%d.scriinfo",
@@ -45,8 +44,8 @@ static int begin_records(struct scr *scr)
     scr->halt.prefix = scr->prefix.fd;
     scr->halt.prefix_path = scr->prefix.path;
     if (!scr->cache.map || !scr->output.routed || !scr->output.refused ||
-        !scr->direct.files || !scr->cache.aside || !scr->restart.spared ||
-        !scr->prefix.flush_file || !scr->halt.file)
+        !scr->direct.files || !scr->restart.spared || !scr->prefix.flush_file ||
+        !scr->halt.file)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc && scr->job.rank == 0) {
         rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
@@ -226,7 +225,6 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->output.routed);
     kvtree_delete(&scr->output.refused);
     kvtree_delete(&scr->direct.files);
-    kvtree_delete(&scr->cache.aside);
     kvtree_delete(&scr->restart.spared);
     for (int i = 0; scr->cache.sets && i < scr->descs.reddescs.count; i++)
         redset_free(scr->cache.sets[i]);
