@@ -33,7 +33,7 @@ int scr_log_file_open(scr_log_file *file, int prefix, const char *name, char *er
     if (rc)
         file->fd = -1;
     else
-        file->torn = log_file_is_torn(file->fd);
+        file->is_torn = log_file_is_torn(file->fd);
     return rc;
 }
 
@@ -51,18 +51,18 @@ int scr_log_file_write(scr_log_file *file, const char *line, size_t size, char *
     int rc = log_file_reopen(file, err);
     if (rc) return rc;
     /* a line that was cut off stays a line of its own */
-    struct iovec parts[2] = {{(void *)(uintptr_t) "\n", (size_t)file->torn},
+    struct iovec parts[2] = {{(void *)(uintptr_t) "\n", (size_t)file->is_torn},
                              {(void *)(uintptr_t)line, size}};
     ssize_t n;
     do
         n = writev(file->fd, parts, 2);
     while (n < 0 && errno == EINTR);
     if (n < 0) return err_sys(err, -errno, "write %s", file->name);
-    size_t before = (size_t)file->torn, all = size + before;
+    size_t before = (size_t)file->is_torn, all = size + before;
     if ((size_t)n != all) {
-        file->torn = (size_t)n > before || (before && n == 0);
+        file->is_torn = (size_t)n > before || (before && n == 0);
         return err_sys(err, -ENOSPC, "write %s", file->name);
     }
-    file->torn = false;
+    file->is_torn = false;
     return 0;
 }

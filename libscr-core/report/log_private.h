@@ -35,7 +35,7 @@ char *scr_log_text_end(FILE *out, char **text);
 typedef struct scr_log_file {
     int prefix, fd;
     const char *name; /* below the prefix folder */
-    bool torn;        /* the file does not end with a newline */
+    bool is_torn;     /* the file does not end with a newline */
 } scr_log_file;
 
 /* 0 or -errno with a text. */
