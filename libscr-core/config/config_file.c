@@ -6,7 +6,7 @@
 
 #include "base/path.h"
 #include "common/io.h"
-#include "config/identity.h"
+#include "common/others.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -237,10 +237,10 @@ int scr_config_text_read(const char *path, const char *text, size_t size, kvtree
                                     : scr_read_yaml(&r, text, size);
 }
 
-/* Where a file lies: in a folder where others may put it (shared), unless its owner is
- * one of those users. */
+/* Where a file lies: in a prefix folder (shared), where others may put files, unless
+ * those are the trusted ones. open: they may also put files of the user's there. */
 typedef struct place {
-    int shared;
+    int shared, open;
     const char *trusted;
 } place;
 
@@ -258,15 +258,26 @@ static int has_user(const char *list, uid_t uid)
     return has;
 }
 
+/* Whether it is by the word of a user that a file, or a link, has its name in a place. */
+static int is_by(const place *of, uid_t uid)
+{
+    return uid == 0 || (!of->open && uid == geteuid()) || has_user(of->trusted, uid);
+}
+
 /* Why a file in a prefix folder, where others may put files, is not believed: it may name
  * programs that are executed, and other folders. */
-static const char *find_distrust(const struct stat *st, const char *trusted)
+static const char *find_distrust(int fd, const struct stat *st, const place *of)
 {
-    if (st->st_uid != 0 && st->st_uid != geteuid() && !has_user(trusted, st->st_uid))
-        return "belongs to another user, and is not read; SCR_CONF_FILE=<its path> reads "
-               "it, or its owner's name in SCR_TRUSTED_OWNERS, in the environment or the "
-               "system file";
-    if (scr_identity_others_write(st))
+    if (!is_by(of, st->st_uid))
+        return st->st_uid == geteuid()
+                   ? "is in a folder where others can give that name to any of your "
+                     "files, and is not read; chmod g-w,o-w (or +t) the folder, or "
+                     "SCR_CONF_FILE=<its path> reads it, or your name in "
+                     "SCR_TRUSTED_OWNERS, in the environment or the system file"
+                   : "belongs to another user, and is not read; SCR_CONF_FILE=<its path> "
+                     "reads it, or its owner's name in SCR_TRUSTED_OWNERS, in the "
+                     "environment or the system file";
+    if (others_write(fd, st))
         return st->st_mode & S_IWOTH
                    ? "can be changed by everybody, and is not read"
                    : "can be changed by its group, and is not read: chmod g-w, or "
@@ -282,7 +293,7 @@ static int read_all(int fd, const place *of, char **text, size_t *size,
     struct stat st;
     if (fstat(fd, &st) != 0) return -errno;
     if (!S_ISREG(st.st_mode)) *fault = "not a file";
-    if (!*fault && of->shared) *fault = find_distrust(&st, of->trusted);
+    if (!*fault && of->shared) *fault = find_distrust(fd, &st, of);
     if (!*fault && st.st_size > SCR_CONFIG_FILE_MAX) *fault = "too large";
     if (*fault) return -EINVAL;
     *text = malloc((size_t)st.st_size + 1);
@@ -299,9 +310,10 @@ static const char *find_foreign_link(const char *path, const place *of)
 {
     struct stat st;
     if (!of->shared || lstat(path, &st) != 0 || !S_ISLNK(st.st_mode)) return NULL;
-    if (st.st_uid == 0 || st.st_uid == geteuid() || has_user(of->trusted, st.st_uid))
-        return NULL;
-    return "is a link of another user, and is not followed";
+    if (is_by(of, st.st_uid)) return NULL;
+    return st.st_uid == geteuid()
+               ? "is a link in a folder where others can put it, and is not followed"
+               : "is a link of another user, and is not followed";
 }
 
 static int read_file(const char *path, const place *of, kvtree *layer,
@@ -329,7 +341,7 @@ static int read_file(const char *path, const place *of, kvtree *layer,
 
 int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems)
 {
-    return read_file(path, &(place){0, NULL}, layer, problems);
+    return read_file(path, &(place){0, 0, NULL}, layer, problems);
 }
 
 /* What cannot be looked at is read, which tells why. A prefix folder that cannot be used
@@ -340,11 +352,21 @@ static int may_be_there(const char *path)
     return path && (lstat(path, &st) == 0 || errno == EIO || errno == ESTALE);
 }
 
+static int is_open(const char *prefix)
+{
+    struct stat st;
+    int fd = open(prefix, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int found = fd >= 0 && fstat(fd, &st) == 0 && others_rename(fd, &st);
+    if (fd >= 0) io_close(&fd);
+    return found;
+}
+
 static void read_of_prefix(scr_config *config, const char *prefix, scr_problems *problems)
 {
     char *path[2] = {prefix ? scr_path_join(prefix, "scr.yaml") : NULL,
                      prefix ? scr_path_join(prefix, ".scrconf") : NULL};
-    const place shared = {1, scr_config_get(config, "SCR_TRUSTED_OWNERS", NULL)};
+    const place shared = {1, prefix && is_open(prefix),
+                          scr_config_get(config, "SCR_TRUSTED_OWNERS", NULL)};
     int there[2];
     for (int i = 0; i < 2; i++)
         there[i] = may_be_there(path[i]);

@@ -5,20 +5,12 @@
 /* What is found out where no parameter tells it: who runs this, where, and in which
  * allocation. */
 
-#include <sys/stat.h>
-
 #define SCR_USER_SIZE 128
 #define SCR_JOB_ID_SIZE 128
 #define SCR_NODE_SIZE 256
 
 /* The effective user; "uid-<number>" for one without a name. */
 void scr_identity_user(char user[SCR_USER_SIZE]);
-
-/* Whether others than root and the effective user may write to a file or folder that
- * belongs to one of these: everybody, or the members of a group. A group of the user's
- * own, which has the name of the user and no members, counts as the user; groups of what
- * is root's, as root. */
-int scr_identity_others_write(const struct stat *st);
 
 /* The host. */
 void scr_identity_node(char node[SCR_NODE_SIZE]);
