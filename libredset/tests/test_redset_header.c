@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Redundancy files: written by a store, read back, and refused when they lie, or when
  * anything in them was cut off or flipped; verification of what a header promises. */
-#include "src/redset_private.h"
+#include "src/files/streams.h"
+#include "src/set/plan.h"
+#include "src/set/set.h"
 
 #include "fault.h"
 #include "scratch.h"
@@ -353,9 +355,9 @@ static void test_several_lists_refused(void **state)
 static void test_layouts_differ(void **state)
 {
     redset_layout other = layout;
-    assert_true(redset_layout_equal(&layout, &other));
+    assert_true(redset_layout_is_equal(&layout, &other));
     other.unchecked = true;
-    assert_false(redset_layout_equal(&layout, &other));
+    assert_false(redset_layout_is_equal(&layout, &other));
 }
 
 static void test_states(void **state)
@@ -366,12 +368,12 @@ static void test_states(void **state)
     redset_header *h;
     redset_state *a = malloc(64), *b = malloc(64);
     assert_int_equal(redset_header_read(f->dir, file_name, &h, err), 0);
-    assert_int_equal(redset_header_state(h, a), 0);
+    assert_int_equal(redset_state_set(a, h), 0);
     redset_header_free(h);
     kvtree *inner, *copy = copy_at(f, 0, path, &inner);
     kvtree_util_set_int(kvtree_get(copy, "DSET"), "ID", 7);
     assert_int_equal(redset_header_parse(copy, &h, err), 0);
-    assert_int_equal(redset_header_state(h, b), 0);
+    assert_int_equal(redset_state_set(b, h), 0);
     redset_header_free(h);
     assert_int_not_equal(a->layout, b->layout);
     assert_int_equal(a->list[0], b->list[0]);
@@ -439,15 +441,15 @@ static void test_losses_and_other_failures(void **state)
 /* Writes the fixture's redundancy file anew, through a store. */
 static int store_again(fixture *f, char *err)
 {
-    redset_store store = {0};
+    redset_redundancy_file store = {0};
     kvtree_util_set_crc32(f->header, "CRC", 0);
-    int rc = redset_store_begin(f->dir, file_name, -1, f->header, &store, err);
+    int rc = redset_redundancy_file_begin(f->dir, file_name, -1, f->header, &store, err);
     for (size_t i = 0; i < CHUNK && !rc; i += 25)
-        rc = redset_store_write(&store, i, f->parity + i, 25, err);
+        rc = redset_redundancy_file_write(&store, i, f->parity + i, 25, err);
     uint32_t crc = (uint32_t)crc32_z(0, f->parity, CHUNK);
-    if (!rc) rc = redset_store_complete(&store, f->header, crc, err);
-    if (!rc) rc = redset_store_commit(&store, err);
-    redset_store_abort(&store);
+    if (!rc) rc = redset_redundancy_file_complete(&store, f->header, crc, err);
+    if (!rc) rc = redset_redundancy_file_commit(&store, err);
+    redset_redundancy_file_abort(&store);
     return rc;
 }
 

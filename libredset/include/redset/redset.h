@@ -95,6 +95,22 @@ typedef struct redset_file {
     uint32_t crc;       /* CRC32 of its bytes; filled in; 0 without checksums */
 } redset_file;
 
+/* What a process may add to an encode; each may be NULL. */
+typedef struct redset_extras {
+    /* A folder in the same file system, of an earlier encode whose redundancy file is
+     * needed no more: the new one is written over it, if it has the same name, as new
+     * pages cost memory more time than the bytes in them. It may be gone then, however
+     * the encode ends. What stands in the way of that is no error. */
+    const char *spare;
+
+    /* What the process has to do itself when its redundancy file is in place, so that it
+     * needs no agreement of its own: 0, or -errno with a text, which is the result on all
+     * ranks then. files[] has sizes and checksums already; where only that, or another
+     * process, fails, it keeps them. */
+    int (*last)(void *arg, char *err);
+    void *arg;
+} redset_extras;
+
 /* What one process protected: all of it comes back from redset_rebuild or
  * redset_read_header. */
 typedef struct redset_manifest {

@@ -84,22 +84,6 @@ const redset_place *redset_get_place(const redset *set);
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], char *err);
 
-/* What a process may add to an encode; each may be NULL. */
-typedef struct redset_extras {
-    /* A folder in the same file system, of an earlier encode whose redundancy file is
-     * needed no more: the new one is written over it, if it has the same name, as new
-     * pages cost memory more time than the bytes in them. It may be gone then, however
-     * the encode ends. What stands in the way of that is no error. */
-    const char *spare;
-
-    /* What the process has to do itself when its redundancy file is in place, so that it
-     * needs no agreement of its own: 0, or -errno with a text, which is the result on all
-     * ranks then. files[] has sizes and checksums already; where only that, or another
-     * process, fails, it keeps them. */
-    int (*last)(void *arg, char *err);
-    void *arg;
-} redset_extras;
-
 /* redset_encode with those. */
 int redset_encode_with(redset *set, const char *folder, const kvtree *about, int count,
                        redset_file files[], const redset_extras *extras, char *err);
