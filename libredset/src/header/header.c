@@ -24,8 +24,8 @@ static const char *header_list_path(int distance, char path[32])
 
 kvtree *redset_header_list(const kvtree *header, int distance)
 {
-    char path[32];
-    return kvtree_getf(header, header_list_path(distance, path));
+    if (distance > 1) return redset_tree_at(kvtree_get(header, "PARTNERS"), distance);
+    return kvtree_get(header, distance ? "PARTNER" : "CURRENT");
 }
 
 /* Sets a copy of source (which may be NULL) under a path. */

@@ -7,6 +7,7 @@
 #include "common/errtext.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,7 +107,7 @@ static int list_read_file(const kvtree *entry, bool unchecked, redset_file *file
 static int list_read_files(const kvtree *entries, redset_list *list, char *err)
 {
     for (int i = 0; i < list->count; i++) {
-        const kvtree *entry = kvtree_getf(entries, "%d", i);
+        const kvtree *entry = redset_tree_at(entries, i);
         if (!entry) return err_set(err, -EBADMSG, "FILE %d is missing", i);
         int rc = list_read_file(entry, list->unchecked, &list->files[i], err);
         if (rc) return err_wrap(err, rc, "FILE %d", i);
@@ -145,6 +146,13 @@ void redset_list_done(redset_list *list)
 {
     free(list->files);
     list->files = NULL;
+}
+
+kvtree *redset_tree_at(const kvtree *tree, int number)
+{
+    char key[16];
+    snprintf(key, sizeof key, "%d", number);
+    return kvtree_get(tree, key);
 }
 
 int redset_tree_crc(const kvtree *tree, uint32_t *crc)

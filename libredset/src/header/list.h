@@ -47,6 +47,9 @@ void redset_list_done(redset_list *list);
  * excludes unknown ones. */
 int redset_tree_check_size(const kvtree *tree, int keys, char *err);
 
+/* The tree under a number as key; NULL: none. Unlike kvtree_getf, takes no memory. */
+kvtree *redset_tree_at(const kvtree *tree, int number);
+
 /* Continues crc over the packed bytes of tree; -ENOMEM. */
 int redset_tree_crc(const kvtree *tree, uint32_t *crc);
 

@@ -89,7 +89,7 @@ static bool locate_is_pending(const locate *l)
 {
     if (!l->known.members || !l->greeted) return l->known.members != NULL;
     return !l->informed && l->known.place.members > 1 &&
-           !kvtree_getf(l->greetings, "%d", redset_layout_neighbor(&l->known, -1));
+           !redset_tree_at(l->greetings, redset_layout_neighbor(&l->known, -1));
 }
 
 static int locate_send(locate *l, kvtree *out)

@@ -79,6 +79,8 @@ int redset_recovery_open(redset_recovery *r, const redset *set, int dir,
     r->lost = calloc(members, 1);
     r->length = calloc(members, sizeof *r->length);
     r->member = calloc(local, sizeof *r->member);
+    for (size_t i = 0; r->member && i < local; i++)
+        r->member[i].streams.fd = -1;
     r->ports = calloc(local, sizeof *r->ports);
     r->messages = calloc(2 * local, sizeof(kvtree *));
     if (!r->states || !r->lost || !r->length || !r->member || !r->ports || !r->messages)
@@ -216,7 +218,7 @@ static int recovery_address(const redset_recovery *r, const redset_member *holde
             int owner = redset_shape_member(&r->shape, m, -d);
             if (redset_shape_holder(&r->shape, r->lost, owner) != holder->member)
                 continue;
-            kvtree *message = kvtree_getf(out, "%d", m);
+            kvtree *message = redset_tree_at(out, m);
             if (!message) message = kvtree_setf(out, NULL, "%d", m);
             rc = message ? recovery_add_list(r, holder, message, owner, d) : -ENOMEM;
         }
@@ -232,7 +234,7 @@ static const kvtree *recovery_find_lists(const redset_recovery *r, kvtree *answe
     for (kvtree_elem *e = kvtree_elem_first(answers); e; e = kvtree_elem_next(e)) {
         kvtree *answer = kvtree_elem_hash(e);
         for (int d = 0; d <= r->shape.failures; d++)
-            if (kvtree_getf(answer, "%d", d)) lists[d] = kvtree_getf(answer, "%d", d);
+            if (redset_tree_at(answer, d)) lists[d] = redset_tree_at(answer, d);
         if (kvtree_get(answer, "CHUNK")) common = answer;
     }
     return common;
