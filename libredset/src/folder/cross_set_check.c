@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Consistency of the sets in one folder: they are of one encode, and no two processes
  * claim a name. */
-#include "src/folder/cross_set_check.h"
+#include "src/folder/folder.h"
 
 #include "common/errtext.h"
 #include <errno.h>

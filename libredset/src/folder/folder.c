@@ -2,12 +2,10 @@
 /* All sets with redundancy files in a folder, each with all members in this process. They
  * are found by the names and headers of these files. No file gets its name before all
  * requested sets are rebuilt. */
-#include "src/folder/cross_set_check.h"
-#include "src/folder/report.h"
+#include "src/folder/folder.h"
 
 #include "common/errtext.h"
 #include "common/io.h"
-#include "src/header/name.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reports on sets in a folder: independent copies for callers. */
-#include "src/folder/report.h"
+#include "src/folder/folder.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,6 +16,7 @@
 #include "src/names_private.h"
 #include <redset/redset.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef struct redset_layout {
     int ranks;          /* size of the communicator */
@@ -43,5 +44,8 @@ int redset_layout_neighbor(const redset_layout *layout, int distance);
 bool redset_layout_is_equal(const redset_layout *a, const redset_layout *b);
 
 void redset_layout_done(redset_layout *layout);
+
+/* folder/name, or the one of them that is not NULL; -ENAMETOOLONG. */
+int redset_join(char *path, size_t size, const char *folder, const char *name);
 
 #endif

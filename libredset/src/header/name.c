@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of schemes and of redundancy files. */
-#include "src/header/name.h"
-
 #include "src/codec/flow.h"
+#include "src/header/layout.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -83,21 +83,21 @@ static int transport_mpi_reserve(redset_transport *t, int transfers)
     return 0;
 }
 
-static int transport_mpi_receive(redset_transport *t, int transfer, int peer, int from,
-                                 void *buf, size_t size, char *err)
+static int transport_mpi_receive(redset_transport *t, redset_link link, void *buf,
+                                 size_t size, char *err)
 {
-    return redset_mpi_check(MPI_Irecv(buf, (int)size, MPI_BYTE, from, MPI_TRANSPORT_TAG,
-                                      transport_mpi_comm(t),
-                                      transport_mpi_request(t, transfer)),
+    return redset_mpi_check(MPI_Irecv(buf, (int)size, MPI_BYTE, link.other,
+                                      MPI_TRANSPORT_TAG, transport_mpi_comm(t),
+                                      transport_mpi_request(t, link.transfer)),
                             err);
 }
 
-static int transport_mpi_send(redset_transport *t, int transfer, int peer, int to,
-                              void *buf, size_t size, char *err)
+static int transport_mpi_send(redset_transport *t, redset_link link, const void *buf,
+                              size_t size, char *err)
 {
-    return redset_mpi_check(MPI_Isend(buf, (int)size, MPI_BYTE, to, MPI_TRANSPORT_TAG,
-                                      transport_mpi_comm(t),
-                                      transport_mpi_request(t, transfer)),
+    return redset_mpi_check(MPI_Isend(buf, (int)size, MPI_BYTE, link.other,
+                                      MPI_TRANSPORT_TAG, transport_mpi_comm(t),
+                                      transport_mpi_request(t, link.transfer)),
                             err);
 }
 

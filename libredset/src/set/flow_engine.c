@@ -91,17 +91,20 @@ static redset_port *engine_port(const redset_engine *e, const engine_turn *t)
 
 /* ---- messages ---- */
 
-/* Keeps the first error of a port. */
-static void engine_note(redset_port *port, int rc, const char *text)
+/* Where a text goes: only that of the first error is kept. */
+static char *engine_err(const redset_port *port)
 {
-    if (!rc || port->rc) return;
-    port->rc = err_set(port->err, rc, "%s", text);
+    return port->rc ? NULL : port->err;
+}
+
+static void engine_note(redset_port *port, int rc)
+{
+    if (!port->rc) port->rc = rc;
 }
 
 static void engine_wait(redset_engine *e, redset_port *port, int transfer)
 {
-    char text[ERRTEXT_SIZE] = "";
-    engine_note(port, e->transport->wait(e->transport, transfer, text), text);
+    engine_note(port, e->transport->wait(e->transport, transfer, engine_err(port)));
 }
 
 static void engine_wait_for_sends(redset_engine *e, redset_port *port, int slot)
@@ -113,29 +116,28 @@ static void engine_wait_for_sends(redset_engine *e, redset_port *port, int slot)
 /* Reclaims the slot of a turn, and posts the receive of its sums. */
 static void engine_prepare(redset_engine *e, const engine_turn *t)
 {
-    char text[ERRTEXT_SIZE] = "";
     const redset_task *task = t->task;
     redset_port *port = engine_port(e, t);
     int slot = engine_slot(e, t);
+    size_t bytes = engine_bytes(e, t) * (size_t)task->sums;
     engine_wait_for_sends(e, port, slot);
     if (task->from < 0) return;
-    int rc = e->transport->receive(e->transport, slot * e->transfers, task->member,
-                                   task->from, engine_sums(e, t),
-                                   engine_bytes(e, t) * (size_t)task->sums, text);
-    engine_note(port, rc, text);
+    redset_link link = {slot * e->transfers, task->member, task->from};
+    engine_note(port, e->transport->receive(e->transport, link, engine_sums(e, t), bytes,
+                                            engine_err(port)));
 }
 
 static void engine_send(redset_engine *e, const engine_turn *t)
 {
-    char text[ERRTEXT_SIZE] = "";
     const redset_task *task = t->task;
+    redset_port *port = engine_port(e, t);
     int transfer = engine_slot(e, t) * e->transfers + 1;
     size_t bytes = engine_bytes(e, t) * (size_t)(task->messages == 1 ? task->sums : 1);
     for (int i = 0; i < task->messages; i++) {
         unsigned char *from = engine_sums(e, t) + (task->copies ? 0 : (size_t)i * bytes);
-        int rc = e->transport->send(e->transport, transfer + i, task->member, task->to[i],
-                                    from, bytes, text);
-        engine_note(engine_port(e, t), rc, text);
+        redset_link link = {transfer + i, task->member, task->to[i]};
+        engine_note(
+            port, e->transport->send(e->transport, link, from, bytes, engine_err(port)));
     }
 }
 

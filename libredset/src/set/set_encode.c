@@ -250,7 +250,7 @@ static int encode_run(encode *e, int rc, char *err)
     /* again, now with checksums */
     rc = e->list.unchecked ? 0 : encode_pass_lists(e, err);
     if (!rc) rc = encode_conclude(e, err);
-    return world->agree_result(world, rc, 0, NULL, err);
+    return redset_transport_agree(world, rc, err);
 }
 
 /* After a failure no redundancy file remains, not even one of an earlier encode: it would

@@ -65,7 +65,7 @@ static int locate_contradict(const locate *l, const char *from, char *err)
 {
     return err_set(
         err, REDSET_UNRECOVERABLE,
-        "survivors contradict each other: rank %s tells of another set than %d", from,
+        "survivors contradict each other: rank %s describes another set than %d", from,
         l->known.place.id);
 }
 
@@ -167,7 +167,7 @@ static int locate_layout(locate *l, char *err)
     int64_t pending = 0;
     int rc = l->greetings ? 0 : err_sys(err, -ENOMEM, "messages");
     if (!rc && l->header) rc = locate_learn(l, l->header->tree, "its own file", err);
-    rc = world->agree_result(world, rc, 0, NULL, err);
+    rc = redset_transport_agree(world, rc, err);
     if (rc) return rc;
     do
         rc = locate_exchange(l, &pending, err);
@@ -176,7 +176,7 @@ static int locate_layout(locate *l, char *err)
     if (!l->known.members)
         rc = err_set(err, l->loss == REDSET_UNREAD ? -EIO : REDSET_UNRECOVERABLE,
                      "no survivor knows its place, and %s", l->lost);
-    return world->agree_result(world, rc, 0, NULL, err);
+    return redset_transport_agree(world, rc, err);
 }
 
 int redset_set_locate(redset *set, const char *folder, const char *file, char *err)
@@ -184,7 +184,7 @@ int redset_set_locate(redset *set, const char *folder, const char *file, char *e
     redset_transport *world = set->world;
     locate l = {.set = set, .rank = world->first, .greetings = kvtree_new()};
     int rc = locate_read_header(&l, folder, file, err);
-    rc = world->agree_result(world, rc, 0, NULL, err);
+    rc = redset_transport_agree(world, rc, err);
     set->is_lost = !l.header && !l.loss;
     if (!rc) rc = locate_layout(&l, err);
     redset_header_free(l.header);

@@ -36,12 +36,12 @@ int redset_set_rebuild(redset *set, const char *folder, redset_manifest **manife
     redset_recovery r;
     redset_manifest *made = NULL;
     int dir = -1, rc = rebuild_open(&r, set, folder, &dir, err);
-    rc = world->agree_result(world, rc, 0, NULL, err);
+    rc = redset_transport_agree(world, rc, err);
     if (!rc) rc = redset_recovery_rebuild(&r, err);
     if (!rc) {
         rc = redset_recovery_complete(&r, err);
         if (!rc) rc = rebuild_make_manifest(&r, &made, err);
-        rc = world->agree_result(world, rc, 0, NULL, err);
+        rc = redset_transport_agree(world, rc, err);
     }
     if (!rc) rc = redset_recovery_commit(&r, err);
     if (rc) {
@@ -61,11 +61,11 @@ static int rebuild_agree_state(redset_recovery *r, int rc, char *err)
 {
     redset_transport *world = r->set->world;
     r->explains = true;
-    rc = world->agree_result(world, rc, 0, NULL, err);
+    rc = redset_transport_agree(world, rc, err);
     if (!rc) rc = redset_recovery_agree(r, err);
     if (rc) return rc;
     if (r->verdict) rc = err_set(err, r->verdict, "%s", r->text);
-    return world->agree_result(world, rc, 0, NULL, err);
+    return redset_transport_agree(world, rc, err);
 }
 
 int redset_set_verify(redset *set, const char *folder, int *lost, char *err)
@@ -87,8 +87,8 @@ int redset_set_measure(redset *set, const char *folder, redset_manifest **manife
     int dir = -1, rc = rebuild_open(&r, set, folder, &dir, err);
     rc = rebuild_agree_state(&r, rc, err);
     if (!rc)
-        rc = set->world->agree_result(set->world, rebuild_make_manifest(&r, &made, err),
-                                      0, NULL, err);
+        rc = redset_transport_agree(set->world, rebuild_make_manifest(&r, &made, err),
+                                    err);
     if (rc)
         redset_manifest_free(made);
     else

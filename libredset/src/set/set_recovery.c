@@ -8,7 +8,6 @@
 #include "src/set/set_recovery.h"
 
 #include "common/errtext.h"
-#include "src/header/name.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
@@ -262,7 +261,7 @@ static int recovery_make_header(const redset_recovery *r, redset_member *member,
                    member->header->list[0].rank);
 }
 
-/* A message for which memory was missing would look damaged to its receiver, so then no
+/* A message cut short by missing memory would look damaged to its receiver, so then no
  * process uses any. */
 static int recovery_exchange(redset_recovery *r, kvtree *out[], kvtree *in[], char *err)
 {
@@ -350,7 +349,7 @@ static int recovery_attempt(redset_recovery *r, int64_t *damaged, char *err)
     if (rc) return rc;
     bool busy = r->plan.kind == REDSET_PLAN_REBUILD;
     rc = busy ? redset_recovery_pass_headers(r, err) : 0;
-    rc = world->agree_result(world, rc, 0, NULL, err);
+    rc = redset_transport_agree(world, rc, err);
     if (!rc)
         rc = recovery_count_damaged(r, busy ? recovery_begin(r, err) : 0, damaged, err);
     if (rc || *damaged) return rc;
@@ -377,10 +376,10 @@ int redset_recovery_commit(redset_recovery *r, char *err)
 {
     redset_transport *world = r->set->world;
     int rc = recovery_for_each(r, true, redset_member_clear_way, err);
-    rc = world->agree_result(world, rc, 0, NULL, err);
+    rc = redset_transport_agree(world, rc, err);
     if (rc) return rc; /* ranks may share a folder: all clear it before any commits */
     rc = recovery_for_each(r, true, redset_member_commit, err);
-    rc = world->agree_result(world, rc, 0, NULL, err);
+    rc = redset_transport_agree(world, rc, err);
     if (!rc) r->verdict = 0;
     return rc;
 }

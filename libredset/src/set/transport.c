@@ -14,7 +14,7 @@ int redset_transport_compare(redset_transport *t, int code,
     most[2 * N] = code != 0;
     int rc = t->greatest(t, 2 * N + 1, most, err);
     if (rc) return rc;
-    if (most[2 * N]) return t->agree_result(t, code, 0, NULL, err);
+    if (most[2 * N]) return redset_transport_agree(t, code, err);
     *equal = true;
     for (int i = 0; i < N; i++)
         if (most[i] != INT64_MIN && most[i] != ~most[N + i]) *equal = false;

@@ -23,6 +23,12 @@
 
 typedef struct redset_transport redset_transport;
 
+/* A transfer between a local peer and another one. */
+typedef struct redset_link {
+    int transfer; /* its number */
+    int peer, other;
+} redset_link;
+
 struct redset_transport {
     int size, first, count;
 
@@ -52,18 +58,26 @@ struct redset_transport {
     int (*shift)(redset_transport *t, int distance, kvtree *const out[],
                  kvtree *const in[]);
 
-    /* Bytes from peer to peer. Between two peers, messages arrive in the order in which
-     * they were sent; a receive is posted before the local peers it depends on send. Each
-     * transfer has a number below the reserved count, for wait. */
+    /* Reserves numbers for transfers that are under way at a time; drops earlier ones. */
     int (*reserve)(redset_transport *t, int transfers);
-    int (*receive)(redset_transport *t, int transfer, int peer, int from, void *buf,
-                   size_t size, char *err);
-    int (*send)(redset_transport *t, int transfer, int peer, int to, void *buf,
-                size_t size, char *err);
+
+    /* Starts a transfer of bytes. Between two peers, messages arrive in the order in
+     * which they are sent. A receive from a local peer is started before the send. err
+     * may be NULL, here and in wait. */
+    int (*receive)(redset_transport *t, redset_link link, void *buf, size_t size,
+                   char *err);
+    int (*send)(redset_transport *t, redset_link link, const void *buf, size_t size,
+                char *err);
 
     /* Returns when the transfer of that number, if there is one, is complete. */
     int (*wait)(redset_transport *t, int transfer, char *err);
 };
+
+/* agree_result without sums. */
+static inline int redset_transport_agree(redset_transport *t, int code, char *err)
+{
+    return t->agree_result(t, code, 0, NULL, err);
+}
 
 /* Collective. Agrees on code without sums, and on whether all processes that have values
  * (NULL: none) have the same ones: sets *equal if the result is 0. */

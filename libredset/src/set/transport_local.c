@@ -11,9 +11,9 @@
 
 /* A posted receive. */
 typedef struct local_receive {
-    int peer, from; /* peer -1: free */
+    redset_link link;
     uint64_t order;
-    void *buf;
+    void *buf; /* NULL: none */
 } local_receive;
 
 typedef struct local_transport {
@@ -73,33 +73,30 @@ static int local_reserve(redset_transport *t, int transfers)
     free(local->receives);
     local->receives = calloc((size_t)transfers + 1, sizeof *local->receives);
     local->count = local->receives ? transfers : 0;
-    for (int i = 0; i < local->count; i++)
-        local->receives[i].peer = -1;
     return local->receives ? 0 : -ENOMEM;
 }
 
-static int local_post(redset_transport *t, int transfer, int peer, int from, void *buf,
-                      size_t size, char *err)
+static int local_post(redset_transport *t, redset_link link, void *buf, size_t size,
+                      char *err)
 {
     local_transport *local = (local_transport *)t;
-    local->receives[transfer] = (local_receive){peer, from, local->posted++, buf};
+    local->receives[link.transfer] = (local_receive){link, local->posted++, buf};
     return 0;
 }
 
-/* Completes the oldest receive from peer. */
-static int local_send(redset_transport *t, int transfer, int peer, int to, void *buf,
-                      size_t size, char *err)
+/* Completes the oldest receive of the message. */
+static int local_send(redset_transport *t, redset_link link, const void *buf, size_t size,
+                      char *err)
 {
     local_transport *local = (local_transport *)t;
     local_receive *oldest = NULL;
-    for (int i = 0; i < local->count; i++) {
-        local_receive *r = &local->receives[i];
-        if (r->peer == to && r->from == peer && (!oldest || r->order < oldest->order))
+    for (local_receive *r = local->receives; r < local->receives + local->count; r++)
+        if (r->buf && r->link.peer == link.other && r->link.other == link.peer &&
+            (!oldest || r->order < oldest->order))
             oldest = r;
-    }
-    if (!oldest) return err_set(err, -ECOMM, "no one receives from member %d", peer);
+    if (!oldest) return err_set(err, -ECOMM, "no receive from member %d", link.peer);
     memcpy(oldest->buf, buf, size);
-    oldest->peer = -1;
+    oldest->buf = NULL;
     return 0;
 }
 
