@@ -58,7 +58,8 @@ static inline void alone_encode(const alone *a, uint64_t chunk, unsigned char **
         for (int t = 0; t < flow->targets; t++)
             for (int s = 0; s < flow->sources; s++)
                 for (uint64_t at = 0; at < chunk; at++) {
-                    const redset_flow_end *from = &flow->source[s], *to = &flow->target[t];
+                    const redset_flow_end *from = &flow->source[s],
+                                          *to = &flow->target[t];
                     uint8_t byte = data[from->member][from->stream * chunk + at];
                     parity[to->member][(to->stream - streams) * chunk + at] ^=
                         redset_gf_multiply(redset_flow_coef(flow, t, s), byte);

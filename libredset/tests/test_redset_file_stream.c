@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Logical files: reading in chunks, checksums, changed sizes, many files; and the writing
+/* File streams: reading in chunks, checksums, changed sizes, many files; and the writing
  * side with its temporary names. */
 #include "src/files/file_output.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Redundancy files: written by a store, read back, and refused when they lie, or when
+/* Redundancy files: written, read back, and refused when they are invalid, or when
  * anything in them was cut off or flipped; verification of what a header promises. */
 #include "src/files/streams.h"
 #include "src/set/plan.h"
@@ -438,28 +438,28 @@ static void test_losses_and_other_failures(void **state)
     assert_int_equal(redset_loss_of(-EMFILE), 0);
 }
 
-/* Writes the fixture's redundancy file anew, through a store. */
-static int store_again(fixture *f, char *err)
+/* Writes the fixture's redundancy file anew. */
+static int write_again(fixture *f, char *err)
 {
-    redset_redundancy_file store = {0};
+    redset_redundancy_file file = {0};
     kvtree_util_set_crc32(f->header, "CRC", 0);
-    int rc = redset_redundancy_file_begin(f->dir, file_name, -1, f->header, &store, err);
+    int rc = redset_redundancy_file_begin(f->dir, file_name, -1, f->header, &file, err);
     for (size_t i = 0; i < CHUNK && !rc; i += 25)
-        rc = redset_redundancy_file_write(&store, i, f->parity + i, 25, err);
+        rc = redset_redundancy_file_write(&file, i, f->parity + i, 25, err);
     uint32_t crc = (uint32_t)crc32_z(0, f->parity, CHUNK);
-    if (!rc) rc = redset_redundancy_file_complete(&store, f->header, crc, err);
-    if (!rc) rc = redset_redundancy_file_commit(&store, err);
-    redset_redundancy_file_abort(&store);
+    if (!rc) rc = redset_redundancy_file_complete(&file, f->header, crc, err);
+    if (!rc) rc = redset_redundancy_file_commit(&file, err);
+    redset_redundancy_file_abort(&file);
     return rc;
 }
 
-static void test_store(void **state)
+static void test_written_again(void **state)
 {
     fixture *f = *state;
     char err[REDSET_ERROR_SIZE];
     size_t before, after;
     unsigned char *old = scratch_read(f->folder, file_name, &before);
-    assert_int_equal(store_again(f, err), 0);
+    assert_int_equal(write_again(f, err), 0);
     unsigned char *new = scratch_read(f->folder, file_name, &after);
     assert_int_equal(before, after);
     assert_memory_equal(old, new, before);
@@ -478,7 +478,7 @@ static void test_store_faults(void **state)
     for (int call = FAULT_OPEN; call < FAULT_CALLS; call++)
         for (int n = 1; fired || n == 1; n++) {
             fault_arm((enum fault_call)call, n, EDQUOT);
-            int rc = store_again(f, err);
+            int rc = write_again(f, err);
             fired = fault_disarm();
             assert_int_equal(rc, fired ? -EDQUOT : 0);
             assert_int_equal(scratch_count(f->folder), entries);
@@ -499,7 +499,7 @@ int main(void)
         TEST(test_several_lists),  TEST(test_several_lists_refused),
         TEST(test_layouts_differ), TEST(test_states),
         TEST(test_verify),         TEST(test_losses_and_other_failures),
-        TEST(test_store),          TEST(test_store_faults),
+        TEST(test_written_again),  TEST(test_store_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

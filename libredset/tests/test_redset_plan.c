@@ -90,10 +90,11 @@ static void test_unread(void **state)
                 }
                 redset_plan plan = redset_plan_make(&shape, states, lost);
                 assert_memory_equal(lost, all, (size_t)shape.members);
-                assert_int_equal(
-                    plan.kind, redset_shape_can_rebuild(&shape, all)    ? REDSET_PLAN_REBUILD
-                               : redset_shape_can_rebuild(&shape, gone) ? REDSET_PLAN_WAIT
-                                                                  : REDSET_PLAN_HOPELESS);
+                assert_int_equal(plan.kind, redset_shape_can_rebuild(&shape, all)
+                                                ? REDSET_PLAN_REBUILD
+                                            : redset_shape_can_rebuild(&shape, gone)
+                                                ? REDSET_PLAN_WAIT
+                                                : REDSET_PLAN_HOPELESS);
                 seen[plan.kind]++;
             }
     for (int kind = REDSET_PLAN_REBUILD; kind <= REDSET_PLAN_HOPELESS; kind++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Schedules: all members of a set do their tasks as flow_engine.c does them, with messages
- * that need a receiver before they go. Nothing is computed here, only who waits for whom.
+/* Schedules: all members of a set do their tasks as flow_engine.c does them, with
+ * messages that need a receiver before they go. Nothing is computed here, only who waits
+ * for whom.
  */
 #include "src/codec/schedule.h"
 

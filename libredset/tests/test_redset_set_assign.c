@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The choice of sets, for all small jobs and for one of a million processes. */
+/* The assignment of sets, for all small jobs and for one of a million processes. */
 #include "src/set/set.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* What the choice did so far, while positions are gone through in order. */
+/* What was assigned so far, while positions are gone through in order. */
 typedef struct tally {
     int procs, set_size, largest, sets;
     int *members;    /* seen in each set */
@@ -136,7 +136,7 @@ static void test_refused(void **state)
 }
 
 /* The place of a set of so many members whose scheme was chosen; scheme 0: refused. */
-static redset_place choose(redset_scheme scheme, int failures, int members, char *err)
+static redset_place assign(redset_scheme scheme, int failures, int members, char *err)
 {
     redset_place place = {.members = members};
     int rc = redset_assign_scheme(scheme, failures, &place, err);
@@ -149,33 +149,33 @@ static void test_rs_of_more_than_255_is_refused(void **state)
 {
     char err[REDSET_ERROR_SIZE] = "";
     for (int failures = 0; failures <= 300; failures += 50) {
-        assert_int_equal(choose(REDSET_RS, failures, 255, err).scheme, REDSET_RS);
+        assert_int_equal(assign(REDSET_RS, failures, 255, err).scheme, REDSET_RS);
         assert_string_equal(err, "");
-        assert_int_equal(choose(REDSET_RS, failures, 256, NULL).scheme, 0);
+        assert_int_equal(assign(REDSET_RS, failures, 256, NULL).scheme, 0);
     }
-    assert_int_equal(choose(REDSET_RS, 2, 256, err).scheme, 0);
+    assert_int_equal(assign(REDSET_RS, 2, 256, err).scheme, 0);
     assert_string_equal(err, "a set of 256 members is too large for RS: at most 255");
-    assert_int_equal(choose(REDSET_RS, 2, 1000000, err).scheme, 0);
+    assert_int_equal(assign(REDSET_RS, 2, 1000000, err).scheme, 0);
     assert_non_null(strstr(err, "1000000 members"));
     assert_non_null(strstr(err, "at most 255"));
     /* the others have no limit */
-    assert_int_equal(choose(REDSET_XOR, 0, 1000000, NULL).scheme, REDSET_XOR);
-    assert_int_equal(choose(REDSET_PARTNER, 2, 1000000, NULL).scheme, REDSET_PARTNER);
+    assert_int_equal(assign(REDSET_XOR, 0, 1000000, NULL).scheme, REDSET_XOR);
+    assert_int_equal(assign(REDSET_PARTNER, 2, 1000000, NULL).scheme, REDSET_PARTNER);
 }
 
 static void test_small_sets_do_what_they_can(void **state)
 {
     for (int scheme = REDSET_SINGLE; scheme <= REDSET_RS; scheme++) {
-        redset_place place = choose((redset_scheme)scheme, 3, 1, NULL);
+        redset_place place = assign((redset_scheme)scheme, 3, 1, NULL);
         assert_int_equal(place.scheme, REDSET_SINGLE);
         assert_int_equal(place.failures, 0);
     }
-    assert_int_equal(choose(REDSET_XOR, 3, 8, NULL).failures, 1);
-    assert_int_equal(choose(REDSET_RS, 0, 8, NULL).failures, 1);
-    assert_int_equal(choose(REDSET_RS, 3, 8, NULL).failures, 3);
-    assert_int_equal(choose(REDSET_RS, 8, 8, NULL).failures, 7);
-    assert_int_equal(choose(REDSET_RS, 255, 255, NULL).failures, 254);
-    assert_int_equal(choose(REDSET_PARTNER, 3, 3, NULL).failures, 2);
+    assert_int_equal(assign(REDSET_XOR, 3, 8, NULL).failures, 1);
+    assert_int_equal(assign(REDSET_RS, 0, 8, NULL).failures, 1);
+    assert_int_equal(assign(REDSET_RS, 3, 8, NULL).failures, 3);
+    assert_int_equal(assign(REDSET_RS, 8, 8, NULL).failures, 7);
+    assert_int_equal(assign(REDSET_RS, 255, 255, NULL).failures, 254);
+    assert_int_equal(assign(REDSET_PARTNER, 3, 3, NULL).failures, 2);
 }
 
 int main(void)

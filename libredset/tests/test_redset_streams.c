@@ -46,7 +46,8 @@ static void parts_are_one_behind_the_other(void **state)
     kvtree_set_kv(header, "CRC", "0x00000000");
 
     assert_int_equal(redset_streams_init(&description, &out, err), 0);
-    assert_int_equal(redset_redundancy_file_begin(dir, "file", -1, header, &out.out, err), 0);
+    assert_int_equal(redset_redundancy_file_begin(dir, "file", -1, header, &out.out, err),
+                     0);
     assert_int_equal(pass(&out, bytes, true, err), 0);
     assert_int_equal(redset_streams_crc(&out), crc);
     assert_int_equal(redset_redundancy_file_complete(&out.out, header, crc, err), 0);

@@ -6,13 +6,14 @@
  * an encode. A process speaks for the peers first .. first+count-1, its local ones. Two
  * implementations:
  *
- *     transport_local.c   all peers are local: one process works on a whole set
- *     transport_mpi.c     the peers are the ranks of a communicator, of which one is
- * local
+ *     transport_local.c  all peers are local: one process works on a whole set
+ *     transport_mpi.c    the peers are the ranks of a communicator; one is local
  *
  * A collective call is made by all processes of the group, in the same order. Arrays
  * named out and in have one tree for each local peer. All calls return 0 or -errno, with
- * a text in err (REDSET_ERROR_SIZE bytes, not NULL). */
+ * a text in err (REDSET_ERROR_SIZE bytes, not NULL). A call that fails because the
+ * transport is broken (-ECOMM, -EIO) may fail on some processes only; no agreement is
+ * possible then. */
 
 #include "src/names_private.h"
 #include <kvtree/kvtree.h>
