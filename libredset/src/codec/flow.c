@@ -109,13 +109,13 @@ redset_flow *redset_flow_new(const redset_shape *shape)
     flow->shape = *shape;
     flow->source = calloc(n + f, sizeof *flow->source);
     flow->unknown = calloc(2 * f, sizeof *flow->unknown);
-    flow->coefs = calloc(2 * n + 2 * f + 1, f);
+    flow->coefs = calloc(2 * n + f + 1, f);
     if (!flow->source || !flow->unknown || !flow->coefs) return redset_flow_free(flow);
     flow->target = flow->source + n;
     flow->used = flow->unknown + f;
     flow->code = flow->coefs + f * n;
     flow->solve = flow->code + f * n;
-    flow->part = flow->solve + 2 * f * f;
+    flow->part = flow->solve + f * f;
     if (redset_shape_is_coded(shape)) flow_fill_code(flow);
     return flow;
 }
@@ -184,19 +184,45 @@ static void flow_find_unknowns(redset_flow *flow)
         if (!flow_is_lost(flow, j)) flow->used[used++] = j;
 }
 
-/* Inverts the submatrix of the code from the unknown columns to the used redundancy
- * columns; it is regular. */
+/* The product of x + other over all n others; that of a column with itself is left out.
+ */
+static uint8_t flow_differences(int x, const int others[], int n)
+{
+    uint8_t product = 1;
+    for (int i = 0; i < n; i++)
+        if (others[i] != x)
+            product = redset_gf_multiply(product, (uint8_t)(x ^ others[i]));
+    return product;
+}
+
+/* Inverts the submatrix of the code from the unknown columns x to the used redundancy
+ * columns j, by the closed form for Cauchy matrices (S. Schechter, "On the inversion of
+ * certain matrices", 1959): with rows x and columns j, the inverse of 1 / (j + x) is
+ *
+ *     p(j) q(x) / (j + x),    p(j) = prod (j + x') / prod (j + j')  over all x', j' != j
+ *                             q(x) = prod (x + j') / prod (x + x')  over all j', x' != x
+ *
+ * and the columns of the code are scaled by x. */
 static void flow_solve(redset_flow *flow)
 {
     int n = flow->unknowns;
-    uint8_t *rows = flow->solve;
-    memset(rows, 0, (size_t)(2 * n) * (size_t)n);
+    uint8_t *q = flow->part;
+    for (int b = 0; b < n; b++)
+        q[b] = redset_gf_multiply(
+            flow_differences(flow->unknown[b], flow->used, n),
+            redset_gf_inverse(flow_differences(flow->unknown[b], flow->unknown, n)));
     for (int a = 0; a < n; a++) {
-        for (int b = 0; b < n; b++)
-            rows[a * 2 * n + b] = flow_code(flow, flow->used[a], flow->unknown[b]);
-        rows[a * 2 * n + n + a] = 1;
+        int j = flow->used[a];
+        uint8_t p =
+            redset_gf_multiply(flow_differences(j, flow->unknown, n),
+                               redset_gf_inverse(flow_differences(j, flow->used, n)));
+        for (int b = 0; b < n; b++) {
+            int x = flow->unknown[b];
+            uint8_t below = redset_gf_multiply((uint8_t)x, (uint8_t)(j ^ x));
+            flow->solve[b * n + a] =
+                redset_gf_multiply(redset_gf_multiply(p, q[b]), redset_gf_inverse(below));
+        }
     }
-    redset_gf_invert(rows, n);
 }
 
 /* Sets flow->part to the factors of source column x in the unknown columns. A data column
@@ -206,7 +232,7 @@ static void flow_find_part(redset_flow *flow, int x)
     int n = flow->unknowns;
     bool is_data = x >= flow->shape.failures;
     for (int b = 0; b < n; b++) {
-        const uint8_t *solved = flow->solve + (size_t)(2 * b + 1) * (size_t)n;
+        const uint8_t *solved = flow->solve + b * n;
         flow->part[b] = 0;
         for (int a = 0; a < n; a++)
             if (is_data)

@@ -88,7 +88,7 @@ typedef struct redset_flow {
     int position, unknowns;
     int *unknown;   /* lost data columns ... */
     int *used;      /* ... and the redundancy columns that solve them, as many */
-    uint8_t *solve; /* equations */
+    uint8_t *solve; /* inverse of the code from unknown to used columns, by rows */
     uint8_t *part;  /* factors of one source in the unknown columns */
 } redset_flow;
 

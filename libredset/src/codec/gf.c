@@ -32,45 +32,6 @@ uint8_t redset_gf_inverse(uint8_t a)
     return inverse;
 }
 
-static void gf_row_scale(uint8_t *row, int width, uint8_t factor)
-{
-    for (int i = 0; i < width; i++)
-        row[i] = redset_gf_multiply(row[i], factor);
-}
-
-static void gf_row_add(uint8_t *row, const uint8_t *other, int width, uint8_t factor)
-{
-    for (int i = 0; i < width; i++)
-        row[i] ^= redset_gf_multiply(other[i], factor);
-}
-
-static void gf_row_swap(uint8_t *a, uint8_t *b, int width)
-{
-    for (int i = 0; i < width; i++) {
-        uint8_t kept = a[i];
-        a[i] = b[i];
-        b[i] = kept;
-    }
-}
-
-int redset_gf_invert(uint8_t *rows, int n)
-{
-    int width = 2 * n;
-    for (int i = 0; i < n; i++) {
-        int pivot = i;
-        while (pivot < n && !rows[pivot * width + i])
-            pivot++;
-        if (pivot == n) return -1;
-        if (pivot != i) gf_row_swap(&rows[i * width], &rows[pivot * width], width);
-        gf_row_scale(&rows[i * width], width, redset_gf_inverse(rows[i * width + i]));
-        for (int r = 0; r < n; r++)
-            if (r != i && rows[r * width + i])
-                gf_row_add(&rows[r * width], &rows[i * width], width,
-                           rows[r * width + i]);
-    }
-    return 0;
-}
-
 /* ---- buffers ---- */
 
 /* gcc and clang split this vector into registers of the target, at any optimization

@@ -13,10 +13,6 @@ uint8_t redset_gf_multiply(uint8_t a, uint8_t b);
 /* 1 / a; a is not 0. */
 uint8_t redset_gf_inverse(uint8_t a);
 
-/* Inverts an n x n matrix. rows has n rows of 2n elements: the matrix in the left half,
- * the identity in the right half, which becomes the inverse. -1 if it is singular. */
-int redset_gf_invert(uint8_t *rows, int n);
-
 /* The factors by which one source enters the sums of a flow. */
 typedef struct redset_factors {
     int sums;          /* number of them */
