@@ -78,7 +78,6 @@ static void test_reads_everything(void **state)
 {
     static const size_t pieces[] = {3, 64, 4096, 100000};
     char err[REDSET_ERROR_SIZE];
-    uint32_t crcs[MIXED];
     redset_file_stream *l;
     sample s;
     sample_make(&s, MIXED, mixed);
@@ -89,9 +88,8 @@ static void test_reads_everything(void **state)
                 int rc = redset_file_stream_open(s.dir, &s.list, chunks, chunk, &l, err);
                 assert_int_equal(rc, 0);
                 pump(&s, l, NULL, chunks, chunk, pieces[p]);
-                assert_int_equal(redset_file_stream_finish(l, crcs, err), 0);
-                for (int i = 0; i < MIXED; i++)
-                    assert_int_equal(crcs[i], s.files[i].crc);
+                assert_int_equal(redset_file_stream_check_sizes(l, err), 0);
+                assert_int_equal(redset_file_stream_compare(l, err), 0);
                 redset_file_stream_free(l);
             }
     sample_remove(&s);
@@ -105,7 +103,7 @@ static void test_nothing_to_read(void **state)
     sample s;
     sample_make(&s, 0, NULL);
     assert_int_equal(redset_file_stream_open(s.dir, &s.list, 3, 0, &l, err), 0);
-    assert_int_equal(redset_file_stream_finish(l, NULL, err), 0);
+    assert_int_equal(redset_file_stream_check_sizes(l, err), 0);
     redset_file_stream_free(l);
     assert_int_equal(redset_file_stream_open(s.dir, &s.list, 3, 10, &l, err), 0);
     assert_int_equal(redset_file_stream_read(l, 2, buf, 10, err), 0);
@@ -129,12 +127,11 @@ static void test_too_small(void **state)
 static int read_all(sample *s, char *err)
 {
     static unsigned char buf[1 << 16];
-    uint32_t crcs[MOST_FILES];
     redset_file_stream *l;
     int rc = redset_file_stream_open(s->dir, &s->list, 1, s->list.size, &l, err);
     if (rc) return rc;
     rc = redset_file_stream_read(l, 0, buf, s->list.size, err);
-    if (!rc) rc = redset_file_stream_finish(l, crcs, err);
+    if (!rc) rc = redset_file_stream_check_sizes(l, err);
     redset_file_stream_free(l);
     return rc;
 }
@@ -184,7 +181,6 @@ static void test_many_files(void **state)
     struct rlimit before, few;
     char err[REDSET_ERROR_SIZE], folder[64], (*names)[24] = malloc(COUNT * sizeof *names);
     redset_file *files = calloc(COUNT, sizeof *files);
-    uint32_t *crcs = malloc(COUNT * sizeof *crcs);
     redset_list list = {.count = COUNT, .files = files};
     redset_file_stream *from, *to;
     unsigned char buf[64];
@@ -208,9 +204,8 @@ static void test_many_files(void **state)
             assert_int_equal(redset_file_stream_read(from, c, buf, n, err), 0);
             assert_int_equal(redset_file_stream_write(to, c, buf, n, err), 0);
         }
-    assert_int_equal(redset_file_stream_finish(from, crcs, err), 0);
-    for (int i = 0; i < COUNT; i++)
-        files[i].crc = crcs[i];
+    assert_int_equal(redset_file_stream_check_sizes(from, err), 0);
+    redset_file_stream_set_crcs(from, files);
     assert_int_equal(redset_file_output_complete(to, err), 0);
     assert_int_equal(redset_file_output_commit(to, err), 0);
     redset_file_stream_free(from);
@@ -222,7 +217,6 @@ static void test_many_files(void **state)
     close(dir);
     free(names);
     free(files);
-    free(crcs);
     scratch_remove(folder);
 }
 

@@ -70,26 +70,13 @@ static int file_output_sync(const redset_file_stream *l, int i, char *err)
     return rc ? err_sys(err, rc, "fsync %s", l->list->files[i].name) : 0;
 }
 
-static int file_output_compare(const redset_file_stream *l, char *err)
-{
-    int rc = 0;
-    uint32_t *crcs = calloc((size_t)l->list->count + 1, sizeof *crcs);
-    if (!crcs) return err_sys(err, -ENOMEM, "checksums");
-    redset_file_stream_crcs(l, crcs);
-    for (int i = 0; i < l->list->count && !rc; i++)
-        if (crcs[i] != l->list->files[i].crc)
-            rc = err_set(err, -EBADMSG,
-                         "%s was rebuilt with checksum %08x, not %08x: some redundancy "
-                         "data is not of this encode",
-                         l->list->files[i].name, crcs[i], l->list->files[i].crc);
-    free(crcs);
-    return rc;
-}
-
 int redset_file_output_complete(redset_file_stream *stream, char *err)
 {
     int rc = file_output_close(stream, err);
-    if (!rc) rc = file_output_compare(stream, err);
+    if (!rc && redset_file_stream_compare(stream, err) != 0)
+        rc = err_wrap(err, -EBADMSG,
+                      "some redundancy data is not of this encode, so a rebuilt file is "
+                      "wrong");
     for (int i = 0; !rc && i < stream->list->count; i++)
         rc = file_output_sync(stream, i, err);
     return rc;

@@ -171,18 +171,7 @@ int redset_file_stream_skim(redset_file_stream *stream, size_t piece, char *err)
     return got < 0 ? (int)got : 0;
 }
 
-void redset_file_stream_crcs(const redset_file_stream *stream, uint32_t crcs[])
-{
-    for (int i = 0; i < stream->list->count; i++)
-        crcs[i] = 0;
-    for (size_t i = 0; i < stream->segment_count; i++) {
-        const redset_segment *s = &stream->segments[i];
-        crcs[s->file] =
-            (uint32_t)crc32_combine(crcs[s->file], s->crc, (z_off_t)s->length);
-    }
-}
-
-int redset_file_stream_finish(redset_file_stream *stream, uint32_t crcs[], char *err)
+int redset_file_stream_check_sizes(const redset_file_stream *stream, char *err)
 {
     const redset_list *list = stream->list;
     for (int i = 0; i < list->count; i++) {
@@ -194,7 +183,36 @@ int redset_file_stream_finish(redset_file_stream *stream, uint32_t crcs[], char 
                            list->files[i].name, (long long)st.st_size,
                            (unsigned long long)list->files[i].size);
     }
-    redset_file_stream_crcs(stream, crcs);
+    return 0;
+}
+
+/* The checksum of a file with segments from *next on, which is moved behind them. */
+static uint32_t file_stream_crc(const redset_file_stream *stream, int file, size_t *next)
+{
+    uLong crc = 0;
+    for (; *next < stream->segment_count && stream->segments[*next].file == file; ++*next)
+        crc = crc32_combine(crc, stream->segments[*next].crc,
+                            (z_off_t)stream->segments[*next].length);
+    return (uint32_t)crc;
+}
+
+void redset_file_stream_set_crcs(const redset_file_stream *stream, redset_file files[])
+{
+    size_t next = 0;
+    for (int i = 0; i < stream->list->count; i++)
+        files[i].crc = file_stream_crc(stream, i, &next);
+}
+
+int redset_file_stream_compare(const redset_file_stream *stream, char *err)
+{
+    size_t next = 0;
+    for (int i = 0; i < stream->list->count; i++) {
+        const redset_file *file = &stream->list->files[i];
+        uint32_t crc = file_stream_crc(stream, i, &next);
+        if (crc != file->crc)
+            return err_set(err, -EBADMSG, "%s has checksum %08x, not %08x", file->name,
+                           crc, file->crc);
+    }
     return 0;
 }
 

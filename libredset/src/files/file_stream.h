@@ -69,12 +69,13 @@ int redset_file_stream_write(redset_file_stream *stream, int chunk, const void *
 /* Reads all bytes that were not read yet, in pieces of that size, for the checksums. */
 int redset_file_stream_skim(redset_file_stream *stream, size_t piece, char *err);
 
-/* After all chunks were read: -ESTALE if a file no longer has its listed size; otherwise
- * sets crcs[list->count]. */
-int redset_file_stream_finish(redset_file_stream *stream, uint32_t crcs[], char *err);
+/* -ESTALE if a file that was read no longer has its listed size. */
+int redset_file_stream_check_sizes(const redset_file_stream *stream, char *err);
 
-/* The checksum of each file, combined from its segments. */
-void redset_file_stream_crcs(const redset_file_stream *stream, uint32_t crcs[]);
+/* When all chunks have passed: sets the checksums of files[list->count], or compares them
+ * with the list (-EBADMSG). */
+void redset_file_stream_set_crcs(const redset_file_stream *stream, redset_file files[]);
+int redset_file_stream_compare(const redset_file_stream *stream, char *err);
 
 /* Name of temporary file i of a stream that is written. */
 void redset_file_stream_temporary(const redset_file_stream *stream, int i, char name[64]);

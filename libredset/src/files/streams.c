@@ -128,28 +128,14 @@ static int streams_skim_parts(redset_streams *streams, size_t piece, char *err)
     return rc;
 }
 
-/* Compares sizes and checksums of the files with the list. */
-static int streams_verify_files(redset_file_stream *files, char *err)
-{
-    const redset_list *list = files->list;
-    uint32_t *crcs = calloc((size_t)list->count + 1, sizeof *crcs);
-    if (!crcs) return err_sys(err, -ENOMEM, "checksums");
-    int rc = redset_file_stream_finish(files, crcs, err);
-    for (int i = 0; !rc && i < list->count; i++)
-        if (crcs[i] != list->files[i].crc)
-            rc = err_set(err, -EBADMSG, "%s has checksum %08x, not %08x",
-                         list->files[i].name, crcs[i], list->files[i].crc);
-    free(crcs);
-    return rc;
-}
-
 int redset_streams_verify(redset_streams *streams, const char *name,
                           const redset_header *header, size_t piece, char *err)
 {
     int rc = streams->unchecked ? 0 : streams_skim_parts(streams, piece, err);
     if (!rc && !streams->unchecked)
         rc = redset_file_stream_skim(streams->files, piece, err);
-    if (!rc) rc = streams_verify_files(streams->files, err);
+    if (!rc) rc = redset_file_stream_check_sizes(streams->files, err);
+    if (!rc) rc = redset_file_stream_compare(streams->files, err);
     if (rc) return rc;
     uint32_t crc = redset_streams_crc(streams);
     if (crc == header->crc) return 0;

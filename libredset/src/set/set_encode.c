@@ -21,7 +21,6 @@ typedef struct encode {
     int dir;
     int spare;        /* the folder, or -1 */
     redset_list list; /* with a copy of the caller's array */
-    uint32_t *crcs;   /* computed while reading */
     redset_shape shape;
     uint64_t chunk;   /* bytes of a chunk */
     int64_t number;   /* of the encode, when all lists are known */
@@ -71,8 +70,7 @@ static int encode_prepare(encode *e, const char *folder, int count, char *err)
     e->list.rank = e->set->world->first;
     e->list.unchecked = e->set->layout.unchecked;
     e->list.files = calloc((size_t)count + 1, sizeof *e->list.files);
-    e->crcs = calloc((size_t)count + 1, sizeof *e->crcs);
-    if (!e->list.files || !e->crcs) return err_sys(err, -ENOMEM, "%d files", count);
+    if (!e->list.files) return err_sys(err, -ENOMEM, "%d files", count);
     e->list.count = count;
     for (int i = 0; i < count && !rc; i++) {
         e->list.files[i] = e->files[i];
@@ -183,7 +181,7 @@ static int encode_stream(encode *e, char *err)
         redset_engine_run(e->engine, &port);
     else if (!e->list.unchecked)
         port.rc = redset_file_stream_skim(e->streams.files, e->set->piece, err);
-    return port.rc ? port.rc : redset_file_stream_finish(e->streams.files, e->crcs, err);
+    return port.rc ? port.rc : redset_file_stream_check_sizes(e->streams.files, err);
 }
 
 /* Without checksums, lists do not identify an encode, and random numbers have to. */
@@ -201,8 +199,7 @@ static int encode_add_checksums(encode *e, char *err)
 {
     uint32_t crc = 0;
     if (e->list.unchecked) return encode_draw_number(e, err);
-    for (int i = 0; i < e->list.count; i++)
-        e->list.files[i].crc = e->crcs[i];
+    redset_file_stream_set_crcs(e->streams.files, e->list.files);
     int rc = encode_make_list(e, err);
     if (rc) return rc;
     rc = redset_tree_crc(e->lists[0], &crc);
@@ -266,7 +263,6 @@ static void encode_finish(encode *e, bool failed)
     free(e->length);
     redset_header_free(e->header);
     redset_list_done(&e->list);
-    free(e->crcs);
     io_close(&e->spare);
     io_close(&e->dir);
 }
