@@ -3,7 +3,7 @@
  * the same bytes. Once with buffers that stay in the cache, as in an encode, and once
  * with buffers that do not fit it. */
 #include "bench.h"
-#include "src/gf.h"
+#include "src/codec/gf.h"
 
 enum { MOST = 4 };
 
@@ -28,7 +28,7 @@ static double add(void *arg)
     const load *l = arg;
     double start = bench_cpu();
     for (int i = 0; i < l->times; i++)
-        redset_add_product(&l->factors, l->sum, l->from, l->size);
+        redset_factors_add(&l->factors, l->sum, l->from, l->size);
     return bench_cpu() - start;
 }
 
@@ -37,7 +37,7 @@ static double add_portably(void *arg)
     const load *l = arg;
     double start = bench_cpu();
     for (int i = 0; i < l->times; i++)
-        redset_add_product_portable(&l->factors, l->sum, l->from, l->size);
+        redset_factors_add_portable(&l->factors, l->sum, l->from, l->size);
     return bench_cpu() - start;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* redset_rebuild: rebuilds what was lost of redundancy sets, in a folder that holds what
- * was salvaged of all processes; or only looks. */
+/* redset_rebuild: verifies or rebuilds redundancy sets in a folder that holds the files
+ * of all processes. */
 #include "common/command.h"
 #include "common/owner.h"
 #include "common/quote.h"
@@ -26,7 +26,7 @@ typedef struct request {
 
 /* ---- output ---- */
 
-static void print_member(const redset_found_member *member)
+static void rebuild_print_member(const redset_found_member *member)
 {
     uint64_t bytes = 0;
     const redset_manifest *m = member->manifest;
@@ -40,8 +40,8 @@ static void print_member(const redset_found_member *member)
     printf("\n");
 }
 
-/* failed: nothing was done, and not all may have been read. */
-static const char *state_of(const redset_found_set *set, int failed)
+/* failed: nothing was done, and some files may not have been read. */
+static const char *rebuild_state(const redset_found_set *set, int failed)
 {
     if (set->verdict == REDSET_UNRECOVERABLE) return "cannot be rebuilt";
     if (set->verdict == REDSET_RECOVERABLE) return "can be rebuilt";
@@ -49,20 +49,20 @@ static const char *state_of(const redset_found_set *set, int failed)
     return set->lost ? "rebuilt" : "all there";
 }
 
-static void print_set(const redset_found_set *set, int failed)
+static void rebuild_print_set(const redset_found_set *set, int failed)
 {
     const redset_place *place = &set->place;
     printf("set %d: %s over %d rank%s: %s\n", place->id,
            redset_scheme_name(place->scheme), place->members,
-           place->members == 1 ? "" : "s", state_of(set, failed));
+           place->members == 1 ? "" : "s", rebuild_state(set, failed));
     for (int m = 0; m < place->members; m++)
-        if (set->members[m].lost) print_member(&set->members[m]);
+        if (set->members[m].lost) rebuild_print_member(&set->members[m]);
 }
 
 /* ---- work ---- */
 
-/* Many members need many descriptors; where the limit may be raised, we do. */
-static void raise_limit(void)
+/* Many members need many descriptors. */
+static void rebuild_raise_limit(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -70,17 +70,17 @@ static void raise_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int work(const request *r)
+static int rebuild_work(const request *r)
 {
     char err[REDSET_ERROR_SIZE] = "";
     redset_found *found = NULL;
-    raise_limit();
+    rebuild_raise_limit();
     if (!r->verify) command_outlive_reader();
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error, like a full disk */
     int rc = (r->verify ? redset_verify_folder : redset_rebuild_folder)(
         r->folder, r->redundancy, r->id, &found, err);
     for (int i = 0; found && i < found->count && !r->quiet; i++)
-        print_set(&found->sets[i], rc == REDSET_UNRECOVERABLE);
+        rebuild_print_set(&found->sets[i], rc == REDSET_UNRECOVERABLE);
     redset_found_free(found);
     int flushed = command_flush();
     if (rc) command_complain("%s: %s", r->folder, err);
@@ -91,20 +91,20 @@ static int work(const request *r)
 
 /* ---- arguments ---- */
 
-static int help(void)
+static int rebuild_help(void)
 {
     command_usage(stdout, ARGUMENTS);
     printf(
         "Rebuilds the files of lost processes from those of the others, by the "
         "redundancy\n"
-        "files in FOLDER. FOLDER holds all that was salvaged, under the names by which "
-        "it\n"
-        "was protected. Nothing is changed unless all can be rebuilt.\n"
+        "files in FOLDER. FOLDER holds the files of all processes, under the names that "
+        "they\n"
+        "had in the encode. Nothing is changed unless all can be rebuilt.\n"
         "\n"
-        "  -n, --verify           only tell what is lost; reads all files\n"
-        "  -r, --redundancy NAME  the folder below FOLDER that has the redundancy files\n"
+        "  -n, --verify           only report what is lost; reads all files\n"
+        "  -r, --redundancy NAME  the folder below FOLDER with the redundancy files\n"
         "                         (default: FOLDER itself)\n"
-        "  -s, --set ID           only the set whose redundancy files are *_in_ID.*\n"
+        "  -s, --set ID           only the set with redundancy files *_in_ID.*\n"
         "  -q, --quiet            print nothing about sets\n"
         "  -h, --help             print this text\n"
         "  -V, --version          print the version\n"
@@ -115,8 +115,8 @@ static int help(void)
     return command_flush();
 }
 
-/* Takes one option; -1 to go on, or an exit code. */
-static int take_option(int c, request *r)
+/* Takes one option; -1 to continue, or an exit code. */
+static int rebuild_take_option(int c, request *r)
 {
     switch (c) {
     case 'n':
@@ -133,7 +133,7 @@ static int take_option(int c, request *r)
                    ? -1
                    : command_wrong_usage(ARGUMENTS);
     case 'h':
-        return help();
+        return rebuild_help();
     case 'V':
         return command_version();
     default:
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
     request r = {.id = REDSET_ALL};
     command_open_streams();
     for (int c; (c = getopt_long(argc, argv, "nr:s:qhV", options, NULL)) != -1;) {
-        int code = take_option(c, &r);
+        int code = rebuild_take_option(c, &r);
         if (code >= 0) return code;
     }
     if (command_count(ARGUMENTS, argc - optind, 1, 1) != COMMAND_GOOD ||
@@ -161,5 +161,5 @@ int main(int argc, char **argv)
         return COMMAND_WRONG_USAGE;
     r.folder = argv[optind];
     int code = owner_enter("folder", r.folder);
-    return code == COMMAND_GOOD ? work(&r) : code;
+    return code == COMMAND_GOOD ? rebuild_work(&r) : code;
 }

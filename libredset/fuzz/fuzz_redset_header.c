@@ -9,7 +9,8 @@
  * manifest, streams, a header that is accepted again, and a file. */
 #include "fuzz.h"
 #include "fuzz_lines.h"
-#include "src/redset_private.h"
+#include "src/files/streams.h"
+#include "src/set/plan.h"
 
 #include "common/beneath.h"
 #include <ctype.h>
@@ -314,7 +315,7 @@ static void build_again(const told *t, const redset_header *h)
         REQUIRE(fuzz_tree_same(again, other->tree));
         kvtree_delete(&again);
     }
-    REQUIRE(redset_header_state(h, a) == 0 && redset_header_state(other, b) == 0);
+    REQUIRE(redset_state_set(a, h) == 0 && redset_state_set(b, other) == 0);
     REQUIRE(a->lost == 0 && b->lost == 0);
     if (fuzz_tree_same(h->tree, other->tree)) REQUIRE(memcmp(a, b, size) == 0);
     for (int d = 0; d <= h->shape.failures; d++)
@@ -326,7 +327,7 @@ static void build_again(const told *t, const redset_header *h)
 }
 
 /* The chunks hold all files, each byte once. */
-static void require_cut(const redset_logical *logical, uint64_t chunk)
+static void require_cut(const redset_file_stream *logical, uint64_t chunk)
 {
     uint64_t sum = 0;
     size_t next = 0;
@@ -357,9 +358,9 @@ static void make_streams(const told *t, const redset_header *h)
     for (int i = 0; i < s.parts; sum += s.part[i++].length)
         REQUIRE(s.part[i].offset == sum);
     REQUIRE(sum == t->data);
-    int rc = redset_logical_open(-1, &h->list[0], s.data, s.chunk, &s.logical, NULL);
+    int rc = redset_file_stream_open(-1, &h->list[0], s.data, s.chunk, &s.files, NULL);
     REQUIRE(rc == 0);
-    require_cut(s.logical, s.chunk);
+    require_cut(s.files, s.chunk);
     redset_streams_done(&s);
     redset_header_lengths(h, length);
     for (int i = 0; i < p->members; i++) {

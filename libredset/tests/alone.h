@@ -6,7 +6,7 @@
  * what can be done without MPI. */
 
 #include "scratch.h"
-#include "src/redset_private.h"
+#include "src/header/header.h"
 #include <kvtree/kvtree_util.h>
 #include <zlib.h>
 
@@ -51,17 +51,18 @@ static inline kvtree *alone_list(const alone *a, int member)
 static inline void alone_encode(const alone *a, uint64_t chunk, unsigned char **data,
                                 unsigned char **parity)
 {
-    int streams = redset_data_streams(&a->shape);
+    int streams = redset_shape_data_streams(&a->shape);
     redset_flow *flow = redset_flow_new(&a->shape);
     for (int i = 0; i < a->shape.members; i++) {
-        redset_flow_encode(flow, i);
+        redset_flow_plan(flow, NULL, i);
         for (int t = 0; t < flow->targets; t++)
             for (int s = 0; s < flow->sources; s++)
                 for (uint64_t at = 0; at < chunk; at++) {
-                    const redset_end *from = &flow->source[s], *to = &flow->target[t];
+                    const redset_flow_end *from = &flow->source[s],
+                                          *to = &flow->target[t];
                     uint8_t byte = data[from->member][from->stream * chunk + at];
                     parity[to->member][(to->stream - streams) * chunk + at] ^=
-                        redset_gf_multiply(redset_coef(flow, t, s), byte);
+                        redset_gf_multiply(redset_flow_coef(flow, t, s), byte);
                 }
     }
     redset_flow_free(flow);
@@ -105,7 +106,7 @@ static inline void alone_begin(alone *a, redset_scheme scheme, int members, int 
     a->layout = (redset_layout){
         members, {scheme, 1, 0, 0, members, -1, failures}, a->ranks, false};
     scratch_make(a->folder);
-    uint64_t chunk = redset_chunk_size(&a->shape, alone_size(members - 1));
+    uint64_t chunk = redset_shape_chunk(&a->shape, alone_size(members - 1));
     size_t room = (size_t)(chunk * (uint64_t)members);
     for (int m = 0; m < members; m++) {
         char name[16];

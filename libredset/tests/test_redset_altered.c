@@ -4,7 +4,7 @@
  * What a header alone shows is refused with a text. What might as well be true, such as
  * another name of a file, does not go together with the headers of the other members, or
  * with the data. */
-#include "src/redset_private.h"
+#include "src/set/plan.h"
 
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
@@ -82,13 +82,13 @@ static void make_set(set *s, redset_scheme scheme, int members, int failures)
         s->ranks[m] = 2 * m;
     s->layout = (redset_layout){
         2 * members, {scheme, 2, 0, 0, members, -1, failures}, s->ranks, false};
-    s->chunk = redset_chunk_size(&s->shape, 200);
+    s->chunk = redset_shape_chunk(&s->shape, 200);
     s->states = calloc((size_t)members, redset_state_size(&s->shape));
     for (int m = 0; m < members; m++) {
         s->headers[m] = header_tree(s, m);
         assert_int_equal(redset_header_parse(copy_of(s->headers[m]), &s->good, err), 0);
-        redset_state *state = (void *)redset_state_of(&s->shape, s->states, m);
-        assert_int_equal(redset_header_state(s->good, state), 0);
+        redset_state *state = (void *)redset_state_at(&s->shape, s->states, m);
+        assert_int_equal(redset_state_set(state, s->good), 0);
         s->good = redset_header_free(s->good);
     }
     uint8_t lost[MEMBERS_MOST];
@@ -120,11 +120,11 @@ static bool is_mixed(const set *s, const redset_header *altered)
 {
     uint8_t lost[MEMBERS_MOST];
     size_t size = redset_state_size(&s->shape);
-    if (!redset_layout_equal(&altered->layout, &s->good->layout)) return true;
-    redset_state *state = (void *)redset_state_of(&s->shape, s->states, s->member);
+    if (!redset_layout_is_equal(&altered->layout, &s->good->layout)) return true;
+    redset_state *state = (void *)redset_state_at(&s->shape, s->states, s->member);
     void *before = malloc(size);
     memcpy(before, state, size);
-    assert_int_equal(redset_header_state(altered, state), 0);
+    assert_int_equal(redset_state_set(state, altered), 0);
     redset_plan plan = redset_plan_make(&s->shape, s->states, lost);
     memcpy(state, before, size);
     free(before);

@@ -80,7 +80,7 @@ static void test_any_memory(job *j)
 /* ---- parity ---- */
 
 /* The files of a rank (which all are on this machine) in a row, padded to size. */
-static unsigned char *logical_file(const job *j, int rank, size_t size)
+static unsigned char *file_stream_bytes(const job *j, int rank, size_t size)
 {
     job other = {.rank = rank};
     unsigned char *all = calloc(1, size + 1);
@@ -123,7 +123,7 @@ static void check_parity(const job *j, const redset *set)
         if (i == (size_t)place->member) continue;
         int rank = atoi(kvtree_elem_key(kvtree_elem_first(
             kvtree_get_kv_int(kvtree_get(tree, "GROUP"), "RANK", (int)i))));
-        unsigned char *data = logical_file(j, rank, (n - 1) * chunk);
+        unsigned char *data = file_stream_bytes(j, rank, (n - 1) * chunk);
         size_t at = ((size_t)place->member < i ? (size_t)place->member
                                                : (size_t)place->member - 1) *
                     chunk;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flows: whole sets are encoded, lose members and are rebuilt in memory, following the
  * answers of the pure functions alone. */
-#include "src/flow.h"
+#include "src/codec/flow.h"
 
 #include "scratch.h"
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static size_t model_size(const model *m)
     return (size_t)m->shape.members * (size_t)m->streams * WIDTH;
 }
 
-static uint8_t *at(const model *m, redset_end end)
+static uint8_t *at(const model *m, redset_flow_end end)
 {
     assert_in_range(end.member, 0, m->shape.members - 1);
     assert_in_range(end.stream, 0, m->streams - 1);
@@ -45,7 +45,7 @@ static void run(const model *m, const uint8_t lost[])
             const uint8_t *from = at(m, flow->source[s]);
             if (lost) assert_false(lost[flow->source[s].member]);
             for (int b = 0; b < WIDTH; b++)
-                sum[b] ^= redset_gf_multiply(redset_coef(flow, t, s), from[b]);
+                sum[b] ^= redset_gf_multiply(redset_flow_coef(flow, t, s), from[b]);
         }
         memcpy(at(m, flow->target[t]), sum, WIDTH);
     }
@@ -56,14 +56,14 @@ static void begin(model *m, redset_scheme scheme, int members, int failures)
 {
     *m = (model){.shape = {scheme, members, failures}};
     assert_int_equal(redset_shape_check(&m->shape), 0);
-    m->streams = redset_data_streams(&m->shape) + failures;
+    m->streams = redset_shape_data_streams(&m->shape) + failures;
     m->bytes = malloc(model_size(m));
     m->flow = redset_flow_new(&m->shape);
     assert_non_null(m->bytes);
     assert_non_null(m->flow);
     scratch_bytes(m->bytes, model_size(m), (unsigned)(members + failures));
     for (int i = 0; i < members; i++) {
-        redset_flow_encode(m->flow, i);
+        redset_flow_plan(m->flow, NULL, i);
         run(m, NULL);
     }
 }
@@ -80,11 +80,11 @@ static void lose_and_rebuild(model *m, const uint8_t lost[])
     size_t size = model_size(m), each = size / (size_t)m->shape.members;
     uint8_t *before = malloc(size);
     memcpy(before, m->bytes, size);
-    assert_true(redset_can_rebuild(&m->shape, lost));
+    assert_true(redset_shape_can_rebuild(&m->shape, lost));
     for (int i = 0; i < m->shape.members; i++)
-        if (lost[i]) memset(at(m, (redset_end){i, 0}), 0xee, each);
+        if (lost[i]) memset(at(m, (redset_flow_end){i, 0}), 0xee, each);
     for (int i = 0; i < m->shape.members; i++) {
-        redset_flow_rebuild(m->flow, lost, i);
+        redset_flow_plan(m->flow, lost, i);
         run(m, lost);
     }
     assert_memory_equal(m->bytes, before, size);
@@ -123,7 +123,7 @@ static void try_all_losses(redset_scheme scheme, int members, int failures)
         int possible = scheme == REDSET_PARTNER
                            ? copies_are_left(pattern, members, failures)
                            : count <= failures;
-        assert_int_equal(redset_can_rebuild(&m.shape, lost), possible);
+        assert_int_equal(redset_shape_can_rebuild(&m.shape, lost), possible);
         if (possible) lose_and_rebuild(&m, lost);
     }
     end(&m);
@@ -162,7 +162,7 @@ static void random_losses_of_large_sets(void **state)
         for (int one = 0; one < members; one++)
             if (!lost[one]) {
                 lost[one] = 1;
-                assert_false(redset_can_rebuild(&m.shape, lost));
+                assert_false(redset_shape_can_rebuild(&m.shape, lost));
                 lost[one] = 0;
             }
         end(&m);
@@ -178,8 +178,8 @@ static void xor_is_rs_with_one(void **state)
                            rs = {REDSET_RS, members, 1};
         redset_flow *a = redset_flow_new(&parity), *b = redset_flow_new(&rs);
         for (int p = 0; p < members; p++) {
-            redset_flow_encode(a, p);
-            redset_flow_encode(b, p);
+            redset_flow_plan(a, NULL, p);
+            redset_flow_plan(b, NULL, p);
             assert_int_equal(a->targets, 1);
             assert_int_equal(a->target[0].member, p);
             assert_int_equal(a->target[0].stream, members - 1);
@@ -187,8 +187,8 @@ static void xor_is_rs_with_one(void **state)
             for (int s = 0; s < members - 1; s++) {
                 int m = a->source[s].member;
                 assert_int_equal(a->source[s].stream, p < m ? p : p - 1);
-                assert_int_equal(redset_coef(a, 0, s), 1);
-                assert_int_equal(redset_coef(b, 0, s), 1);
+                assert_int_equal(redset_flow_coef(a, 0, s), 1);
+                assert_int_equal(redset_flow_coef(b, 0, s), 1);
                 assert_memory_equal(&a->source[s], &b->source[s], sizeof *a->source);
             }
         }
@@ -203,11 +203,11 @@ static void streams_have_places(void **state)
     for (int members = 2; members <= 12; members++)
         for (int failures = 1; failures < members; failures++) {
             const redset_shape shape = {REDSET_RS, members, failures};
-            int data = redset_data_streams(&shape);
+            int data = redset_shape_data_streams(&shape);
             for (int m = 0; m < members; m++) {
                 int next = 0, redundancies = 0;
                 for (int p = 0; p < members; p++) {
-                    int stream = redset_stream_at(&shape, m, p);
+                    int stream = redset_shape_stream(&shape, m, p);
                     if (stream < data)
                         assert_int_equal(stream, next++);
                     else
@@ -226,7 +226,7 @@ static void check_evenness(redset_flow *flow, const uint8_t lost[], int survivor
 {
     int given[10] = {0}, all = 0, most = 0;
     for (int i = 0; i < flow->shape.members; i++) {
-        redset_flow_rebuild(flow, lost, i);
+        redset_flow_plan(flow, lost, i);
         for (int s = 0; s < flow->sources; s++, all++)
             if (++given[flow->source[s].member] > most)
                 most = given[flow->source[s].member];
@@ -254,31 +254,31 @@ static void survivors_work_evenly(void **state)
 static void chunk_sizes(void **state)
 {
     redset_shape shape = {REDSET_XOR, 4, 1};
-    assert_int_equal(redset_chunk_size(&shape, 0), 0);
-    assert_int_equal(redset_chunk_size(&shape, 1), 1);
-    assert_int_equal(redset_chunk_size(&shape, 3), 1);
-    assert_int_equal(redset_chunk_size(&shape, 4), 2);
-    assert_int_equal(redset_chunk_size(&shape, 524297), 174766); /* SCR's guide */
+    assert_int_equal(redset_shape_chunk(&shape, 0), 0);
+    assert_int_equal(redset_shape_chunk(&shape, 1), 1);
+    assert_int_equal(redset_shape_chunk(&shape, 3), 1);
+    assert_int_equal(redset_shape_chunk(&shape, 4), 2);
+    assert_int_equal(redset_shape_chunk(&shape, 524297), 174766); /* SCR's guide */
     shape = (redset_shape){REDSET_RS, 4, 2};
-    assert_int_equal(redset_chunk_size(&shape, 5), 3);
+    assert_int_equal(redset_shape_chunk(&shape, 5), 3);
     shape = (redset_shape){REDSET_RS, 2, 1};
-    assert_true(redset_chunk_size(&shape, INT64_MAX) == INT64_MAX);
+    assert_true(redset_shape_chunk(&shape, INT64_MAX) == INT64_MAX);
     shape = (redset_shape){REDSET_SINGLE, 1, 0};
-    assert_int_equal(redset_chunk_size(&shape, 77), 0);
+    assert_int_equal(redset_shape_chunk(&shape, 77), 0);
 }
 
 static void list_holders(void **state)
 {
     const redset_shape shape = {REDSET_RS, 5, 2};
     uint8_t lost[5] = {0, 1, 1, 0, 0};
-    assert_int_equal(redset_list_holder(&shape, lost, 0), 0);
-    assert_int_equal(redset_list_holder(&shape, lost, 1), 3);
-    assert_int_equal(redset_list_holder(&shape, lost, 2), 3);
+    assert_int_equal(redset_shape_holder(&shape, lost, 0), 0);
+    assert_int_equal(redset_shape_holder(&shape, lost, 1), 3);
+    assert_int_equal(redset_shape_holder(&shape, lost, 2), 3);
     lost[3] = 1;
-    assert_int_equal(redset_list_holder(&shape, lost, 1), -1);
-    assert_int_equal(redset_list_holder(&shape, lost, 3), 4);
+    assert_int_equal(redset_shape_holder(&shape, lost, 1), -1);
+    assert_int_equal(redset_shape_holder(&shape, lost, 3), 4);
     lost[0] = lost[4] = 1;
-    assert_int_equal(redset_list_holder(&shape, lost, 4), -1);
+    assert_int_equal(redset_shape_holder(&shape, lost, 4), -1);
 }
 
 static void impossible_shapes(void **state)
@@ -295,8 +295,8 @@ static void impossible_shapes(void **state)
     const redset_shape single = {REDSET_SINGLE, 1, 0};
     assert_int_equal(redset_shape_check(&single), 0);
     const uint8_t there = 0, gone = 1;
-    assert_true(redset_can_rebuild(&single, &there));
-    assert_false(redset_can_rebuild(&single, &gone));
+    assert_true(redset_shape_can_rebuild(&single, &there));
+    assert_false(redset_shape_can_rebuild(&single, &gone));
 }
 
 int main(void)

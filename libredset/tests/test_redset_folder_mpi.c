@@ -2,7 +2,7 @@
 /* A folder that all ranks share: what one process rebuilds there is, byte for byte, what
  * the ranks rebuild together, and what the encode left. */
 #include "snapshot_mpi.h"
-#include "src/flow.h"
+#include "src/codec/flow.h"
 
 /* All files of this rank are below a folder of its own now, in one that all share. */
 static void share_folder(job *j)
@@ -113,7 +113,7 @@ static void try_losses(job *j, redset_scheme scheme, int failures, unsigned step
     for (unsigned pattern = 1; pattern < all; pattern += step) {
         for (int m = 0; m < j->ranks; m++)
             lost[m] = pattern >> m & 1;
-        if (redset_can_rebuild(&shape, lost))
+        if (redset_shape_can_rebuild(&shape, lost))
             rebuild_alone(j, &s, pattern, entries);
         else
             lose_too_much(j, &s, pattern);

@@ -17,7 +17,7 @@
  */
 #include "count_mpi.h"
 #include "job_mpi.h"
-#include "src/redset_private.h"
+#include "src/set/flow_engine.h"
 
 /* Bytes of a rank. Every message with data is large, then, and no other one is. */
 enum { DATA = 300001 };
@@ -64,7 +64,7 @@ static redset *create(trial *t, redset_scheme scheme, int failures)
     int rc = redset_create(t->j->comm, &config, &set, err);
     end_call(t, CREATE, rc, err);
     const redset_place *place = redset_get_place(set);
-    t->shape = redset_shape_of(place);
+    t->shape = redset_place_shape(place);
     t->member = place->member;
     t->sets = place->sets;
     CHECK_INT(place->members, t->set_size);
@@ -127,7 +127,7 @@ static void check_encode(const trial *t)
 {
     const tally *c = &t->t[ENCODE];
     long n = t->shape.members, f = t->shape.failures, piece = REDSET_PIECE;
-    if (redset_is_coded(&t->shape)) {
+    if (redset_shape_is_coded(&t->shape)) {
         CHECK_INT(c->own[LARGE_BYTES], f * (n - f) * t->chunk);
         CHECK_INT(c->own[LARGE], (n - 1) * ceil_div(t->chunk, piece));
         CHECK_INT(c->most[LARGE_BYTES], c->own[LARGE_BYTES]);
@@ -144,7 +144,7 @@ static void check_rebuild(const trial *t, int lost)
 {
     const tally *c = &t->t[REBUILD_LOST];
     long n = t->shape.members, f = t->shape.failures, data = n * (n - f) * t->chunk;
-    if (redset_is_coded(&t->shape)) {
+    if (redset_shape_is_coded(&t->shape)) {
         CHECK_INT(c->sum[LARGE_BYTES], t->sets * data);
         CHECK(c->most[LARGE_BYTES] <= n * t->chunk);
     } else {
@@ -152,7 +152,7 @@ static void check_rebuild(const trial *t, int lost)
         CHECK_INT(c->most[LARGE_BYTES], DATA);
     }
     if (lost) CHECK_INT(c->own[SENDS], 0);
-    if (f == 1 && redset_is_coded(&t->shape) && !lost)
+    if (f == 1 && redset_shape_is_coded(&t->shape) && !lost)
         CHECK_INT(c->own[LARGE_BYTES], n * t->chunk);
     CHECK(c->own[SENDS] - c->own[LARGE] <= 1); /* lists, and only to the lost one */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of schemes and of redundancy files. */
-#include "src/redset_private.h"
+#include "src/header/header.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What follows from the losses of a set. */
-#include "src/redset_private.h"
+#include "src/set/plan.h"
 
 #include "scratch.h"
 #include <errno.h>
@@ -16,7 +16,7 @@ static uint32_t states[MOST * (MOST + 2)];
 
 static redset_state *state_of(const redset_shape *shape, int member)
 {
-    return (redset_state *)redset_state_of(shape, states, member);
+    return (redset_state *)redset_state_at(shape, states, member);
 }
 
 /* States as they are after an encode. */
@@ -66,7 +66,7 @@ static void test_losses(void **state)
                 assert_int_equal(lost[m], pattern >> m & 1);
             assert_int_equal(plan.lost, count);
             assert_int_equal(plan.kind, count == 0 ? REDSET_PLAN_NOTHING
-                                        : redset_can_rebuild(&shape, lost)
+                                        : redset_shape_can_rebuild(&shape, lost)
                                             ? REDSET_PLAN_REBUILD
                                             : REDSET_PLAN_HOPELESS);
         }
@@ -90,10 +90,11 @@ static void test_unread(void **state)
                 }
                 redset_plan plan = redset_plan_make(&shape, states, lost);
                 assert_memory_equal(lost, all, (size_t)shape.members);
-                assert_int_equal(
-                    plan.kind, redset_can_rebuild(&shape, all)    ? REDSET_PLAN_REBUILD
-                               : redset_can_rebuild(&shape, gone) ? REDSET_PLAN_WAIT
-                                                                  : REDSET_PLAN_HOPELESS);
+                assert_int_equal(plan.kind, redset_shape_can_rebuild(&shape, all)
+                                                ? REDSET_PLAN_REBUILD
+                                            : redset_shape_can_rebuild(&shape, gone)
+                                                ? REDSET_PLAN_WAIT
+                                                : REDSET_PLAN_HOPELESS);
                 seen[plan.kind]++;
             }
     for (int kind = REDSET_PLAN_REBUILD; kind <= REDSET_PLAN_HOPELESS; kind++)

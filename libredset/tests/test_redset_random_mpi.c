@@ -5,7 +5,7 @@
  *
  * usage: mpiexec -n 16 test_redset_random_mpi [SEED [ROUNDS]] */
 #include "snapshot_mpi.h"
-#include "src/flow.h"
+#include "src/codec/flow.h"
 
 enum { SMALLEST = 9, MEMBERS = 16 };
 
@@ -64,7 +64,7 @@ static void draw_losses(const redset_shape *shape, bool hopeless, uint8_t lost[M
             left -= !lost[m];
             lost[m] = 1;
         }
-    } while (redset_can_rebuild(shape, lost) == hopeless);
+    } while (redset_shape_can_rebuild(shape, lost) == hopeless);
 }
 
 /* ---- rounds ---- */
@@ -123,7 +123,7 @@ static void with_scheme(job *j, redset_scheme scheme)
     job_lose(j);
     job_write(j, 0);
     encode(j, &s, j->ranks, 1);
-    const redset_shape shape = redset_shape_of(redset_get_place(s.set));
+    const redset_shape shape = redset_place_shape(redset_get_place(s.set));
     CHECK_INT(shape.members, j->ranks);
     CHECK_INT(shape.failures, j->failures);
     test_losses_come_back(j, &s, &shape);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Schedules: all members of a set do their tasks as flows_mpi.c does them, with messages
- * that need a receiver before they go. Nothing is computed here, only who waits for whom.
+/* Schedules: all members of a set do their tasks as flow_engine.c does them, with
+ * messages that need a receiver before they go. Nothing is computed here, only who waits
+ * for whom.
  */
-#include "src/schedule.h"
+#include "src/codec/schedule.h"
 
 #include "scratch.h"
 #include <setjmp.h>
@@ -55,7 +56,7 @@ static int work(int member)
         const redset_task *source = sending[task->from][member][number];
         assert_int_equal(source->flow, task->flow);
         assert_int_equal(source->stage + 1, task->stage);
-        assert_int_equal(source->messages == 1 && !task->target ? source->sums : 1,
+        assert_int_equal(source->messages == 1 && !task->is_target ? source->sums : 1,
                          task->sums);
     }
     for (int i = 0; i < task->messages; i++) {
@@ -85,8 +86,9 @@ static void begin(const redset_shape *shape, const uint8_t lost[], int member)
     /* copies are of different lengths */
     for (int i = 0; i < shape->members; i++)
         length[i] = shape->scheme == REDSET_PARTNER ? (uint64_t)(i % PIECES) : PIECES;
-    *w = (worker){.schedule = redset_schedule_new(shape, lost, length, member)};
+    *w = (worker){.schedule = redset_schedule_new(shape)};
     assert_non_null(w->schedule);
+    redset_schedule_member(w->schedule, lost, length, member);
     for (uint64_t piece = 0; piece < PIECES; piece++)
         for (int i = 0; i < w->schedule->count; i++)
             if (piece < w->schedule->tasks[i].length)
@@ -121,7 +123,7 @@ static void check_all(redset_scheme scheme, int members, int failures)
     for (unsigned pattern = 1; pattern < 1u << members; pattern++) {
         for (int m = 0; m < members; m++)
             lost[m] = pattern >> m & 1;
-        if (redset_can_rebuild(&shape, lost)) check_progress(&shape, lost);
+        if (redset_shape_can_rebuild(&shape, lost)) check_progress(&shape, lost);
     }
 }
 
@@ -149,9 +151,10 @@ static void stages_are_short(void **state)
                     lost[m] = pattern >> m & 1;
                     length[m] = 1;
                 }
-                if (!redset_can_rebuild(&shape, lost)) continue;
+                if (!redset_shape_can_rebuild(&shape, lost)) continue;
                 for (int m = 0; m < members; m++) {
-                    redset_schedule *s = redset_schedule_new(&shape, lost, length, m);
+                    redset_schedule *s = redset_schedule_new(&shape);
+                    redset_schedule_member(s, lost, length, m);
                     for (int i = 0, run = 0; i < s->count && !lost[m]; i++) {
                         run =
                             i && s->tasks[i - 1].stage == s->tasks[i].stage ? run + 1 : 1;

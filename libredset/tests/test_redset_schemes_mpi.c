@@ -2,7 +2,7 @@
 /* Every scheme over all ranks, with every set of lost members: what can be rebuilt is,
  * byte for byte; what cannot gives the verdict everywhere, and nothing changes. */
 #include "snapshot_mpi.h"
-#include "src/flow.h"
+#include "src/codec/flow.h"
 
 static int count_ones(unsigned pattern)
 {
@@ -47,7 +47,7 @@ static void try_losses(job *j, redset_scheme scheme, int failures, unsigned step
     for (unsigned pattern = 1; pattern < 1u << j->ranks; pattern += step) {
         for (int m = 0; m < j->ranks; m++)
             lost[m] = pattern >> m & 1;
-        if (redset_can_rebuild(&shape, lost))
+        if (redset_shape_can_rebuild(&shape, lost))
             lose_and_rebuild(j, &s, pattern, entries);
         else
             lose_too_much(j, &s, pattern);

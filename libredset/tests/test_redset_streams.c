@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams: the parts of a redundancy file, written and read in turns. */
-#include "src/redset_private.h"
+#include "src/files/streams.h"
 
 #include "common/beneath.h"
 #include "scratch.h"
@@ -38,7 +38,6 @@ static void parts_are_one_behind_the_other(void **state)
     int dir;
     size_t size;
     redset_streams out, in;
-    redset_store store;
     kvtree *header = kvtree_new();
     scratch_make(folder);
     scratch_bytes(bytes[0], sizeof bytes, 3);
@@ -47,20 +46,21 @@ static void parts_are_one_behind_the_other(void **state)
     kvtree_set_kv(header, "CRC", "0x00000000");
 
     assert_int_equal(redset_streams_init(&description, &out, err), 0);
-    assert_int_equal(redset_store_begin(dir, "file", -1, header, &store, err), 0);
-    out.store = &store;
+    assert_int_equal(redset_redundancy_file_begin(dir, "file", -1, header, &out.out, err),
+                     0);
     assert_int_equal(pass(&out, bytes, true, err), 0);
     assert_int_equal(redset_streams_crc(&out), crc);
-    assert_int_equal(redset_store_complete(&store, header, crc, err), 0);
-    assert_int_equal(redset_store_commit(&store, err), 0);
+    assert_int_equal(redset_redundancy_file_complete(&out.out, header, crc, err), 0);
+    assert_int_equal(redset_redundancy_file_commit(&out.out, err), 0);
+    uint64_t start = out.out.header;
     unsigned char *file = scratch_read(folder, "file", &size);
-    assert_int_equal(size, store.header + sizeof bytes);
-    assert_memory_equal(file + store.header, bytes, sizeof bytes);
+    assert_int_equal(size, start + sizeof bytes);
+    assert_memory_equal(file + start, bytes, sizeof bytes);
     free(file);
 
     assert_int_equal(redset_streams_init(&description, &in, err), 0);
     assert_int_equal(beneath_open(dir, "file", O_RDONLY, 0, &in.fd, err), 0);
-    in.start = store.header;
+    in.start = start;
     assert_int_equal(pass(&in, back, false, err), 0);
     assert_memory_equal(back, bytes, sizeof bytes);
     assert_int_equal(redset_streams_crc(&in), crc);

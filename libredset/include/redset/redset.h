@@ -9,9 +9,10 @@
  * redundancy data over their files, each stores its share in a redundancy file beside its
  * own files, and the files of lost members can be rebuilt from those of the others.
  *
- * This header is the part without MPI: names, layouts, what the files tell, and the
- * rebuild from a folder that holds what was salvaged. redset_mpi.h makes sets, encodes
- * and rebuilds within a job. Format of the redundancy file: docs/formats/redset.md. */
+ * This header is the part without MPI: names, layouts, headers of redundancy files, and
+ * verification and rebuild in a folder that holds the files of all processes.
+ * redset_mpi.h makes sets, encodes and rebuilds within a job. Format of the redundancy
+ * file: docs/formats/redset.md. */
 
 #include <kvtree/kvtree.h>
 #include <redset/redset_names.h>
@@ -21,17 +22,17 @@
 extern "C" {
 #endif
 
-/* Size of every `char *err`: NULL, or a buffer of at least this many bytes that gets a
- * text for people when the function fails, and is left alone otherwise. */
+/* Size of every `char *err`: NULL, or a buffer of at least that size, which receives a
+ * message if the function fails, and is unchanged otherwise. */
 #define REDSET_ERROR_SIZE 512
 
 /* Verdict: more is lost than the scheme can rebuild. err names the set and the members.
- * What cannot be read, for want of a right or because a disk fails, counts as lost and is
- * rebuilt, too. Where that is too much, but would not be if it could be read again, the
- * answer is no verdict but -EIO, with the same text. */
+ * Files that cannot be read, because of a missing permission or a disk error, count as
+ * lost and are rebuilt, too. If too much is lost only because of these, the result is
+ * -EIO instead, with the same text. */
 #define REDSET_UNRECOVERABLE 1
 
-/* Verdict: something is lost, and all of it can be rebuilt. err says what, and why. */
+/* Verdict: something is lost, and all of it can be rebuilt. err has what, and why. */
 #define REDSET_RECOVERABLE 2
 
 /* Longest name of a redundancy file, with its NUL. */
@@ -39,8 +40,8 @@ extern "C" {
 
 typedef enum redset_scheme {
     REDSET_SINGLE = 1,  /* no redundancy: survives the processes, not their storage */
-    REDSET_PARTNER = 2, /* the next members to the right keep copies of the files; all
-                         * members may be lost whose copies are not lost, too */
+    REDSET_PARTNER = 2, /* the next members to the right keep copies of the files; any
+                         * members may be lost if a copy of each survives */
     REDSET_XOR = 3,     /* one member of each set may be lost */
     REDSET_RS = 4       /* Reed-Solomon: any k members of each set may be lost */
 } redset_scheme;
@@ -63,17 +64,17 @@ typedef struct redset_place {
                    * PARTNER the number of copies */
 } redset_place;
 
-/* Most members of a set whose scheme is RS. */
+/* Limit of members of a set with RS. */
 #define REDSET_RS_MEMBERS_MAX 255
 
-/* Which set a process belongs to, from four numbers: a pure function.
+/* Assigns a process to a set, from four numbers: a pure function.
  *
- * Let the processes of all failure groups be written down one group after the other;
- * position is a process's index in that list of procs processes, and no group has more
- * than largest_group. There are as many sets as leave each at least set_size members, but
- * never fewer than largest_group, so that dealing the list out in turn puts no two
- * processes of a group into one set, and set sizes differ by one at most. Fills set,
- * sets, members and member of *place. -EINVAL for impossible numbers. */
+ * Take a list of all procs processes, one failure group after the other; position is the
+ * index of the process in it, and no group has more than largest_group. The number of
+ * sets is the greatest that gives each at least set_size members, but not less than
+ * largest_group. Processes are assigned round robin, so no two processes of a group are
+ * in one set, and set sizes differ by at most one. Sets set, sets, members and member of
+ * *place. -EINVAL for impossible numbers. */
 int redset_choose(int procs, int largest_group, int set_size, int position,
                   redset_place *place);
 
@@ -81,7 +82,7 @@ int redset_choose(int procs, int largest_group, int set_size, int position,
  * ".partner", ".rs"). -EINVAL if place makes no sense. */
 int redset_file_name(const redset_place *place, char name[REDSET_NAME_SIZE]);
 
-/* The other way round: fills scheme, member, members and id of *place from the name of a
+/* The inverse: sets scheme, member, members and id of *place from the name of a
  * redundancy file; -EINVAL for any other name. */
 int redset_file_name_parse(const char *name, redset_place *place);
 
@@ -89,29 +90,44 @@ int redset_file_name_parse(const char *name, redset_place *place);
 typedef struct redset_file {
     const char *name;   /* relative to the folder, shorter than 1024 bytes, without empty,
                          * "." and ".." components and control characters (-EINVAL) */
-    const kvtree *meta; /* kept beside it and given back after a loss; may be NULL. The
-                         * keys FILE, SIZE and CRC are redset's own */
-    uint64_t size;      /* bytes; filled in */
-    uint32_t crc;       /* CRC32 of its bytes; filled in; 0 without checksums */
+    const kvtree *meta; /* stored with it and restored after a loss; may be NULL. The keys
+                         * FILE, SIZE and CRC are reserved */
+    uint64_t size;      /* bytes; set by an encode */
+    uint32_t crc;       /* CRC32 of its bytes; set by an encode; 0 without checksums */
 } redset_file;
 
-/* What one process protected: all of it comes back from redset_rebuild or
- * redset_read_header. */
+/* Options of redset_encode_with (redset_mpi.h); each may be NULL. */
+typedef struct redset_extras {
+    /* A folder in the same file system with an obsolete redundancy file of an earlier
+     * encode. If that has the same name, the new one is written over it, because new
+     * pages take more time than the bytes in them. It may be gone then, however the
+     * encode ends. If it cannot be used, that is not an error. */
+    const char *spare;
+
+    /* Called when the redundancy file of this process is in place: a last step of the
+     * caller that shares the agreement of the encode. Returns 0, or -errno with a text,
+     * which then is the result on all ranks. files[] has sizes and checksums already, and
+     * keeps them if only this step, or another process, fails. */
+    int (*last)(void *arg, char *err);
+    void *arg;
+} redset_extras;
+
+/* What one process protected, as returned by redset_rebuild and redset_read_header. */
 typedef struct redset_manifest {
     int rank;  /* in the communicator that encoded */
     int ranks; /* size of that communicator */
     redset_place place;
     char file[REDSET_NAME_SIZE]; /* name of the redundancy file */
     uint64_t file_size;          /* its bytes; 0, as file_crc, while it is lost */
-    uint32_t file_crc; /* CRC32 of its redundancy data (all bytes behind the header) */
+    uint32_t file_crc; /* CRC32 of its redundancy data (all bytes after the header) */
     int checksums; /* 0: it was encoded without; file_crc, and crc of all files, are 0 */
     kvtree *about; /* description of the whole that encode was given; never NULL */
     int count;
     redset_file *files; /* count files */
 } redset_manifest;
 
-/* Reads the header of the redundancy file name below folder. Everything in it is checked
- * before it is believed; -EBADMSG and a text otherwise. The caller frees *manifest. */
+/* Reads the header of the redundancy file name below folder, and checks everything in it:
+ * -EBADMSG if it is invalid. The caller frees *manifest. */
 int redset_read_header(const char *folder, const char *name, redset_manifest **manifest,
                        char *err);
 
@@ -136,7 +152,7 @@ typedef struct redset_found_member {
     int rank;
     int lost;                  /* 1: something of it was missing or damaged */
     char *reason;              /* what; NULL if nothing is lost */
-    redset_manifest *manifest; /* what it protected; NULL when no survivor tells */
+    redset_manifest *manifest; /* what it protected; NULL if no survivor has it */
 } redset_found_member;
 
 typedef struct redset_found_set {
@@ -153,22 +169,22 @@ typedef struct redset_found {
     redset_found_set *sets; /* in the order of their ids */
 } redset_found;
 
-/* In place of the id of a set: all of the encode. A set of which no member left a good
- * redundancy file is missed then, and the verdict is REDSET_UNRECOVERABLE. */
+/* In place of the id of a set: all sets of the encode. If a set has no valid redundancy
+ * file, the verdict is REDSET_UNRECOVERABLE. */
 #define REDSET_ALL (-1)
 
-/* Tells the state of the set with that id, or of all, without changing it: reads all
- * files and compares sizes and checksums. redundancy is the name of the folder below
- * folder that has the redundancy files; NULL: folder itself. Returns 0 if nothing is
- * lost, REDSET_RECOVERABLE, or REDSET_UNRECOVERABLE; *found is filled in with all three,
- * and the caller frees it. -ENOENT when there is no redundancy file (of that set). */
+/* Reports the state of the set with that id, or of all, without changing it: reads all
+ * files and compares sizes and checksums. redundancy is the subdirectory of folder that
+ * holds the redundancy files; NULL: folder itself. Returns 0 if nothing is lost,
+ * REDSET_RECOVERABLE, or REDSET_UNRECOVERABLE; *found is set with all three, and the
+ * caller frees it. -ENOENT if there is no redundancy file (of that set). */
 int redset_verify_folder(const char *folder, const char *redundancy, int id,
                          redset_found **found, char *err);
 
-/* The same, and rebuilds what is lost, files and redundancy files. A file gets its name
- * only when all that was asked for is rebuilt and has the recorded checksum. Returns 0
- * when all is there now (lost of *found tells what was not), or REDSET_UNRECOVERABLE,
- * with nothing changed. */
+/* The same, and rebuilds what is lost, files and redundancy files. Files get their names
+ * only when all requested sets are rebuilt with the recorded checksums. Returns 0 when
+ * nothing is lost any more (lost of *found is what was), or REDSET_UNRECOVERABLE, with
+ * nothing changed. */
 int redset_rebuild_folder(const char *folder, const char *redundancy, int id,
                           redset_found **found, char *err);
 

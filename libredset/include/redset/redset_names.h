@@ -2,10 +2,10 @@
 #ifndef REDSET_REDSET_NAMES_H
 #define REDSET_REDSET_NAMES_H
 
-/* What the functions of this library are called in its shared and static libraries. Other
- * libraries have functions of the same names as ours: with these a program can use both,
- * whatever their order, and each calls its own
- * (docs/decisions/0020-names-that-nobody-else-has.md). Included by the other headers. */
+/* Names of the functions in the shared and static libraries. Other libraries have
+ * functions of the same names: with these, a program can use both, in any order, and each
+ * calls its own (docs/decisions/0020-names-that-nobody-else-has.md). Included by the
+ * other headers. */
 
 #define redset_choose scr_redset_choose
 #define redset_create scr_redset_create

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the flows of a set to tasks. */
+#include "src/codec/schedule.h"
+
+#include <stdlib.h>
+
+/* A column of a code is a source at the same stage in at most failures + 1 positions: the
+ * stage is the column minus the number of lost and unused columns before it. A member is
+ * a source or a target of as many copies. */
+int redset_schedule_reach(const redset_shape *shape)
+{
+    return shape->failures + 2;
+}
+
+int redset_schedule_messages(const redset_shape *shape)
+{
+    return shape->failures + 1;
+}
+
+int redset_schedule_sums(const redset_shape *shape, const uint8_t lost[])
+{
+    int sums = lost ? 0 : shape->failures;
+    for (int m = 0; lost && m < shape->members; m++)
+        sums += lost[m] != 0;
+    return sums > 0 && redset_shape_is_coded(shape) ? sums : 1;
+}
+
+redset_schedule *redset_schedule_new(const redset_shape *shape)
+{
+    size_t n = (size_t)shape->members, room = (size_t)shape->failures + 1;
+    redset_schedule *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->flow = redset_flow_new(shape);
+    s->tasks = calloc(n, sizeof *s->tasks); /* a member has one task in a flow */
+    s->to = calloc(n * room, sizeof *s->to);
+    s->coefs = calloc(n * room, 1);
+    if (s->flow && s->tasks && s->to && s->coefs) return s;
+    return redset_schedule_free(s);
+}
+
+redset_schedule *redset_schedule_free(redset_schedule *schedule)
+{
+    if (!schedule) return NULL;
+    redset_flow_free(schedule->flow);
+    free(schedule->tasks);
+    free(schedule->to);
+    free(schedule->coefs);
+    free(schedule);
+    return NULL;
+}
+
+static redset_task *schedule_add(redset_schedule *s, int flow, int stage,
+                                 redset_flow_end end, uint64_t length)
+{
+    redset_task *task = &s->tasks[s->count];
+    int room = s->flow->shape.failures + 1;
+    *task = (redset_task){.flow = flow,
+                          .stage = stage,
+                          .member = end.member,
+                          .stream = end.stream,
+                          .from = stage > 0 ? s->flow->source[stage - 1].member : -1,
+                          .coefs = s->coefs + s->count * room,
+                          .to = s->to + s->count * room,
+                          .length = length};
+    s->count++;
+    if (length > s->longest) s->longest = length;
+    return task;
+}
+
+static void schedule_add_source(redset_schedule *s, int number, int i, uint64_t length)
+{
+    const redset_flow *flow = s->flow;
+    redset_task *task = schedule_add(s, number, i, flow->source[i], length);
+    bool is_last = i + 1 == flow->sources;
+    task->sums = flow->targets;
+    task->copies = flow->sources == 1;
+    for (int t = 0; t < flow->targets; t++) {
+        task->coefs[t] = redset_flow_coef(flow, t, i);
+        task->copies = task->copies && task->coefs[t] == 1;
+    }
+    task->messages = is_last ? flow->targets : 1;
+    for (int t = 0; t < task->messages; t++)
+        task->to[t] = is_last ? flow->target[t].member : flow->source[i + 1].member;
+}
+
+/* Adds the tasks of a flow, of one member or of all (-1). */
+static void schedule_add_flow(redset_schedule *s, const uint8_t lost[], int number,
+                              uint64_t length, int member)
+{
+    redset_flow_plan(s->flow, lost, number);
+    const redset_flow *flow = s->flow;
+    if (flow->targets == 0 || length == 0) return;
+    for (int i = 0; i < flow->sources; i++)
+        if (member < 0 || flow->source[i].member == member)
+            schedule_add_source(s, number, i, length);
+    for (int i = 0; i < flow->targets; i++) {
+        if (member >= 0 && flow->target[i].member != member) continue;
+        redset_task *task =
+            schedule_add(s, number, flow->sources, flow->target[i], length);
+        task->is_target = true;
+        task->sums = 1;
+    }
+}
+
+static int schedule_compare(const void *x, const void *y)
+{
+    const redset_task *a = x, *b = y;
+    if (a->stage != b->stage) return a->stage < b->stage ? -1 : 1;
+    return (a->flow > b->flow) - (a->flow < b->flow);
+}
+
+void redset_schedule_member(redset_schedule *schedule, const uint8_t lost[],
+                            const uint64_t length[], int member)
+{
+    schedule->count = 0;
+    schedule->longest = 0;
+    for (int i = 0; i < schedule->flow->shape.members; i++)
+        schedule_add_flow(schedule, lost, i, length[i], member);
+    qsort(schedule->tasks, (size_t)schedule->count, sizeof *schedule->tasks,
+          schedule_compare);
+}
+
+void redset_schedule_flow(redset_schedule *schedule, const uint8_t lost[],
+                          const uint64_t length[], int flow)
+{
+    schedule->count = 0;
+    schedule->longest = 0;
+    schedule_add_flow(schedule, lost, flow, length[flow], -1);
+}

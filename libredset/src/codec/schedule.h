@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_CODEC_SCHEDULE_H
+#define REDSET_CODEC_SCHEDULE_H
+
+/* The tasks by which members execute flows.
+ *
+ * A flow is a chain. Its first source computes the partial sums (one for each target) of
+ * its own bytes and sends them to the next source, which adds its own. The last source
+ * sends each sum to its target. A task is the part of one member in one flow, and its
+ * stage is its place in the chain; targets come after all sources.
+ *
+ * A schedule has either all tasks of one member, which works on all flows together, or
+ * the tasks of all members in one flow, which one process executes by itself. Tasks are
+ * executed piece by piece, in the order of (piece, stage, flow). A message always leads
+ * to a task with a higher stage of the same piece, so no cycle of waiting members exists.
+ */
+
+#include "src/codec/flow.h"
+
+typedef struct redset_task {
+    int flow, stage, member;
+    int stream;      /* of the member: a source's input, or a target's output */
+    bool is_target;  /* one sum ends here */
+    int from;        /* the member that sends; -1: the sums begin here */
+    int sums;        /* number of partial sums received and sent */
+    uint8_t *coefs;  /* factor of the stream in each sum */
+    bool copies;     /* all sums equal the stream: one buffer holds them */
+    int messages;    /* 1 within a chain, with all sums; one for each sum at its end */
+    int *to;         /* receiver of each message */
+    uint64_t length; /* bytes of the stream */
+} redset_task;
+
+typedef struct redset_schedule {
+    redset_flow *flow;
+    int count;
+    redset_task *tasks; /* in the order of (stage, flow) */
+    uint64_t longest;   /* length of any task */
+    int *to;            /* storage of the tasks' arrays */
+    uint8_t *coefs;
+} redset_schedule;
+
+/* An empty schedule for sets of that shape; NULL without memory. */
+redset_schedule *redset_schedule_new(const redset_shape *shape);
+redset_schedule *redset_schedule_free(redset_schedule *schedule);
+
+/* Fills in all tasks of one member. lost[m] != 0: members to rebuild; NULL: encode. Flow
+ * i moves length[i] bytes of each stream. */
+void redset_schedule_member(redset_schedule *schedule, const uint8_t lost[],
+                            const uint64_t length[], int member);
+
+/* Fills in the tasks of all members in one flow. */
+void redset_schedule_flow(redset_schedule *schedule, const uint8_t lost[],
+                          const uint64_t length[], int flow);
+
+/* Upper bound of consecutive tasks of one stage of one piece, plus one: the number of
+ * tasks for which a member posts receives in advance, and after which it reclaims the
+ * buffers of its sends. */
+int redset_schedule_reach(const redset_shape *shape);
+
+/* Upper bounds of any task: messages that it sends, and partial sums that it stores. */
+int redset_schedule_messages(const redset_shape *shape);
+int redset_schedule_sums(const redset_shape *shape, const uint8_t lost[]);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_FILES_FILE_OUTPUT_H
+#define REDSET_FILES_FILE_OUTPUT_H
+
+/* Files that are rebuilt: a file stream that is written.
+ *
+ * Bytes go to temporary files at the top of the folder. Directories are created and names
+ * assigned only when all files have the right checksum and are synced, so a failure
+ * before that leaves nothing behind. */
+
+#include "src/files/file_stream.h"
+
+/* As redset_file_stream_open, with an empty temporary file in dir for each listed one. */
+int redset_file_output_create(int dir, const redset_list *list, int chunks,
+                              uint64_t chunk, redset_file_stream **stream, char *err);
+
+/* Compares each file's checksum with its list (-EBADMSG) and syncs the file. */
+int redset_file_output_complete(redset_file_stream *stream, char *err);
+
+/* Sets aside what is in the way of a file of that name, under "<name>.<16 hex
+ * digits>.old": a folder, or another kind of entry where a folder is needed. shared: the
+ * name is from a list that others can change (common/others.h). */
+int redset_clear_way(int dir, const char *name, bool shared, char *err);
+
+/* The same for all files. All writers of a folder do this before any file gets its name,
+ * so that no new file is ever in the way. */
+int redset_file_output_clear_way(const redset_file_stream *stream, char *err);
+
+/* Creates directories and gives the files their names, durably. */
+int redset_file_output_commit(redset_file_stream *stream, char *err);
+
+#endif

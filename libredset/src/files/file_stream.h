@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_FILES_FILE_STREAM_H
+#define REDSET_FILES_FILE_STREAM_H
+
+/* The files of a process as one stream of bytes, split into chunks.
+ *
+ * The stream is the files in the order of their list, padded with zeros to chunks * chunk
+ * bytes. Each chunk is read (written) from its start to its end in steps, and steps of
+ * different chunks come in any order; so every byte passes once, and checksums are
+ * computed on the way. */
+
+#include "src/header/list.h"
+
+/* Limit of open files of a stream. */
+enum { REDSET_OPEN_FILES = 32 };
+
+/* The part of a file that lies in one chunk. */
+typedef struct redset_segment {
+    int file;
+    uint64_t offset, length;
+    uint32_t crc; /* of the bytes that passed so far */
+} redset_segment;
+
+/* Progress within a chunk. */
+typedef struct redset_chunk {
+    size_t next, end; /* its segments */
+    uint64_t done;    /* bytes done of the next one */
+} redset_chunk;
+
+typedef struct redset_slot {
+    int file, fd;  /* fd -1: free */
+    uint64_t used; /* time of last use; the least recently used one is closed first */
+} redset_slot;
+
+typedef struct redset_file_stream {
+    int dir;
+    const redset_list *list;
+    size_t segment_count;
+    redset_segment *segments;
+    int chunk_count;
+    redset_chunk *chunks;
+    redset_slot slots[REDSET_OPEN_FILES];
+    int open_files; /* slots in use: all unless the caller sets less */
+    uint64_t clock;
+    /* of a stream that is written (file_output.h): */
+    bool shared; /* others can change the list */
+    bool writing;
+    uint64_t unique; /* in the names of its temporary files */
+    int created;     /* number of these */
+    int committed;   /* number of these that have their final names */
+} redset_file_stream;
+
+/* Opens the files of list below dir for reading; both stay in use until the end.
+ * list->size is at most chunks * chunk. */
+int redset_file_stream_open(int dir, const redset_list *list, int chunks, uint64_t chunk,
+                            redset_file_stream **stream, char *err);
+
+/* Closes files, and removes temporary files without a final name. NULL is fine; returns
+ * NULL. */
+redset_file_stream *redset_file_stream_free(redset_file_stream *stream);
+
+/* Reads the next size bytes of a chunk. -ESTALE if a file is shorter than listed. */
+int redset_file_stream_read(redset_file_stream *stream, int chunk, void *buf, size_t size,
+                            char *err);
+
+/* Writes the next size bytes of a chunk; those of the padding are ignored. */
+int redset_file_stream_write(redset_file_stream *stream, int chunk, const void *buf,
+                             size_t size, char *err);
+
+/* Reads all bytes that were not read yet, in pieces of that size, for the checksums. */
+int redset_file_stream_skim(redset_file_stream *stream, size_t piece, char *err);
+
+/* -ESTALE if a file that was read no longer has its listed size. */
+int redset_file_stream_check_sizes(const redset_file_stream *stream, char *err);
+
+/* When all chunks have passed: sets the checksums of files[list->count], or compares them
+ * with the list (-EBADMSG). */
+void redset_file_stream_set_crcs(const redset_file_stream *stream, redset_file files[]);
+int redset_file_stream_compare(const redset_file_stream *stream, char *err);
+
+/* Name of temporary file i of a stream that is written. */
+void redset_file_stream_temporary(const redset_file_stream *stream, int i, char name[64]);
+
+#endif

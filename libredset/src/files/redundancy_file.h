@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_FILES_REDUNDANCY_FILE_H
+#define REDSET_FILES_REDUNDANCY_FILE_H
+
+/* A redundancy file while it is written: the header, then the redundancy data as it is
+ * computed, then the header again with the checksums, which are known by then. */
+
+#include "common/replace.h"
+#include <kvtree/kvtree.h>
+#include <stdbool.h>
+
+typedef struct redset_redundancy_file {
+    bool is_open;
+    bool unsynced; /* skip every fsync */
+    int reused;    /* written over another file, which may be longer */
+    replacement file;
+    const char *name;
+    uint64_t header; /* bytes of the header */
+    uint64_t data;   /* bytes of redundancy data so far */
+} redset_redundancy_file;
+
+/* Creates the file with a header whose checksums are placeholders. name stays in use. A
+ * file of that name in the open folder spare (-1: none) is overwritten, where possible,
+ * and gone. */
+int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *header,
+                                 redset_redundancy_file *file, char *err);
+
+/* Writes redundancy data at an offset behind the header. */
+int redset_redundancy_file_write(redset_redundancy_file *file, uint64_t offset,
+                                 const void *buf, size_t size, char *err);
+
+/* Sets the CRC of header, if it has that key, writes it over the first one, and syncs. */
+int redset_redundancy_file_complete(redset_redundancy_file *file, kvtree *header,
+                                    uint32_t crc, char *err);
+
+/* Sets aside what is in its way (redset_clear_way). */
+int redset_redundancy_file_clear_way(const redset_redundancy_file *file, char *err);
+
+/* The same, and durably removes the file that has its name so far. */
+int redset_redundancy_file_retire(const redset_redundancy_file *file, char *err);
+
+/* Gives a complete file its name. */
+int redset_redundancy_file_commit(redset_redundancy_file *file, char *err);
+
+/* Removes the file unless it is committed. */
+void redset_redundancy_file_abort(redset_redundancy_file *file);
+
+#endif

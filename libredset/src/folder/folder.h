@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_FOLDER_FOLDER_H
+#define REDSET_FOLDER_FOLDER_H
+
+/* Sets in one folder, each with all members in this process. */
+
+#include "src/set/set_recovery.h"
+
+/* cross_set_check.c: REDSET_UNRECOVERABLE if they are not of one encode. */
+int redset_check_one_encode(redset_recovery *const sets[], int count, char *err);
+
+/* cross_set_check.c: -EINVAL if two processes claim the name of a file. */
+int redset_check_distinct_names(redset_recovery *const sets[], int count, char *err);
+
+/* report.c: a copy for callers; NULL without memory. */
+redset_found *redset_report_new(int count, redset_recovery *const sets[]);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The public calls under MPI. Sets are made here, from failure groups to places; all
+ * further work is that of src/set over the transports of a set. */
+#include "src/mpi/transport_mpi.h"
+#include "src/set/set.h"
+
+#include "common/agree_mpi.h"
+#include "common/errtext.h"
+#include "common/split_mpi.h"
+#include <errno.h>
+#include <redset/redset_mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Larger pieces are useless, and the size of a message is an int. */
+#define MPI_PIECE_MAX ((size_t)1 << 30)
+
+/* What a redset is here: its first member is what src/set knows of it. */
+typedef struct mpi_set {
+    redset base;
+    redset_transport_mpi world, members;
+} mpi_set;
+
+/* Copies text to err, if there is one and rc is not 0; returns rc. */
+static int mpi_report(char *err, const char *text, int rc)
+{
+    if (rc && err) snprintf(err, REDSET_ERROR_SIZE, "%s", text);
+    return rc;
+}
+
+/* ---- both ways to a set ---- */
+
+/* Collective: a set over a duplicate of comm, which is the only use of comm, without
+ * members yet. */
+static int mpi_start(MPI_Comm comm, mpi_set **set, char *text)
+{
+    MPI_Comm own;
+    int rc = agree_possible(comm, text);
+    rc = rc ? rc : redset_mpi_check(MPI_Comm_dup(comm, &own), text);
+    if (rc) return rc;
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
+    mpi_set *s = calloc(1, sizeof *s);
+    rc = agree(own, s ? 0 : err_sys(text, -ENOMEM, "redundancy set"), text);
+    if (rc) {
+        free(s);
+        MPI_Comm_free(&own);
+        return rc;
+    }
+    redset_transport_mpi_init(&s->world, own);
+    s->members.comm = MPI_COMM_NULL;
+    s->base.world = &s->world.base;
+    s->base.members = &s->members.base;
+    s->base.piece = REDSET_PIECE;
+    s->base.memory = REDSET_MEMORY;
+    s->base.layout.ranks = s->world.base.size;
+    *set = s;
+    return 0;
+}
+
+/* Collective: connects the members of each set. */
+static int mpi_connect(mpi_set *set, char *text)
+{
+    MPI_Comm members;
+    const redset_place *place = &set->base.layout.place;
+    int rc = redset_mpi_check(
+        MPI_Comm_split(set->world.comm, place->set, place->member, &members), text);
+    if (!rc) redset_transport_mpi_init(&set->members, members);
+    return rc;
+}
+
+/* The set for the caller if rc is 0; else it is freed, and text reported. */
+static int mpi_finish(mpi_set *s, int rc, redset **set, const char *text, char *err)
+{
+    if (rc)
+        redset_free(&s->base);
+    else
+        *set = &s->base;
+    return mpi_report(err, text, rc);
+}
+
+redset *redset_free(redset *set)
+{
+    mpi_set *s = (mpi_set *)set;
+    if (!s) return NULL;
+    redset_transport_mpi_done(&s->members);
+    redset_transport_mpi_done(&s->world);
+    redset_layout_done(&s->base.layout);
+    free(s);
+    return NULL;
+}
+
+const redset_place *redset_get_place(const redset *set)
+{
+    return &set->layout.place;
+}
+
+int redset_set_piece(redset *set, size_t piece)
+{
+    /* a buffer of one piece for reading has to fit, too */
+    size_t most = set->memory > REDSET_PIECE_MIN ? set->memory : REDSET_PIECE_MIN;
+    if (piece > MPI_PIECE_MAX) return -EINVAL;
+    if (!piece) piece = REDSET_PIECE;
+    set->piece = piece < most ? piece : most;
+    return 0;
+}
+
+/* ---- create ---- */
+
+static int mpi_check_config(const redset_config *config, char *text)
+{
+    if (!redset_scheme_name(config->scheme))
+        return err_set(text, -EINVAL, "unknown redundancy scheme %d", config->scheme);
+    if (config->scheme != REDSET_SINGLE && config->set_size < 2)
+        return err_set(text, -EINVAL, "set size %d is less than 2", config->set_size);
+    if (config->failures < 0)
+        return err_set(text, -EINVAL, "%d members that may be lost", config->failures);
+    if (config->piece > MPI_PIECE_MAX)
+        return err_set(text, -EINVAL, "pieces of %zu bytes are too large", config->piece);
+    if (!config->failure_group)
+        return err_set(text, -EINVAL, "no failure group was named");
+    if (strnlen(config->failure_group, SPLIT_STRING_SIZE) == SPLIT_STRING_SIZE)
+        return err_set(text, -EINVAL, "name of the failure group is longer than %d bytes",
+                       SPLIT_STRING_SIZE - 1);
+    return 0;
+}
+
+/* Collective: the configuration is valid, and the same on all ranks. */
+static int mpi_compare_configs(const mpi_set *set, const redset_config *config,
+                               char *text)
+{
+    const int64_t wanted[REDSET_VALUES] = {
+        (int64_t)config->scheme, config->set_size,        config->failures,
+        (int64_t)config->piece,  (int64_t)config->memory, config->no_checksums != 0};
+    bool equal = false;
+    int rc = redset_transport_compare(set->base.world, mpi_check_config(config, text),
+                                      wanted, &equal, text);
+    if (rc || equal) return rc;
+    return err_set(text, -EINVAL,
+                   "ranks differ in redundancy scheme, set size, failures, piece, memory "
+                   "or checksums");
+}
+
+/* This process's index in the list of all groups, in the order of their lowest ranks, and
+ * the size of the largest group. Returns what MPI returned. */
+static int mpi_count_groups(const mpi_set *set, MPI_Comm group, int *position,
+                            int *largest)
+{
+    int rank, size, before = 0;
+    MPI_Comm_rank(group, &rank);
+    MPI_Comm_size(group, &size);
+    int counted = rank == 0 ? size : 0;
+    int rc = MPI_Allreduce(&size, largest, 1, MPI_INT, MPI_MAX, set->world.comm);
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Exscan(&counted, &before, 1, MPI_INT, MPI_SUM, set->world.comm);
+    if (set->world.base.first == 0) before = 0; /* undefined there in MPI */
+    if (rc == MPI_SUCCESS) rc = MPI_Bcast(&before, 1, MPI_INT, 0, group);
+    *position = before + rank;
+    return rc;
+}
+
+static int mpi_find_position(const mpi_set *set, const char *failure_group, int *position,
+                             int *largest)
+{
+    MPI_Comm group;
+    int rc = split_by_string(set->world.comm, failure_group, &group);
+    if (rc != MPI_SUCCESS) return rc;
+    rc = mpi_count_groups(set, group, position, largest);
+    MPI_Comm_free(&group);
+    return rc;
+}
+
+/* Collective: connects the members, and gathers their ranks. */
+static int mpi_gather_members(mpi_set *set, char *text)
+{
+    redset_layout *layout = &set->base.layout;
+    int rc = mpi_connect(set, text);
+    if (rc) return rc;
+    layout->members = calloc((size_t)layout->place.members, sizeof *layout->members);
+    rc = layout->members ? 0 : err_sys(text, -ENOMEM, "members of a set");
+    rc = agree(set->world.comm, rc, text);
+    if (rc) return rc;
+    layout->members[layout->place.member] = set->world.base.first;
+    rc = set->members.base.gather(&set->members.base, layout->members,
+                                  sizeof *layout->members, text);
+    layout->place.id = layout->members[0];
+    for (int i = 1; i < layout->place.members; i++)
+        if (layout->members[i] < layout->place.id) layout->place.id = layout->members[i];
+    return rc;
+}
+
+static int mpi_create(mpi_set *set, const redset_config *config, char *text)
+{
+    redset *base = &set->base;
+    redset_place *place = &base->layout.place;
+    int position = 0, largest = 0;
+    int rc = mpi_compare_configs(set, config, text);
+    if (rc) return rc;
+    rc = redset_mpi_check(
+        mpi_find_position(set, config->failure_group, &position, &largest), text);
+    if (rc) return rc;
+    int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;
+    rc = redset_choose(base->layout.ranks, largest, set_size, position, place);
+    if (rc) err_sys(text, rc, "choose a set");
+    if (!rc) rc = redset_assign_scheme(config->scheme, config->failures, place, text);
+    rc = agree(set->world.comm, rc, text);
+    if (rc) return rc;
+    if (config->memory) base->memory = config->memory;
+    redset_set_piece(base, config->piece);
+    base->layout.unchecked = config->no_checksums != 0;
+    base->unsynced = config->unsynced != 0;
+    return mpi_gather_members(set, text);
+}
+
+int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    mpi_set *s;
+    int rc = mpi_start(comm, &s, text);
+    if (rc) return mpi_report(err, text, rc);
+    return mpi_finish(s, mpi_create(s, config, text), set, text, err);
+}
+
+/* ---- recover ---- */
+
+/* Connects the members of located sets. All members of a layout hold that layout, so a
+ * set of that number of members has exactly these; more are there if two layouts claim
+ * one index. */
+static int mpi_connect_located(mpi_set *set, char *text)
+{
+    const redset_place *place = &set->base.layout.place;
+    const redset_transport *members = &set->members.base;
+    int rc = mpi_connect(set, text);
+    if (rc) return rc;
+    if (members->size != place->members || members->first != place->member)
+        rc = err_set(text, REDSET_UNRECOVERABLE,
+                     "survivors contradict each other: %d ranks claim a place among the "
+                     "%d members of set %d",
+                     members->size, place->members, place->id);
+    return agree(set->world.comm, rc, text);
+}
+
+int redset_recover(MPI_Comm comm, const char *folder, const char *file, redset **set,
+                   char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    mpi_set *s;
+    int rc = mpi_start(comm, &s, text);
+    if (rc) return mpi_report(err, text, rc);
+    rc = redset_set_locate(&s->base, folder, file, text);
+    if (!rc) rc = mpi_connect_located(s, text);
+    return mpi_finish(s, rc, set, text, err);
+}
+
+/* ---- work on a set ---- */
+
+int redset_encode_with(redset *set, const char *folder, const kvtree *about, int count,
+                       redset_file files[], const redset_extras *extras, char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    int rc = redset_set_encode(set, folder, about, count, files, extras, text);
+    return mpi_report(err, text, rc);
+}
+
+int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
+                  redset_file files[], char *err)
+{
+    return redset_encode_with(set, folder, about, count, files, NULL, err);
+}
+
+int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
+                   int *rebuilt, char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    return mpi_report(err, text,
+                      redset_set_rebuild(set, folder, manifest, rebuilt, text));
+}
+
+int redset_verify(redset *set, const char *folder, int *lost, char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    return mpi_report(err, text, redset_set_verify(set, folder, lost, text));
+}
+
+int redset_measure(redset *set, const char *folder, redset_manifest **manifest, char *err)
+{
+    char text[ERRTEXT_SIZE] = "";
+    return mpi_report(err, text, redset_set_measure(set, folder, manifest, text));
+}

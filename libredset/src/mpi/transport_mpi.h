@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_MPI_TRANSPORT_MPI_H
+#define REDSET_MPI_TRANSPORT_MPI_H
+
+/* A transport among the ranks of a communicator, of which this process is one. MPI errors
+ * are returned as -ECOMM or -EIO. After an error of a collective call no agreement is
+ * attempted, because that would most likely fail, too. */
+
+#include "src/set/transport.h"
+#include <mpi.h>
+
+typedef struct redset_transport_mpi {
+    redset_transport base;
+    MPI_Comm comm;
+    MPI_Request *request;
+    int transfers;
+} redset_transport_mpi;
+
+/* Takes ownership of comm, which must return errors. */
+void redset_transport_mpi_init(redset_transport_mpi *t, MPI_Comm comm);
+
+/* Frees it; also of zeros, with comm MPI_COMM_NULL. */
+void redset_transport_mpi_done(redset_transport_mpi *t);
+
+/* 0, or -ECOMM and a text if result, which MPI returned, is an error. */
+int redset_mpi_check(int result, char *err);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Executes schedules (schedule.h) over a transport.
+ *
+ * A process that is one member works on all flows at once. A process that is all members
+ * works on one flow after the other, so that its memory does not grow with their number.
+ *
+ * Sums are stored in a ring of slots. A slot receives sums, the member adds its own
+ * bytes, and the slot is sent, so bytes are touched while they are cached. Receives are
+ * posted `reach` tasks in advance, and a send must be complete only when its slot is
+ * reused, `reach` tasks later; so reading, adding and both directions of the network
+ * overlap.
+ *
+ * Why this does not deadlock: take the least unfinished task in the order of all members.
+ * Its sums were sent, because the task that sends them is less. Its member may still wait
+ * for the completion of a send, `reach` tasks ago, which was of a lower stage, as fewer
+ * consecutive tasks share one. So the task that receives it is not greater than the least
+ * one, except for tasks of the same stage, of which its member is within `reach` and has
+ * posted the receive. */
+#include "src/set/flow_engine.h"
+
+#include "common/errtext.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENGINE_ALIGNMENT = 4096 };
+
+/* Limit of a message, so that its size fits into an int. */
+#define ENGINE_MESSAGE_MAX ((size_t)1 << 30)
+
+/* A task for one piece. */
+typedef struct engine_turn {
+    const redset_task *task;
+    uint64_t number; /* of turns before it */
+    uint64_t piece;
+    int next; /* index of the following task */
+} engine_turn;
+
+struct redset_engine {
+    redset_transport *transport;
+    redset_shape shape;
+    const uint8_t *lost;
+    const uint64_t *length;
+    redset_schedule *schedule;
+    size_t piece; /* bytes */
+    int reach, slots;
+    int transfers; /* of a slot: a receive, and sends */
+    size_t stride; /* bytes of a slot */
+    unsigned char *memory, *own;
+    unsigned char **sum; /* addresses of the sums in use */
+    redset_factors factors;
+    redset_port *ports;
+};
+
+/* ---- turns ---- */
+
+static size_t engine_bytes(const redset_engine *e, const engine_turn *t)
+{
+    uint64_t left = t->task->length - t->piece * e->piece;
+    return left < e->piece ? (size_t)left : e->piece;
+}
+
+/* Moves a turn to the next one, from zeros to the first one; false at the end. */
+static bool engine_advance(const redset_engine *e, engine_turn *t)
+{
+    const redset_schedule *s = e->schedule;
+    if (t->task) t->number++;
+    for (;; t->piece++, t->next = 0) {
+        if (t->piece * e->piece >= s->longest) return false;
+        while (t->next < s->count) {
+            t->task = &s->tasks[t->next++];
+            if (t->piece * e->piece < t->task->length) return true;
+        }
+    }
+}
+
+static int engine_slot(const redset_engine *e, const engine_turn *t)
+{
+    return (int)(t->number % (uint64_t)e->slots);
+}
+
+static unsigned char *engine_sums(const redset_engine *e, const engine_turn *t)
+{
+    return e->memory + (size_t)engine_slot(e, t) * e->stride;
+}
+
+static redset_port *engine_port(const redset_engine *e, const engine_turn *t)
+{
+    return &e->ports[t->task->member - e->transport->first];
+}
+
+/* ---- messages ---- */
+
+/* Where a text goes: only that of the first error is kept. */
+static char *engine_err(const redset_port *port)
+{
+    return port->rc ? NULL : port->err;
+}
+
+static void engine_note(redset_port *port, int rc)
+{
+    if (!port->rc) port->rc = rc;
+}
+
+static void engine_wait(redset_engine *e, redset_port *port, int transfer)
+{
+    engine_note(port, e->transport->wait(e->transport, transfer, engine_err(port)));
+}
+
+static void engine_wait_for_sends(redset_engine *e, redset_port *port, int slot)
+{
+    for (int i = 1; i < e->transfers; i++)
+        engine_wait(e, port, slot * e->transfers + i);
+}
+
+/* Reclaims the slot of a turn, and posts the receive of its sums. */
+static void engine_prepare(redset_engine *e, const engine_turn *t)
+{
+    const redset_task *task = t->task;
+    redset_port *port = engine_port(e, t);
+    int slot = engine_slot(e, t);
+    size_t bytes = engine_bytes(e, t) * (size_t)task->sums;
+    engine_wait_for_sends(e, port, slot);
+    if (task->from < 0) return;
+    redset_link link = {slot * e->transfers, task->member, task->from};
+    engine_note(port, e->transport->receive(e->transport, link, engine_sums(e, t), bytes,
+                                            engine_err(port)));
+}
+
+static void engine_send(redset_engine *e, const engine_turn *t)
+{
+    const redset_task *task = t->task;
+    redset_port *port = engine_port(e, t);
+    int transfer = engine_slot(e, t) * e->transfers + 1;
+    size_t bytes = engine_bytes(e, t) * (size_t)(task->messages == 1 ? task->sums : 1);
+    for (int i = 0; i < task->messages; i++) {
+        unsigned char *from = engine_sums(e, t) + (task->copies ? 0 : (size_t)i * bytes);
+        redset_link link = {transfer + i, task->member, task->to[i]};
+        engine_note(
+            port, e->transport->send(e->transport, link, from, bytes, engine_err(port)));
+    }
+}
+
+/* ---- tasks ---- */
+
+/* Reads the next bytes of a source; zeros after a failure. */
+static void engine_read(redset_engine *e, const engine_turn *t, unsigned char *buf)
+{
+    redset_port *port = engine_port(e, t);
+    size_t bytes = engine_bytes(e, t);
+    if (!port->rc)
+        port->rc =
+            redset_streams_read(port->streams, t->task->stream, buf, bytes, port->err);
+    if (port->rc) memset(buf, 0, bytes);
+}
+
+/* Begins the sums, or adds to those received. */
+static void engine_add(redset_engine *e, const engine_turn *t)
+{
+    const redset_task *task = t->task;
+    size_t bytes = engine_bytes(e, t);
+    unsigned char *sums = engine_sums(e, t);
+    bool begins = task->from < 0;
+    if (begins && (task->copies || (task->sums == 1 && task->coefs[0] == 1))) {
+        engine_read(e, t, sums); /* the stream is the sum */
+        return;
+    }
+    engine_read(e, t, e->own);
+    engine_wait(e, engine_port(e, t), engine_slot(e, t) * e->transfers);
+    if (begins) memset(sums, 0, bytes * (size_t)task->sums);
+    for (int i = 0; i < task->sums; i++)
+        e->sum[i] = sums + (size_t)i * bytes;
+    redset_factors_set(&e->factors, task->sums, task->coefs);
+    redset_factors_add(&e->factors, e->sum, e->own, bytes);
+}
+
+static void engine_write(redset_engine *e, const engine_turn *t)
+{
+    redset_port *port = engine_port(e, t);
+    engine_wait(e, port, engine_slot(e, t) * e->transfers);
+    if (!port->rc)
+        port->rc = redset_streams_write(port->streams, t->task->stream, engine_sums(e, t),
+                                        engine_bytes(e, t), port->err);
+}
+
+static void engine_run_schedule(redset_engine *e)
+{
+    engine_turn now = {0}, ahead = {0};
+    bool more = engine_advance(e, &ahead);
+    while (engine_advance(e, &now)) {
+        for (; more && ahead.number < now.number + (uint64_t)e->reach;
+             more = engine_advance(e, &ahead))
+            engine_prepare(e, &ahead);
+        if (now.task->is_target) {
+            engine_write(e, &now);
+        } else {
+            engine_add(e, &now);
+            engine_send(e, &now);
+        }
+    }
+    for (int i = 0; i < e->slots; i++)
+        engine_wait_for_sends(e, e->ports, i);
+}
+
+static bool engine_has_failed(const redset_engine *e)
+{
+    for (int i = 0; i < e->transport->count; i++)
+        if (e->ports[i].rc) return true;
+    return false;
+}
+
+void redset_engine_run(redset_engine *engine, redset_port port[])
+{
+    const redset_transport *t = engine->transport;
+    engine->ports = port;
+    if (t->count < t->size) {
+        redset_schedule_member(engine->schedule, engine->lost, engine->length, t->first);
+        engine_run_schedule(engine);
+        return;
+    }
+    for (int i = 0; i < t->size && !engine_has_failed(engine); i++) {
+        redset_schedule_flow(engine->schedule, engine->lost, engine->length, i);
+        engine_run_schedule(engine);
+    }
+}
+
+/* ---- memory ---- */
+
+/* The largest piece with which all slots, and one piece of a stream, fit into memory. All
+ * members must compute the same, whatever their part is. */
+static size_t engine_piece(const redset *set, const redset_shape *shape, int slots)
+{
+    size_t sums = shape->scheme == REDSET_PARTNER ? 1 : (size_t)shape->failures;
+    size_t piece =
+        set->memory / ((size_t)slots * sums + 1) / ENGINE_ALIGNMENT * ENGINE_ALIGNMENT;
+    if (piece < REDSET_PIECE_MIN) piece = REDSET_PIECE_MIN;
+    if (piece > set->piece) piece = set->piece;
+    return piece < ENGINE_MESSAGE_MAX / sums ? piece : ENGINE_MESSAGE_MAX / sums;
+}
+
+static size_t engine_align(size_t size)
+{
+    return (size + ENGINE_ALIGNMENT - 1) / ENGINE_ALIGNMENT * ENGINE_ALIGNMENT;
+}
+
+static int engine_allocate(redset_engine *e)
+{
+    uint64_t longest = 0;
+    for (int i = 0; i < e->shape.members; i++)
+        if (e->length[i] > longest) longest = e->length[i];
+    int sums = redset_schedule_sums(&e->shape, e->lost);
+    size_t most = longest < e->piece ? (size_t)longest : e->piece;
+    size_t slots = (size_t)e->slots;
+    e->transfers = 1 + redset_schedule_messages(&e->shape);
+    e->stride = engine_align(most * (size_t)sums);
+    e->schedule = redset_schedule_new(&e->shape);
+    e->sum = calloc((size_t)sums, sizeof *e->sum);
+    e->memory =
+        aligned_alloc(ENGINE_ALIGNMENT, slots * e->stride + engine_align(most + 1));
+    if (!e->schedule || !e->sum || !e->memory) return -ENOMEM;
+    e->own = e->memory + slots * e->stride;
+    int rc = redset_factors_init(&e->factors, sums);
+    return rc ? rc : e->transport->reserve(e->transport, e->slots * e->transfers);
+}
+
+int redset_engine_new(const redset *set, const uint8_t lost[], const uint64_t length[],
+                      redset_engine **engine, char *err)
+{
+    redset_engine *e = calloc(1, sizeof *e);
+    if (!e) return err_sys(err, -ENOMEM, "buffers");
+    e->transport = set->members;
+    e->shape = redset_place_shape(&set->layout.place);
+    e->lost = lost;
+    e->length = length;
+    e->reach = redset_schedule_reach(&e->shape);
+    e->slots = 2 * e->reach;
+    e->piece = engine_piece(set, &e->shape, e->slots);
+    if (engine_allocate(e) != 0) {
+        err_sys(err, -ENOMEM, "%d buffers of %zu bytes", e->slots, e->piece);
+        redset_engine_free(e);
+        return -ENOMEM;
+    }
+    *engine = e;
+    return 0;
+}
+
+redset_engine *redset_engine_free(redset_engine *engine)
+{
+    if (!engine) return NULL;
+    redset_schedule_free(engine->schedule);
+    redset_factors_done(&engine->factors);
+    free(engine->sum);
+    free(engine->memory);
+    free(engine);
+    return NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_SET_SET_H
+#define REDSET_SET_SET_H
+
+/* A set as its members work on it, and the collective operations on all sets of an
+ * encode. redset_mpi.h declares the public calls around them, which the MPI part makes of
+ * these; folder.c uses set_recovery.h for sets within one process.
+ *
+ * err is a buffer of REDSET_ERROR_SIZE bytes, not NULL. Results are the same on every
+ * process unless the transport itself fails. */
+
+#include "src/header/layout.h"
+#include "src/set/transport.h"
+
+/* Default size of a sum in a message. The working set of a member then fits into the
+ * second-level cache of current processors; at a quarter of that, messages cost more than
+ * the cache saves. */
+#define REDSET_PIECE ((size_t)512 * 1024)
+
+/* Smaller pieces are too slow; memory for these is always taken. */
+#define REDSET_PIECE_MIN ((size_t)4096)
+
+/* Default size of all buffers together. */
+#define REDSET_MEMORY ((size_t)8 << 20)
+
+typedef struct redset {
+    redset_transport *world;   /* all ranks of the encode */
+    redset_transport *members; /* the members of this set */
+    redset_layout layout;
+    size_t piece;  /* most bytes of a sum in a message */
+    size_t memory; /* bytes of all buffers */
+    bool unsynced; /* see redset_config */
+    bool is_lost;  /* this process has no redundancy file, whatever has its name */
+} redset;
+
+/* What a set of place->members members can provide of the wanted scheme: sets scheme and
+ * failures of *place. -EINVAL for more members than RS supports. */
+int redset_assign_scheme(redset_scheme scheme, int failures, redset_place *place,
+                         char *err);
+
+/* Each as the public call of redset_mpi.h with that name. */
+int redset_set_encode(redset *set, const char *folder, const kvtree *about, int count,
+                      redset_file files[], const redset_extras *extras, char *err);
+int redset_set_rebuild(redset *set, const char *folder, redset_manifest **manifest,
+                       int *rebuilt, char *err);
+int redset_set_verify(redset *set, const char *folder, int *lost, char *err);
+int redset_set_measure(redset *set, const char *folder, redset_manifest **manifest,
+                       char *err);
+
+/* The first half of redset_recover: sets layout and is_lost from the redundancy files of
+ * the ranks of set->world, of which layout.ranks is the number. */
+int redset_set_locate(redset *set, const char *folder, const char *file, char *err);
+
+#endif

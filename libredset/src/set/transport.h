@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDSET_SET_TRANSPORT_H
+#define REDSET_SET_TRANSPORT_H
+
+/* Communication among a group of peers 0 .. size-1: the members of a set, or all ranks of
+ * an encode. A process speaks for the peers first .. first+count-1, its local ones. Two
+ * implementations:
+ *
+ *     transport_local.c  all peers are local: one process works on a whole set
+ *     transport_mpi.c    the peers are the ranks of a communicator; one is local
+ *
+ * A collective call is made by all processes of the group, in the same order. Arrays
+ * named out and in have one tree for each local peer. All calls return 0 or -errno, with
+ * a text in err (REDSET_ERROR_SIZE bytes, not NULL). A call that fails because the
+ * transport is broken (-ECOMM, -EIO) may fail on some processes only; no agreement is
+ * possible then. */
+
+#include "src/names_private.h"
+#include <kvtree/kvtree.h>
+#include <redset/redset.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct redset_transport redset_transport;
+
+/* A transfer between a local peer and another one. */
+typedef struct redset_link {
+    int transfer; /* its number */
+    int peer, other;
+} redset_link;
+
+struct redset_transport {
+    int size, first, count;
+
+    /* Collective. One result for all processes: code is that of this process (0, negative
+     * error, positive verdict). If all are 0, each of count sums becomes the total over
+     * all processes; otherwise all get one of the codes, errors before verdicts, with its
+     * text, and sums are untouched. */
+    int (*agree_result)(redset_transport *t, int code, int count, int64_t sums[],
+                        char *err);
+
+    /* Collective. Each value becomes the greatest of all processes. */
+    int (*greatest)(redset_transport *t, int count, int64_t values[], char *err);
+
+    /* Collective. blocks has one block of size bytes for each peer; those of local peers
+     * are set, the others are filled in. */
+    int (*gather)(redset_transport *t, void *blocks, size_t size, char *err);
+
+    /* Collective. All get the block of the process of peer. */
+    int (*broadcast)(redset_transport *t, int peer, void *block, size_t size, char *err);
+
+    /* Collective. out holds <peer> -> tree for each receiver; in gets <peer> -> tree from
+     * each sender. */
+    int (*exchange)(redset_transport *t, kvtree *const out[], kvtree *const in[]);
+
+    /* Collective. Each local peer sends a tree to the one distance places to the right,
+     * and receives one from the left, which is dropped where in[] is NULL. */
+    int (*shift)(redset_transport *t, int distance, kvtree *const out[],
+                 kvtree *const in[]);
+
+    /* Reserves numbers for transfers that are under way at a time; drops earlier ones. */
+    int (*reserve)(redset_transport *t, int transfers);
+
+    /* Starts a transfer of bytes. Between two peers, messages arrive in the order in
+     * which they are sent. A receive from a local peer is started before the send. err
+     * may be NULL, here and in wait. */
+    int (*receive)(redset_transport *t, redset_link link, void *buf, size_t size,
+                   char *err);
+    int (*send)(redset_transport *t, redset_link link, const void *buf, size_t size,
+                char *err);
+
+    /* Returns when the transfer of that number, if there is one, is complete. */
+    int (*wait)(redset_transport *t, int transfer, char *err);
+};
+
+/* agree_result without sums. */
+static inline int redset_transport_agree(redset_transport *t, int code, char *err)
+{
+    return t->agree_result(t, code, 0, NULL, err);
+}
+
+/* Collective. Agrees on code without sums, and on whether all processes that have values
+ * (NULL: none) have the same ones: sets *equal if the result is 0. */
+enum { REDSET_VALUES = 6 };
+int redset_transport_compare(redset_transport *t, int code,
+                             const int64_t values[REDSET_VALUES], bool *equal, char *err);
+
+/* A transport whose size peers are all local; NULL without memory. */
+redset_transport *redset_transport_local(int size);
+redset_transport *redset_transport_local_free(redset_transport *t);
+
+#endif
