@@ -2,11 +2,13 @@
 /* Folders by path, created where missing; see folder.h. */
 #include "common/folder.h"
 
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -94,6 +96,21 @@ int folder_make_beneath(int base, const char *name, mode_t mode, int *fd, char *
     if (found < 0) return err_sys(err, found, "%s folder %s", verb(mode), name);
     *fd = found;
     return 0;
+}
+
+int folder_of(int dir, const char *name, mode_t mode, int *parent, const char **last,
+              char *err)
+{
+    if (dir != AT_FDCWD) return beneath_open_parent(dir, name, mode, parent, last, err);
+    const char *slash = strrchr(name, '/'), *start = slash ? slash + 1 : name;
+    int rc = beneath_check_name(start, err);
+    if (rc) return rc;
+    char *path = strndup(name, (size_t)(start - name));
+    if (!path) return err_sys(err, -ENOMEM, "open the folder of %s", name);
+    rc = folder_make(path, mode, parent, err);
+    free(path);
+    if (!rc) *last = start;
+    return rc;
 }
 
 const char *folder_rest(const char *base, const char *path)

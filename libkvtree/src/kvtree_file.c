@@ -5,6 +5,7 @@
  * has. */
 #include "src/kvtree_private.h"
 
+#include "common/batch.h"
 #include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/io.h"
@@ -87,18 +88,17 @@ int kvtree_open_folder_of(const char *path, int *folder, const char **last, char
     return 0;
 }
 
-int kvtree_write_below(int dir, const char *name, const kvtree *tree,
-                       int (*commit)(replacement *r, char *err), char *err)
+int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclusive,
+                       char *err)
 {
-    replacement r;
-    int rc = replace_begin(dir, name, 0, &r, err);
-    if (rc) return rc;
-    ssize_t size = kvtree_write_fd(r.fd, tree, err);
-    if (size < 0) {
-        replace_abort(&r);
-        return (int)size;
+    batch b = {.dir = dir, .exclusive = exclusive};
+    int fd, rc = batch_open(&b, name, 0, &fd, err);
+    if (!rc) {
+        ssize_t size = kvtree_write_fd(fd, tree, err);
+        rc = size < 0 ? (int)size : batch_commit(&b, err);
     }
-    return commit(&r, err);
+    batch_drop(&b);
+    return rc;
 }
 
 int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err)
@@ -108,7 +108,7 @@ int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err)
     if (!name) return err_set(err, -EINVAL, "write a tree: no file name");
     int rc = dir == AT_FDCWD ? kvtree_open_folder_of(name, &folder, &last, err) : 0;
     if (!rc) {
-        rc = kvtree_write_below(folder, last, tree, replace_commit, err);
+        rc = kvtree_write_below(folder, last, tree, false, err);
         if (dir == AT_FDCWD) io_close(&folder);
     }
     return rc ? err_wrap(err, rc, "write %s", name) : KVTREE_SUCCESS;

@@ -134,7 +134,7 @@ static int lock_or_create(int dir, const char *name, int seconds, int *fd, char 
     for (;;) {
         int rc = lock_name(dir, name, F_WRLCK, seconds, fd, err);
         if (rc != -ENOENT) return rc;
-        rc = kvtree_write_below(dir, name, NULL, replace_commit_new, err);
+        rc = kvtree_write_below(dir, name, NULL, true, err);
         if (rc && rc != -EEXIST) return rc;
     }
 }
@@ -170,10 +170,10 @@ static int write_locked(int dir, const char *name, const kvtree *tree, char *err
     do {
         rc = lock_name(dir, name, F_WRLCK, FOR_EVER, &fd, err);
         if (!rc) {
-            rc = kvtree_write_below(dir, name, tree, replace_commit, err);
+            rc = kvtree_write_below(dir, name, tree, false, err);
             unlock(&fd);
         } else if (rc == -ENOENT) { /* nothing there to be locked by anyone */
-            rc = kvtree_write_below(dir, name, tree, replace_commit_new, err);
+            rc = kvtree_write_below(dir, name, tree, true, err);
         }
     } while (rc == -EEXIST);
     return rc;
@@ -257,7 +257,7 @@ static int write_if_in_place(int dir, const char *name, int fd, const kvtree *tr
         return err_set(err, -ESTALE,
                        "nothing written: somebody replaced or removed the file without "
                        "its lock");
-    return kvtree_write_below(dir, name, tree, replace_commit, err);
+    return kvtree_write_below(dir, name, tree, false, err);
 }
 
 int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,

@@ -9,9 +9,9 @@
  * they gave. The owner and tree pointers lead from any value back up, so that no walk
  * needs a stack or recursion, however deep the tree is. */
 
-#include "common/replace.h"
 #include "src/kvtree_names_private.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -139,10 +139,10 @@ ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t d
 /* Opens the folder of path, which may be reached by links; *last points into path. */
 int kvtree_open_folder_of(const char *path, int *folder, const char **last, char *err);
 
-/* Writes the file name below the open folder dir; commit puts it in place
- * (replace_commit, replace_commit_new). */
-int kvtree_write_below(int dir, const char *name, const kvtree *tree,
-                       int (*commit)(replacement *r, char *err), char *err);
+/* Writes the file name below the open folder dir. exclusive: -EEXIST where there is one
+ * already. */
+int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclusive,
+                       char *err);
 
 /* Reads a file that was just opened, from its first byte to its last. */
 int kvtree_read_whole(int fd, kvtree *tree, char *err);
