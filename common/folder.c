@@ -102,10 +102,12 @@ int folder_of(int dir, const char *name, mode_t mode, int *parent, const char **
               char *err)
 {
     if (dir != AT_FDCWD) return beneath_open_parent(dir, name, mode, parent, last, err);
+    if (!name) return err_set(err, -EINVAL, "no path");
     const char *slash = strrchr(name, '/'), *start = slash ? slash + 1 : name;
     int rc = beneath_check_name(start, err);
     if (rc) return rc;
-    char *path = strndup(name, (size_t)(start - name));
+    size_t length = slash == name ? 1 : slash ? (size_t)(slash - name) : 0;
+    char *path = length ? strndup(name, length) : strdup(".");
     if (!path) return err_sys(err, -ENOMEM, "open the folder of %s", name);
     rc = folder_make(path, mode, parent, err);
     free(path);

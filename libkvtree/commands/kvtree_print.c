@@ -36,7 +36,7 @@ static int read_one(const char *file, kvtree *tree, struct kvtree_file_facts *fa
     int is_input = strcmp(file, "-") == 0;
     int fd = is_input ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) return complain(file, strerror(errno));
-    int rc = kvtree_read_facts(fd, tree, facts, err);
+    int rc = kvtree_read_whole(fd, tree, facts, err);
     if (!is_input) close(fd);
     return rc ? complain(file, err) : COMMAND_GOOD;
 }

@@ -16,11 +16,13 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "src/kvtree_gather_private.h"
 #include "src/kvtree_mpi_private.h"
 #include "src/kvtree_private.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <string.h>
@@ -241,7 +243,7 @@ int kvtree_write_gather(const char *path, const kvtree *tree, MPI_Comm comm)
 {
     char text[ERRTEXT_SIZE] = "";
     kvtree_gather to = {.comm = comm, .dir = -1};
-    int rc = kvtree_open_folder_of(path, &to.dir, &to.name, text);
+    int rc = folder_of(AT_FDCWD, path, 0, &to.dir, &to.name, text);
     rc = gather(&to, tree, rc, text, NULL);
     io_close(&to.dir);
     return rc;

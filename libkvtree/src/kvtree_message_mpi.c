@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trees as messages; see kvtree_mpi_private.h. */
 #include "src/kvtree_mpi_private.h"
+#include "src/kvtree_private.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -42,17 +43,7 @@ static int piece_size(size_t left, int limit)
 int message_deliver(const char *packed, size_t size, kvtree *tree)
 {
     if (!tree) return KVTREE_SUCCESS;
-    kvtree *fresh = kvtree_size(tree) ? kvtree_new() : tree;
-    if (!fresh) return -ENOMEM;
-    ssize_t used = kvtree_unpack_n(packed, size, fresh);
-    int rc = used < 0 ? (int)used : (size_t)used < size ? -EBADMSG : 0;
-    if (fresh != tree) {
-        if (!rc) rc = kvtree_merge(tree, fresh);
-        kvtree_delete(&fresh);
-    } else if (rc) {
-        kvtree_unset_all(tree);
-    }
-    return rc;
+    return kvtree_unpack_merge(packed, size, tree, NULL);
 }
 
 /* Receives the pieces after the first, which brought `have` bytes of the packed tree. */

@@ -19,8 +19,8 @@
 #define kvtree_gather_pointer scr_kvtree_gather_pointer
 #define kvtree_gather_remove_root scr_kvtree_gather_remove_root
 #define kvtree_gather_width scr_kvtree_gather_width
-#define kvtree_open_folder_of scr_kvtree_open_folder_of
 #define kvtree_packer_next scr_kvtree_packer_next
-#define kvtree_read_facts scr_kvtree_read_facts
+#define kvtree_read_whole scr_kvtree_read_whole
+#define kvtree_unpack_merge scr_kvtree_unpack_merge
 
 #endif

@@ -253,6 +253,27 @@ ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree)
     return kvtree_unpack_err(buf, len, tree, NULL);
 }
 
+/* A tree that is not empty is merged into: bytes behind the packed tree must not cost the
+ * caller's tree. */
+int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, char *err)
+{
+    kvtree *fresh = kvtree_size(tree) ? kvtree_new() : tree;
+    if (!fresh) return err_sys(err, -ENOMEM, "unpack a tree of %zu bytes", size);
+    ssize_t used = kvtree_unpack_err(buf, size, fresh, err);
+    int rc = used < 0 ? (int)used : 0;
+    if (!rc && (size_t)used < size)
+        rc = err_set(err, -EBADMSG, "%zu bytes too many between the tree and the end",
+                     size - (size_t)used);
+    if (fresh == tree) {
+        if (rc) kvtree_unset_all(tree);
+        return rc;
+    }
+    if (!rc && (rc = kvtree_merge(tree, fresh)) != 0)
+        err_sys(err, rc, "merge a tree of %zu bytes", size);
+    kvtree_delete(&fresh);
+    return rc;
+}
+
 /* Bytes of a packed tree that kvtree_pack made. */
 static size_t packed_size(const char *buf)
 {

@@ -130,33 +130,31 @@ size_t kvtree_packer_next(struct kvtree_packer *p, char *buf, size_t size);
 /* kvtree_pack_size; *depth becomes the number of levels. */
 size_t kvtree_measure(const kvtree *tree, size_t *depth);
 
+/* Merges a packed tree of size bytes, neither more nor fewer, into tree, which stays as
+ * it was where that fails. */
+int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, char *err);
+
 /* kvtree_unpack_err with another limit than KVTREE_DEPTH_MAX, for tests. */
 ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t depth_max,
                              char *err);
 
 /* ---- kvtree_file.c ---- */
 
-/* Opens the folder of path, which may be reached by links; *last points into path. */
-int kvtree_open_folder_of(const char *path, int *folder, const char **last, char *err);
-
-/* Writes the file name below the open folder dir. exclusive: -EEXIST where there is one
- * already. */
+/* Writes the file name below dir, as kvtree_file_write does. exclusive: -EEXIST where
+ * there is one already. */
 int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclusive,
                        char *err);
-
-/* Reads a file that was just opened, from its first byte to its last. */
-int kvtree_read_whole(int fd, kvtree *tree, char *err);
 
 struct kvtree_file_facts {
     uint64_t size;     /* bytes of the file */
     uint64_t elements; /* of the tree, at all levels */
-    int has_crc;
+    bool has_crc;
     uint32_t crc; /* of a file that has one */
 };
 
-/* The same into an empty tree, from any offset, and also from a pipe, with what the
- * commands tell about the file. */
-int kvtree_read_facts(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err);
+/* Reads a file from the current offset to its end, also from a pipe. *facts, where given,
+ * describes it; tree was empty then. */
+int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err);
 
 /* ---- kvtree_format.c ---- */
 

@@ -10,11 +10,13 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "src/kvtree_gather_private.h"
 #include "src/kvtree_mpi_private.h"
 #include "src/kvtree_private.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 
 typedef struct reading {
@@ -255,7 +257,7 @@ int kvtree_read_scatter(const char *path, kvtree *tree, MPI_Comm comm)
 {
     kvtree_gather from = {.comm = comm, .dir = -1};
     reading r = {.from = &from};
-    int rc = kvtree_open_folder_of(path, &from.dir, &from.name, r.text);
+    int rc = folder_of(AT_FDCWD, path, 0, &from.dir, &from.name, r.text);
     rc = scatter(&r, rc, TOGETHER, tree);
     io_close(&from.dir);
     return rc;

@@ -9,6 +9,7 @@
 
 #include "build_tree.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "src/kvtree_gather_private.h"
 #include "src/kvtree_private.h"
 #include <errno.h>
@@ -133,7 +134,7 @@ static void test_open(void **state)
     int dir = -1;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/x.scr", folder);
-    assert_int_equal(kvtree_open_folder_of(path, &dir, &name, err), 0);
+    assert_int_equal(folder_of(AT_FDCWD, path, 0, &dir, &name, err), 0);
     assert_string_equal(name, "x.scr");
     int fd = openat(dir, name, O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0 && close(fd) == 0 && access(path, F_OK) == 0);
@@ -147,12 +148,12 @@ static void test_open(void **state)
     close(dir);
     assert_int_equal(rmdir(folder), 0);
 
-    assert_int_equal(kvtree_open_folder_of(path, &dir, &name, err), -ENOENT);
-    assert_int_equal(kvtree_open_folder_of(NULL, &dir, &name, err), -EINVAL);
-    assert_int_equal(kvtree_open_folder_of("/x.scr", &dir, &name, err), 0);
+    assert_int_equal(folder_of(AT_FDCWD, path, 0, &dir, &name, err), -ENOENT);
+    assert_int_equal(folder_of(AT_FDCWD, NULL, 0, &dir, &name, err), -EINVAL);
+    assert_int_equal(folder_of(AT_FDCWD, "/x.scr", 0, &dir, &name, err), 0);
     assert_string_equal(name, "x.scr");
     close(dir);
-    assert_int_equal(kvtree_open_folder_of("x.scr", &dir, &name, err), 0);
+    assert_int_equal(folder_of(AT_FDCWD, "x.scr", 0, &dir, &name, err), 0);
     assert_string_equal(name, "x.scr");
     close(dir);
 }
