@@ -33,7 +33,7 @@ size_t message_pieces(size_t size, int limit)
     return (size + (size_t)limit - 1) / (size_t)limit;
 }
 
-static int piece_size(size_t left, int limit)
+static int message_piece_size(size_t left, int limit)
 {
     return left < (size_t)limit ? (int)left : limit;
 }
@@ -47,14 +47,14 @@ int message_deliver(const char *packed, size_t size, kvtree *tree)
 }
 
 /* Receives the pieces after the first, which brought `have` bytes of the packed tree. */
-static int receive_rest(const struct channel *ch, int source, size_t have, size_t size,
-                        kvtree *tree)
+static int message_receive_rest(const struct channel *ch, int source, size_t have,
+                                size_t size, kvtree *tree)
 {
     char *bytes = malloc(size);
     int rc = bytes ? 0 : -ENOMEM;
     if (bytes) memcpy(bytes, ch->scratch + MESSAGE_HEADER, have);
     while (have < size) {
-        int n = piece_size(size - have, ch->limit);
+        int n = message_piece_size(size - have, ch->limit);
         char *into = bytes ? bytes + have : ch->scratch;
         if (MPI_Recv(into, n, MPI_BYTE, source, ch->tag, ch->comm, MPI_STATUS_IGNORE) !=
             MPI_SUCCESS)
@@ -80,7 +80,7 @@ int message_receive(const struct channel *ch, MPI_Message *first,
     size_t size = (size_t)number, have = (size_t)count - MESSAGE_HEADER;
     if (have > size || (have < size && count < ch->limit)) return -EBADMSG;
     if (have == size) return message_deliver(ch->scratch + MESSAGE_HEADER, size, tree);
-    return receive_rest(ch, status->MPI_SOURCE, have, size, tree);
+    return message_receive_rest(ch, status->MPI_SOURCE, have, size, tree);
 }
 
 /* ---- sending ---- */
@@ -109,7 +109,7 @@ int outbox_post(struct outbox *box, const struct channel *ch, const kvtree *tree
     size_t size = MESSAGE_HEADER + packed;
     message_put_header(bytes, (int64_t)packed);
     for (size_t done = 0; done < size;) {
-        int n = piece_size(size - done, ch->limit);
+        int n = message_piece_size(size - done, ch->limit);
         MPI_Request *request = &box->requests[box->posted++];
         int sent =
             synchronous

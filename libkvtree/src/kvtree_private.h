@@ -22,9 +22,9 @@
 struct kvtree_index;
 
 struct kvtree {
-    kvtree_elem *first;         /* first->prev is the last element, whose next is NULL */
+    kvtree_elem *first;         /* first->prev is the last element, with next NULL */
     struct kvtree_index *index; /* NULL: narrow, or not searched so far */
-    kvtree_elem *owner;         /* the element whose value this is; NULL: the caller's */
+    kvtree_elem *owner;         /* the element with this value; NULL: the caller's */
     unsigned count;
     unsigned place : 31; /* of an `own`: where in its block the element lies; 0: alone */
     unsigned inside : 1; /* this is the `own` of an element, and freed with it */
@@ -82,8 +82,8 @@ struct kvtree_blocks {
     size_t used, size;
 };
 
-/* Memory for an element with a key of so many bytes, of which nothing but own.place is
- * set; NULL without memory. */
+/* Memory for an element with a key of key_size bytes, of which only own.place is set;
+ * NULL without memory. */
 kvtree_elem *kvtree_elem_new(size_t key_size);
 
 /* The same in a block; packed_rest bytes of input are still to be unpacked. */
@@ -118,7 +118,7 @@ void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem);
 /* Hands out the packed bytes of a tree in pieces of any size. */
 struct kvtree_packer {
     const kvtree *tree;
-    const kvtree_elem *elem; /* whose bytes come next; NULL: the count of tree */
+    const kvtree_elem *elem; /* its bytes come next; NULL: the count of tree */
     size_t key_size;         /* of elem, measured once: keys may be long */
     size_t done;             /* bytes of it that are out already */
     int end;

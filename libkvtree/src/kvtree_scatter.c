@@ -25,7 +25,7 @@ typedef struct scatter_set {
     int next;
     scatter_entry *table;
     size_t size, used; /* entries; size is a power of 2 */
-    uint64_t secret;   /* odd; with it nobody can prepare ranks that collide */
+    uint64_t secret;   /* odd; no file can have ranks that were chosen to collide */
 } scatter_set;
 
 /* The entry of rank, or a free one; there is a table. */
