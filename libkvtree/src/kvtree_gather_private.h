@@ -77,7 +77,7 @@ kvtree *kvtree_gather_offer(int ranks, kvtree *item);
 /* The pointer to the file of rank at level, for the next one. */
 kvtree *kvtree_gather_offer_file(const char *root, int level, int rank, int ranks);
 
-/* -EFBIG for an item of that many bytes whose file could not be read again. */
+/* -EFBIG for an item of that number of bytes if no reader accepts its file. */
 int kvtree_gather_check_size(const char *top, uint64_t size, char *err);
 
 /* Bytes of the item that rank offers in a file, with the same check. */

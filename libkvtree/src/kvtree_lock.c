@@ -101,8 +101,8 @@ static int lock_compare(int fd, int dir, const char *name, char *err)
 }
 
 /* Opens and locks the file that has the name when the lock is granted. */
-static int lock_name(int dir, const char *name, short type, int seconds, int *fd,
-                     char *err)
+static int lock_current(int dir, const char *name, short type, int seconds, int *fd,
+                        char *err)
 {
     for (;;) {
         int file, flags = type == F_RDLCK ? O_RDONLY : O_RDWR;
@@ -135,7 +135,7 @@ struct lock_request {
 
 static int lock_and_read_shared(struct lock_request *r)
 {
-    int fd, rc = lock_name(r->dir, r->name, F_RDLCK, r->seconds, &fd, r->err);
+    int fd, rc = lock_current(r->dir, r->name, F_RDLCK, r->seconds, &fd, r->err);
     if (rc) return rc;
     rc = kvtree_read_whole(fd, r->tree, NULL, r->err);
     lock_release(&fd);
@@ -146,7 +146,7 @@ static int lock_and_write(struct lock_request *r)
 {
     int fd, rc;
     do {
-        rc = lock_name(r->dir, r->name, F_WRLCK, r->seconds, &fd, r->err);
+        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, r->err);
         if (!rc) {
             rc = kvtree_write_below(r->dir, r->name, r->write, false, r->err);
             lock_release(&fd);
@@ -159,14 +159,14 @@ static int lock_and_write(struct lock_request *r)
 
 static int lock_only(struct lock_request *r)
 {
-    return lock_name(r->dir, r->name, F_WRLCK, r->seconds, r->fd, r->err);
+    return lock_current(r->dir, r->name, F_WRLCK, r->seconds, r->fd, r->err);
 }
 
 static int lock_and_read(struct lock_request *r)
 {
     int fd, rc;
     for (;;) {
-        rc = lock_name(r->dir, r->name, F_WRLCK, r->seconds, &fd, r->err);
+        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, r->err);
         if (rc != -ENOENT) break;
         rc = kvtree_write_below(r->dir, r->name, NULL, true, r->err);
         if (rc && rc != -EEXIST) break;

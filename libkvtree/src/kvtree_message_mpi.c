@@ -10,17 +10,13 @@
 
 char *message_put_header(char *bytes, int64_t number)
 {
-    for (int i = 0; i < MESSAGE_HEADER; i++)
-        bytes[i] = (char)((uint64_t)number >> (56 - 8 * i) & 0xff);
-    return bytes + MESSAGE_HEADER;
+    return kvtree_put32(kvtree_put32(bytes, (uint32_t)((uint64_t)number >> 32)),
+                        (uint32_t)number);
 }
 
 int64_t message_get_header(const char *bytes)
 {
-    uint64_t number = 0;
-    for (int i = 0; i < MESSAGE_HEADER; i++)
-        number = number << 8 | (unsigned char)bytes[i];
-    return (int64_t)number;
+    return (int64_t)((uint64_t)kvtree_get32(bytes) << 32 | kvtree_get32(bytes + 4));
 }
 
 size_t message_size(const kvtree *tree)
