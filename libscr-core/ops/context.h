@@ -6,183 +6,120 @@
  * SCR_* calls in scr.c are a face over one default context.
  *
  * Functions here return SCR_SUCCESS or an SCR_ERR_ code, the same on every rank where
- * they are collective over scr->world (most are). Whoever first knows what went wrong
+ * they are collective over scr->job.world (most are). Whoever first knows what went wrong
  * says so, once, by scr_fail. */
 
-#include "cache/filemap.h"
+#include "cache/cache.h"
 #include "config/descs.h"
-#include "config/identity.h"
 #include "config/parameters.h"
 #include "config/values.h"
 #include "halt/halt.h"
+#include "job/job.h"
 #include "ops/restart.h"
 #include "plan/dataset.h"
 #include "plan/decide.h"
 #include "plan/lifecycle.h"
 #include "report/history.h"
-#include "report/log.h"
+#include "report/report.h"
 #include "scr.h"
 #include <mpi.h>
 #include <redset/redset_mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SCR_ERR_TEXT 512
-#define SCR_OWNER_SIZE 400
-
-/* A store in use: the folder of this job in it (ops/store_dir.c). */
-typedef struct scr_cache {
-    char path[SCR_DESC_PATH_SIZE]; /* of the store on this node */
-    char *folder;                  /* <path>/<owner> */
+/* The prefix folder. */
+typedef struct scr_prefix {
+    char *path; /* as given, absolute */
+    char *real; /* the same folder without links */
     int fd;
-    const char *method; /* of transfers */
-    int capacity;       /* most datasets; 0: none but those of an earlier run */
-    int global;         /* all nodes see the same files */
-    MPI_Comm comm;      /* processes that share it; the first of them makes and removes */
-    int rank;
-} scr_cache;
+    kvtree *flush_file; /* rank 0's copy counts */
+    int index_rebuilt;  /* the index was lost, and is made again */
+} scr_prefix;
 
-/* A dataset in the cache, or on its way there. */
-typedef struct scr_kept {
-    int id, cache; /* number of the store */
-    int held;      /* it should have left, but cannot be flushed */
-    int unread;    /* of an earlier run; nobody has compared its checksums since then */
-    int used;      /* this run wrote it, or restarted from it, since they were compared */
-    scr_reddesc desc;
-} scr_kept;
-
-struct scr {
+/* State of the API: what may be called, and the dataset of the open phase. */
+typedef struct scr_lifecycle {
     scr_state state;
-    int disabled;    /* SCR_ENABLE=0 */
-    int init_failed; /* said once: an application that ignores it makes thousands of calls
-                      */
-    scr_config config;
-    scr_descs descs;
-    struct scr_settings set;
-
-    MPI_Comm world, node; /* all ranks; those on this node */
-    int rank, ranks, node_rank, node_ranks, nodes;
-    char node_name[SCR_NODE_SIZE];
-
-    char *prefix;      /* as given, absolute */
-    char *prefix_real; /* the same folder without links */
-    int prefix_fd;
-    char user[SCR_USER_SIZE], job_id[SCR_JOB_ID_SIZE], job_name[128], cluster[128];
-    char owner[SCR_OWNER_SIZE]; /* "<user>/scr.<job id>", or beside it (ops/job_lock.c) */
-    char *control;              /* <base>/<owner> */
-    int control_fd;
-    int lock_fd; /* at the leader of a node: of this run; else -1 */
-
-    kvtree *aside; /* datasets that this run cannot use, the same on every rank: cached,
-                      ID/<id> could not be rebuilt here, but may be in another run;
-                      OTHER/<id>/{NAME, RANKS} was written by another number of ranks */
-    scr_filemap *map;   /* files of the cache, for which this process is responsible */
-    scr_filemap *hints; /* at start: what the filemaps of earlier runs say, of this rank
-                           and, on the leader of a node, of ranks that are elsewhere */
-    char map_name[64];
-    kvtree *flush,
-        *halt; /* flush file and halt file; rank 0's copies are the ones that count */
-
-    scr_cache *caches; /* stores in use, the same number on every rank */
-    int cache_count;
-    int *cache_of_desc; /* number of the store of each redundancy descriptor; -1: none */
-    redset **sets;      /* of each redundancy descriptor in force; else NULL */
-    scr_kept *kept;     /* the same on every rank */
-    scr_cached *listed; /* room to list as many */
-    int kept_count;
-
-    struct scr_removal *removing; /* under way, at the first of a store; or NULL */
-    int leaving, leaving_from;    /* the dataset that is removed, or 0; its store */
-    struct scr_flush *flushing;   /* under way; or NULL */
-    int flush_failed;             /* code of one that failed, until a call returns it; */
-    int flush_failed_id;          /* of which dataset */
-
+    int disabled;            /* SCR_ENABLE=0 */
+    int init_failed;         /* reported once, though an application that ignores it makes
+                                thousands of calls */
+    scr_dataset open;        /* the dataset of an output or a restart */
     int dataset_id, ckpt_id; /* last ones used */
+    int begun;               /* an output or a restart was started */
+    int have_called;         /* SCR_Have_restart was */
+    int keyval;              /* of the attribute of MPI_COMM_SELF, ... */
+    int watching;            /* ... which is there */
+} scr_lifecycle;
 
-    scr_dataset open; /* the dataset of an output or a restart */
-    kvtree *routed; /* files of an output: <name below the prefix folder>/{ORIG, PATH} */
-    int route_failed;  /* here, since SCR_Start_output: a file of it is missing */
-    kvtree *refused;   /* names that SCR_Route_file refused on this rank in this phase, as
-                          long as no other file took their place */
-    int index_rebuilt; /* the index was lost, and is made again */
-    kvtree *in_place;  /* files of this rank in the dataset that is read there */
-    scr_dataset direct; /* which dataset that is; id 0: none */
-    struct scr_restart restart;
-    int in_prefix;    /* that of the restart is whole on the prefix folder */
-    int begun;        /* an output or a restart was started */
-    int have_called;  /* SCR_Have_restart was */
-    int routed_early; /* SCR_Route_file gave a file of a checkpoint before, here */
-    int compared;     /* id of the checkpoint whose files were compared for that */
-    int no_memory;    /* here, since SCR_Start_restart, to say where a file is */
+/* The open output. */
+typedef struct scr_output {
+    kvtree *routed;   /* files: <name below the prefix folder>/{ORIG, PATH} */
+    int route_failed; /* here, since SCR_Start_output: a file of it is missing */
+    kvtree *refused;  /* names that SCR_Route_file refused on this rank in this phase, as
+                         long as no other file took their place */
+    double start;     /* MPI_Wtime */
+} scr_output;
 
+/* Files that are read on the prefix folder itself. */
+typedef struct scr_direct {
+    kvtree *files;       /* of this rank in the dataset that is read there */
+    scr_dataset dataset; /* which dataset that is; id 0: none */
+} scr_direct;
+
+/* The flush under way, and the last one that failed. */
+typedef struct scr_flush {
+    struct scr_flush_run *current; /* under way; or NULL */
+    int failed;                    /* code of one that failed, until a call returns it; */
+    int failed_id;                 /* of which dataset */
+    double waited;                 /* seconds for flushes in the background */
+} scr_flush;
+
+/* Conditions to stop. */
+typedef struct scr_halt {
+    kvtree *file;     /* rank 0's copy counts */
+    int told;         /* the halt condition that holds has been logged */
+    int unusable;     /* ... and that the halt file cannot be used */
+    int signal;       /* that came to some rank; 0: none */
+    scr_halt_end end; /* of the allocation; on rank 0 */
+} scr_halt;
+
+/* What SCR_Need_checkpoint goes by. */
+typedef struct scr_pace {
     int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init */
+    int need_given;       /* SCR_Need_checkpoint said 1 */
     double started;       /* scr_clock when SCR_Init was done, */
     double last_ckpt;     /* when the last checkpoint was complete, or that, */
     double output_called; /* and when SCR_Start_output was called */
-    double output_start;  /* MPI_Wtime when the open output was started */
-    double idle_since;    /* ... when the application went on by itself */
+    double idle_since;    /* MPI_Wtime when the application resumed its own work */
     double ckpt_cost;     /* mean seconds of a checkpoint so far */
     int ckpt_count;       /* completed in this run */
-    scr_history history;  /* what the log of earlier runs tells; on rank 0 */
-    double interval_told; /* what SCR_CHECKPOINT_INTERVAL=auto chose when that was said */
+    scr_history history;  /* from the log of earlier runs; on rank 0 */
+    double interval_told; /* what SCR_CHECKPOINT_INTERVAL=auto chose when that was logged
+                           */
+} scr_pace;
 
-    double restart_start;
-    int halt_told;               /* the halt condition that holds has been logged */
-    int halt_unusable;           /* ... and that the halt file cannot be used */
-    int signal;                  /* that came to some rank; 0: none */
-    scr_halt_end end;            /* of the allocation; on rank 0 */
-    struct scr_events *events;   /* NULL: nothing is logged */
-    struct scr_summary *summary; /* on rank 0, or NULL */
-    double waited;               /* seconds for flushes in the background */
-    int need_given;              /* SCR_Need_checkpoint said 1 */
-    int keyval;                  /* of the attribute of MPI_COMM_SELF, ... */
-    int watching;                /* ... which is there */
-    int estranged;               /* the folders on nodes are another run's now; */
-    int unsaved; /* and were the only place of the newest checkpoint, or of an output */
-    int clean;   /* nothing is left in the cache, nor is anything to be left of the run */
+struct scr {
+    scr_job job;
+    scr_config config;
+    scr_descs descs;
+    struct scr_settings set;
+    scr_lifecycle lifecycle;
+    scr_cache cache;
+    scr_prefix prefix;
+    scr_output output;
+    struct scr_restart restart;
+    scr_direct direct;
+    scr_flush flush;
+    scr_halt halt;
+    scr_pace pace;
+    scr_report report;
 };
 
-/* ---- ops/message.c ---- */
+/* ---- ops/logging.c: the log of the run ---- */
 
-/* Prints one line for people, on rank 0 only, at level 0 (warnings, errors), 1 or 2. */
-void scr_say(const struct scr *scr, int level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* The one place that writes: a line to stderr, whatever the rank. */
-void scr_print_line(const char *line);
-
-/* Prints text as an error (on rank 0) and returns code. */
-int scr_fail(const struct scr *scr, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* ---- ops/events.c: what happens, said and logged by one call ---- */
-
-/* Begins the log, where one is wanted. Collective; whatever fails is only said. */
-void scr_events_open(struct scr *scr);
-void scr_events_ready(struct scr *scr);         /* SCR_Init is done */
-void scr_events_end(struct scr *scr, int code); /* SCR_Finalize is */
-void scr_events_close(struct scr *scr);
-
-/* Id of this run in the log; NULL where nothing is logged. */
-const char *scr_events_run(const struct scr *scr);
-
-/* An event of a dataset: kind, id, name and type. */
-scr_log_event scr_event_of(int kind, const scr_dataset *dataset);
-
-/* On rank 0: prints the text as scr_say does, and logs the event; where the event has a
- * note and gives none, it is the text. */
-void scr_event(const struct scr *scr, int level, const scr_log_event *event,
-               const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* The same as an error, which scr_fail would print. Returns code. */
-int scr_event_fail(const struct scr *scr, int code, const scr_log_event *event,
-                   const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Logs an error that is said elsewhere, on whatever rank it is called. */
-void scr_event_error(const struct scr *scr, int code, const char *text);
-
-/* Prints and logs a failure that only this rank sees; code 0: a warning. */
-void scr_event_local(const struct scr *scr, int code, const char *text);
+/* Begins it, where one is wanted. Collective; whatever fails is only printed. */
+void scr_logging_begin(struct scr *scr);
+void scr_logging_ready(struct scr *scr);         /* SCR_Init is done */
+void scr_logging_end(struct scr *scr, int code); /* SCR_Finalize is */
 
 /* ---- ops/settings.c: parameters to settings ---- */
 int scr_settings_load(struct scr *scr);
@@ -191,68 +128,6 @@ int scr_settings_load(struct scr *scr);
 
 /* The answer to a question of SCR_Config, to be freed; NULL: there is none. Local. */
 char *scr_query(struct scr *scr, const char *question);
-
-/* ---- ops/store_dir.c: the stores in use, and what lies in which ---- */
-
-/* Opens those of the redundancy descriptors in force. Agreed; 0 or -errno with a text. */
-int scr_stores_open(struct scr *scr, char *err);
-
-/* Opens that of a descriptor which writes to the prefix folder itself, for what can be
- * read in a cache only. Agreed; 0 or -errno with a text. */
-int scr_stores_open_late(struct scr *scr, const scr_reddesc *desc, char *err);
-void scr_stores_close(struct scr *scr);
-
-/* A folder that is private to this user, in a place that anybody may write to. Local;
- * *path is to be freed; 0 or -errno with a text. */
-typedef struct scr_private {
-    const char *what; /* parameter that named the place */
-    const char *base; /* the place, ... */
-    int make;         /* ... made where it is missing */
-    const char *name; /* of the folder in it */
-} scr_private;
-int scr_open_private(const scr_private *where, char **path, int *fd, char *err);
-
-/* Removes the folder name below base, and those above it, as far as they are empty. */
-void scr_remove_private(const char *base, const char *name);
-
-/* Notes in which store the dataset is, and what protects it. Local; the same on every
- * rank; 0 or -ENOMEM. */
-int scr_keep(struct scr *scr, int id, int cache, const scr_reddesc *desc);
-void scr_forget(struct scr *scr, int id);
-scr_kept *scr_kept_find(const struct scr *scr, int id); /* NULL: unknown */
-
-/* The store of a dataset; NULL: unknown. */
-scr_cache *scr_cache_of(const struct scr *scr, int id);
-
-/* Its folder of this job, for messages; "" if unknown. */
-const char *scr_cache_path(const struct scr *scr, int id);
-
-/* Finds out where a dataset of an earlier run is, by the paths of its files in the map,
- * also in a store that this run does not use otherwise, and notes it with its descriptor.
- * Agreed; 0 or -errno with a text. */
-int scr_stores_locate(struct scr *scr, const scr_filemap *map, int id,
-                      const scr_reddesc *desc, char *err);
-
-/* Name of a cached file below the fd of its store: "scr.dataset.<id>/<name>". Cut if name
- * is longer than a file's name may be, and then refused by beneath.h. */
-#define SCR_CACHED_NAME_SIZE (SCR_NAME_SIZE + 64)
-void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE]);
-
-/* Path of a dataset's folder in the cache; the caller frees it. NULL: unknown, or no
- * memory. */
-char *scr_dataset_folder(const struct scr *scr, int id);
-
-/* The name of that folder. */
-#define SCR_FOLDER_SIZE 64
-void scr_dataset_folder_name(int id, char name[SCR_FOLDER_SIZE]);
-
-/* Creates it, on those who are the first in their store. Local; 0 or -errno with a text.
- */
-int scr_dataset_folder_make(struct scr *scr, int id, char *err);
-
-/* Removes it with all in it, and forgets the dataset; of one that is unknown, in all
- * stores. Collective; what fails is said. */
-void scr_dataset_folder_remove(struct scr *scr, int id);
 
 /* ---- ops/init.c ---- */
 /* Collective; rc: what this process has met with before, a negative error. */
@@ -281,43 +156,11 @@ int scr_flush_newest(struct scr *scr);
  * restart comes from there. What could not be flushed is not given up. */
 void scr_leave_cache(struct scr *scr);
 
-/* ---- ops/summary.c ---- */
-void scr_summary_begin(struct scr *scr);
-void scr_summary_add(const struct scr *scr, const scr_log_event *event);
-void scr_summary_tell(const struct scr *scr);
-void scr_summary_end(struct scr *scr);
-
-/* ---- ops/eviction.c: what is in the cache ---- */
-
-/* The cached datasets that this run can use, the same on every rank; to be freed.
- * Collective. */
-scr_cached *scr_cached_list(const struct scr *scr, int *count);
-
-/* Id of the newest checkpoint among them; 0: none. Local. */
-int scr_cached_newest(struct scr *scr);
-
-/* The description of a cached dataset. Local; 0 or -ENOENT. */
-int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
-
-/* Adds up this rank's own files of a dataset, without redundancy, and their bytes. */
-void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2]);
-
-/* Sets a dataset aside: it is not used in this run, and leaves the cache when a newer
- * checkpoint is complete. Local; the same on every rank. */
-#define SCR_ASIDE_UNREAD "UNREAD" /* a checkpoint that an error keeps from being used */
-#define SCR_ASIDE_OUTPUT "OUTPUT" /* no checkpoint, for the same reason */
-#define SCR_ASIDE_USELESS                                                                \
-    "USELESS" /* it lost too much, or the application refused it                         \
-               */
-void scr_cache_set_aside(struct scr *scr, int id, const char *why);
-
-/* 1 when it, or anything, was set aside for that reason. Local. */
-int scr_cache_is_aside(const struct scr *scr, int id, const char *why);
-int scr_cache_has_aside(const struct scr *scr, const char *why);
+/* ---- ops/eviction.c: what leaves the cache, and when ---- */
 
 /* Removes what is set aside as useless, if the store has no room for a new dataset beside
  * it. Collective. */
-void scr_cache_relieve(struct scr *scr, int cache);
+void scr_cache_relieve(struct scr *scr, int store);
 
 /* Removes what was set aside for that reason (NULL: any) and has an id above this one. */
 void scr_cache_delete_aside(struct scr *scr, int above, const char *why);
@@ -327,80 +170,35 @@ void scr_cache_outdate(struct scr *scr);
 
 /* Removes the oldest datasets of a store until there are less than capacity; with
  * spare_newest, the newest checkpoint stays even if that makes one too many. */
-void scr_cache_make_room(struct scr *scr, int cache, int capacity, int spare_newest);
+void scr_cache_make_room(struct scr *scr, int store, int capacity, int spare_newest);
+
+/* Takes the dataset that is to make way for a new one out of the records of a store, so
+ * that there are less than capacity; its id, or 0. Its files may go when all ranks have
+ * come so far. *tight: so little room is left that they must go before any rank writes.
+ */
+int scr_cache_leave(struct scr *scr, int store, int capacity, int64_t *tight);
 
 /* What could not be flushed, and stayed therefore, may leave if it can be now. Local. */
 void scr_cache_try_again(struct scr *scr);
 
-/* Removes a dataset from the cache: files and records. A failure is said, and not fatal.
- */
+/* Removes a dataset from the cache: files and records. A failure is reported, and not
+ * fatal. */
 void scr_cache_delete(struct scr *scr, int id);
-
-/* The smallest id above last that has a folder in this store; INT_MAX: there is none. */
-int scr_next_folder(const scr_cache *cache, int last);
-
-/* Removes folders of datasets of which nobody knows anything, left by runs that were
- * killed. One that has redundancy files, which cannot be used, is set aside. */
-void scr_cache_sweep(struct scr *scr);
-
-/* Writes this process's filemap. Local; 0 or -errno with a text. */
-int scr_map_write(const struct scr *scr, char *err);
-
-/* Puts what redset tells of a rank's own files into the map: after an encode or a
- * rebuild. */
-int scr_map_record(struct scr *scr, const scr_dataset *dataset,
-                   const redset_manifest *manifest, char *err);
-
-/* The same in any map, for the rank that manifest names and files in folder. Local; 0 or
- * -ENOMEM. */
-int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const char *folder,
-                         const redset_manifest *manifest);
 
 /* Records on rank 0 where a dataset is, and writes the flush file. */
 void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
                   int on);
 int scr_location_has(struct scr *scr, int id, const char *location);
 
-/* ---- ops/verify.c: tells of files of a dataset that are damaged, if it shall ---- */
-void scr_cache_verify(struct scr *scr, int id);
-
-/* The same for whoever needs them. Local; 0, or -errno with a text. */
-int scr_cache_compare(const struct scr *scr, int id, char *err);
-
-/* ---- ops/distribute.c, ops/rank_transfer.c, ops/recover.c ---- */
-
-/* Brings the files of a dataset to the ranks that wrote them. Agreed; 0 or -errno with a
- * text. That some could not be moved, which is said, is no failure: they may be rebuilt.
- */
-typedef struct scr_moved {
-    unsigned long sums[2]; /* number and bytes of files that came to this rank */
-    int failed;            /* files for this rank could not be moved */
-} scr_moved;
-int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved,
-                   char *err);
-
-/* 1 when every rank has its files of the dataset, by names and sizes, also without its
- * redundancy file: then there is nothing to distribute. Collective. */
-int scr_distribute_is_done(struct scr *scr, const scr_dataset *dataset);
-
-/* 1 when some rank has its own files of the dataset, by names and sizes. Collective. */
-int scr_distribute_has_any(struct scr *scr, const scr_dataset *dataset);
-
-/* Forgets the files of a rank in a dataset; with delete, also removes them. Local. */
-void scr_drop_files(struct scr *scr, int id, int rank, int delete);
-
-/* Gives the files of rank to (MPI_PROC_NULL: none) to it, and gets our own from rank
- * from: 0, or -errno when we have them not. Between the ranks named only. What could not
- * be moved stays with the sender; the receiver has none of it then, and says so. */
-int scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from);
+/* ---- ops/recover.c ---- */
 
 /* Distributes all cached datasets, oldest first, and rebuilds those of which something is
- * missing. Of others only headers and sizes are looked at. */
+ * missing. Of others only headers and sizes are read. */
 int scr_rebuild_cache(struct scr *scr);
 
 /* To be called before a cached dataset is used: one of an earlier run is read as a whole
  * the first time, and what is damaged is rebuilt. Collective; 1: it is as it was written.
- * 0: it is lost, or cannot be used in this run, which was said. */
+ * 0: it is lost, or cannot be used in this run, which was reported. */
 int scr_cache_ensure(struct scr *scr, int id);
 
 /* ---- ops/output.c; ops/route.h has more ---- */

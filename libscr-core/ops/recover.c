@@ -3,7 +3,9 @@
  * distributed to its ranks and what was lost is rebuilt (SCR Developer Guide 1.2,
  * section 2.26.5). What lacks nothing by names and sizes is not read before it is used
  * (docs/decisions/0018-what-a-restart-waits-for.md). */
-#include "ops/catalog.h"
+#include "ops/context.h"
+
+#include "cache/catalog.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -27,91 +29,64 @@ static int least_above(const scr_filemap *map, int last)
     return least;
 }
 
-/* That of all ranks, also of those that only filemaps know. */
+/* That of all ranks. */
 static int next_id(const struct scr *scr, int last)
 {
-    int next = least_above(scr->map, last), hinted = least_above(scr->hints, last);
-    if (hinted < next) next = hinted;
-    MPI_Allreduce(MPI_IN_PLACE, &next, 1, MPI_INT, MPI_MIN, scr->world);
+    int next = least_above(scr->cache.map, last);
+    MPI_Allreduce(MPI_IN_PLACE, &next, 1, MPI_INT, MPI_MIN, scr->job.world);
     return next;
 }
 
-/* The newest description of dataset id in a map, and of which rank it is; 0 or -ENOENT.
- */
-static int local_description(const scr_filemap *map, int id, scr_dataset *newest,
-                             int *rank)
+/* How much a description of a dataset counts: a newer dataset of the id more than an
+ * older one, and what headers say more than what only filemaps do. */
+static int64_t description_weight(const scr_filemap *map, const scr_dataset *d, int rank)
 {
-    int count = 0, *ranks = NULL, found = 0;
+    const int64_t header = (int64_t)1 << 61; /* beyond all times in microseconds */
+    return d->created + (scr_catalog_has_header(map, d->id, rank) ? header : 0);
+}
+
+/* The description of dataset id in a map that counts most; its weight, or -1 without one.
+ */
+static int64_t local_description(const scr_filemap *map, int id, scr_dataset *best)
+{
+    int count = 0, *ranks = NULL;
+    int64_t most = -1;
     if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) count = 0;
     for (int i = 0; i < count; i++) {
         scr_dataset d;
         const kvtree *tree = scr_filemap_get_dataset(map, id, ranks[i]);
         if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.id != id || !d.complete)
             continue;
-        if (found && d.created <= newest->created) continue;
-        *newest = d;
-        *rank = ranks[i];
-        found = 1;
+        int64_t weight = description_weight(map, &d, ranks[i]);
+        if (weight <= most) continue;
+        *best = d;
+        most = weight;
     }
     free(ranks);
-    return found ? 0 : -ENOENT;
+    return most;
 }
 
-/* Both as trees, in one. */
-static int put_description(const scr_filemap *map, const scr_dataset *dataset, int rank,
-                           kvtree *both)
+/* Collective. The same description for all: an id may have been used twice when a node
+ * comes back with an old cache. False: nobody has a usable one. */
+static bool agree_on_description(const struct scr *scr, int id, scr_dataset *dataset)
 {
-    const kvtree *desc = scr_filemap_get_reddesc(map, dataset->id, rank);
-    kvtree *tree = kvtree_set(both, "DATASET", kvtree_new());
-    int rc = tree ? scr_dataset_to_tree(dataset, tree) : -ENOMEM;
-    if (rc || !desc) return rc;
-    tree = kvtree_set(both, "REDDESC", kvtree_new());
-    return tree ? kvtree_merge(tree, desc) : -ENOMEM;
-}
-
-/* A record without a usable descriptor gets the one that it would have today. */
-static int get_description(const struct scr *scr, const kvtree *both,
-                           scr_dataset *dataset, scr_reddesc *desc)
-{
-    int rc = scr_dataset_from_tree(kvtree_get(both, "DATASET"), dataset, NULL);
-    if (rc) return rc;
-    if (scr_reddesc_from_tree(kvtree_get(both, "REDDESC"), desc, NULL, NULL) != 0)
-        *desc = *scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt,
-                                         dataset->output);
-    return 0;
-}
-
-/* The same description for all: an id may have been used twice when a node comes back
- * with an old cache, and then the newer dataset counts. */
-static int agree_on_description(struct scr *scr, const scr_filemap *map, int id,
-                                scr_dataset *dataset, scr_reddesc *desc)
-{
-    scr_dataset mine = {.created = -1};
-    int rank = -1, have = local_description(map, id, &mine, &rank) == 0;
-    int64_t newest = mine.created;
-    MPI_Allreduce(MPI_IN_PLACE, &newest, 1, MPI_INT64_T, MPI_MAX, scr->world);
-    int root = have && mine.created == newest ? scr->rank : INT_MAX;
-    MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, scr->world);
-    if (root == INT_MAX) return -ENOENT;
-    kvtree *both = kvtree_new();
-    int rc = both ? 0 : -ENOMEM;
-    if (!rc && scr->rank == root) rc = put_description(map, &mine, rank, both);
-    int sent = kvtree_bcast(both, root, scr->world);
-    rc = rc ? rc : sent;
-    rc = rc ? rc : get_description(scr, both, dataset, desc);
-    kvtree_delete(&both);
-    MPI_Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, scr->world);
-    return rc;
+    int64_t mine = local_description(scr->cache.map, id, dataset), most = mine;
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, scr->job.world);
+    if (most < 0) return false;
+    int root = mine == most ? scr->job.rank : INT_MAX;
+    MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, scr->job.world);
+    MPI_Bcast(dataset, sizeof *dataset, MPI_BYTE, root, scr->job.world);
+    return true;
 }
 
 /* Name of this rank's own redundancy file, inside a map; NULL if it has none. */
 static const char *redundancy_file(const struct scr *scr, const scr_filemap *map, int id)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, scr->rank));
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, scr->job.rank));
     for (; f; f = kvtree_elem_next(f)) {
         const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
         if (type && strcmp(type, SCR_META_FULL) != 0)
-            return scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id);
+            return scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id);
     }
     return NULL;
 }
@@ -134,16 +109,19 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance
 {
     redset *set = NULL;
     redset_manifest *manifest = NULL;
-    scr_kept *kept = scr_kept_find(scr, dataset->id);
-    char *folder = scr_dataset_folder(scr, dataset->id);
+    scr_kept *kept = scr_kept_find(&scr->cache, dataset->id);
+    char *folder = scr_dataset_folder(&scr->cache, dataset->id);
     int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
-    rc = agree(scr->world, rc, err);
-    rc = rc ? rc
-            : redset_recover(scr->world, folder,
-                             redundancy_file(scr, scr->map, dataset->id), &set, err);
+    rc = agree(scr->job.world, rc, err);
+    rc =
+        rc ? rc
+           : redset_recover(scr->job.world, folder,
+                            redundancy_file(scr, scr->cache.map, dataset->id), &set, err);
     if (!rc) redset_set_piece(set, scr->set.message);
     rc = rc ? rc : restore(set, folder, kept, glance, &manifest, rebuilt, err);
-    if (!rc) rc = agree(scr->world, scr_map_record(scr, dataset, manifest, err), err);
+    if (!rc)
+        rc = agree(scr->job.world, scr_map_record(&scr->cache, dataset, manifest, err),
+                   err);
     redset_manifest_free(manifest);
     redset_free(set);
     free(folder);
@@ -157,7 +135,7 @@ static int list_files(const struct scr *scr, int id, int *count, redset_file **f
 {
     static const char *const kept[] = {SCR_META_TYPE, SCR_META_ORIG, SCR_META_PATH,
                                        SCR_META_NAME};
-    const kvtree *all = scr_filemap_files(scr->map, id, scr->rank);
+    const kvtree *all = scr_filemap_files(scr->cache.map, id, scr->job.rank);
     const kvtree_elem *f = kvtree_elem_first(all);
     redset_file *list = calloc((size_t)kvtree_size(all) + 1, sizeof *list);
     int rc = list ? 0 : -ENOMEM;
@@ -168,7 +146,7 @@ static int list_files(const struct scr *scr, int id, int *count, redset_file **f
         kvtree *meta = kvtree_new();
         redset_file *file = &list[(*count)++];
         file->meta = meta;
-        file->name = strdup(scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id));
+        file->name = strdup(scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id));
         rc = meta && file->name ? 0 : -ENOMEM;
         for (size_t k = 0; !rc && k < sizeof kept / sizeof *kept; k++) {
             const char *text = kvtree_get_val(known, kept[k]);
@@ -192,10 +170,10 @@ static void free_list(int count, redset_file *files)
 static void remove_old(const struct scr *scr, int id, const char *old)
 {
     char path[SCR_CACHED_NAME_SIZE];
-    const char *new = redundancy_file(scr, scr->map, id);
+    const char *new = redundancy_file(scr, scr->cache.map, id);
     if (!old || (new &&strcmp(old, new) == 0)) return;
     scr_cached_name(id, old, path);
-    beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
+    beneath_unlink(scr_cache_of(&scr->cache, id)->fd, path, NULL);
 }
 
 /* Collective. More redundancy is lost than the scheme makes up for, or cannot be read, rc
@@ -203,20 +181,19 @@ static void remove_old(const struct scr *scr, int id, const char *old)
  * protected anew. */
 static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, char *err)
 {
-    scr_kept *kept = scr_kept_find(scr, dataset->id);
+    scr_kept *kept = scr_kept_find(&scr->cache, dataset->id);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
-    const char *name = redundancy_file(scr, scr->map, dataset->id);
-    if (!name) name = redundancy_file(scr, scr->hints, dataset->id);
+    const char *name = redundancy_file(scr, scr->cache.map, dataset->id);
     char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
     redset_file *files = NULL;
-    int count = 0, bad = scr_cache_compare(scr, dataset->id, why);
+    int count = 0, bad = scr_cache_compare(&scr->cache, dataset->id, why);
     memcpy(lost, err, sizeof lost);
-    bad = agree(scr->world, bad, why);
-    if (!bad && scr->sets[desc->index]) {
+    bad = agree(scr->job.world, bad, why);
+    if (!bad && scr->cache.sets[desc->index]) {
         rc = list_files(scr, dataset->id, &count, &files);
         if (rc) err_set(err, rc, "no memory");
-        rc = agree(scr->world, rc, err);
+        rc = agree(scr->job.world, rc, err);
         kept->desc = *desc;
         rc = rc ? rc : scr_protect(scr, dataset, count, files, err);
     }
@@ -224,7 +201,7 @@ static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, ch
         kept->unread = 0;
         remove_old(scr, dataset->id, old);
         scr_log_event e = scr_event_of(SCR_LOG_REBUILD_COMPLETE, dataset);
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "dataset %d (%s) has lost its redundancy, but none of its files: they "
                   "are as they were written, and are protected anew: %s",
                   dataset->id, dataset->name, lost);
@@ -242,8 +219,8 @@ static scr_log_event event_of_all(struct scr *scr, scr_log_kind kind,
                                   unsigned long sums[2])
 {
     scr_log_event e = scr_event_of(kind, dataset);
-    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->world);
-    e.from = e.to = scr_cache_path(scr, dataset->id);
+    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->job.world);
+    e.from = e.to = scr_cache_path(&scr->cache, dataset->id);
     e.files = (int64_t)sums[0];
     e.bytes = (int64_t)sums[1];
     e.secs = MPI_Wtime() - start;
@@ -254,12 +231,13 @@ static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *mo
                       char *err)
 {
     double start = MPI_Wtime();
-    int rc = scr_distribute(scr, dataset, moved, err);
+    int rc = scr_distribute(&scr->cache, dataset, moved, err);
     if (rc) return rc;
     scr_log_event e =
         event_of_all(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
     if (moved->sums[0])
-        scr_event(scr, 1, &e, "%lu files of dataset %d (%s) were brought to their ranks",
+        scr_event(&scr->report, 1, &e,
+                  "%lu files of dataset %d (%s) were brought to their ranks",
                   moved->sums[0], dataset->id, dataset->name);
     return 0;
 }
@@ -271,16 +249,16 @@ static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt
 {
     unsigned long sums[2] = {0, 0};
     int ranks = rebuilt;
-    MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->job.world);
     if (!ranks) return 0;
-    if (rebuilt) scr_cached_sums(scr, dataset->id, sums);
+    if (rebuilt) scr_cached_sums(&scr->cache, dataset->id, sums);
     scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
     e.rebuilt = ranks;
     scr_event(
-        scr, 0, &e,
+        &scr->report, 0, &e,
         "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt in "
         "%.3f s: %s",
-        dataset->id, dataset->name, ranks, scr->ranks, e.secs, why);
+        dataset->id, dataset->name, ranks, scr->job.ranks, e.secs, why);
     return ranks;
 }
 
@@ -288,14 +266,14 @@ static void tell_whole(struct scr *scr, const scr_dataset *dataset, double start
 {
     unsigned long none[2] = {0, 0};
     scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, none);
-    scr_event(scr, 1, &e, "dataset %d (%s) is in the cache with all its files",
+    scr_event(&scr->report, 1, &e, "dataset %d (%s) is in the cache with all its files",
               dataset->id, dataset->name);
 }
 
 static void continue_ids(struct scr *scr, const scr_dataset *dataset)
 {
-    if (dataset->id > scr->dataset_id) scr->dataset_id = dataset->id;
-    if (dataset->ckpt > scr->ckpt_id) scr->ckpt_id = dataset->ckpt;
+    if (dataset->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = dataset->id;
+    if (dataset->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = dataset->ckpt;
 }
 
 /* What is left of a dataset stays: it may be rebuilt by another run, on other nodes.
@@ -306,126 +284,56 @@ static void give_up(struct scr *scr, const scr_dataset *dataset, double start, i
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
     e.secs = MPI_Wtime() - start;
     if (rc > 0)
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "warning: dataset %d (%s) is lost from the cache; what is left of it "
                   "stays there until a newer checkpoint is complete: %s",
                   dataset->id, dataset->name, err);
     else
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "warning: dataset %d (%s) could not be rebuilt; what is left stays in "
                   "the cache until a newer checkpoint is complete, and is not used in "
                   "this run: %s",
                   dataset->id, dataset->name, err);
-    scr_cache_set_aside(scr, dataset->id,
+    scr_cache_set_aside(&scr->cache, dataset->id,
                         rc > 0          ? SCR_ASIDE_USELESS
                         : dataset->ckpt ? SCR_ASIDE_UNREAD
                                         : SCR_ASIDE_OUTPUT);
 }
 
-/* What is known of a dataset. */
-struct found {
-    scr_dataset dataset;
-    int hinted;  /* filemaps alone tell of it: no header does */
-    int located; /* 0, or why it could not be found where it is, -errno */
-};
-
-/* Collective. The description of a dataset, as headers say or, where nobody has one, as
- * filemaps do; these may name a store that this run does not use otherwise. -ENOENT,
- * -ENOMEM, or a text for located. */
-static int look_up(struct scr *scr, int id, struct found *found, char *err)
-{
-    scr_reddesc desc;
-    const scr_filemap *map = scr->map;
-    int stores = scr->cache_count;
-    int rc = agree_on_description(scr, map, id, &found->dataset, &desc);
-    found->hinted = rc == -ENOENT;
-    if (found->hinted) {
-        map = scr->hints;
-        rc = agree_on_description(scr, map, id, &found->dataset, &desc);
-    }
-    if (rc) return rc;
-    found->located = scr_stores_locate(scr, map, id, &desc, err);
-    if (found->located || !found->hinted || scr->cache_count == stores) return 0;
-    found->located = scr_catalog_store(scr, stores, err);
-    return found->located ? 0 : look_up(scr, id, found, err);
-}
-
 /* Tells that another number of ranks wrote it. */
 static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
 {
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
             "run has %d; it stays there unused. Start with %d ranks to use it, or "
             "with SCR_CACHE_PURGE=1 to give it up",
-            dataset->id, dataset->name, dataset->ranks, scr->ranks, dataset->ranks);
-    kvtree *other = kvtree_set_kv_int(scr->aside, "OTHER", dataset->id);
+            dataset->id, dataset->name, dataset->ranks, scr->job.ranks, dataset->ranks);
+    kvtree *other = kvtree_set_kv_int(scr->cache.aside, "OTHER", dataset->id);
     kvtree_util_set_str(other, "NAME", dataset->name);
     kvtree_util_set_int(other, "RANKS", dataset->ranks);
     kvtree_util_set_int64(other, "CREATED", dataset->created);
 }
 
-/* Local. Where the redundancy file of this rank is lost, its filemap tells what its files
- * are, if it is of the same dataset. Without memory they count as lost. */
-static void take_hint(struct scr *scr, const scr_dataset *dataset)
-{
-    const int id = dataset->id, rank = scr->rank;
-    const kvtree *desc = scr_filemap_get_reddesc(scr->hints, id, rank);
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->hints, id, rank));
-    int files = 0;
-    if (!scr_dataset_is_same(scr_filemap_get_dataset(scr->hints, id, rank), dataset))
-        return;
-    if (scr_dataset_is_same(scr_filemap_get_dataset(scr->map, id, rank), dataset)) {
-        if (desc) scr_filemap_set_reddesc(scr->map, id, rank, desc);
-        return;
-    }
-    scr_filemap_remove_rank(scr->map, id, rank);
-    if (scr_filemap_copy(scr->hints, id, rank, scr->map) != 0) return;
-    for (; f; f = kvtree_elem_next(f)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        if (type && strcmp(type, SCR_META_FULL) == 0)
-            files++;
-        else
-            scr_filemap_remove_file(scr->map, id, rank, kvtree_elem_key(f));
-    }
-    scr_filemap_set_expected(scr->map, id, rank, files);
-}
-
-/* Collective. A dataset that this run can use; 0: it cannot, which was said. */
-static int find_one(struct scr *scr, int id, scr_dataset *dataset)
+/* Collective. A dataset that this run can use; false: it cannot, which was reported. */
+static bool find_one(struct scr *scr, int id, scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
-    struct found found = {.located = 0};
-    int rc = look_up(scr, id, &found, err);
-    if (rc == -ENOMEM) {
-        *dataset = (scr_dataset){.id = id, .name = "?"};
-        continue_ids(scr, dataset);
-        dataset->ckpt = 1; /* it may be one */
-        err_set(err, rc, "no memory for its description");
-        give_up(scr, dataset, MPI_Wtime(), rc, err);
-        return 0;
-    }
-    if (rc) return 0; /* its folder is looked at in the end (scr_cache_sweep) */
-    *dataset = found.dataset;
+    /* scr_cache_sweep takes care of the folder of one without description */
+    if (!agree_on_description(scr, id, dataset)) return false;
+    const scr_reddesc *desc =
+        scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
+    int rc = scr_stores_locate(&scr->cache, id, desc, err);
     if (scr->set.cache_purge || !scr->set.distribute) {
         scr_cache_delete(scr, id);
-        return 0;
-    }
-    if (!found.located) take_hint(scr, dataset);
-    if (found.hinted && !found.located && !scr_distribute_has_any(scr, dataset)) {
-        scr_filemap_remove_dataset(scr->map, id); /* it left the cache */
-        scr_forget(scr, id);
-        return 0;
+        return false;
     }
     continue_ids(scr, dataset);
-    if (found.located) {
-        give_up(scr, dataset, MPI_Wtime(), found.located, err);
-        return 0;
-    }
-    if (dataset->ranks != scr->ranks) {
+    if (!rc && dataset->ranks == scr->job.ranks) return true;
+    if (rc)
+        give_up(scr, dataset, MPI_Wtime(), rc, err);
+    else
         leave_to_others(scr, dataset);
-        return 0;
-    }
-    return 1;
+    return false;
 }
 
 /* Collective. What is too much for the redundancy is not lost if it is only that files
@@ -434,7 +342,7 @@ static int judge(const struct scr *scr, const scr_moved *moved, int rc)
 {
     int failed = moved->failed;
     if (rc <= 0) return rc;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
     return failed ? -EIO : rc;
 }
 
@@ -447,10 +355,11 @@ static void rebuild_one(struct scr *scr, int id)
     double start = MPI_Wtime();
     if (!find_one(scr, id, &dataset)) return;
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
-    scr_event(scr, 2, &e, "dataset %d (%s) is found in the cache", id, dataset.name);
-    int rc = scr_dataset_folder_make(scr, id, err);
-    rc = agree(scr->world, rc, err);
-    int whole = rc ? 0 : scr_distribute_is_done(scr, &dataset);
+    scr_event(&scr->report, 2, &e, "dataset %d (%s) is found in the cache", id,
+              dataset.name);
+    int rc = scr_dataset_folder_make(&scr->cache, id, err);
+    rc = agree(scr->job.world, rc, err);
+    int whole = rc ? 0 : scr_distribute_is_done(&scr->cache, &dataset);
     if (!rc && !whole) rc = distribute(scr, &dataset, &moved, err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 1, &rebuilt, err);
     if ((rc > 0 || rc == -EIO) && whole) rc = protect_again(scr, &dataset, rc, err);
@@ -466,21 +375,22 @@ static void rebuild_one(struct scr *scr, int id)
 
 int scr_cache_ensure(struct scr *scr, int id)
 {
-    const scr_kept *kept = scr_kept_find(scr, id);
+    const scr_kept *kept = scr_kept_find(&scr->cache, id);
     char err[SCR_ERR_TEXT] = "";
     scr_dataset dataset;
     int rebuilt = 0;
     double start = MPI_Wtime();
     if (!kept || !kept->unread) return kept != NULL;
     /* every rank has it: else something would have been missing */
-    int rc = scr_cached_get(scr, id, &dataset);
-    rc = agree(scr->world, rc ? rc : scr_dataset_folder_make(scr, id, err), err);
+    int rc = scr_cached_get(&scr->cache, id, &dataset);
+    rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, err),
+               err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 0, &rebuilt, err);
     if (rc)
         give_up(scr, &dataset, start, rc, err);
     else if (tell_rebuilt(scr, &dataset, rebuilt, start, err) &&
-             scr_map_write(scr, err) != 0)
-        scr_event_local(scr, 0, err);
+             scr_filemaps_write(&scr->cache, err) != 0)
+        scr_event_local(&scr->report, 0, err);
     return rc == 0;
 }
 
@@ -489,22 +399,29 @@ static void clean_flush_file(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int count = 0, *ids = NULL;
-    if (scr->rank != 0 || scr_filemap_list_datasets(scr->map, &count, &ids) != 0) return;
-    scr_flush_file_keep(scr->flush, ids, count);
+    if (scr->job.rank != 0 ||
+        scr_filemap_list_datasets(scr->cache.map, &count, &ids) != 0)
+        return;
+    scr_flush_file_keep(scr->prefix.flush_file, ids, count);
     free(ids);
-    if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
-        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+    if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
 }
 
 int scr_rebuild_cache(struct scr *scr)
 {
-    if (scr->restart.elsewhere > scr->dataset_id)
-        scr->dataset_id = scr->restart.elsewhere;
+    char err[SCR_ERR_TEXT] = "";
+    if (scr->restart.elsewhere > scr->lifecycle.dataset_id)
+        scr->lifecycle.dataset_id = scr->restart.elsewhere;
     if (scr->set.cache_purge || !scr->set.distribute) scr->restart.elsewhere = 0;
     for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id))
         rebuild_one(scr, id);
-    scr_cache_sweep(scr);
-    scr_maps_begin(scr);
+    scr_cache_sweep(&scr->cache, &scr->lifecycle.dataset_id);
+    if (scr_filemaps_begin(&scr->cache, err) != 0)
+        scr_say(&scr->report, 0,
+                "warning: filemaps could not be written, so commands may not find all "
+                "that is in the cache: %s",
+                err);
     clean_flush_file(scr);
     return SCR_SUCCESS;
 }
