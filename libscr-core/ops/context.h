@@ -13,7 +13,7 @@
 #include "config/descs.h"
 #include "config/parameters.h"
 #include "config/values.h"
-#include "halt/halt.h"
+#include "halt/halt_run.h"
 #include "job/job.h"
 #include "ops/restart.h"
 #include "plan/dataset.h"
@@ -72,15 +72,6 @@ typedef struct scr_flush {
     int failed_id;                 /* of which dataset */
     double waited;                 /* seconds for flushes in the background */
 } scr_flush;
-
-/* Conditions to stop. */
-typedef struct scr_halt {
-    kvtree *file;     /* rank 0's copy counts */
-    int told;         /* the halt condition that holds has been logged */
-    int unusable;     /* ... and that the halt file cannot be used */
-    int signal;       /* that came to some rank; 0: none */
-    scr_halt_end end; /* of the allocation; on rank 0 */
-} scr_halt;
 
 /* What SCR_Need_checkpoint goes by. */
 typedef struct scr_pace {
@@ -158,12 +149,12 @@ void scr_leave_cache(struct scr *scr);
 
 /* ---- ops/eviction.c: what leaves the cache, and when ---- */
 
-/* Removes what is set aside as useless, if the store has no room for a new dataset beside
+/* Removes useless datasets, if the store has no room for a new dataset beside
  * it. Collective. */
 void scr_cache_relieve(struct scr *scr, int store);
 
-/* Removes what was set aside for that reason (NULL: any) and has an id above this one. */
-void scr_cache_delete_aside(struct scr *scr, int above, const char *why);
+/* Removes what this run cannot use and has an id above this one. */
+void scr_cache_delete_unusable(struct scr *scr, int above);
 
 /* Removes what was kept only until a newer checkpoint is complete. */
 void scr_cache_outdate(struct scr *scr);
@@ -333,6 +324,10 @@ typedef int scr_index_changer(kvtree *index, const scr_dataset *dataset);
 int scr_index_change(struct scr *scr, const scr_dataset *dataset,
                      scr_index_changer *change, char *err);
 
+/* Rank 0 reads the index, lets change alter any of it (> 0: it did), and writes it.
+ * Local; 0 or -errno with a text. */
+int scr_index_rewrite(struct scr *scr, scr_changer *change, void *arg, char *err);
+
 /* Removes all that the index has of that name, for good. The same. */
 int scr_index_drop(struct scr *scr, const scr_dataset *dataset, char *err);
 
@@ -355,7 +350,7 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *dataset, char *err)
  * same. */
 int scr_index_forget_traces(struct scr *scr, kvtree *ids, char *err);
 
-/* ---- ops/retention.c: what leaves the prefix folder ---- */
+/* ---- ops/retention.c: deletion and retention on the prefix folder ---- */
 
 /* Deletes a flushed dataset: its files, shared out among the ranks, its records, and its
  * entry. 0 or -errno with a text. */
@@ -363,11 +358,11 @@ int scr_flushed_delete(struct scr *scr, const scr_dataset *dataset, char *err);
 
 /* At start: deletes all of the prefix folder (SCR_PREFIX_PURGE), or finishes what a run
  * that was killed began to delete. Failures are said. */
-void scr_window_begin(struct scr *scr);
+void scr_retention_begin(struct scr *scr);
 
 /* Checkpoint id has just been flushed: older ones make way (SCR_PREFIX_SIZE). Failures
  * are said. */
-void scr_window_move(struct scr *scr, int id);
+void scr_retention_flushed(struct scr *scr, int id);
 
 /* ---- ops/dataset_admin.c ---- */
 int scr_manage_current(struct scr *scr, const char *name);

@@ -237,7 +237,7 @@ static int conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
     if (f->resumed) scr_flush_clean(scr, d, rc ? f->record.trace.id : 0);
     note_end(scr, f);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
-    if (!rc && d->ckpt) scr_window_move(scr, d->id);
+    if (!rc && d->ckpt) scr_retention_flushed(scr, d->id);
     filo_flush_free(f->transfer);
     /* nobody restarts from it: the cache is for what protects the run */
     if (!rc && d->output && !d->ckpt) scr_cache_delete(scr, d->id);

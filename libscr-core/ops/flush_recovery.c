@@ -37,12 +37,9 @@ static int get_record(const struct scr *scr, int i, scr_flush_record *r)
 /* Collective. The dataset of a record is in the cache, and every rank has its part. */
 static int is_cached(const struct scr *scr, const scr_flush_record *r, scr_dataset *d)
 {
-    int count, listed = 0;
-    scr_cached *list = scr_cached_list(&scr->cache, &count);
-    for (int i = 0; i < count; i++)
-        listed = listed || list[i].id == r->dset;
-    free(list);
-    int cached = listed && scr_cached_get(&scr->cache, r->dset, d) == 0 &&
+    const scr_cached *c = scr_cached_find(&scr->cache, r->dset);
+    int cached = c && c->state == SCR_CACHED_GOOD &&
+                 scr_cached_get(&scr->cache, r->dset, d) == 0 &&
                  strcmp(d->name, r->name) == 0;
     MPI_Allreduce(MPI_IN_PLACE, &cached, 1, MPI_INT, MPI_MIN, scr->job.world);
     return cached;
