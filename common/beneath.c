@@ -129,6 +129,11 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
     return 0;
 }
 
+int beneath_gives_others(const struct stat *st, mode_t mode)
+{
+    return (mode & ~st->st_mode & (S_IRWXG | S_IRWXO)) != 0;
+}
+
 int beneath_chmod(int dir, const char *name, mode_t mode, char *err)
 {
     char path[64];
@@ -140,6 +145,8 @@ int beneath_chmod(int dir, const char *name, mode_t mode, char *err)
     else if (S_ISLNK(st.st_mode) || st.st_uid != geteuid() ||
              (S_ISREG(st.st_mode) && st.st_nlink != 1))
         rc = err_set(err, -EPERM, "%s is a link, or not our own", name);
+    else if (beneath_gives_others(&st, mode))
+        rc = err_set(err, -EPERM, "%s is more private than what should be there", name);
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     if (!rc && chmod(path, mode) != 0)
         rc = err_sys(err, -errno, "set the mode of %s", name);

@@ -9,6 +9,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/others.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -110,7 +111,7 @@ static int move_aside(int parent, const char *last, const char *aside, bool fold
 }
 
 /* It is not ours to remove. */
-static int set_aside(int dir, const char *name, bool folder, char *err)
+static int set_aside(int dir, const char *name, bool folder, bool shared, char *err)
 {
     const char *last;
     char aside[256];
@@ -120,13 +121,14 @@ static int set_aside(int dir, const char *name, bool folder, char *err)
     rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc) return rc;
     snprintf(aside, sizeof aside, "%.200s.%016llx.old", last, (unsigned long long)random);
-    rc = move_aside(parent, last, aside, folder);
-    if (rc) err_sys(err, rc, "rename %s to %s", name, aside);
+    if (shared) rc = others_reach(dir, parent, name, err);
+    if (!rc && (rc = move_aside(parent, last, aside, folder)) != 0)
+        err_sys(err, rc, "rename %s to %s", name, aside);
     io_close(&parent);
     return rc;
 }
 
-int redset_clear_way(int dir, const char *name, char *err)
+int redset_clear_way(int dir, const char *name, bool shared, char *err)
 {
     struct stat st;
     for (const char *end = strchr(name, '/'); end; end = strchr(end + 1, '/')) {
@@ -134,11 +136,11 @@ int redset_clear_way(int dir, const char *name, char *err)
         snprintf(folder, sizeof folder, "%.*s", (int)(end - name), name);
         int rc = beneath_stat(dir, folder, &st, err);
         if (rc) return rc == -ENOENT ? 0 : rc;
-        if (!S_ISDIR(st.st_mode)) return set_aside(dir, folder, false, err);
+        if (!S_ISDIR(st.st_mode)) return set_aside(dir, folder, false, shared, err);
     }
     int rc = beneath_stat(dir, name, &st, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    return S_ISDIR(st.st_mode) ? set_aside(dir, name, true, err) : 0;
+    return S_ISDIR(st.st_mode) ? set_aside(dir, name, true, shared, err) : 0;
 }
 
 /* Renames temporary file i, into a folder that is made where missing. */
@@ -149,10 +151,10 @@ static int give_name(redset_logical *l, int i, char *err)
     int parent, rc = beneath_open_parent(l->dir, name, 0700, &parent, &last, err);
     if (rc) return rc;
     redset_logical_temporary(l, i, temporary);
-    if (renameat(l->dir, temporary, parent, last) != 0)
+    if (l->shared) rc = others_reach(l->dir, parent, name, err);
+    if (!rc && renameat(l->dir, temporary, parent, last) != 0)
         rc = err_sys(err, -errno, "rename to %s", name);
-    else
-        l->committed = i + 1;
+    if (!rc) l->committed = i + 1;
     io_close(&parent);
     return rc;
 }
@@ -186,7 +188,8 @@ int redset_output_clear_way(const redset_logical *logical, char *err)
 {
     int rc = 0;
     for (int i = 0; i < logical->list->count && !rc; i++)
-        rc = redset_clear_way(logical->dir, logical->list->files[i].name, err);
+        rc = redset_clear_way(logical->dir, logical->list->files[i].name, logical->shared,
+                              err);
     return rc;
 }
 

@@ -244,6 +244,7 @@ typedef struct redset_logical {
     redset_slot slots[REDSET_OPEN_FILES];
     int open_files; /* slots that may be used: all, unless somebody sets less */
     uint64_t clock;
+    bool shared;     /* others may change the list */
     bool writing;    /* to temporary files in dir ... */
     uint64_t unique; /* ... with this number in their names */
     int created;     /* how many of them there are */
@@ -290,8 +291,8 @@ int redset_output_complete(redset_logical *logical, char *err);
 
 /* Sets aside what stands in the way of a file of that name, a folder, or what is no
  * folder where one belongs, under "<name>.<16 hex digits>.old": it is not ours to remove.
- */
-int redset_clear_way(int dir, const char *name, char *err);
+ * shared: the name is from a list that others may change (common/others.h). */
+int redset_clear_way(int dir, const char *name, bool shared, char *err);
 
 /* The same for all files. Whoever else writes to that folder clears its way, too, before
  * any file gets its name, so that no new file is ever in the way. */

@@ -4,6 +4,7 @@
 #include "src/redset_private.h"
 
 #include "common/errtext.h"
+#include "common/others.h"
 #include <errno.h>
 #include <string.h>
 
@@ -67,7 +68,12 @@ int redset_salvage_write(redset_salvage *salvage, char *err)
         rc = redset_store_begin(salvage->dir, salvage->name, -1, h->tree, &salvage->store,
                                 err);
     s->store = &salvage->store;
-    return rc;
+    if (rc) return rc;
+    int shared = others_put(salvage->store.file.parent);
+    if (shared < 0)
+        return err_sys(err, shared, "look at the folder of %s", salvage->name);
+    s->logical->shared = shared;
+    return 0;
 }
 
 int redset_salvage_verify(redset_salvage *salvage, size_t piece, char *err)

@@ -54,7 +54,7 @@ int redset_store_complete(redset_store *store, kvtree *header, uint32_t crc, cha
 
 int redset_store_clear_way(const redset_store *store, char *err)
 {
-    return redset_clear_way(store->file.parent, store->file.final, err);
+    return redset_clear_way(store->file.parent, store->file.final, false, err);
 }
 
 int redset_store_retire(const redset_store *store, char *err)

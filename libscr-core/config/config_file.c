@@ -4,7 +4,7 @@
 
 #include "base/path.h"
 #include "common/io.h"
-#include "config/identity.h"
+#include "common/others.h"
 #include "config/reader.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,33 +23,49 @@ int scr_config_text_read(const char *path, const char *text, size_t size, kvtree
                                     : scr_read_yaml(&r, text, size);
 }
 
-/* In this file, trusted is a list of user names or numbers, separated by commas. A file
- * that other users may have created must belong to one of them, to root or to the
- * effective user; NULL: the user named the file, and nothing is checked. */
+/* The folder of a file. In a prefix folder (shared) other users may create files, so a
+ * file there is accepted by its owner only. trusted: names or numbers of accepted owners,
+ * separated by commas, besides root and the effective user; NULL: none. open: other users
+ * can rename files there, so that any file of the effective user may have that name. */
+typedef struct file_place {
+    bool shared, open;
+    const char *trusted;
+} file_place;
 
-static bool file_has_accepted_owner(const struct stat *st, const char *trusted)
+static bool file_is_trusted(const char *trusted, uid_t uid)
 {
-    char *copy = strdup(trusted), *rest = copy, *name, *end;
-    bool accepted = st->st_uid == 0 || st->st_uid == geteuid();
-    while (!accepted && (name = strsep(&rest, ", ")) != NULL) {
+    char *copy = trusted ? strdup(trusted) : NULL, *rest = copy, *name, *end;
+    bool found = false;
+    while (!found && (name = strsep(&rest, ", ")) != NULL) {
         const struct passwd *user = *name ? getpwnam(name) : NULL;
         unsigned long number = strtoul(name, &end, 10);
-        accepted =
-            user ? user->pw_uid == st->st_uid : *name && !*end && number == st->st_uid;
+        found = user ? user->pw_uid == uid : *name && !*end && number == uid;
     }
     free(copy);
-    return accepted;
+    return found;
 }
 
-/* Why a file in a folder with files of other users is not accepted. It can name programs
- * to execute, and other folders. */
-static const char *file_find_distrust(const struct stat *st, const char *trusted)
+static bool file_is_accepted_owner(const file_place *place, uid_t uid)
 {
-    if (!file_has_accepted_owner(st, trusted))
-        return "belongs to another user, and is not read; SCR_CONF_FILE=<its path> reads "
-               "it, or its owner's name in SCR_TRUSTED_OWNERS, in the environment or the "
-               "system file";
-    if (scr_identity_others_write(st))
+    return uid == 0 || (!place->open && uid == geteuid()) ||
+           file_is_trusted(place->trusted, uid);
+}
+
+/* Why a file in a shared folder is not accepted. It can name programs to execute, and
+ * other folders. */
+static const char *file_find_distrust(int fd, const struct stat *st,
+                                      const file_place *place)
+{
+    if (!file_is_accepted_owner(place, st->st_uid))
+        return st->st_uid == geteuid()
+                   ? "is in a folder where others can give that name to any of your "
+                     "files, and is not read; chmod g-w,o-w (or +t) the folder, or "
+                     "SCR_CONF_FILE=<its path> reads it, or your name in "
+                     "SCR_TRUSTED_OWNERS, in the environment or the system file"
+                   : "belongs to another user, and is not read; SCR_CONF_FILE=<its path> "
+                     "reads it, or its owner's name in SCR_TRUSTED_OWNERS, in the "
+                     "environment or the system file";
+    if (others_write(fd, st))
         return st->st_mode & S_IWOTH
                    ? "can be changed by everybody, and is not read"
                    : "can be changed by its group, and is not read: chmod g-w, or "
@@ -58,13 +74,13 @@ static const char *file_find_distrust(const struct stat *st, const char *trusted
 }
 
 /* Reads a whole file into *text, to be freed, with a NUL at the end. */
-static int file_read_all(int fd, const char *trusted, char **text, size_t *size,
+static int file_read_all(int fd, const file_place *place, char **text, size_t *size,
                          const char **fault)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return -errno;
     if (!S_ISREG(st.st_mode)) *fault = "not a regular file";
-    if (!*fault && trusted) *fault = file_find_distrust(&st, trusted);
+    if (!*fault && place->shared) *fault = file_find_distrust(fd, &st, place);
     if (!*fault && st.st_size > SCR_CONFIG_FILE_MAX) *fault = "too large";
     if (*fault) return -EINVAL;
     *text = malloc((size_t)st.st_size + 1);
@@ -77,21 +93,22 @@ static int file_read_all(int fd, const char *trusted, char **text, size_t *size,
 }
 
 /* A link of another user may point to any file of the user, with an accepted owner. */
-static const char *file_find_foreign_link(const char *path, const char *trusted)
+static const char *file_find_foreign_link(const char *path, const file_place *place)
 {
     struct stat st;
-    if (!trusted || lstat(path, &st) != 0 || !S_ISLNK(st.st_mode) ||
-        file_has_accepted_owner(&st, trusted))
-        return NULL;
-    return "is a link of another user, and is not followed";
+    if (!place->shared || lstat(path, &st) != 0 || !S_ISLNK(st.st_mode)) return NULL;
+    if (file_is_accepted_owner(place, st.st_uid)) return NULL;
+    return st.st_uid == geteuid()
+               ? "is a link in a folder where others can put it, and is not followed"
+               : "is a link of another user, and is not followed";
 }
 
-static int file_read(const char *path, const char *trusted, kvtree *layer,
+static int file_read(const char *path, const file_place *place, kvtree *layer,
                      scr_problems *problems)
 {
     char *text = NULL;
     size_t size = 0;
-    const char *fault = file_find_foreign_link(path, trusted);
+    const char *fault = file_find_foreign_link(path, place);
     if (fault) {
         scr_problems_add(problems, "%s: %s", path, fault);
         return -EINVAL;
@@ -99,7 +116,7 @@ static int file_read(const char *path, const char *trusted, kvtree *layer,
     /* O_NONBLOCK: refuses a pipe without a writer at once */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) return -ENOENT;
-    int rc = fd < 0 ? -errno : file_read_all(fd, trusted, &text, &size, &fault);
+    int rc = fd < 0 ? -errno : file_read_all(fd, place, &text, &size, &fault);
     if (fd >= 0) io_close(&fd);
     if (rc)
         scr_problems_add(problems, "%s: %s", path, fault ? fault : strerror(-rc));
@@ -111,7 +128,7 @@ static int file_read(const char *path, const char *trusted, kvtree *layer,
 
 int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems)
 {
-    return file_read(path, NULL, layer, problems);
+    return file_read(path, &(file_place){false, false, NULL}, layer, problems);
 }
 
 /* A file with an I/O error counts as existing: reading it reports the error. An unusable
@@ -122,12 +139,22 @@ static bool file_may_exist(const char *path)
     return path && (lstat(path, &st) == 0 || errno == EIO || errno == ESTALE);
 }
 
+static bool file_is_open_folder(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool found = fd >= 0 && fstat(fd, &st) == 0 && others_rename(fd, &st);
+    if (fd >= 0) io_close(&fd);
+    return found;
+}
+
 static void file_read_prefix(scr_config *config, const char *prefix,
                              scr_problems *problems)
 {
     char *path[2] = {prefix ? scr_path_join(prefix, "scr.yaml") : NULL,
                      prefix ? scr_path_join(prefix, ".scrconf") : NULL};
-    const char *trusted = scr_config_get(config, "SCR_TRUSTED_OWNERS", NULL);
+    const file_place shared = {true, prefix && file_is_open_folder(prefix),
+                               scr_config_get(config, "SCR_TRUSTED_OWNERS", NULL)};
     bool exists[2];
     for (int i = 0; i < 2; i++)
         exists[i] = file_may_exist(path[i]);
@@ -137,8 +164,7 @@ static void file_read_prefix(scr_config *config, const char *prefix,
         scr_problems_add(problems, "both %s and %s exist; remove one of them", path[0],
                          path[1]);
     else if ((exists[0] || exists[1]) &&
-             file_read(path[exists[1]], trusted ? trusted : "", config->user, problems) ==
-                 -ENOENT)
+             file_read(path[exists[1]], &shared, config->user, problems) == -ENOENT)
         scr_problems_add(problems, "%s: this symbolic link has no target",
                          path[exists[1]]);
     free(path[0]);

@@ -4,21 +4,12 @@
 
 /* User, node and allocation of this process, where no parameter gives them. */
 
-#include <stdbool.h>
-
-#include <sys/stat.h>
-
 #define SCR_USER_SIZE 128
 #define SCR_JOB_ID_SIZE 128
 #define SCR_NODE_SIZE 256
 
 /* The effective user; "uid-<number>" for one without a name. */
 void scr_identity_user(char user[SCR_USER_SIZE]);
-
-/* Whether users other than root and the effective user can write to a file or folder that
- * belongs to one of these two. A private group, which has the name of the user and no
- * members, counts as the user; the group of a file of root counts as root. */
-bool scr_identity_others_write(const struct stat *st);
 
 /* The host. */
 void scr_identity_node(char node[SCR_NODE_SIZE]);
