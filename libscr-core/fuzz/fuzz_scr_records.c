@@ -504,12 +504,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct {
         const char *name;
         void (*check)(const kvtree *tree, uint32_t hash);
-    } records[] = {{"dataset", check_dataset},
-                   {"filemap", check_filemap}, {"master", check_master},
-                   {"flush", check_flush},     {"halt", check_halt},
-                   {"nodes", check_nodes},     {"index", check_index},
-                   {"summary", check_summary}, {"map", check_map},
-                   {"datasets", check_names}};
+    } records[] = {{"dataset", check_dataset}, {"filemap", check_filemap},
+                   {"master", check_master},   {"flush", check_flush},
+                   {"halt", check_halt},       {"nodes", check_nodes},
+                   {"index", check_index},     {"summary", check_summary},
+                   {"map", check_map},         {"datasets", check_names}};
     char *text = fuzz_copy(data, size);
     uint32_t hash = fuzz_hash(data, size);
     kvtree *tree = fuzz_tree(text, size);

@@ -4,7 +4,7 @@
 #include "records.h"
 #include <errno.h>
 
-/* Per call: the call that is missing in the states uninitialised, idle, output, restart;
+/* Per call: the call that is missing in the states uninitialized, idle, output, restart;
  * NULL where it is legal. Written from the documentation of the calls, not from the
  * code. */
 static const struct {

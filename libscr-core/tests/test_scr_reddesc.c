@@ -100,8 +100,10 @@ static void as_tree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(for_checkpoint), cmocka_unit_test(for_any_checkpoint),
-        cmocka_unit_test(for_output),     cmocka_unit_test(as_tree),
+        cmocka_unit_test(for_checkpoint),
+        cmocka_unit_test(for_any_checkpoint),
+        cmocka_unit_test(for_output),
+        cmocka_unit_test(as_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
