@@ -34,8 +34,9 @@ extern "C" {
  * the file. */
 #define FILO_DAMAGED 1
 
-/* Name of the root of the map below its folder, where none is given. */
+/* Default name of the root of the map below its folder, and of the stage beside it. */
 #define FILO_MAP ".scr/rank2file.scr"
+#define FILO_STAGE ".scr/stage"
 
 /* Bytes of a file that lie in a container. */
 typedef struct filo_segment {
@@ -121,25 +122,25 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
 int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
                   char *err);
 
-/* ---- what a flush leaves whose program died ---- */
+/* ---- flushes that have begun and not ended ---- */
 
-/* 0 when path is that of a temporary file of a flush, and the id of that (filo_options);
- * otherwise -ENOENT. */
-int filo_temporary_id(const char *path, uint64_t *id);
+/* A flush writes below a folder of its own in the stage, which it removes at its end. A
+ * flush that was interrupted is what is left there. */
+typedef struct filo_begun {
+    const char *identity; /* that of its filo_options; "" where its record cannot be used
+                             and nobody can resume it */
+    uint64_t container;   /* the same */
+} filo_begun;
 
-/* Removes the temporary files of flush id (0: of any) from the open folder dir, with deep
- * also from all folders below it, and such of maps, of which nobody writes any more;
- * links are not followed. Goes on after a failure and returns the first one. Nobody may
- * copy to them any more, and none gets its name then. -E2BIG where more than 64 folders
- * lie within each other. */
-int filo_remove_temporaries(int dir, uint64_t id, int deep, char *err);
+/* 1: it stays; 0: it is removed. */
+typedef int filo_begun_keep(void *arg, const filo_begun *flush);
 
-/* The same for all flushes whose ids are unwanted, from dir and all folders below it,
- * which others use as well: no more than limit names are looked at (0: all), and those of
- * maps stay. -E2BIG when there are more, or more than 64 folders within each other. */
-typedef int filo_unwanted(void *arg, uint64_t id);
-int filo_remove_temporaries_below(int dir, filo_unwanted *unwanted, void *arg, long limit,
-                                  char *err);
+/* Presents every flush in the stage, a folder below the open folder dir, to keep, and
+ * removes those that are not kept; keep NULL: all. 0 also without a stage. A flush that
+ * cannot be read now (no permission, a failing disk) stays; the first error is returned.
+ * A flush that is removed while it still runs fails, and writes no other file. Serial. */
+int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *arg,
+                     char *err);
 
 /* ---- files out of containers ---- */
 
