@@ -34,8 +34,8 @@ static int mpi_is_up(void)
 /* Prints an error on one rank, also while there is no communicator. */
 static void complain(const struct scr *scr, const char *text)
 {
-    int rank = scr->rank;
-    if (mpi_is_up() && scr->state == SCR_STATE_UNINITIALISED)
+    int rank = scr->report.rank;
+    if (mpi_is_up() && scr->lifecycle.state == SCR_STATE_UNINITIALISED)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char line[SCR_ERR_TEXT + 16];
     snprintf(line, sizeof line, "error: %s", text);
@@ -46,16 +46,16 @@ static void complain(const struct scr *scr, const char *text)
 static int enter(struct scr *scr, scr_call call)
 {
     char err[SCR_ERR_TEXT];
-    if (scr->disabled) return SCR_ERR_DISABLED;
-    int rc = scr_state_check(scr->state, call, err);
+    if (scr->lifecycle.disabled) return SCR_ERR_DISABLED;
+    int rc = scr_state_check(scr->lifecycle.state, call, err);
     /* SCR_Route_file is local: it needs no MPI */
-    if (!rc && scr->state != SCR_STATE_UNINITIALISED && call != SCR_CALL_ROUTE_FILE &&
-        !mpi_is_up())
+    if (!rc && scr->lifecycle.state != SCR_STATE_UNINITIALISED &&
+        call != SCR_CALL_ROUTE_FILE && !mpi_is_up())
         rc = err_set(err, -EPERM, "%s: MPI is finalised; SCR_Finalize was missing before",
                      scr_call_name(call));
     if (!rc) return SCR_SUCCESS;
-    if (scr->init_failed < 2) complain(scr, err);
-    if (scr->init_failed) scr->init_failed = 2;
+    if (scr->lifecycle.init_failed < 2) complain(scr, err);
+    if (scr->lifecycle.init_failed) scr->lifecycle.init_failed = 2;
     return SCR_ERR_STATE;
 }
 
@@ -85,21 +85,22 @@ static int ready_config(struct scr *scr)
  * may end before the next one. */
 static void forget(struct scr *scr)
 {
-    int rank = scr->rank;
+    int rank = scr->report.rank;
     scr_config_done(&scr->config);
     memset(scr, 0, sizeof *scr);
-    scr->rank = rank;
+    scr->report.rank = rank;
 }
 
 int SCR_Init_comm(MPI_Comm comm)
 {
     struct scr *scr = context();
     char err[SCR_ERR_TEXT] = "";
-    if (scr->disabled && (comm == MPI_COMM_NULL || !mpi_is_up())) return SCR_ERR_DISABLED;
-    scr->disabled = 0;
+    if (scr->lifecycle.disabled && (comm == MPI_COMM_NULL || !mpi_is_up()))
+        return SCR_ERR_DISABLED;
+    scr->lifecycle.disabled = 0;
     int rc = enter(scr, SCR_CALL_INIT);
     if (rc) return rc;
-    scr->init_failed = 0;
+    scr->lifecycle.init_failed = 0;
     if (!mpi_is_up()) {
         int ended = 0;
         MPI_Finalized(&ended);
@@ -116,11 +117,11 @@ int SCR_Init_comm(MPI_Comm comm)
     if (rc) {
         scr_release(scr);
         forget(scr);
-        scr->disabled = rc == SCR_ERR_DISABLED;
-        scr->init_failed = !scr->disabled;
+        scr->lifecycle.disabled = rc == SCR_ERR_DISABLED;
+        scr->lifecycle.init_failed = !scr->lifecycle.disabled;
         return rc;
     }
-    scr->state = SCR_STATE_IDLE;
+    scr->lifecycle.state = SCR_STATE_IDLE;
     scr_finalize_watch(scr);
     scr_halt_exit(scr);
     return SCR_SUCCESS;
@@ -129,15 +130,15 @@ int SCR_Init_comm(MPI_Comm comm)
 /* Closes what the application left open. */
 static int close_open(struct scr *scr)
 {
-    if (scr->state == SCR_STATE_OUTPUT) {
-        scr_fail(scr, SCR_ERR_STATE,
+    if (scr->lifecycle.state == SCR_STATE_OUTPUT) {
+        scr_fail(&scr->report, SCR_ERR_STATE,
                  "SCR_Finalize: an output is open; SCR_Complete_output is missing");
         scr_output_complete(scr, 0);
         return SCR_ERR_STATE;
     }
-    if (scr->state != SCR_STATE_RESTART) return SCR_SUCCESS;
+    if (scr->lifecycle.state != SCR_STATE_RESTART) return SCR_SUCCESS;
     scr_restart_abandon(scr);
-    return scr_fail(scr, SCR_ERR_STATE,
+    return scr_fail(&scr->report, SCR_ERR_STATE,
                     "SCR_Finalize: a restart is open; SCR_Complete_restart is missing");
 }
 
@@ -188,9 +189,9 @@ int SCR_Need_checkpoint(int *flag)
     int rc = enter_together(scr, SCR_CALL_NEED_CHECKPOINT);
     if (rc) return rc;
     int need = 0, halt = 0;
-    scr->need_calls++;
+    scr->pace.need_calls++;
     rc = scr_look(scr, &need, &halt);
-    if (need) scr->need_given = 1;
+    if (need) scr->pace.need_given = 1;
     if (flag) *flag = need;
     return rc;
 }
@@ -201,7 +202,7 @@ int SCR_Start_output(const char *name, int flags)
     double now = scr_clock();
     int rc = enter_together(scr, SCR_CALL_START_OUTPUT);
     if (rc) return rc;
-    scr->output_called = now;
+    scr->pace.output_called = now;
     return scr_output_start(scr, name, flags);
 }
 
@@ -224,9 +225,11 @@ int SCR_Route_file(const char *name, char *file)
     }
     int rc = enter(scr, SCR_CALL_ROUTE_FILE);
     if (rc) return rc;
-    if (scr->state == SCR_STATE_OUTPUT) return scr_route_output(scr, name, file);
-    if (scr->state == SCR_STATE_RESTART) return scr_route_restart(scr, name, file);
-    if (scr->state == SCR_STATE_IDLE) return scr_route_idle(scr, name, file);
+    if (scr->lifecycle.state == SCR_STATE_OUTPUT)
+        return scr_route_output(scr, name, file);
+    if (scr->lifecycle.state == SCR_STATE_RESTART)
+        return scr_route_restart(scr, name, file);
+    if (scr->lifecycle.state == SCR_STATE_IDLE) return scr_route_idle(scr, name, file);
     return SCR_SUCCESS;
 }
 
@@ -237,7 +240,7 @@ int SCR_Complete_output(int valid)
     if (rc) return rc;
     rc = scr_output_complete(scr, valid);
     int complete = rc == SCR_SUCCESS || rc == SCR_ERR_FLUSH;
-    if (complete && scr->open.ckpt) scr_halt_exit(scr);
+    if (complete && scr->lifecycle.open.ckpt) scr_halt_exit(scr);
     return rc;
 }
 
@@ -260,7 +263,7 @@ int SCR_Have_restart(int *flag, char *name)
     if (flag) *flag = 0;
     if (name) name[0] = 0;
     int rc = enter_together(scr, SCR_CALL_HAVE_RESTART);
-    if (!rc) scr->have_called = 1;
+    if (!rc) scr->lifecycle.have_called = 1;
     rc = rc ? rc : scr_restart_have(scr, &have, name);
     if (flag) *flag = have;
     return rc;
@@ -302,11 +305,11 @@ static int check_name(struct scr *scr, const char *name, char *err)
         snprintf(first, sizeof first, "%s", name);
     else
         rc = err_set(err, -EINVAL, "no name given");
-    MPI_Bcast(first, sizeof first, MPI_CHAR, 0, scr->world);
+    MPI_Bcast(first, sizeof first, MPI_CHAR, 0, scr->job.world);
     if (!rc && strncmp(first, name, sizeof first - 1) != 0)
         rc = err_set(err, -EINVAL, "rank 0 gave name \"%.200s\", here it is \"%.200s\"",
                      first, name);
-    return agree(scr->world, rc, err);
+    return agree(scr->job.world, rc, err);
 }
 
 static int by_name(scr_call call, const char *name)
@@ -316,7 +319,8 @@ static int by_name(scr_call call, const char *name)
     int rc = enter_together(scr, call);
     if (rc) return rc;
     if (check_name(scr, name, err))
-        return scr_fail(scr, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call), err);
+        return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
+                        err);
     if (call == SCR_CALL_CURRENT) return scr_manage_current(scr, name);
     return scr_manage_delete(scr, name, call == SCR_CALL_DELETE);
 }

@@ -4,7 +4,7 @@
  * filemaps list: what is left of it when the run is killed is removed by the next one.
  * One at a time; the thread makes no call of MPI and takes no signals. */
 #include "ops/async_eviction.h"
-#include "ops/wait.h"
+#include "report/wait.h"
 
 #include "base/path.h"
 #include "common/beneath.h"
@@ -76,52 +76,54 @@ static int start_thread(struct scr_removal *r)
 void scr_removal_begin(struct scr *scr, int cache, int id)
 {
     char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
-    const scr_cache *c = &scr->caches[cache];
+    const scr_store_dir *c = &scr->cache.stores[cache];
     scr_removal_settle(scr);
-    scr->leaving = id;
-    scr->leaving_from = cache;
+    scr->cache.leaving = id;
+    scr->cache.leaving_from = cache;
     if (c->rank != 0) return;
     rename_folder(c->fd, id, name);
     struct scr_removal *r = calloc(1, sizeof *r);
     if (r) {
         r->dir = c->fd;
         strcpy(r->name, name);
-        scr->removing = r;
+        scr->cache.removing = r;
         if (start_thread(r) == 0) return;
-        scr->removing = NULL;
+        scr->cache.removing = NULL;
         free(r);
     }
     /* without a thread, at once */
-    if (beneath_remove_tree(c->fd, name, err) != 0) scr_event_local(scr, 0, err);
+    if (beneath_remove_tree(c->fd, name, err) != 0) scr_event_local(&scr->report, 0, err);
 }
 
 char *scr_removal_spare(const struct scr *scr, int id)
 {
     char name[SCR_FOLDER_SIZE];
     const scr_kept *kept = scr_kept_find(scr, id);
-    if (!scr->leaving || !kept || kept->cache != scr->leaving_from) return NULL;
-    leaving_name(scr->leaving, name);
-    return scr_path_join(scr->caches[scr->leaving_from].folder, name);
+    if (!scr->cache.leaving || !kept || kept->store != scr->cache.leaving_from)
+        return NULL;
+    leaving_name(scr->cache.leaving, name);
+    return scr_path_join(scr->cache.stores[scr->cache.leaving_from].folder, name);
 }
 
 void scr_removal_settle(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
-    struct scr_removal *r = scr->removing;
-    const int id = scr->leaving;
+    struct scr_removal *r = scr->cache.removing;
+    const int id = scr->cache.leaving;
     scr_wait wait;
-    scr->leaving = 0;
+    scr->cache.leaving = 0;
     if (!r) return;
-    scr_wait_begin(scr, &wait, "waits for the removal of dataset %d from %.400s", id,
-                   scr->caches[scr->leaving_from].path);
+    scr_wait_begin(&scr->report, &wait, "waits for the removal of dataset %d from %.400s",
+                   id, scr->cache.stores[scr->cache.leaving_from].path);
     pthread_join(r->thread, NULL);
     scr_wait_end(&wait);
-    if (beneath_remove_tree(r->dir, r->name, err) != 0) scr_event_local(scr, 0, err);
-    scr->removing = NULL;
+    if (beneath_remove_tree(r->dir, r->name, err) != 0)
+        scr_event_local(&scr->report, 0, err);
+    scr->cache.removing = NULL;
     free(r);
 }
 
-void scr_removal_sweep(const struct scr *scr, const scr_cache *cache)
+void scr_removal_sweep(const struct scr *scr, const scr_store_dir *cache)
 {
     char err[SCR_ERR_TEXT] = "";
     DIR *stream = beneath_list(cache->fd);
@@ -130,6 +132,6 @@ void scr_removal_sweep(const struct scr *scr, const scr_cache *cache)
     while ((item = readdir(stream)) != NULL)
         if (strncmp(item->d_name, LEAVING, strlen(LEAVING)) == 0 &&
             beneath_remove_tree(cache->fd, item->d_name, err) != 0)
-            scr_event_local(scr, 0, err);
+            scr_event_local(&scr->report, 0, err);
     closedir(stream);
 }

@@ -28,6 +28,6 @@ void scr_removal_settle(struct scr *scr);
 
 /* On the first of a store, at start: removes what a run that was killed left of such
  * datasets. Local; what fails is said. */
-void scr_removal_sweep(const struct scr *scr, const scr_cache *cache);
+void scr_removal_sweep(const struct scr *scr, const scr_store_dir *cache);
 
 #endif

@@ -29,7 +29,7 @@
 /* The folder of a dataset in a store, while its headers are read. */
 struct folder {
     struct scr *scr;
-    const scr_cache *cache;
+    const scr_store_dir *cache;
     int id, fd;
     char *path;
     scr_filemap *found;
@@ -39,7 +39,7 @@ struct folder {
 
 /* The folder of a dataset is our own: where its mode does not let us in, that is set
  * again. */
-static int open_folder(const scr_cache *cache, const char *name)
+static int open_folder(const scr_store_dir *cache, const char *name)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     struct stat st;
@@ -58,8 +58,8 @@ static void tell_unusable(const struct folder *f)
     snprintf(line, sizeof line,
              "warning: node %s: %d redundancy files count as lost, the first is that of "
              "%s",
-             f->scr->node_name, f->unusable, f->first);
-    scr_event_local(f->scr, 0, line);
+             f->scr->job.node_name, f->unusable, f->first);
+    scr_event_local(&f->scr->report, 0, line);
 }
 
 /* 1 when the filemap of this node names that redundancy file of a rank. */
@@ -67,10 +67,11 @@ static int is_hinted(const struct folder *f, int rank, const char *name)
 {
     char cached[SCR_CACHED_NAME_SIZE];
     const kvtree_elem *e =
-        kvtree_elem_first(scr_filemap_files(f->scr->hints, f->id, rank));
+        kvtree_elem_first(scr_filemap_files(f->scr->cache.hints, f->id, rank));
     scr_cached_name(f->id, name, cached);
     for (; e; e = kvtree_elem_next(e)) {
-        const char *path = scr_filemap_name_of(kvtree_elem_key(e), f->scr->owner, f->id);
+        const char *path =
+            scr_filemap_name_of(kvtree_elem_key(e), f->scr->job.owner, f->id);
         if (path && strcmp(path, name) == 0) return 1;
     }
     return 0;
@@ -152,13 +153,13 @@ static int read_folder(struct folder *f, char *err)
 /* ---- handing out ---- */
 
 /* The process of a store that gets the entries of a rank. */
-static int owner_of(const struct scr *scr, const scr_cache *cache, int rank)
+static int owner_of(const struct scr *scr, const scr_store_dir *cache, int rank)
 {
     MPI_Group world, sharers;
     int size, owner = MPI_UNDEFINED;
     MPI_Comm_size(cache->comm, &size);
-    if (rank < scr->ranks) {
-        MPI_Comm_group(scr->world, &world);
+    if (rank < scr->job.ranks) {
+        MPI_Comm_group(scr->job.world, &world);
         MPI_Comm_group(cache->comm, &sharers);
         MPI_Group_translate_ranks(world, 1, &rank, sharers, &owner);
         MPI_Group_free(&world);
@@ -167,7 +168,7 @@ static int owner_of(const struct scr *scr, const scr_cache *cache, int rank)
     return owner == MPI_UNDEFINED ? rank % size : owner;
 }
 
-static int deal(const struct scr *scr, const scr_cache *cache, scr_filemap *found,
+static int deal(const struct scr *scr, const scr_store_dir *cache, scr_filemap *found,
                 kvtree *send)
 {
     int count, *ranks;
@@ -187,13 +188,13 @@ static int deal(const struct scr *scr, const scr_cache *cache, scr_filemap *foun
 static int take_entry(struct scr *scr, scr_filemap *from, int id, int rank)
 {
     scr_dataset old, new;
-    if (scr_dataset_from_tree(scr_filemap_get_dataset(scr->map, id, rank), &old, NULL) ==
-            0 &&
+    if (scr_dataset_from_tree(scr_filemap_get_dataset(scr->cache.map, id, rank), &old,
+                              NULL) == 0 &&
         scr_dataset_from_tree(scr_filemap_get_dataset(from, id, rank), &new, NULL) == 0 &&
         new.created <= old.created)
         return 0;
-    scr_filemap_remove_rank(scr->map, id, rank);
-    return scr_filemap_copy(from, id, rank, scr->map);
+    scr_filemap_remove_rank(scr->cache.map, id, rank);
+    return scr_filemap_copy(from, id, rank, scr->cache.map);
 }
 
 static int take_entries(struct scr *scr, scr_filemap *from)
@@ -215,7 +216,8 @@ static int take_entries(struct scr *scr, scr_filemap *from)
 
 /* Local: the entries of a store, at the first process of it, for each of its processes.
  */
-static int read_store(struct scr *scr, const scr_cache *cache, kvtree *send, char *err)
+static int read_store(struct scr *scr, const scr_store_dir *cache, kvtree *send,
+                      char *err)
 {
     struct folder f = {
         .scr = scr, .cache = cache, .fd = -1, .found = kvtree_new(), .first = ""};
@@ -227,21 +229,21 @@ static int read_store(struct scr *scr, const scr_cache *cache, kvtree *send, cha
     if (!rc && deal(scr, cache, f.found, send) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     kvtree_delete(&f.found);
-    return rc ? err_wrap(err, rc, "node %s", scr->node_name) : 0;
+    return rc ? err_wrap(err, rc, "node %s", scr->job.node_name) : 0;
 }
 
 int scr_catalog_store(struct scr *scr, int cache, char *err)
 {
-    const scr_cache *c = &scr->caches[cache];
+    const scr_store_dir *c = &scr->cache.stores[cache];
     kvtree *send = kvtree_new(), *received = kvtree_new();
-    int rc = agree(scr->world, read_store(scr, c, send, err), err);
+    int rc = agree(scr->job.world, read_store(scr, c, send, err), err);
     if (!rc) {
         rc = kvtree_exchange(send, received, c->comm);
         const kvtree_elem *e = kvtree_elem_first(received);
         for (; e && !rc; e = kvtree_elem_next(e))
             rc = take_entries(scr, kvtree_elem_hash(e));
         if (rc) err_set(err, rc, "what is in the cache could not be handed out");
-        rc = agree(scr->world, rc, err);
+        rc = agree(scr->job.world, rc, err);
     }
     kvtree_delete(&send);
     kvtree_delete(&received);
@@ -251,9 +253,9 @@ int scr_catalog_store(struct scr *scr, int cache, char *err)
 int scr_catalog_read(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
-    for (int i = 0; i < scr->cache_count; i++)
+    for (int i = 0; i < scr->cache.store_count; i++)
         if (scr_catalog_store(scr, i, err) != 0)
-            return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
+            return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
     return SCR_SUCCESS;
 }
 
@@ -263,8 +265,9 @@ int scr_catalog_has_redundancy(const struct scr *scr, int id)
     redset_place place;
     int has = 0;
     scr_dataset_folder_name(id, name);
-    for (int i = 0; i < scr->cache_count; i++) {
-        int fd = scr->caches[i].rank == 0 ? open_folder(&scr->caches[i], name) : -1;
+    for (int i = 0; i < scr->cache.store_count; i++) {
+        int fd = scr->cache.stores[i].rank == 0 ? open_folder(&scr->cache.stores[i], name)
+                                                : -1;
         DIR *stream = fd >= 0 ? beneath_list(fd) : NULL;
         const struct dirent *file;
         while (stream && !has && (file = readdir(stream)) != NULL)

@@ -6,32 +6,29 @@
  * SCR_* calls in scr.c are a face over one default context.
  *
  * Functions here return SCR_SUCCESS or an SCR_ERR_ code, the same on every rank where
- * they are collective over scr->world (most are). Whoever first knows what went wrong
+ * they are collective over scr->job.world (most are). Whoever first knows what went wrong
  * says so, once, by scr_fail. */
 
 #include "cache/filemap.h"
 #include "config/descs.h"
-#include "config/identity.h"
 #include "config/parameters.h"
 #include "config/values.h"
 #include "halt/halt.h"
+#include "job/job.h"
 #include "ops/restart.h"
 #include "plan/dataset.h"
 #include "plan/decide.h"
 #include "plan/lifecycle.h"
 #include "report/history.h"
-#include "report/log.h"
+#include "report/report.h"
 #include "scr.h"
 #include <mpi.h>
 #include <redset/redset_mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SCR_ERR_TEXT 512
-#define SCR_OWNER_SIZE 400
-
-/* A store in use: the folder of this job in it (ops/store_dir.c). */
-typedef struct scr_cache {
+/* The directory of this job in one store. */
+typedef struct scr_store_dir {
     char path[SCR_DESC_PATH_SIZE]; /* of the store on this node */
     char *folder;                  /* <path>/<owner> */
     int fd;
@@ -40,149 +37,136 @@ typedef struct scr_cache {
     int global;         /* all nodes see the same files */
     MPI_Comm comm;      /* processes that share it; the first of them makes and removes */
     int rank;
-} scr_cache;
+} scr_store_dir;
 
 /* A dataset in the cache, or on its way there. */
 typedef struct scr_kept {
-    int id, cache; /* number of the store */
-    int held;      /* it should have left, but cannot be flushed */
-    int unread;    /* of an earlier run; nobody has compared its checksums since then */
-    int used;      /* this run wrote it, or restarted from it, since they were compared */
+    int id, store; /* number of the store */
+    int held;      /* eviction is due, but the dataset cannot be flushed */
+    int unread; /* of an earlier run; its checksums have not been compared since then */
+    int used;   /* this run wrote it, or restarted from it, since they were compared */
     scr_reddesc desc;
 } scr_kept;
 
-struct scr {
-    scr_state state;
-    int disabled;    /* SCR_ENABLE=0 */
-    int init_failed; /* said once: an application that ignores it makes thousands of calls
-                      */
-    scr_config config;
-    scr_descs descs;
-    struct scr_settings set;
-
-    MPI_Comm world, node; /* all ranks; those on this node */
-    int rank, ranks, node_rank, node_ranks, nodes;
-    char node_name[SCR_NODE_SIZE];
-
-    char *prefix;      /* as given, absolute */
-    char *prefix_real; /* the same folder without links */
-    int prefix_fd;
-    char user[SCR_USER_SIZE], job_id[SCR_JOB_ID_SIZE], job_name[128], cluster[128];
-    char owner[SCR_OWNER_SIZE]; /* "<user>/scr.<job id>", or beside it (ops/job_lock.c) */
-    char *control;              /* <base>/<owner> */
+/* The node-local side: control directory, stores, and what they hold. */
+typedef struct scr_cache {
+    char *control; /* <base>/<owner> */
     int control_fd;
     int lock_fd; /* at the leader of a node: of this run; else -1 */
-
-    kvtree *aside; /* datasets that this run cannot use, the same on every rank: cached,
-                      ID/<id> could not be rebuilt here, but may be in another run;
-                      OTHER/<id>/{NAME, RANKS} was written by another number of ranks */
+    char map_name[64];
     scr_filemap *map;   /* files of the cache, for which this process is responsible */
     scr_filemap *hints; /* at start: what the filemaps of earlier runs say, of this rank
                            and, on the leader of a node, of ranks that are elsewhere */
-    char map_name[64];
-    kvtree *flush,
-        *halt; /* flush file and halt file; rank 0's copies are the ones that count */
-
-    scr_cache *caches; /* stores in use, the same number on every rank */
-    int cache_count;
-    int *cache_of_desc; /* number of the store of each redundancy descriptor; -1: none */
+    kvtree *aside; /* datasets that this run cannot use, the same on every rank: cached,
+                      ID/<id> could not be rebuilt here, but may be in another run;
+                      OTHER/<id>/{NAME, RANKS} was written by another number of ranks */
+    scr_store_dir *stores; /* in use, the same number on every rank */
+    int store_count;
+    int *store_of_desc; /* number of the store of each redundancy descriptor; -1: none */
     redset **sets;      /* of each redundancy descriptor in force; else NULL */
     scr_kept *kept;     /* the same on every rank */
     scr_cached *listed; /* room to list as many */
     int kept_count;
-
     struct scr_removal *removing; /* under way, at the first of a store; or NULL */
     int leaving, leaving_from;    /* the dataset that is removed, or 0; its store */
-    struct scr_flush *flushing;   /* under way; or NULL */
-    int flush_failed;             /* code of one that failed, until a call returns it; */
-    int flush_failed_id;          /* of which dataset */
+    int lost;    /* another run has taken the directories on the nodes, */
+    int unsaved; /* which were the only place of the newest checkpoint, or of an output */
+    int clean;   /* nothing is left in the cache, nor is anything to be left of the run */
+} scr_cache;
 
+/* The prefix folder. */
+typedef struct scr_prefix {
+    char *path; /* as given, absolute */
+    char *real; /* the same folder without links */
+    int fd;
+    kvtree *flush_file; /* rank 0's copy counts */
+    int index_rebuilt;  /* the index was lost, and is made again */
+} scr_prefix;
+
+/* State of the API: what may be called, and the dataset of the open phase. */
+typedef struct scr_lifecycle {
+    scr_state state;
+    int disabled;            /* SCR_ENABLE=0 */
+    int init_failed;         /* reported once, though an application that ignores it makes
+                                thousands of calls */
+    scr_dataset open;        /* the dataset of an output or a restart */
     int dataset_id, ckpt_id; /* last ones used */
+    int begun;               /* an output or a restart was started */
+    int have_called;         /* SCR_Have_restart was */
+    int keyval;              /* of the attribute of MPI_COMM_SELF, ... */
+    int watching;            /* ... which is there */
+} scr_lifecycle;
 
-    scr_dataset open; /* the dataset of an output or a restart */
-    kvtree *routed; /* files of an output: <name below the prefix folder>/{ORIG, PATH} */
-    int route_failed;  /* here, since SCR_Start_output: a file of it is missing */
-    kvtree *refused;   /* names that SCR_Route_file refused on this rank in this phase, as
-                          long as no other file took their place */
-    int index_rebuilt; /* the index was lost, and is made again */
-    kvtree *in_place;  /* files of this rank in the dataset that is read there */
-    scr_dataset direct; /* which dataset that is; id 0: none */
-    struct scr_restart restart;
-    int in_prefix;    /* that of the restart is whole on the prefix folder */
-    int begun;        /* an output or a restart was started */
-    int have_called;  /* SCR_Have_restart was */
-    int routed_early; /* SCR_Route_file gave a file of a checkpoint before, here */
-    int compared;     /* id of the checkpoint whose files were compared for that */
-    int no_memory;    /* here, since SCR_Start_restart, to say where a file is */
+/* The open output. */
+typedef struct scr_output {
+    kvtree *routed;   /* files: <name below the prefix folder>/{ORIG, PATH} */
+    int route_failed; /* here, since SCR_Start_output: a file of it is missing */
+    kvtree *refused;  /* names that SCR_Route_file refused on this rank in this phase, as
+                         long as no other file took their place */
+    double start;     /* MPI_Wtime */
+} scr_output;
 
+/* Files that are read on the prefix folder itself. */
+typedef struct scr_direct {
+    kvtree *files;       /* of this rank in the dataset that is read there */
+    scr_dataset dataset; /* which dataset that is; id 0: none */
+} scr_direct;
+
+/* The flush under way, and the last one that failed. */
+typedef struct scr_flush {
+    struct scr_flush_run *current; /* under way; or NULL */
+    int failed;                    /* code of one that failed, until a call returns it; */
+    int failed_id;                 /* of which dataset */
+    double waited;                 /* seconds for flushes in the background */
+} scr_flush;
+
+/* Conditions to stop. */
+typedef struct scr_halt {
+    kvtree *file;     /* rank 0's copy counts */
+    int told;         /* the halt condition that holds has been logged */
+    int unusable;     /* ... and that the halt file cannot be used */
+    int signal;       /* that came to some rank; 0: none */
+    scr_halt_end end; /* of the allocation; on rank 0 */
+} scr_halt;
+
+/* What SCR_Need_checkpoint goes by. */
+typedef struct scr_pace {
     int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init */
+    int need_given;       /* SCR_Need_checkpoint said 1 */
     double started;       /* scr_clock when SCR_Init was done, */
     double last_ckpt;     /* when the last checkpoint was complete, or that, */
     double output_called; /* and when SCR_Start_output was called */
-    double output_start;  /* MPI_Wtime when the open output was started */
-    double idle_since;    /* ... when the application went on by itself */
+    double idle_since;    /* MPI_Wtime when the application resumed its own work */
     double ckpt_cost;     /* mean seconds of a checkpoint so far */
     int ckpt_count;       /* completed in this run */
-    scr_history history;  /* what the log of earlier runs tells; on rank 0 */
-    double interval_told; /* what SCR_CHECKPOINT_INTERVAL=auto chose when that was said */
+    scr_history history;  /* from the log of earlier runs; on rank 0 */
+    double interval_told; /* what SCR_CHECKPOINT_INTERVAL=auto chose when that was logged
+                           */
+} scr_pace;
 
-    double restart_start;
-    int halt_told;               /* the halt condition that holds has been logged */
-    int halt_unusable;           /* ... and that the halt file cannot be used */
-    int signal;                  /* that came to some rank; 0: none */
-    scr_halt_end end;            /* of the allocation; on rank 0 */
-    struct scr_events *events;   /* NULL: nothing is logged */
-    struct scr_summary *summary; /* on rank 0, or NULL */
-    double waited;               /* seconds for flushes in the background */
-    int need_given;              /* SCR_Need_checkpoint said 1 */
-    int keyval;                  /* of the attribute of MPI_COMM_SELF, ... */
-    int watching;                /* ... which is there */
-    int estranged;               /* the folders on nodes are another run's now; */
-    int unsaved; /* and were the only place of the newest checkpoint, or of an output */
-    int clean;   /* nothing is left in the cache, nor is anything to be left of the run */
+struct scr {
+    scr_job job;
+    scr_config config;
+    scr_descs descs;
+    struct scr_settings set;
+    scr_lifecycle lifecycle;
+    scr_cache cache;
+    scr_prefix prefix;
+    scr_output output;
+    struct scr_restart restart;
+    scr_direct direct;
+    scr_flush flush;
+    scr_halt halt;
+    scr_pace pace;
+    scr_report report;
 };
 
-/* ---- ops/message.c ---- */
+/* ---- ops/logging.c: the log of the run ---- */
 
-/* Prints one line for people, on rank 0 only, at level 0 (warnings, errors), 1 or 2. */
-void scr_say(const struct scr *scr, int level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* The one place that writes: a line to stderr, whatever the rank. */
-void scr_print_line(const char *line);
-
-/* Prints text as an error (on rank 0) and returns code. */
-int scr_fail(const struct scr *scr, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* ---- ops/events.c: what happens, said and logged by one call ---- */
-
-/* Begins the log, where one is wanted. Collective; whatever fails is only said. */
-void scr_events_open(struct scr *scr);
-void scr_events_ready(struct scr *scr);         /* SCR_Init is done */
-void scr_events_end(struct scr *scr, int code); /* SCR_Finalize is */
-void scr_events_close(struct scr *scr);
-
-/* Id of this run in the log; NULL where nothing is logged. */
-const char *scr_events_run(const struct scr *scr);
-
-/* An event of a dataset: kind, id, name and type. */
-scr_log_event scr_event_of(int kind, const scr_dataset *dataset);
-
-/* On rank 0: prints the text as scr_say does, and logs the event; where the event has a
- * note and gives none, it is the text. */
-void scr_event(const struct scr *scr, int level, const scr_log_event *event,
-               const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* The same as an error, which scr_fail would print. Returns code. */
-int scr_event_fail(const struct scr *scr, int code, const scr_log_event *event,
-                   const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Logs an error that is said elsewhere, on whatever rank it is called. */
-void scr_event_error(const struct scr *scr, int code, const char *text);
-
-/* Prints and logs a failure that only this rank sees; code 0: a warning. */
-void scr_event_local(const struct scr *scr, int code, const char *text);
+/* Begins it, where one is wanted. Collective; whatever fails is only printed. */
+void scr_logging_begin(struct scr *scr);
+void scr_logging_ready(struct scr *scr);         /* SCR_Init is done */
+void scr_logging_end(struct scr *scr, int code); /* SCR_Finalize is */
 
 /* ---- ops/settings.c: parameters to settings ---- */
 int scr_settings_load(struct scr *scr);
@@ -222,7 +206,7 @@ void scr_forget(struct scr *scr, int id);
 scr_kept *scr_kept_find(const struct scr *scr, int id); /* NULL: unknown */
 
 /* The store of a dataset; NULL: unknown. */
-scr_cache *scr_cache_of(const struct scr *scr, int id);
+scr_store_dir *scr_cache_of(const struct scr *scr, int id);
 
 /* Its folder of this job, for messages; "" if unknown. */
 const char *scr_cache_path(const struct scr *scr, int id);
@@ -281,12 +265,6 @@ int scr_flush_newest(struct scr *scr);
  * restart comes from there. What could not be flushed is not given up. */
 void scr_leave_cache(struct scr *scr);
 
-/* ---- ops/summary.c ---- */
-void scr_summary_begin(struct scr *scr);
-void scr_summary_add(const struct scr *scr, const scr_log_event *event);
-void scr_summary_tell(const struct scr *scr);
-void scr_summary_end(struct scr *scr);
-
 /* ---- ops/eviction.c: what is in the cache ---- */
 
 /* The cached datasets that this run can use, the same on every rank; to be freed.
@@ -337,7 +315,7 @@ void scr_cache_try_again(struct scr *scr);
 void scr_cache_delete(struct scr *scr, int id);
 
 /* The smallest id above last that has a folder in this store; INT_MAX: there is none. */
-int scr_next_folder(const scr_cache *cache, int last);
+int scr_next_folder(const scr_store_dir *cache, int last);
 
 /* Removes folders of datasets of which nobody knows anything, left by runs that were
  * killed. One that has redundancy files, which cannot be used, is set aside. */

@@ -45,24 +45,24 @@ static int look_up(struct scr *scr, const char *name, struct indexed *found)
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
     memset(found, 0, sizeof *found);
-    if (scr->rank == 0) {
+    if (scr->job.rank == 0) {
         kvtree *index = kvtree_new();
         rc = scr_index_load(scr, index, err);
         if (!rc && scr_index_get(index, name, &found->d) == 0)
             scr_index_look(index, &found->d, &found->state);
         if (!rc) scr_index_names(index, found->names, sizeof found->names);
         kvtree_delete(&index);
-        if (rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
+        if (rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     }
-    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
+    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
     /* all ranks run the same program, so the struct has the same layout */
-    MPI_Bcast(found, sizeof *found, MPI_BYTE, 0, scr->world);
+    MPI_Bcast(found, sizeof *found, MPI_BYTE, 0, scr->job.world);
     return rc;
 }
 
 static int fail_unknown(struct scr *scr, const char *name, const struct indexed *found)
 {
-    return scr_fail(scr, SCR_ERR_NO_DATASET,
+    return scr_fail(&scr->report, SCR_ERR_NO_DATASET,
                     "there is no dataset \"%s\"; the prefix folder has: %s", name,
                     found->names);
 }
@@ -74,7 +74,7 @@ static int is_checkpoint(struct scr *scr, int id)
 {
     scr_dataset d;
     int ckpt = scr_cached_get(scr, id, &d) == 0 && d.ckpt > 0;
-    MPI_Allreduce(MPI_IN_PLACE, &ckpt, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &ckpt, 1, MPI_INT, MPI_MIN, scr->job.world);
     return ckpt;
 }
 
@@ -84,7 +84,7 @@ static int is_newer(struct scr *scr, const scr_dataset *d)
     scr_dataset cached;
     int newer = scr_cached_get(scr, d->id, &cached) == 0 &&
                 scr_dataset_is_newer(&cached, d) && strcmp(cached.name, d->name) != 0;
-    MPI_Allreduce(MPI_IN_PLACE, &newer, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &newer, 1, MPI_INT, MPI_MAX, scr->job.world);
     return newer;
 }
 
@@ -105,14 +105,14 @@ int scr_manage_current(struct scr *scr, const char *name)
      * newer, or not complete there yet */
     int flushed = !reason && found.d.id >= id;
     if (!flushed && !id)
-        return scr_fail(scr, SCR_ERR_NO_DATASET,
+        return scr_fail(&scr->report, SCR_ERR_NO_DATASET,
                         "%s cannot be the current checkpoint: %s", name, reason);
     if (flushed) id = found.d.id;
-    int rc = flushed && scr->rank == 0
+    int rc = flushed && scr->job.rank == 0
                  ? scr_index_change(scr, &found.d, scr_index_choose, err)
                  : 0;
-    if (agree(scr->world, rc, err) != 0)
-        return scr_fail(scr, SCR_ERR_PREFIX, "SCR_Current: %s", err);
+    if (agree(scr->job.world, rc, err) != 0)
+        return scr_fail(&scr->report, SCR_ERR_PREFIX, "SCR_Current: %s", err);
     scr_dataset chosen;
     if (scr_cached_get(scr, id, &chosen) == 0)
         scr_location(scr, &chosen, SCR_LOCATION_FAILED, 0);
@@ -149,7 +149,9 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     if (files_too)
         rc = scr_flushed_delete(scr, &found.d, err);
     else
-        rc = agree(scr->world, scr->rank ? 0 : scr_index_drop(scr, &found.d, err), err);
-    return rc ? scr_fail(scr, SCR_ERR_PREFIX, "%s could not be removed: %s", name, err)
+        rc = agree(scr->job.world, scr->job.rank ? 0 : scr_index_drop(scr, &found.d, err),
+                   err);
+    return rc ? scr_fail(&scr->report, SCR_ERR_PREFIX, "%s could not be removed: %s",
+                         name, err)
               : SCR_SUCCESS;
 }

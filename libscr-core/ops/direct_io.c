@@ -57,7 +57,7 @@ static void let_tick(const struct stat *st)
 static int look_at_place(const struct scr *scr, const char *name, char *err)
 {
     struct stat st;
-    int rc = beneath_stat(scr->prefix_fd, name, &st, err);
+    int rc = beneath_stat(scr->prefix.fd, name, &st, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     if (S_ISREG(st.st_mode)) {
         let_tick(&st);
@@ -73,12 +73,13 @@ int scr_bypass_route(struct scr *scr, const char *below, char path[SCR_MAX_FILEN
     char name[SCR_NAME_SIZE];
     int parent;
     const char *last;
-    int rc = place_below(&scr->open, below, name, err);
+    int rc = place_below(&scr->lifecycle.open, below, name, err);
     rc = rc ? rc : look_at_place(scr, name, err);
-    rc = rc ? rc : beneath_open_parent(scr->prefix_fd, name, 0777, &parent, &last, err);
+    rc = rc ? rc : beneath_open_parent(scr->prefix.fd, name, 0777, &parent, &last, err);
     if (rc) return rc;
     io_close(&parent);
-    if (snprintf(path, SCR_MAX_FILENAME, "%s/%s", scr->prefix, name) >= SCR_MAX_FILENAME)
+    if (snprintf(path, SCR_MAX_FILENAME, "%s/%s", scr->prefix.path, name) >=
+        SCR_MAX_FILENAME)
         return err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long", below);
     return 0;
 }
@@ -93,22 +94,22 @@ static int give_up_earlier(struct scr *scr, char *err)
     scr_dataset earlier;
     kvtree *index = kvtree_new();
     int rc = scr_index_load(scr, index, err), known = 0;
-    if (!rc) known = scr_index_get(index, scr->open.name, &earlier) == 0;
+    if (!rc) known = scr_index_get(index, scr->lifecycle.open.name, &earlier) == 0;
     kvtree_delete(&index);
     if (rc || !known) return rc;
-    scr_say(scr, 1, "dataset %d (%s) in the prefix folder is written over", earlier.id,
-            earlier.name);
+    scr_say(&scr->report, 1, "dataset %d (%s) in the prefix folder is written over",
+            earlier.id, earlier.name);
     rc = scr_index_change(scr, &earlier, scr_index_remove, err);
-    snprintf(summary, sizeof summary, "%s/" SCR_SUMMARY_NAME, scr->open.name);
-    return rc ? rc : beneath_unlink(scr->prefix_fd, summary, err);
+    snprintf(summary, sizeof summary, "%s/" SCR_SUMMARY_NAME, scr->lifecycle.open.name);
+    return rc ? rc : beneath_unlink(scr->prefix.fd, summary, err);
 }
 
 int scr_bypass_start(struct scr *scr, char *err)
 {
-    scr_flush_wait_for(scr, scr->open.name);
-    int rc = scr->rank == 0 ? give_up_earlier(scr, err) : 0;
-    rc = rc ? rc : scr_index_flush_begins(scr, &scr->open, NULL, err);
-    return agree(scr->world, rc, err);
+    scr_flush_wait_for(scr, scr->lifecycle.open.name);
+    int rc = scr->job.rank == 0 ? give_up_earlier(scr, err) : 0;
+    rc = rc ? rc : scr_index_flush_begins(scr, &scr->lifecycle.open, NULL, err);
+    return agree(scr->job.world, rc, err);
 }
 
 /* What this rank routed. */
@@ -121,20 +122,20 @@ struct written {
 /* Collective. Whether a file of any rank lies outside of the dataset's folder. */
 static int is_scattered(const struct scr *scr)
 {
-    const scr_dataset *d = &scr->open;
+    const scr_dataset *d = &scr->lifecycle.open;
     int outside = 0;
-    const kvtree_elem *e = kvtree_elem_first(scr->routed);
+    const kvtree_elem *e = kvtree_elem_first(scr->output.routed);
     for (; d->named && e; e = kvtree_elem_next(e))
         outside = outside || d->name[scr_trace_below(d->name, kvtree_elem_key(e))];
-    MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, scr->job.world);
     return outside;
 }
 
 static int list_written(struct scr *scr, const scr_place *place, struct written *w,
                         char *err)
 {
-    size_t size = (size_t)kvtree_size(scr->routed) + 1;
-    const kvtree_elem *e = kvtree_elem_first(scr->routed);
+    size_t size = (size_t)kvtree_size(scr->output.routed) + 1;
+    const kvtree_elem *e = kvtree_elem_first(scr->output.routed);
     w->files = calloc(size, sizeof *w->files);
     w->owner = calloc(size, sizeof *w->owner);
     if (!w->files || !w->owner) return err_set(err, -ENOMEM, "no memory");
@@ -167,7 +168,7 @@ static int keep_own(const struct scr *scr, const scr_place *place, struct writte
     int own = 0, rc = 0;
     for (int i = 0; i < w->count; i++) {
         filo_file f = w->files[i];
-        if (w->owner[i] != scr->rank) {
+        if (w->owner[i] != scr->job.rank) {
             rc = rc ? rc : sync_shared(place, &f, err);
             free(f.name);
         } else {
@@ -182,12 +183,12 @@ static int keep_own(const struct scr *scr, const scr_place *place, struct writte
 static int write_map(struct scr *scr, const scr_place *place, struct written *w,
                      char *err)
 {
-    int rc = agree(scr->world, list_written(scr, place, w, err), err);
-    rc = rc ? rc : filo_find_owners(scr->world, w->count, w->files, w->owner, err);
-    if (!rc) rc = agree(scr->world, keep_own(scr, place, w, err), err);
+    int rc = agree(scr->job.world, list_written(scr, place, w, err), err);
+    rc = rc ? rc : filo_find_owners(scr->job.world, w->count, w->files, w->owner, err);
+    if (!rc) rc = agree(scr->job.world, keep_own(scr, place, w, err), err);
     if (rc) return rc;
-    const filo_options options = {.base = scr->prefix_real};
-    return filo_register(scr->world, place->folder, place->map, w->count, w->files,
+    const filo_options options = {.base = scr->prefix.real};
+    return filo_register(scr->job.world, place->folder, place->map, w->count, w->files,
                          &options, err);
 }
 
@@ -196,10 +197,10 @@ static void add_up(struct scr *scr, const struct written *w)
     unsigned long sums[2] = {0, (unsigned long)w->count};
     for (int i = 0; i < w->count; i++)
         sums[0] += w->files[i].size;
-    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->world);
-    scr->open.size = sums[0];
-    scr->open.files = (int)sums[1];
-    scr->open.complete = 1;
+    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->job.world);
+    scr->lifecycle.open.size = sums[0];
+    scr->lifecycle.open.files = (int)sums[1];
+    scr->lifecycle.open.complete = 1;
 }
 
 int scr_bypass_complete(struct scr *scr, int valid, char *err)
@@ -207,21 +208,22 @@ int scr_bypass_complete(struct scr *scr, int valid, char *err)
     scr_place place = {.folder = NULL};
     struct written w = {0, NULL, NULL};
     int code = SCR_ERR_INVALID;
-    int64_t files = kvtree_size(scr->routed);
+    int64_t files = kvtree_size(scr->output.routed);
     int rc = scr_routed_check(scr, valid, err);
-    rc = agree_sum(scr->world, rc, err, 1, &files);
+    rc = agree_sum(scr->job.world, rc, err, 1, &files);
     rc = rc ? rc : scr_routed_any(files > 0, err);
     if (!rc) {
-        scr->open.scattered = is_scattered(scr);
-        rc = scr_place_of(scr, &scr->open, &place);
+        scr->lifecycle.open.scattered = is_scattered(scr);
+        rc = scr_place_of(scr, &scr->lifecycle.open, &place);
         if (rc) err_set(err, rc, "no memory");
-        rc = agree(scr->world, rc, err);
+        rc = agree(scr->job.world, rc, err);
     }
     rc = rc ? rc : write_map(scr, &place, &w, err);
     if (!rc) {
         code = SCR_ERR_PREFIX;
         add_up(scr, &w);
-        rc = agree(scr->world, scr_index_flush_ends(scr, &scr->open, err), err);
+        rc = agree(scr->job.world, scr_index_flush_ends(scr, &scr->lifecycle.open, err),
+                   err);
     }
     filo_files_free(w.count, w.files);
     free(w.owner);
@@ -232,20 +234,20 @@ int scr_bypass_complete(struct scr *scr, int valid, char *err)
 void scr_bypass_remove(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "", name[SCR_NAME_SIZE], hidden[SCR_NAME_SIZE + 8];
-    const scr_dataset *d = &scr->open;
-    const kvtree_elem *e = kvtree_elem_first(scr->routed);
+    const scr_dataset *d = &scr->lifecycle.open;
+    const kvtree_elem *e = kvtree_elem_first(scr->output.routed);
     int rc = 0;
     for (; e; e = kvtree_elem_next(e))
         if (place_below(d, kvtree_elem_key(e), name, err) == 0)
-            rc = beneath_unlink(scr->prefix_fd, name, rc ? NULL : err) && !rc ? -1 : rc;
-    if (rc) scr_event_local(scr, 0, err);
-    MPI_Barrier(scr->world);
-    if (scr->rank != 0) return;
+            rc = beneath_unlink(scr->prefix.fd, name, rc ? NULL : err) && !rc ? -1 : rc;
+    if (rc) scr_event_local(&scr->report, 0, err);
+    MPI_Barrier(scr->job.world);
+    if (scr->job.rank != 0) return;
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    rc = beneath_remove_tree(scr->prefix_fd, hidden, err);
-    if (!rc) beneath_rmdir(scr->prefix_fd, d->name, NULL);
+    rc = beneath_remove_tree(scr->prefix.fd, hidden, err);
+    if (!rc) beneath_rmdir(scr->prefix.fd, d->name, NULL);
     if (!rc) rc = scr_index_change(scr, d, scr_index_remove, err);
-    if (rc) scr_say(scr, 0, "warning: dataset %d (%s): %s", d->id, d->name, err);
+    if (rc) scr_say(&scr->report, 0, "warning: dataset %d (%s): %s", d->id, d->name, err);
 }
 
 /* ---- restart ---- */
@@ -288,8 +290,8 @@ static int has_newer(struct scr *scr, const scr_dataset *d)
 /* Collective. */
 static void find_newer(struct scr *scr, const scr_dataset *d, struct mapped *m)
 {
-    m->newer = scr->rank == 0 && d->scattered ? has_newer(scr, d) : 0;
-    MPI_Bcast(&m->newer, 1, MPI_INT, 0, scr->world);
+    m->newer = scr->job.rank == 0 && d->scattered ? has_newer(scr, d) : 0;
+    MPI_Bcast(&m->newer, 1, MPI_INT, 0, scr->job.world);
 }
 
 static int compare_file(const struct mapped *m, const filo_file *f, char *err)
@@ -349,7 +351,7 @@ static int note_files(struct scr *scr, const scr_dataset *d, const struct mapped
         rc = check_file(folder, m, &m->files[i], err);
         snprintf(name, sizeof name, "%s%s%s", d->scattered ? "" : d->name,
                  d->scattered ? "" : "/", m->files[i].name);
-        if (!rc && !kvtree_set(scr->in_place, name, NULL))
+        if (!rc && !kvtree_set(scr->direct.files, name, NULL))
             rc = err_set(err, -ENOMEM, "no memory");
     }
     io_close(&folder);
@@ -373,7 +375,7 @@ int scr_bypass_check(struct scr *scr, const scr_dataset *d, const char *folder, 
 {
     struct mapped m = {.count = count, .files = files, .folder = folder};
     find_newer(scr, d, &m);
-    return agree(scr->world, check_unread(&m, err), err);
+    return agree(scr->job.world, check_unread(&m, err), err);
 }
 
 int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *err)
@@ -381,9 +383,9 @@ int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *er
     scr_place place = {.folder = NULL};
     struct mapped m = {.compare = compare};
     int rc = scr_place_of(scr, d, &place);
-    kvtree_unset_all(scr->in_place);
+    kvtree_unset_all(scr->direct.files);
     if (rc) err_set(err, rc, "no memory");
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     if (rc) {
         free(place.folder);
         return rc;
@@ -391,7 +393,7 @@ int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *er
     m.folder = place.folder;
     find_newer(scr, d, &m);
     rc = scr_fetch_map(scr, d, &place, NULL, &m.count, &m.files, err);
-    if (!rc) rc = agree(scr->world, note_files(scr, d, &m, err), err);
+    if (!rc) rc = agree(scr->job.world, note_files(scr, d, &m, err), err);
     filo_files_free(m.count, m.files);
     free(place.folder);
     return rc;
@@ -402,25 +404,26 @@ int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *er
 static int is_there(const struct scr *scr, const char *name)
 {
     struct stat st;
-    size_t n = strlen(scr->direct.name);
-    if (kvtree_get(scr->in_place, name)) return 1;
-    return strncmp(name, scr->direct.name, n) == 0 && name[n] == '/' &&
+    size_t n = strlen(scr->direct.dataset.name);
+    if (kvtree_get(scr->direct.files, name)) return 1;
+    return strncmp(name, scr->direct.dataset.name, n) == 0 && name[n] == '/' &&
            !scr_name_is_reserved(name) &&
-           beneath_stat(scr->prefix_fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
+           beneath_stat(scr->prefix.fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
 
 int scr_bypass_find(const struct scr *scr, scr_match *match, char path[SCR_MAX_FILENAME])
 {
     char name[SCR_NAME_SIZE] = "";
     const char *found = NULL;
-    const kvtree_elem *e = kvtree_elem_first(scr->in_place);
-    if (match->below && place_below(&scr->direct, match->below, name, NULL) == 0 &&
+    const kvtree_elem *e = kvtree_elem_first(scr->direct.files);
+    if (match->below &&
+        place_below(&scr->direct.dataset, match->below, name, NULL) == 0 &&
         is_there(scr, name))
         found = name;
     for (; !found && e; e = kvtree_elem_next(e))
         if (scr_match_try(match, kvtree_elem_key(e), NULL)) found = kvtree_elem_key(e);
     if (!found) return -ENOENT;
-    int n = snprintf(path, SCR_MAX_FILENAME, "%s/%s", scr->prefix, found);
+    int n = snprintf(path, SCR_MAX_FILENAME, "%s/%s", scr->prefix.path, found);
     return n < SCR_MAX_FILENAME ? 0 : -ENAMETOOLONG;
 }
 
@@ -462,7 +465,7 @@ static int check_found(const struct scr *scr, const scr_place *place, const filo
                        char *err)
 {
     struct mapped m = {.folder = place->folder,
-                       .compare = scr->direct.id != scr->open.id};
+                       .compare = scr->direct.dataset.id != scr->lifecycle.open.id};
     int folder, rc = f->packed ? -EOPNOTSUPP : 0;
     if (rc)
         return err_set(err, -ENOENT, "file \"%.200s\" of another rank is in a container",
@@ -492,13 +495,13 @@ int scr_bypass_find_other(const struct scr *scr, const scr_match *match,
 {
     scr_place place = {.folder = NULL};
     struct search s = {.match = *match};
-    if (!scr->in_prefix)
+    if (!scr->restart.in_prefix)
         return err_set(
             err, -ENOENT,
             "dataset %.150s has no file \"%.150s\" of this rank, and is not on "
             "the prefix folder, where those of other ranks can be read",
-            scr->open.name, match->name);
-    if (scr_place_of(scr, &scr->open, &place) != 0)
+            scr->lifecycle.open.name, match->name);
+    if (scr_place_of(scr, &scr->lifecycle.open, &place) != 0)
         return err_set(err, -ENOMEM, "no memory");
     s.cache_prefix = place.cache_prefix;
     int rc = find_in_map(&s, &place, err);

@@ -31,7 +31,7 @@ struct plan {
 
 static const char *name_of(const struct scr *scr, int id, const kvtree_elem *file)
 {
-    return scr_filemap_name_of(kvtree_elem_key(file), scr->owner, id);
+    return scr_filemap_name_of(kvtree_elem_key(file), scr->job.owner, id);
 }
 
 /* 1 when a file is here with its size, in our cache folder, 0 with a text if not; -errno
@@ -57,10 +57,10 @@ static int is_there(struct scr *scr, int id, const kvtree_elem *file, char *err)
 /* The same for all files of rank. */
 static int is_whole(struct scr *scr, int id, int rank, char *err)
 {
-    const kvtree *files = scr_filemap_files(scr->map, id, rank);
+    const kvtree *files = scr_filemap_files(scr->cache.map, id, rank);
     const kvtree_elem *f = kvtree_elem_first(files);
     int whole = 1;
-    if (scr_filemap_expected(scr->map, id, rank) != kvtree_size(files))
+    if (scr_filemap_expected(scr->cache.map, id, rank) != kvtree_size(files))
         return err_set(err, 0, "not all of them are on record");
     for (; f && whole > 0; f = kvtree_elem_next(f))
         whole = is_there(scr, id, f, err);
@@ -69,21 +69,21 @@ static int is_whole(struct scr *scr, int id, int rank, char *err)
 
 void scr_drop_files(struct scr *scr, int id, int rank, int delete)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, rank));
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->cache.map, id, rank));
     for (; delete &&f; f = kvtree_elem_next(f)) {
         char path[SCR_CACHED_NAME_SIZE];
         scr_cached_name(id, name_of(scr, id, f), path);
         beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
     }
-    scr_filemap_remove_rank(scr->map, id, rank);
+    scr_filemap_remove_rank(scr->cache.map, id, rank);
 }
 
 /* 1 for whole files of this very dataset, 0 with a text, or -errno where that cannot be
  * told just now. */
 static int is_good(struct scr *scr, const scr_dataset *dataset, int rank, char *err)
 {
-    const kvtree *tree = scr_filemap_get_dataset(scr->map, dataset->id, rank);
-    if (!scr_dataset_is_same(tree, dataset) || rank >= scr->ranks)
+    const kvtree *tree = scr_filemap_get_dataset(scr->cache.map, dataset->id, rank);
+    if (!scr_dataset_is_same(tree, dataset) || rank >= scr->job.ranks)
         return err_set(err, 0, "they are of another dataset of that id");
     return is_whole(scr, dataset->id, rank, err);
 }
@@ -93,9 +93,10 @@ static int is_in_place(struct scr *scr, const scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
     int count = 0, *ranks = NULL;
-    int good = scr_filemap_list_ranks_of(scr->map, dataset->id, &count, &ranks) == 0 &&
-               count == 1 && ranks[0] == scr->rank &&
-               is_good(scr, dataset, scr->rank, err) == 1;
+    int good =
+        scr_filemap_list_ranks_of(scr->cache.map, dataset->id, &count, &ranks) == 0 &&
+        count == 1 && ranks[0] == scr->job.rank &&
+        is_good(scr, dataset, scr->job.rank, err) == 1;
     free(ranks);
     return good;
 }
@@ -103,15 +104,15 @@ static int is_in_place(struct scr *scr, const scr_dataset *dataset)
 int scr_distribute_is_done(struct scr *scr, const scr_dataset *dataset)
 {
     int done = is_in_place(scr, dataset);
-    MPI_Allreduce(MPI_IN_PLACE, &done, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &done, 1, MPI_INT, MPI_MIN, scr->job.world);
     return done;
 }
 
 int scr_distribute_has_any(struct scr *scr, const scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
-    int any = is_good(scr, dataset, scr->rank, err) == 1;
-    MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, scr->world);
+    int any = is_good(scr, dataset, scr->job.rank, err) == 1;
+    MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, scr->job.world);
     return any;
 }
 
@@ -122,14 +123,14 @@ static int drop_bad(struct scr *scr, const scr_dataset *dataset, int *count, int
                     char *err)
 {
     int all, kept = 0, lost = 0;
-    int rc = scr_filemap_list_ranks_of(scr->map, dataset->id, &all, ranks);
+    int rc = scr_filemap_list_ranks_of(scr->cache.map, dataset->id, &all, ranks);
     for (int i = 0; !rc && i < all; i++) {
         char why[SCR_ERR_TEXT] = "";
         int rank = (*ranks)[i], good = is_good(scr, dataset, rank, why);
         if (good < 0) rc = good;
         if (good > 0) (*ranks)[kept++] = rank;
         if (good) continue;
-        if (!lost) err_set(err, 0, "node %s: %s", scr->node_name, why);
+        if (!lost) err_set(err, 0, "node %s: %s", scr->job.node_name, why);
         lost = 1;
         scr_drop_files(scr, dataset->id, rank, 0);
     }
@@ -149,7 +150,7 @@ static int put(kvtree *send, int rank, const char *key, int value)
 
 static unsigned long bytes_of(const struct scr *scr, int id, int rank)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, rank));
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->cache.map, id, rank));
     unsigned long size, sum = 0;
     for (; f; f = kvtree_elem_next(f))
         if (kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size) == 0)
@@ -170,13 +171,13 @@ static int put_offer(const struct scr *scr, int id, int rank, kvtree *send)
 static void choose_source(const struct scr *scr, kvtree *offers, struct plan *plan)
 {
     char self[16];
-    snprintf(self, sizeof self, "%d", scr->rank);
+    snprintf(self, sizeof self, "%d", scr->job.rank);
     kvtree_sort_int(offers, KVTREE_SORT_ASCENDING);
     const kvtree_elem *e = kvtree_elem_get(offers, self);
     if (!e) e = kvtree_elem_first(offers);
     if (!e) return;
     plan->source = kvtree_elem_key_int(e);
-    if (plan->source != scr->rank)
+    if (plan->source != scr->job.rank)
         kvtree_util_get_bytecount(kvtree_elem_hash(e), "BYTES", &plan->bytes);
 }
 
@@ -207,14 +208,14 @@ static int make_plan(struct scr *scr, int id, const int *ranks, int count,
     int rc = offer && offers && answer && answers && round && rounds ? 0 : -ENOMEM;
     for (int i = 0; !rc && i < count; i++)
         rc = put_offer(scr, id, ranks[i], offer);
-    int failed = kvtree_exchange(offer, offers, scr->world);
+    int failed = kvtree_exchange(offer, offers, scr->job.world);
     choose_source(scr, offers, plan);
-    if (!rc && plan->source >= 0 && plan->source != scr->rank)
-        rc = put(answer, plan->source, "TURN", scr->node_rank);
-    failed = failed ? failed : kvtree_exchange(answer, answers, scr->world);
+    if (!rc && plan->source >= 0 && plan->source != scr->job.rank)
+        rc = put(answer, plan->source, "TURN", scr->job.node_rank);
+    failed = failed ? failed : kvtree_exchange(answer, answers, scr->job.world);
     int taken = take_answers(answers, round, plan);
     rc = rc ? rc : taken;
-    failed = failed ? failed : kvtree_exchange(round, rounds, scr->world);
+    failed = failed ? failed : kvtree_exchange(round, rounds, scr->job.world);
     const kvtree_elem *e = kvtree_elem_first(rounds);
     if (e) kvtree_util_get_int(kvtree_elem_hash(e), "ROUND", &plan->round);
     kvtree *all[] = {offer, offers, answer, answers, round, rounds};
@@ -229,7 +230,7 @@ static int make_plan(struct scr *scr, int id, const int *ranks, int count,
 static int is_short(const struct scr *scr, int id, unsigned long bytes)
 {
     struct statvfs fs;
-    MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UNSIGNED_LONG, MPI_SUM, scr->node);
+    MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UNSIGNED_LONG, MPI_SUM, scr->job.node);
     return fstatvfs(scr_cache_of(scr, id)->fd, &fs) == 0 &&
            bytes > (unsigned long)fs.f_bavail * fs.f_frsize;
 }
@@ -240,18 +241,18 @@ static int move_all(struct scr *scr, const scr_dataset *dataset, const struct pl
 {
     int failed = 0;
     int most[] = {plan->wanted_count, is_short(scr, dataset->id, plan->bytes),
-                  scr->node_ranks};
-    MPI_Allreduce(MPI_IN_PLACE, most, 3, MPI_INT, MPI_MAX, scr->world);
+                  scr->job.node_ranks};
+    MPI_Allreduce(MPI_IN_PLACE, most, 3, MPI_INT, MPI_MAX, scr->job.world);
     for (int k = 0; k < most[0]; k++) {
         for (int turn = 0; turn < (most[1] ? most[2] : 1); turn++) {
             int to = MPI_PROC_NULL, from = MPI_PROC_NULL;
             if (k < plan->wanted_count && (!most[1] || plan->wanted[k].turn == turn))
                 to = plan->wanted[k].rank;
-            if (k == plan->round && (!most[1] || scr->node_rank == turn))
+            if (k == plan->round && (!most[1] || scr->job.node_rank == turn))
                 from = plan->source;
             if (to != MPI_PROC_NULL || from != MPI_PROC_NULL)
                 failed |= scr_move_files(scr, dataset, to, from) != 0;
-            if (most[1]) MPI_Barrier(scr->world); /* the senders have let go */
+            if (most[1]) MPI_Barrier(scr->job.world); /* the senders have let go */
         }
     }
     return failed;
@@ -265,7 +266,7 @@ static void drop_rest(struct scr *scr, int id, const struct plan *plan, int coun
         int sent = 0;
         for (int k = 0; k < plan->wanted_count; k++)
             sent = sent || plan->wanted[k].rank == ranks[i];
-        if (ranks[i] != scr->rank && !sent) scr_drop_files(scr, id, ranks[i], 0);
+        if (ranks[i] != scr->job.rank && !sent) scr_drop_files(scr, id, ranks[i], 0);
     }
 }
 
@@ -278,9 +279,9 @@ int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved
     int planned = make_plan(scr, dataset->id, ranks, rc < 0 ? 0 : count, &plan);
     if (rc >= 0 && planned)
         rc = err_sys(err, planned, "distribute dataset %d", dataset->id);
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     if (rc > 0) {
-        scr_say(scr, 0, "warning: dataset %d (%.200s): files count as lost %s",
+        scr_say(&scr->report, 0, "warning: dataset %d (%.200s): files count as lost %s",
                 dataset->id, dataset->name, err);
         rc = 0;
         err[0] = 0;
@@ -288,7 +289,7 @@ int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved
     if (!rc) {
         moved->failed = move_all(scr, dataset, &plan);
         drop_rest(scr, dataset->id, &plan, count, ranks);
-        if (plan.source >= 0 && plan.source != scr->rank)
+        if (plan.source >= 0 && plan.source != scr->job.rank)
             scr_cached_sums(scr, dataset->id, moved->sums);
     }
     free(ranks);

@@ -20,7 +20,7 @@
 
 int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset)
 {
-    const kvtree *tree = scr_filemap_get_dataset(scr->map, id, scr->rank);
+    const kvtree *tree = scr_filemap_get_dataset(scr->cache.map, id, scr->job.rank);
     return scr_dataset_from_tree(tree, dataset, NULL) == 0 ? 0 : -ENOENT;
 }
 
@@ -30,8 +30,8 @@ static int is_usable(const struct scr *scr, int id, scr_cached *cached)
     scr_dataset d;
     if (scr_cached_get(scr, id, &d) != 0) return 0;
     /* an entry of our own rank may be a leftover of an earlier dataset of that id */
-    if (d.ranks != scr->ranks || kvtree_get_kv_int(scr->aside, "ID", d.id) ||
-        kvtree_get_kv_int(scr->aside, "OTHER", d.id))
+    if (d.ranks != scr->job.ranks || kvtree_get_kv_int(scr->cache.aside, "ID", d.id) ||
+        kvtree_get_kv_int(scr->cache.aside, "OTHER", d.id))
         return 0;
     *cached = (scr_cached){.id = d.id,
                            .ckpt = d.ckpt,
@@ -43,7 +43,7 @@ static int is_usable(const struct scr *scr, int id, scr_cached *cached)
 static int list_own(const struct scr *scr, int *count, scr_cached **list)
 {
     int n = 0, *ids = NULL;
-    int rc = scr_filemap_list_datasets(scr->map, &n, &ids);
+    int rc = scr_filemap_list_datasets(scr->cache.map, &n, &ids);
     scr_cached *all = rc ? NULL : calloc((size_t)n + 1, sizeof *all);
     for (int i = 0; all && i < n; i++)
         *count += is_usable(scr, ids[i], &all[*count]);
@@ -57,35 +57,37 @@ scr_cached *scr_cached_list(const struct scr *scr, int *count)
     scr_cached *list = NULL;
     *count = 0;
     int failed = list_own(scr, count, &list) != 0;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (!failed) return list;
-    scr_say(scr, 0, "warning: no memory to list the cache; it counts as empty");
+    scr_say(&scr->report, 0, "warning: no memory to list the cache; it counts as empty");
     free(list);
     *count = 0;
     return NULL;
 }
 
-/* Local: fills scr->listed with those of a store; -1: of all. What is in the cache is
- * kept note of. */
+/* Local: fills scr->cache.listed with those of a store; -1: of all. What is in the cache
+ * is kept note of. */
 static int list_kept(struct scr *scr, int cache)
 {
     int count = 0;
-    for (int i = 0; i < scr->kept_count; i++)
-        if (cache < 0 || (scr->kept[i].cache == cache && !scr->kept[i].held))
-            count += is_usable(scr, scr->kept[i].id, &scr->listed[count]);
+    for (int i = 0; i < scr->cache.kept_count; i++)
+        if (cache < 0 || (scr->cache.kept[i].store == cache && !scr->cache.kept[i].held))
+            count += is_usable(scr, scr->cache.kept[i].id, &scr->cache.listed[count]);
     return count;
 }
 
 int scr_cached_newest(struct scr *scr)
 {
-    int newest = scr_decide_newest(scr->listed, list_kept(scr, -1));
-    return newest < 0 ? 0 : scr->listed[newest].id;
+    int newest = scr_decide_newest(scr->cache.listed, list_kept(scr, -1));
+    return newest < 0 ? 0 : scr->cache.listed[newest].id;
 }
 
 int scr_map_write(const struct scr *scr, char *err)
 {
-    int rc = scr_filemap_write(scr->control_fd, scr->map_name, scr->map, err);
-    return rc ? err_wrap(err, rc, "node %s: %s", scr->node_name, scr->control) : 0;
+    int rc = scr_filemap_write(scr->cache.control_fd, scr->cache.map_name, scr->cache.map,
+                               err);
+    return rc ? err_wrap(err, rc, "node %s: %s", scr->job.node_name, scr->cache.control)
+              : 0;
 }
 
 /* ---- records ---- */
@@ -95,7 +97,7 @@ int scr_map_write(const struct scr *scr, char *err)
 static int record_reddesc(struct scr *scr, int id, const redset_place *place)
 {
     const scr_kept *kept = scr_kept_find(scr, id);
-    const scr_cache *cache = &scr->caches[kept->cache];
+    const scr_store_dir *cache = &scr->cache.stores[kept->store];
     scr_reddesc desc = kept->desc;
     scr_reddesc_place here = {.groups = place->sets,
                               .group_id = place->id,
@@ -107,7 +109,7 @@ static int record_reddesc(struct scr *scr, int id, const redset_place *place)
     int n = snprintf(here.directory, sizeof here.directory, "%s", cache->folder);
     int rc = !tree ? -ENOMEM : n >= (int)sizeof here.directory ? -ENAMETOOLONG : 0;
     rc = rc ? rc : scr_reddesc_to_tree(&desc, &here, tree);
-    rc = rc ? rc : scr_filemap_set_reddesc(scr->map, id, scr->rank, tree);
+    rc = rc ? rc : scr_filemap_set_reddesc(scr->cache.map, id, scr->job.rank, tree);
     kvtree_delete(&tree);
     return rc;
 }
@@ -174,9 +176,10 @@ int scr_map_record(struct scr *scr, const scr_dataset *dataset,
 {
     redset_manifest own = *manifest;
     char *folder = scr_dataset_folder(scr, dataset->id);
-    own.rank = scr->rank;
-    scr_filemap_remove_rank(scr->map, dataset->id, scr->rank);
-    int rc = folder ? scr_map_record_found(scr->map, dataset, folder, &own) : -ENOMEM;
+    own.rank = scr->job.rank;
+    scr_filemap_remove_rank(scr->cache.map, dataset->id, scr->job.rank);
+    int rc =
+        folder ? scr_map_record_found(scr->cache.map, dataset, folder, &own) : -ENOMEM;
     rc = rc ? rc : record_reddesc(scr, dataset->id, &manifest->place);
     free(folder);
     return rc ? err_set(err, rc, "no memory for the filemap") : 0;
@@ -186,17 +189,20 @@ void scr_location(struct scr *scr, const scr_dataset *dataset, const char *locat
                   int on)
 {
     char err[SCR_ERR_TEXT] = "";
-    if (scr->rank != 0) return;
-    int rc = scr_flush_file_set(scr->flush, dataset->id, dataset->name, location, on);
+    if (scr->job.rank != 0) return;
+    int rc = scr_flush_file_set(scr->prefix.flush_file, dataset->id, dataset->name,
+                                location, on);
     rc = rc ? err_set(err, rc, "no memory")
-            : scr_flush_file_write(scr->prefix_fd, scr->flush, err);
-    if (rc) scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+            : scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err);
+    if (rc)
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
 }
 
 int scr_location_has(struct scr *scr, int id, const char *location)
 {
-    int has = scr->rank == 0 && scr_flush_file_has(scr->flush, id, location);
-    MPI_Bcast(&has, 1, MPI_INT, 0, scr->world);
+    int has =
+        scr->job.rank == 0 && scr_flush_file_has(scr->prefix.flush_file, id, location);
+    MPI_Bcast(&has, 1, MPI_INT, 0, scr->job.world);
     return has;
 }
 
@@ -207,20 +213,21 @@ void scr_cache_delete(struct scr *scr, int id)
     char err[SCR_ERR_TEXT] = "";
     scr_flush_stop(scr, id);
     scr_cache_verify(scr, id);
-    scr_filemap_remove_dataset(scr->map, id);
+    scr_filemap_remove_dataset(scr->cache.map, id);
     /* the map first: files that no map knows are swept away at the next start */
-    if (scr_map_write(scr, err) != 0) scr_event_local(scr, 0, err);
+    if (scr_map_write(scr, err) != 0) scr_event_local(&scr->report, 0, err);
     scr_dataset_folder_remove(scr, id);
-    if (scr->rank == 0) {
-        scr_flush_file_remove(scr->flush, id);
-        if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
-            scr_event_local(scr, 0, err);
+    if (scr->job.rank == 0) {
+        scr_flush_file_remove(scr->prefix.flush_file, id);
+        if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
+            scr_event_local(&scr->report, 0, err);
     }
 }
 
 void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2])
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, scr->rank));
+    const kvtree_elem *f =
+        kvtree_elem_first(scr_filemap_files(scr->cache.map, id, scr->job.rank));
     sums[0] = sums[1] = 0;
     for (; f; f = kvtree_elem_next(f)) {
         const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
@@ -234,18 +241,18 @@ void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2])
 
 void scr_cache_set_aside(struct scr *scr, int id, const char *why)
 {
-    kvtree *entry = kvtree_set_kv_int(scr->aside, "ID", id);
+    kvtree *entry = kvtree_set_kv_int(scr->cache.aside, "ID", id);
     kvtree_set(entry, why, NULL);
 }
 
 int scr_cache_is_aside(const struct scr *scr, int id, const char *why)
 {
-    return kvtree_get(kvtree_get_kv_int(scr->aside, "ID", id), why) != NULL;
+    return kvtree_get(kvtree_get_kv_int(scr->cache.aside, "ID", id), why) != NULL;
 }
 
 int scr_cache_has_aside(const struct scr *scr, const char *why)
 {
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->cache.aside, "ID"));
     while (e && !kvtree_get(kvtree_elem_hash(e), why))
         e = kvtree_elem_next(e);
     return e != NULL;
@@ -253,22 +260,22 @@ int scr_cache_has_aside(const struct scr *scr, const char *why)
 
 void scr_cache_delete_aside(struct scr *scr, int above, const char *why)
 {
-    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
+    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->cache.aside, "ID"));
     for (; e; e = next) {
         int id = kvtree_elem_key_int(e);
         next = kvtree_elem_next(e);
         if (id <= above || (why && !kvtree_get(kvtree_elem_hash(e), why))) continue;
         scr_cache_delete(scr, id);
-        kvtree_unset_kv_int(scr->aside, "ID", id);
+        kvtree_unset_kv_int(scr->cache.aside, "ID", id);
     }
 }
 
 /* Keeps one more than the store should have, but not more than twice as many. */
 static int hold(struct scr *scr, int cache, int id)
 {
-    int held = 0, most = scr->caches[cache].capacity;
-    for (int i = 0; i < scr->kept_count; i++)
-        held += scr->kept[i].cache == cache && scr->kept[i].held;
+    int held = 0, most = scr->cache.stores[cache].capacity;
+    for (int i = 0; i < scr->cache.kept_count; i++)
+        held += scr->cache.kept[i].store == cache && scr->cache.kept[i].held;
     if (held >= (most > 1 ? most : 1)) return 0;
     scr_kept_find(scr, id)->held = 1;
     return 1;
@@ -279,19 +286,19 @@ static int hold(struct scr *scr, int cache, int id)
  * from. 0: it stays. */
 static int can_leave(struct scr *scr, const scr_cached *cached, int needed, int cache)
 {
-    const scr_cache *c = &scr->caches[cache];
+    const scr_store_dir *c = &scr->cache.stores[cache];
     if (!cached->output && !needed) return 1;
     if (scr_location_has(scr, cached->id, SCR_LOCATION_PFS)) return 1;
     if (scr_flush_dataset(scr, cached->id) == SCR_SUCCESS) return 1;
     if (!scr_kept_find(scr, cached->id)) return 0; /* it was lost, as the flush found */
     if (hold(scr, cache, cached->id)) {
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: dataset %d cannot be flushed, so it stays in %s, which holds "
                 "more than %d datasets now",
                 cached->id, c->folder, c->capacity);
         return 0;
     }
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: dataset %d leaves the cache, and is lost, because it cannot be "
             "flushed, and %s has too many others that cannot",
             cached->id, c->folder);
@@ -304,24 +311,25 @@ static int next_victim(struct scr *scr, int cache, int capacity, int spare)
 {
     for (;;) {
         int newest = scr_cached_newest(scr), count = list_kept(scr, cache);
-        if (scr_decide_wait(scr->listed, count, capacity)) {
+        if (scr_decide_wait(scr->cache.listed, count, capacity)) {
             scr_flush_wait(scr);
             continue;
         }
-        int out = scr_decide_evict(scr->listed, count, capacity);
-        if (out < 0 || scr->listed[out].id == spare) return 0;
-        scr_cached victim = scr->listed[out];
-        if (!can_leave(scr, &victim, victim.id == newest && !scr->open.ckpt, cache))
+        int out = scr_decide_evict(scr->cache.listed, count, capacity);
+        if (out < 0 || scr->cache.listed[out].id == spare) return 0;
+        scr_cached victim = scr->cache.listed[out];
+        if (!can_leave(scr, &victim, victim.id == newest && !scr->lifecycle.open.ckpt,
+                       cache))
             continue;
-        scr_say(scr, 2, "dataset %d leaves the cache", victim.id);
+        scr_say(&scr->report, 2, "dataset %d leaves the cache", victim.id);
         return victim.id;
     }
 }
 
 void scr_cache_try_again(struct scr *scr)
 {
-    for (int i = 0; i < scr->kept_count; i++)
-        scr->kept[i].held = 0;
+    for (int i = 0; i < scr->cache.kept_count; i++)
+        scr->cache.kept[i].held = 0;
 }
 
 void scr_cache_make_room(struct scr *scr, int cache, int capacity, int spare_newest)
@@ -337,7 +345,7 @@ void scr_cache_make_room(struct scr *scr, int cache, int capacity, int spare_new
 /* On the first of a store: whether it could become full when a dataset is written of
  * which this process has so many bytes, twice its bytes with redundancy. Where files are
  * of different sizes this is a guess. */
-static int lacks_room(const scr_cache *c, unsigned long bytes)
+static int lacks_room(const scr_store_dir *c, unsigned long bytes)
 {
     struct statvfs fs;
     int sharers;
@@ -352,7 +360,7 @@ static int is_tight(const struct scr *scr, int cache, int id)
 {
     unsigned long own[2];
     scr_cached_sums(scr, id, own);
-    return lacks_room(&scr->caches[cache], own[1]);
+    return lacks_room(&scr->cache.stores[cache], own[1]);
 }
 
 /* Bytes of this process in the largest dataset that is known. */
@@ -360,7 +368,7 @@ static unsigned long largest(const struct scr *scr)
 {
     int count = 0, *ids = NULL;
     unsigned long most = 0, own[2];
-    if (scr_filemap_list_datasets(scr->map, &count, &ids) != 0) count = 0;
+    if (scr_filemap_list_datasets(scr->cache.map, &count, &ids) != 0) count = 0;
     for (int i = 0; i < count; i++) {
         scr_cached_sums(scr, ids[i], own);
         if (own[1] > most) most = own[1];
@@ -371,12 +379,12 @@ static unsigned long largest(const struct scr *scr)
 
 void scr_cache_relieve(struct scr *scr, int cache)
 {
-    const scr_cache *c = &scr->caches[cache];
+    const scr_store_dir *c = &scr->cache.stores[cache];
     if (!scr_cache_has_aside(scr, SCR_ASIDE_USELESS)) return;
     int tight = lacks_room(c, largest(scr));
-    MPI_Allreduce(MPI_IN_PLACE, &tight, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &tight, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (!tight) return;
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: %s has no room for a new dataset beside the remains of lost ones, "
             "which are removed now",
             c->folder);
@@ -391,8 +399,8 @@ int scr_cache_leave(struct scr *scr, int cache, int capacity, int64_t *tight)
     scr_cache_verify(scr, id);
     /* both are written when the new dataset is complete: till then they name one too many
      */
-    scr_filemap_remove_dataset(scr->map, id);
-    if (scr->rank == 0) scr_flush_file_remove(scr->flush, id);
+    scr_filemap_remove_dataset(scr->cache.map, id);
+    if (scr->job.rank == 0) scr_flush_file_remove(scr->prefix.flush_file, id);
     scr_forget(scr, id);
     return id;
 }
@@ -400,8 +408,8 @@ int scr_cache_leave(struct scr *scr, int cache, int capacity, int64_t *tight)
 void scr_cache_outdate(struct scr *scr)
 {
     scr_cache_delete_aside(scr, 0, NULL);
-    for (int i = 0; i < scr->cache_count; i++)
-        if (scr->caches[i].capacity == 0) scr_cache_make_room(scr, i, 1, 0);
+    for (int i = 0; i < scr->cache.store_count; i++)
+        if (scr->cache.stores[i].capacity == 0) scr_cache_make_room(scr, i, 1, 0);
 }
 
 static int knows(const scr_filemap *map, int id)
@@ -412,7 +420,7 @@ static int knows(const scr_filemap *map, int id)
     return count > 0;
 }
 
-int scr_next_folder(const scr_cache *cache, int last)
+int scr_next_folder(const scr_store_dir *cache, int last)
 {
     int least = INT_MAX;
     DIR *stream = beneath_list(cache->fd);
@@ -431,9 +439,10 @@ int scr_next_folder(const scr_cache *cache, int last)
 static int next_folder(const struct scr *scr, int last)
 {
     int least = INT_MAX;
-    for (int i = 0; i < scr->cache_count; i++) {
-        int id =
-            scr->caches[i].rank == 0 ? scr_next_folder(&scr->caches[i], last) : INT_MAX;
+    for (int i = 0; i < scr->cache.store_count; i++) {
+        int id = scr->cache.stores[i].rank == 0
+                     ? scr_next_folder(&scr->cache.stores[i], last)
+                     : INT_MAX;
         if (id < least) least = id;
     }
     return least;
@@ -444,18 +453,19 @@ static int next_folder(const struct scr *scr, int last)
 static void judge_folder(struct scr *scr, int id)
 {
     enum { KNOWN, REMAINS, ALL };
-    int is[ALL] = {knows(scr->map, id) || kvtree_get_kv_int(scr->aside, "ID", id),
-                   knows(scr->hints, id) || scr_catalog_has_redundancy(scr, id)};
-    MPI_Allreduce(MPI_IN_PLACE, is, ALL, MPI_INT, MPI_MAX, scr->world);
+    int is[ALL] = {knows(scr->cache.map, id) ||
+                       kvtree_get_kv_int(scr->cache.aside, "ID", id),
+                   knows(scr->cache.hints, id) || scr_catalog_has_redundancy(scr, id)};
+    MPI_Allreduce(MPI_IN_PLACE, is, ALL, MPI_INT, MPI_MAX, scr->job.world);
     if (is[KNOWN]) return;
     if (!is[REMAINS]) {
-        scr_say(scr, 1, "removing what a run that was interrupted left of dataset %d",
-                id);
+        scr_say(&scr->report, 1,
+                "removing what a run that was interrupted left of dataset %d", id);
         scr_dataset_folder_remove(scr, id);
         return;
     }
-    if (id > scr->dataset_id) scr->dataset_id = id;
-    scr_say(scr, 0,
+    if (id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = id;
+    scr_say(&scr->report, 0,
             "warning: dataset %d is lost from the cache; what is left of it stays there "
             "until a newer checkpoint is complete: none of its redundancy files can be "
             "used",
@@ -467,7 +477,7 @@ void scr_cache_sweep(struct scr *scr)
 {
     for (int last = 0;;) {
         last = next_folder(scr, last);
-        MPI_Allreduce(MPI_IN_PLACE, &last, 1, MPI_INT, MPI_MIN, scr->world);
+        MPI_Allreduce(MPI_IN_PLACE, &last, 1, MPI_INT, MPI_MIN, scr->job.world);
         if (last == INT_MAX) break;
         judge_folder(scr, last);
     }

@@ -49,7 +49,7 @@ static int read_summary(const struct scr *scr, const scr_dataset *d, scr_dataset
 static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
 {
     scr_dataset found;
-    if (scr->rank != 0) return 0;
+    if (scr->job.rank != 0) return 0;
     int rc = read_summary(scr, d, &found, err);
     if (!rc && !is_summary_of(&found, d))
         rc = err_set(err, FILO_DAMAGED,
@@ -74,7 +74,7 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
                         scr_index_look(index, &found, &state) != 0;
     kvtree_delete(&index);
     if (!unknown || scr_index_correct(scr, &found, err) != 0) return 0;
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
             "there is dataset %d%s, which is entered in its place",
             d->id, d->name, found.id,
@@ -86,8 +86,8 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
 static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
     char err[SCR_ERR_TEXT] = "";
-    if (scr->rank == 0 && scr_index_change(scr, d, change, err) != 0)
-        scr_say(scr, 0, "warning: the index could not be changed: %s", err);
+    if (scr->job.rank == 0 && scr_index_change(scr, d, change, err) != 0)
+        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err);
 }
 
 /* Where each file goes in the cache. */
@@ -113,7 +113,7 @@ static int set_local(struct scr *scr, const scr_dataset *d, const scr_place *pla
 static kvtree *fetched_meta(const struct scr *scr, const char *name)
 {
     kvtree *meta = kvtree_new();
-    char *path = scr_path_join(scr->prefix, name);
+    char *path = scr_path_join(scr->prefix.path, name);
     int rc = path ? kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL) : -ENOMEM;
     rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_ORIG, name);
     rc = rc ? rc : scr_meta_set_place(meta, path);
@@ -134,7 +134,7 @@ static int protect(struct scr *scr, const scr_dataset *d, int count,
         list[i].meta = fetched_meta(scr, list[i].name);
         if (!list[i].meta) rc = err_set(err, -ENOMEM, "no memory");
     }
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     rc = rc ? rc : scr_protect(scr, d, count, list, err);
     for (int i = 0; list && i < count; i++) {
         kvtree *meta = (kvtree *)(uintptr_t)list[i].meta;
@@ -166,7 +166,7 @@ static const scr_reddesc *desc_of(const struct scr *scr, const scr_dataset *d)
 /* The number of its store. */
 static int cache_of(const struct scr *scr, const scr_dataset *d)
 {
-    return scr->cache_of_desc[desc_of(scr, d)->index];
+    return scr->cache.store_of_desc[desc_of(scr, d)->index];
 }
 
 /* Local. */
@@ -180,9 +180,9 @@ static int make_folder(struct scr *scr, const scr_dataset *d, char *err)
 int scr_fetch_map(struct scr *scr, const scr_dataset *d, const scr_place *place,
                   const filo_options *options, int *count, filo_file **files, char *err)
 {
-    int ranks, rc = filo_read_map(scr->world, place->folder, place->map, &ranks, count,
-                                  files, options, err);
-    if (!rc && ranks != scr->ranks)
+    int ranks, rc = filo_read_map(scr->job.world, place->folder, place->map, &ranks,
+                                  count, files, options, err);
+    if (!rc && ranks != scr->job.ranks)
         return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
                        ranks, d->ranks);
     return rc == -ENOENT ? FILO_DAMAGED : rc;
@@ -198,11 +198,12 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : make_folder(scr, d, err);
     rc = rc ? rc : check_summary(scr, d, err);
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     rc = rc ? rc : scr_fetch_map(scr, d, &place, &options, &count, &files, err);
-    if (!rc) rc = agree(scr->world, set_local(scr, d, &place, count, files, err), err);
+    if (!rc)
+        rc = agree(scr->job.world, set_local(scr, d, &place, count, files, err), err);
     if (!rc) rc = scr_bypass_check(scr, d, place.folder, count, files, err);
-    rc = rc ? rc : filo_fetch(scr->world, place.folder, count, files, &options, err);
+    rc = rc ? rc : filo_fetch(scr->job.world, place.folder, count, files, &options, err);
     rc = rc ? rc : protect(scr, d, count, files, err);
     filo_files_free(count, files);
     free(place.folder);
@@ -213,8 +214,8 @@ static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
                               scr_log_kind kind, double start)
 {
     scr_log_event e = scr_event_of(kind, d);
-    e.from = scr->prefix;
-    e.to = cache_of(scr, d) < 0 ? "" : scr->caches[cache_of(scr, d)].folder;
+    e.from = scr->prefix.path;
+    e.to = cache_of(scr, d) < 0 ? "" : scr->cache.stores[cache_of(scr, d)].folder;
     e.files = d->files;
     e.bytes = (int64_t)d->size;
     e.secs = MPI_Wtime() - start;
@@ -224,9 +225,9 @@ static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
 /* Collective, agreed. */
 static int read_in_place(struct scr *scr, const scr_dataset *d, int compare, char *err)
 {
-    int rc = agree(scr->world, check_summary(scr, d, err), err);
+    int rc = agree(scr->job.world, check_summary(scr, d, err), err);
     rc = rc ? rc : scr_bypass_open(scr, d, compare, err);
-    if (!rc) scr->direct = *d;
+    if (!rc) scr->direct.dataset = *d;
     return rc;
 }
 
@@ -235,7 +236,7 @@ static void settle_in_cache(struct scr *scr, const scr_dataset *d)
     int cache = cache_of(scr, d);
     scr_location(scr, d, SCR_LOCATION_CACHE, 1);
     scr_location(scr, d, SCR_LOCATION_PFS, 1);
-    scr_cache_make_room(scr, cache, scr->caches[cache].capacity + 1, 1);
+    scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity + 1, 1);
 }
 
 /* Collective, agreed. Into the cache. */
@@ -243,11 +244,11 @@ static int bring_to_cache(struct scr *scr, const scr_dataset *d, char *err)
 {
     int cache = cache_of(scr, d);
     /* should the fetch fail, the newest cached checkpoint is what is left */
-    scr_cache_make_room(scr, cache, scr->caches[cache].capacity, 1);
-    if (kvtree_get_kv_int(scr->aside, "ID", d->id)) {
+    scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity, 1);
+    if (kvtree_get_kv_int(scr->cache.aside, "ID", d->id)) {
         /* remains that could not be rebuilt make way for the whole */
         scr_cache_delete(scr, d->id);
-        kvtree_unset_kv_int(scr->aside, "ID", d->id);
+        kvtree_unset_kv_int(scr->cache.aside, "ID", d->id);
     }
     int rc = fetch_files(scr, d, err);
     if (rc) scr_cache_delete(scr, d->id);
@@ -259,13 +260,13 @@ static void name_node(struct scr *scr, int code, char *err)
 {
     char name[SCR_NODE_SIZE];
     int root = 0;
-    if (scr->rank == 0 && sscanf(err, "rank %d:", &root) != 1 &&
+    if (scr->job.rank == 0 && sscanf(err, "rank %d:", &root) != 1 &&
         sscanf(err, "on %*d ranks, first rank %d:", &root) != 1)
         root = 0;
-    if (root < 0 || root >= scr->ranks) root = 0;
-    MPI_Bcast(&root, 1, MPI_INT, 0, scr->world);
-    memcpy(name, scr->node_name, sizeof name);
-    MPI_Bcast(name, (int)sizeof name, MPI_CHAR, root, scr->world);
+    if (root < 0 || root >= scr->job.ranks) root = 0;
+    MPI_Bcast(&root, 1, MPI_INT, 0, scr->job.world);
+    memcpy(name, scr->job.node_name, sizeof name);
+    MPI_Bcast(name, (int)sizeof name, MPI_CHAR, root, scr->job.world);
     err_wrap(err, code, "node %s", name);
 }
 
@@ -276,10 +277,10 @@ static int read_instead(struct scr *scr, const scr_dataset *d, char *err)
     char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "";
     int rc = read_in_place(scr, d, 1, why);
     if (!rc)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s could not be brought into the cache, and is read from %s "
                 "itself: %s",
-                d->name, scr->prefix, err);
+                d->name, scr->prefix.path, err);
     if (rc > 0) return err_set(err, rc, "%s", why);
     memcpy(first, err, sizeof first);
     return rc ? err_set(err, rc, "%.250s; and where it lies: %s", first, why) : 0;
@@ -302,24 +303,24 @@ static int begin_cache(struct scr *scr, const scr_dataset *d, char *err)
 static int is_taken(struct scr *scr, const scr_dataset *d)
 {
     int count = 0, *ranks = NULL, taken = 0;
-    int remains = kvtree_get_kv_int(scr->aside, "ID", d->id) != NULL;
-    if (scr_filemap_list_ranks_of(scr->map, d->id, &count, &ranks) != 0) count = 0;
+    int remains = kvtree_get_kv_int(scr->cache.aside, "ID", d->id) != NULL;
+    if (scr_filemap_list_ranks_of(scr->cache.map, d->id, &count, &ranks) != 0) count = 0;
     for (int i = 0; i < count; i++) {
         scr_dataset other;
-        const kvtree *tree = scr_filemap_get_dataset(scr->map, d->id, ranks[i]);
+        const kvtree *tree = scr_filemap_get_dataset(scr->cache.map, d->id, ranks[i]);
         if (scr_dataset_from_tree(tree, &other, NULL) == 0 && other.complete &&
             other.created != d->created && !(remains && scr_dataset_is_newer(d, &other)))
             taken = 1;
     }
     free(ranks);
-    MPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_INT, MPI_MAX, scr->job.world);
     return taken;
 }
 
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
 static int bring(struct scr *scr, const scr_dataset *d, char *err)
 {
-    if (scr->estranged) {
+    if (scr->cache.lost) {
         err_set(err, -EBUSY, "it is another run's now");
         return read_instead(scr, d, err);
     }
@@ -336,7 +337,7 @@ static int bring(struct scr *scr, const scr_dataset *d, char *err)
     int rc = read_in_place(scr, d, 0, err);
     if (rc != -EOPNOTSUPP) return rc;
     if ((rc = begin_cache(scr, d, err)) != 0) return rc;
-    scr_say(scr, 1, "dataset %d (%s): %s", d->id, d->name, err);
+    scr_say(&scr->report, 1, "dataset %d (%s): %s", d->id, d->name, err);
     return bring_to_cache(scr, d, err);
 }
 
@@ -345,7 +346,8 @@ void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
     if (!on)
         kvtree_unset_kv_int(scr->restart.spared, "ID", d->id);
     else if (!kvtree_set_kv_int(scr->restart.spared, "ID", d->id))
-        scr_say(scr, 0, "warning: no memory to note that %s has to stay", d->name);
+        scr_say(&scr->report, 0, "warning: no memory to note that %s has to stay",
+                d->name);
 }
 
 /* 1 when a newer one is passed over, with which the next run shall begin. */
@@ -371,15 +373,15 @@ static int fetch_failed(struct scr *scr, const scr_dataset *d, int rc, double st
     scr_fetch_spare(scr, d, rc < 0);
     note(scr, d, rc > 0 ? scr_index_mark_failed : scr_index_unmark_tried);
     if (rc > 0)
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "%s could not be fetched from %s and is marked as failed: %s", d->name,
-                  scr->prefix, err);
+                  scr->prefix.path, err);
     else
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "warning: %s could not be fetched from %s: %s. That is no fault of the "
                   "checkpoint, so it stays there in this run, whatever SCR_PREFIX_SIZE "
                   "says; end the run, mend that, and start again to use it",
-                  d->name, scr->prefix, err);
+                  d->name, scr->prefix.path, err);
     return rc;
 }
 
@@ -388,25 +390,26 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     char err[SCR_ERR_TEXT] = "";
     double start = MPI_Wtime();
     note(scr, d, scr_index_mark_fetched);
-    MPI_Barrier(scr->world); /* whoever crashes now does so on record */
+    MPI_Barrier(scr->job.world); /* whoever crashes now does so on record */
     scr_log_event e = event_of(scr, d, SCR_LOG_FETCH_START, start);
-    scr_event(scr, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
+    scr_event(&scr->report, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
     int rc = bring(scr, d, err);
     if (rc) return fetch_failed(scr, d, rc, start, err);
     scr_fetch_spare(scr, d, 0);
     note(scr, d, is_substitute(scr, d) ? scr_index_unmark_tried : fetched);
-    if (d->id > scr->dataset_id) scr->dataset_id = d->id;
-    if (d->ckpt > scr->ckpt_id) scr->ckpt_id = d->ckpt;
+    if (d->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = d->id;
+    if (d->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = d->ckpt;
     e = event_of(scr, d, SCR_LOG_FETCH_COMPLETE, start);
-    if (scr->direct.id == d->id) {
-        scr_event(scr, 0, &e, "dataset %d (%s) is read from %s itself: %lu bytes", d->id,
-                  d->name, scr->prefix, d->size);
+    if (scr->direct.dataset.id == d->id) {
+        scr_event(&scr->report, 0, &e,
+                  "dataset %d (%s) is read from %s itself: %lu bytes", d->id, d->name,
+                  scr->prefix.path, d->size);
         return 0;
     }
     settle_in_cache(scr, d);
-    scr_event(scr, 0, &e,
+    scr_event(&scr->report, 0, &e,
               "dataset %d (%s) is fetched from %s: %lu bytes, %.3f s, %.1f MB/s", d->id,
-              d->name, scr->prefix, d->size, e.secs,
+              d->name, scr->prefix.path, d->size, e.secs,
               e.secs > 0 ? (double)d->size / e.secs / 1e6 : 0.0);
     return 0;
 }

@@ -35,15 +35,16 @@ static int judge(const struct scr *scr, int rc, const char *err)
 static int read_maps(struct scr *scr, scr_filemap *all, char *err)
 {
     kvtree *names = kvtree_new();
-    int found = names ? scr_filemap_names(scr->control_fd, 0, names, err)
+    int found = names ? scr_filemap_names(scr->cache.control_fd, 0, names, err)
                       : err_set(err, -ENOMEM, "no memory");
     int rc = judge(scr, found, err);
-    if (!rc && found) rc = scr_filemap_names(scr->control_fd, 1, names, err);
+    if (!rc && found) rc = scr_filemap_names(scr->cache.control_fd, 1, names, err);
     const kvtree_elem *e = kvtree_elem_first(names);
     for (; e && !rc; e = kvtree_elem_next(e)) {
         const char *name = kvtree_elem_key(e);
-        rc = judge(scr, scr_filemap_read(scr->control_fd, name, scr->owner, all, err),
-                   err);
+        rc = judge(
+            scr, scr_filemap_read(scr->cache.control_fd, name, scr->job.owner, all, err),
+            err);
     }
     kvtree_delete(&names);
     return rc;
@@ -54,7 +55,7 @@ static int read_maps(struct scr *scr, scr_filemap *all, char *err)
 static int deal(const struct scr *scr, const int *ranks, scr_filemap *all, kvtree *send)
 {
     int rc = 0;
-    for (int i = 1; i < scr->node_ranks && !rc; i++) {
+    for (int i = 1; i < scr->job.node_ranks && !rc; i++) {
         char key[16];
         snprintf(key, sizeof key, "%d", i);
         kvtree *to = kvtree_set(send, key, kvtree_new());
@@ -67,10 +68,10 @@ int scr_hints_read(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
-    if (scr->node_rank == 0) rc = read_maps(scr, scr->hints, err);
-    if (rc) err_wrap(err, rc, "node %s: %s", scr->node_name, scr->control);
-    rc = agree(scr->world, rc, err);
-    return rc ? scr_fail(scr, SCR_ERR_CACHE, "%s", err) : SCR_SUCCESS;
+    if (scr->job.node_rank == 0) rc = read_maps(scr, scr->cache.hints, err);
+    if (rc) err_wrap(err, rc, "node %s: %s", scr->job.node_name, scr->cache.control);
+    rc = agree(scr->job.world, rc, err);
+    return rc ? scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err) : SCR_SUCCESS;
 }
 
 /* 1 when some rank has it there, complete. */
@@ -107,15 +108,15 @@ int scr_hints_newest(struct scr *scr)
 static int hand_out(struct scr *scr)
 {
     kvtree *send = kvtree_new(), *received = kvtree_new();
-    int *ranks = malloc((size_t)scr->node_ranks * sizeof *ranks);
+    int *ranks = malloc((size_t)scr->job.node_ranks * sizeof *ranks);
     int rc = send && received && ranks ? 0 : -ENOMEM, ready = !rc;
-    MPI_Allreduce(MPI_IN_PLACE, &ready, 1, MPI_INT, MPI_MIN, scr->node);
+    MPI_Allreduce(MPI_IN_PLACE, &ready, 1, MPI_INT, MPI_MIN, scr->job.node);
     if (ready) {
-        MPI_Gather(&scr->rank, 1, MPI_INT, ranks, 1, MPI_INT, 0, scr->node);
-        if (scr->node_rank == 0) rc = deal(scr, ranks, scr->hints, send);
-        int sent = kvtree_exchange(send, received, scr->node);
+        MPI_Gather(&scr->job.rank, 1, MPI_INT, ranks, 1, MPI_INT, 0, scr->job.node);
+        if (scr->job.node_rank == 0) rc = deal(scr, ranks, scr->cache.hints, send);
+        int sent = kvtree_exchange(send, received, scr->job.node);
         rc = rc ? rc : sent;
-        if (!rc) rc = kvtree_merge(scr->hints, kvtree_get(received, "0"));
+        if (!rc) rc = kvtree_merge(scr->cache.hints, kvtree_get(received, "0"));
     }
     free(ranks);
     kvtree_delete(&send);
@@ -127,9 +128,11 @@ int scr_hints_scatter(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = hand_out(scr);
-    if (rc) err_set(err, rc, "node %s: filemaps could not be handed out", scr->node_name);
-    return agree(scr->world, rc, err) ? scr_fail(scr, SCR_ERR_CACHE, "%s", err)
-                                      : SCR_SUCCESS;
+    if (rc)
+        err_set(err, rc, "node %s: filemaps could not be handed out", scr->job.node_name);
+    return agree(scr->job.world, rc, err)
+               ? scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err)
+               : SCR_SUCCESS;
 }
 
 /* ---- writing ---- */
@@ -139,15 +142,16 @@ static int write_master(const struct scr *scr, char *err)
 {
     kvtree *master = kvtree_new();
     int rc = 0;
-    for (int i = 0; i < scr->node_ranks; i++) {
+    for (int i = 0; i < scr->job.node_ranks; i++) {
         char name[64];
         snprintf(name, sizeof name, "filemap_%d.scriinfo", i);
-        char *path = scr_path_join(scr->control, name);
+        char *path = scr_path_join(scr->cache.control, name);
         if (!path || !kvtree_set_kv(master, "Filemap", path))
             rc = err_set(err, -ENOMEM, "no memory");
         free(path);
     }
-    rc = rc ? rc : kvtree_file_write(scr->control_fd, SCR_FILEMAP_MASTER, master, err);
+    rc = rc ? rc
+            : kvtree_file_write(scr->cache.control_fd, SCR_FILEMAP_MASTER, master, err);
     kvtree_delete(&master);
     return rc;
 }
@@ -157,14 +161,14 @@ static void remove_if_old(const struct scr *scr, const char *name)
 {
     int i;
     size_t n = strlen(name);
-    int old = sscanf(name, "filemap_%d.scriinfo", &i) == 1 && i >= scr->node_ranks;
+    int old = sscanf(name, "filemap_%d.scriinfo", &i) == 1 && i >= scr->job.node_ranks;
     int temporary = name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0;
-    if (old || temporary) unlinkat(scr->control_fd, name, 0);
+    if (old || temporary) unlinkat(scr->cache.control_fd, name, 0);
 }
 
 static void remove_old(const struct scr *scr)
 {
-    DIR *stream = beneath_list(scr->control_fd);
+    DIR *stream = beneath_list(scr->cache.control_fd);
     const struct dirent *item;
     while (stream && (item = readdir(stream)) != NULL)
         remove_if_old(scr, item->d_name);
@@ -175,16 +179,16 @@ void scr_maps_begin(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = scr_map_write(scr, err);
-    if (rc == 0 && scr->node_rank == 0) {
+    if (rc == 0 && scr->job.node_rank == 0) {
         rc = write_master(scr, err);
-        if (rc) err_wrap(err, rc, "node %s: %s", scr->node_name, scr->control);
+        if (rc) err_wrap(err, rc, "node %s: %s", scr->job.node_name, scr->cache.control);
     }
-    if (agree(scr->world, rc, err) != 0) {
-        scr_say(scr, 0,
+    if (agree(scr->job.world, rc, err) != 0) {
+        scr_say(&scr->report, 0,
                 "warning: filemaps could not be written, so commands may not find all "
                 "that is in the cache: %s",
                 err);
         return;
     }
-    if (scr->node_rank == 0) remove_old(scr);
+    if (scr->job.node_rank == 0) remove_old(scr);
 }

@@ -6,8 +6,8 @@
 #include "halt/halt.h"
 #include "ops/fetch.h"
 #include "ops/stop.h"
-#include "ops/wait.h"
 #include "prefix/flush_file.h"
+#include "report/wait.h"
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void delete_cached(struct scr *scr)
 void scr_leave_cache(struct scr *scr)
 {
     if (!scr->set.fetch) {
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: SCR_GLOBAL_RESTART=1 has no effect with SCR_FETCH=0: the run "
                 "could not restart from what leaves the cache");
         return;
@@ -58,7 +58,7 @@ void scr_leave_cache(struct scr *scr)
     int rc = flush_outputs(scr), newest = scr_flush_newest(scr);
     if (rc || newest)
         scr_say(
-            scr, 0,
+            &scr->report, 0,
             "warning: SCR_GLOBAL_RESTART: not all could be flushed, so the cache stays "
             "as it is");
     else
@@ -68,13 +68,13 @@ void scr_leave_cache(struct scr *scr)
 /* What this run could not rebuild is older than its own checkpoint now. */
 static void delete_older(struct scr *scr, int newest)
 {
-    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
+    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->cache.aside, "ID"));
     for (; e; e = next) {
         int id = kvtree_elem_key_int(e);
         next = kvtree_elem_next(e);
         if (id > newest) continue;
         scr_cache_delete(scr, id);
-        kvtree_unset_kv_int(scr->aside, "ID", id);
+        kvtree_unset_kv_int(scr->cache.aside, "ID", id);
     }
 }
 
@@ -82,7 +82,8 @@ static void delete_older(struct scr *scr, int newest)
  * checkpoint of this run makes up for it: it leaves only if the prefix folder has it. */
 static void delete_others(struct scr *scr)
 {
-    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->aside, "OTHER"));
+    const kvtree_elem *next,
+        *e = kvtree_elem_first(kvtree_get(scr->cache.aside, "OTHER"));
     for (; e; e = next) {
         scr_dataset d = {.id = kvtree_elem_key_int(e)};
         const char *name = kvtree_get_val(kvtree_elem_hash(e), "NAME");
@@ -90,10 +91,10 @@ static void delete_others(struct scr *scr)
         kvtree_util_get_int64(kvtree_elem_hash(e), "CREATED", &d.created);
         snprintf(d.name, sizeof d.name, "%s", name ? name : "");
         next = kvtree_elem_next(e);
-        int there = scr->rank == 0 && scr_fetch_finds(scr, &d);
-        MPI_Bcast(&there, 1, MPI_INT, 0, scr->world);
+        int there = scr->job.rank == 0 && scr_fetch_finds(scr, &d);
+        MPI_Bcast(&there, 1, MPI_INT, 0, scr->job.world);
         if (!there) {
-            scr_say(scr, 0,
+            scr_say(&scr->report, 0,
                     "warning: dataset %d (%s) of %d ranks is in the cache only, where it "
                     "stays; start with %d ranks on these nodes to use it, or with "
                     "SCR_CACHE_PURGE=1 to give it up",
@@ -101,7 +102,7 @@ static void delete_others(struct scr *scr)
             continue;
         }
         scr_cache_delete(scr, d.id);
-        kvtree_unset_kv_int(scr->aside, "OTHER", d.id);
+        kvtree_unset_kv_int(scr->cache.aside, "OTHER", d.id);
     }
 }
 
@@ -109,14 +110,14 @@ static void delete_others(struct scr *scr)
 static int is_there(struct scr *scr, int id)
 {
     scr_dataset d;
-    int there =
-        scr->rank == 0 && scr_cached_get(scr, id, &d) == 0 && scr_fetch_finds(scr, &d);
-    MPI_Bcast(&there, 1, MPI_INT, 0, scr->world);
+    int there = scr->job.rank == 0 && scr_cached_get(scr, id, &d) == 0 &&
+                scr_fetch_finds(scr, &d);
+    MPI_Bcast(&there, 1, MPI_INT, 0, scr->job.world);
     if (!there)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: checkpoint %d was flushed, but is not whole in %s any more; "
                 "the cache stays as it is for the next run on these nodes",
-                id, scr->prefix);
+                id, scr->prefix.path);
     return there;
 }
 
@@ -124,9 +125,9 @@ static int is_there(struct scr *scr, int id)
 static void empty_cache(struct scr *scr)
 {
     int newest = scr_cached_newest(scr);
-    if (scr->set.cache_keep || !scr->set.fetch || scr->estranged) return;
+    if (scr->set.cache_keep || !scr->set.fetch || scr->cache.lost) return;
     if (newest && !scr_location_has(scr, newest, SCR_LOCATION_PFS)) {
-        scr_say(scr, 1,
+        scr_say(&scr->report, 1,
                 "checkpoint %d is in the cache only, which stays as it is for the next "
                 "run on these nodes",
                 newest);
@@ -136,7 +137,7 @@ static void empty_cache(struct scr *scr)
     delete_older(scr, newest);
     delete_others(scr);
     delete_cached(scr);
-    scr->clean = scr->kept_count == 0;
+    scr->cache.clean = scr->cache.kept_count == 0;
 }
 
 /* ---- a program that forgets SCR_Finalize ---- */
@@ -148,31 +149,32 @@ static int at_delete(MPI_Comm comm, int keyval, void *value, void *unused)
     (void)comm;
     (void)keyval;
     (void)unused;
-    if (scr->watching)
+    if (scr->lifecycle.watching)
         scr_say(
-            scr, 0,
+            &scr->report, 0,
             "warning: SCR_Finalize was not called before MPI_Finalize: what is only in "
             "the cache is not copied to %s; the next run on these nodes finds it, and "
             "scr_postrun saves it",
-            scr->prefix);
+            scr->prefix.path);
     return MPI_SUCCESS;
 }
 
 void scr_finalize_watch(struct scr *scr)
 {
-    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_delete, &scr->keyval, NULL) !=
-        MPI_SUCCESS)
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_delete, &scr->lifecycle.keyval,
+                               NULL) != MPI_SUCCESS)
         return;
-    scr->watching = MPI_Comm_set_attr(MPI_COMM_SELF, scr->keyval, scr) == MPI_SUCCESS;
-    if (!scr->watching) MPI_Comm_free_keyval(&scr->keyval);
+    scr->lifecycle.watching =
+        MPI_Comm_set_attr(MPI_COMM_SELF, scr->lifecycle.keyval, scr) == MPI_SUCCESS;
+    if (!scr->lifecycle.watching) MPI_Comm_free_keyval(&scr->lifecycle.keyval);
 }
 
 void scr_finalize_unwatch(struct scr *scr)
 {
-    if (!scr->watching) return;
-    scr->watching = 0;
-    MPI_Comm_delete_attr(MPI_COMM_SELF, scr->keyval);
-    MPI_Comm_free_keyval(&scr->keyval);
+    if (!scr->lifecycle.watching) return;
+    scr->lifecycle.watching = 0;
+    MPI_Comm_delete_attr(MPI_COMM_SELF, scr->lifecycle.keyval);
+    MPI_Comm_free_keyval(&scr->lifecycle.keyval);
 }
 
 /* ---- SCR_Finalize ---- */
@@ -180,36 +182,37 @@ void scr_finalize_unwatch(struct scr *scr)
 static void tell_never_needed(const struct scr *scr)
 {
     const struct scr_settings *set = &scr->set;
-    if (!scr->need_calls || scr->need_given || set->interval || set->interval_auto ||
-        set->seconds || set->overhead > 0)
+    if (!scr->pace.need_calls || scr->pace.need_given || set->interval ||
+        set->interval_auto || set->seconds || set->overhead > 0)
         return;
     scr_say(
-        scr, 0,
+        &scr->report, 0,
         "warning: SCR_Need_checkpoint was called %lld times and never asked for a "
         "checkpoint, as none of SCR_CHECKPOINT_INTERVAL, SCR_CHECKPOINT_SECONDS and "
         "SCR_CHECKPOINT_OVERHEAD is set; SCR_CHECKPOINT_INTERVAL=auto chooses by itself",
-        (long long)scr->need_calls);
+        (long long)scr->pace.need_calls);
 }
 
 int scr_finish(struct scr *scr)
 {
     scr_wait wait;
     tell_never_needed(scr);
-    if (scr->rank == 0) scr_halt_record(scr, SCR_HALT_FINALIZED);
+    if (scr->job.rank == 0) scr_halt_record(scr, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);
-    scr_wait_begin(scr, &wait, "copies what is only in the cache to %.400s", scr->prefix);
+    scr_wait_begin(&scr->report, &wait, "copies what is only in the cache to %.400s",
+                   scr->prefix.path);
     int rc = flush_outputs(scr);
     int newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;
     scr_wait_end(&wait);
     rc = rc ? rc : newest ? newest : scr_flush_result(scr);
-    if (scr->unsaved && rc == SCR_SUCCESS)
+    if (scr->cache.unsaved && rc == SCR_SUCCESS)
         rc =
-            scr_fail(scr, SCR_ERR_CACHE,
+            scr_fail(&scr->report, SCR_ERR_CACHE,
                      "SCR_Finalize: the newest checkpoint, or an output, was only in the "
                      "cache, which is another run's now");
     if (rc == SCR_SUCCESS) empty_cache(scr);
-    scr_summary_tell(scr);
-    scr_events_end(scr, rc);
+    scr_summary_tell(&scr->report, scr->flush.waited);
+    scr_logging_end(scr, rc);
     return rc;
 }

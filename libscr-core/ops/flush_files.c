@@ -24,14 +24,14 @@ int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *p
     snprintf(place->cache_prefix, sizeof place->cache_prefix, "%s%s",
              in_folder && dataset->named ? dataset->name : "",
              in_folder && dataset->named ? "/" : "");
-    place->folder = in_folder ? scr_path_join(scr->prefix_real, dataset->name)
-                              : strdup(scr->prefix_real);
+    place->folder = in_folder ? scr_path_join(scr->prefix.real, dataset->name)
+                              : strdup(scr->prefix.real);
     return place->folder ? 0 : -ENOMEM;
 }
 
 int scr_place_open(const struct scr *scr, const char *name, int *folder, char *err)
 {
-    return folder_make_beneath(scr->prefix_fd, name, 0, folder, err);
+    return folder_make_beneath(scr->prefix.fd, name, 0, folder, err);
 }
 
 /* Collective. Bytes of the dataset's name that are the folder all files lie below. */
@@ -39,15 +39,15 @@ static int measure_below(struct scr *scr, const scr_dataset *d)
 {
     int below = (int)strlen(d->name);
     const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(scr->map, d->id, scr->rank));
+        kvtree_elem_first(scr_filemap_files(scr->cache.map, d->id, scr->job.rank));
     for (; d->named && f; f = kvtree_elem_next(f)) {
         const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        const char *name = scr_filemap_name_of(kvtree_elem_key(f), scr->owner, d->id);
+        const char *name = scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, d->id);
         if (!type || strcmp(type, SCR_META_FULL) != 0 || !name) continue;
         int common = (int)scr_trace_below(d->name, name);
         if (common < below) below = common;
     }
-    MPI_Allreduce(MPI_IN_PLACE, &below, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &below, 1, MPI_INT, MPI_MIN, scr->job.world);
     return below;
 }
 
@@ -61,7 +61,7 @@ void scr_flush_spread(struct scr *scr, scr_dataset *d, char below[SCR_NAME_SIZE]
 int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,
                    int *count, filo_file **files, char *err)
 {
-    const kvtree *all = scr_filemap_files(scr->map, d->id, scr->rank);
+    const kvtree *all = scr_filemap_files(scr->cache.map, d->id, scr->job.rank);
     const kvtree_elem *e;
     int n = 0, bad = 0;
     filo_file *list = calloc((size_t)kvtree_size(all) + 1, sizeof *list);
@@ -69,7 +69,7 @@ int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place
     for (e = kvtree_elem_first(all); e && !bad; e = kvtree_elem_next(e)) {
         const kvtree *meta = kvtree_elem_hash(e);
         const char *type = kvtree_get_val(meta, SCR_META_TYPE);
-        const char *name = scr_filemap_name_of(kvtree_elem_key(e), scr->owner, d->id);
+        const char *name = scr_filemap_name_of(kvtree_elem_key(e), scr->job.owner, d->id);
         unsigned long size, crc = 0;
         if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
         bad = !name || kvtree_util_get_bytecount(meta, SCR_META_SIZE, &size) != 0;
@@ -101,7 +101,8 @@ static void clean_beside(const struct scr *scr, int folder, const char *name, ui
     const char *last;
     int parent;
     if (beneath_open_parent(folder, name, 0, &parent, &last, NULL) != 0) return;
-    if (filo_remove_temporaries(parent, id, 0, err) != 0) scr_event_local(scr, 0, err);
+    if (filo_remove_temporaries(parent, id, 0, err) != 0)
+        scr_event_local(&scr->report, 0, err);
     io_close(&parent);
 }
 
@@ -123,5 +124,5 @@ void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id)
     io_close(&folder);
     filo_files_free(count, files);
     free(place.folder);
-    MPI_Barrier(scr->world); /* a flush that comes next makes others */
+    MPI_Barrier(scr->job.world); /* a flush that comes next makes others */
 }

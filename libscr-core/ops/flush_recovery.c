@@ -27,9 +27,10 @@
 /* Collective. The i-th record of this job, the same on every rank; 0: there is none. */
 static int get_record(const struct scr *scr, int i, scr_flush_record *r)
 {
-    int found = scr->rank == 0 && scr_flush_file_get(scr->flush, scr->owner, i, r) == 0;
-    MPI_Bcast(&found, 1, MPI_INT, 0, scr->world);
-    if (found) MPI_Bcast(r, sizeof *r, MPI_BYTE, 0, scr->world);
+    int found = scr->job.rank == 0 &&
+                scr_flush_file_get(scr->prefix.flush_file, scr->job.owner, i, r) == 0;
+    MPI_Bcast(&found, 1, MPI_INT, 0, scr->job.world);
+    if (found) MPI_Bcast(r, sizeof *r, MPI_BYTE, 0, scr->job.world);
     return found;
 }
 
@@ -43,7 +44,7 @@ static int is_cached(const struct scr *scr, const scr_flush_record *r, scr_datas
     free(list);
     int cached =
         listed && scr_cached_get(scr, r->dset, d) == 0 && strcmp(d->name, r->name) == 0;
-    MPI_Allreduce(MPI_IN_PLACE, &cached, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &cached, 1, MPI_INT, MPI_MIN, scr->job.world);
     return cached;
 }
 
@@ -54,13 +55,13 @@ static int is_complete(struct scr *scr, const scr_dataset *d)
     char err[SCR_ERR_TEXT] = "";
     scr_index_state state = {.complete = 0};
     kvtree *index = kvtree_new();
-    if (scr->rank == 0 && scr_index_load(scr, index, err) == 0)
+    if (scr->job.rank == 0 && scr_index_load(scr, index, err) == 0)
         scr_index_look(index, d, &state);
     kvtree_delete(&index);
-    MPI_Bcast(&state.complete, 1, MPI_INT, 0, scr->world);
+    MPI_Bcast(&state.complete, 1, MPI_INT, 0, scr->job.world);
     if (state.complete) scr_location(scr, d, SCR_LOCATION_PFS, 1);
-    int replaced = scr->rank == 0 && scr_index_replaced(scr, d);
-    MPI_Bcast(&replaced, 1, MPI_INT, 0, scr->world);
+    int replaced = scr->job.rank == 0 && scr_index_replaced(scr, d);
+    MPI_Bcast(&replaced, 1, MPI_INT, 0, scr->job.world);
     return state.complete || replaced;
 }
 
@@ -70,7 +71,8 @@ static void look_at_state(const struct scr *scr, int rank)
     char err[SCR_ERR_TEXT] = "", *path = scr_flush_state(scr, rank);
     kvtree *state = kvtree_new();
     const char *name = path ? scr_path_basename_str(path) : NULL;
-    if (name && state && kvtree_file_read(scr->control_fd, name, state, err) == -EBADMSG)
+    if (name && state &&
+        kvtree_file_read(scr->cache.control_fd, name, state, err) == -EBADMSG)
         scr_control_warn(scr, err);
     kvtree_delete(&state);
     free(path);
@@ -79,10 +81,10 @@ static void look_at_state(const struct scr *scr, int rank)
 /* Collective. Some rank has a state file on its node. */
 static int has_state(const struct scr *scr)
 {
-    char *path = scr_flush_state(scr, scr->rank);
+    char *path = scr_flush_state(scr, scr->job.rank);
     int has = path && access(path, F_OK) == 0;
     free(path);
-    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->job.world);
     return has;
 }
 
@@ -116,11 +118,13 @@ static int rank_of(const char *name)
  * and without memory. */
 static int *gather_ranks(const struct scr *scr)
 {
-    int *ranks =
-        scr->node_rank == 0 ? malloc((size_t)scr->node_ranks * sizeof *ranks) : NULL;
-    int failed = scr->node_rank == 0 && !ranks;
-    MPI_Bcast(&failed, 1, MPI_INT, 0, scr->node);
-    if (!failed) MPI_Gather(&scr->rank, 1, MPI_INT, ranks, 1, MPI_INT, 0, scr->node);
+    int *ranks = scr->job.node_rank == 0
+                     ? malloc((size_t)scr->job.node_ranks * sizeof *ranks)
+                     : NULL;
+    int failed = scr->job.node_rank == 0 && !ranks;
+    MPI_Bcast(&failed, 1, MPI_INT, 0, scr->job.node);
+    if (!failed)
+        MPI_Gather(&scr->job.rank, 1, MPI_INT, ranks, 1, MPI_INT, 0, scr->job.node);
     return ranks;
 }
 
@@ -138,18 +142,18 @@ static int stop_transfers(const struct scr *scr, const int *ranks, uint64_t keep
 {
     char err[SCR_ERR_TEXT] = "";
     int stopped = 0;
-    DIR *stream = beneath_list(scr->control_fd);
+    DIR *stream = beneath_list(scr->cache.control_fd);
     if (!stream) return 0;
     const struct dirent *item;
     while ((item = readdir(stream)) != NULL) {
         int rank = rank_of(item->d_name);
-        if (rank < 0 || (keep && is_among(rank, ranks, scr->node_ranks))) continue;
+        if (rank < 0 || (keep && is_among(rank, ranks, scr->job.node_ranks))) continue;
         char *path = scr_flush_state(scr, rank);
         look_at_state(scr, rank);
         if (path && filo_flush_abandon(path, keep, scr->set.node_timeout, err) == 0)
             stopped++;
         else if (path)
-            scr_event_local(scr, 0, err);
+            scr_event_local(&scr->report, 0, err);
         free(path);
     }
     closedir(stream);
@@ -162,10 +166,10 @@ static void stop_others(const struct scr *scr, uint64_t keep)
     int *ranks = gather_ranks(scr), stopped = 0;
     if (ranks) stopped = stop_transfers(scr, ranks, keep);
     free(ranks);
-    MPI_Allreduce(MPI_IN_PLACE, &stopped, 1, MPI_INT, MPI_SUM, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &stopped, 1, MPI_INT, MPI_SUM, scr->job.world);
     if (stopped)
-        scr_say(scr, 1, "%d transfers of files that an earlier run began are given up",
-                stopped);
+        scr_say(&scr->report, 1,
+                "%d transfers of files that an earlier run began are given up", stopped);
 }
 
 /* ---- what is left ---- */
@@ -185,7 +189,7 @@ static void clean_folder(const struct scr *scr, const char *name, uint64_t id)
     int folder = -1;
     if (scr_place_open(scr, name, &folder, NULL) == 0 &&
         filo_remove_temporaries(folder, id, 1, err) != 0)
-        scr_event_local(scr, 0, err);
+        scr_event_local(&scr->report, 0, err);
     io_close(&folder);
 }
 
@@ -223,10 +227,10 @@ static void clean_wide(const struct left *left)
             rc = filo_remove_temporaries_below(folder, is_unwanted, ids, SCR_SCAN_NAMES,
                                                err);
         if (rc && rc != -ENOENT)
-            scr_say(scr, 0,
+            scr_say(&scr->report, 0,
                     "warning: temporary files of flushes that were cut off may be left "
                     "in %s%s%s: %s",
-                    scr->prefix, *below ? "/" : "", below, err);
+                    scr->prefix.path, *below ? "/" : "", below, err);
         io_close(&folder);
         kvtree_merge(left->ids, ids);
     }
@@ -242,15 +246,15 @@ static void forget(const struct left *left, const scr_flush_record *r)
     if (is_cached(scr, r, &d)) {
         scr_flush_clean(scr, &d, r->trace.id);
         kvtree_set(left->ids, id, NULL);
-    } else if (scr->rank == 0) {
+    } else if (scr->job.rank == 0) {
         clean_trace(left, r->name, &r->trace);
     }
-    if (scr->rank != 0) return;
+    if (scr->job.rank != 0) return;
     kvtree_set(left->names, r->name, NULL);
-    scr_flush_file_end(scr->flush, r->trace.id);
-    if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
-        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
-    scr_say(scr, 1,
+    scr_flush_file_end(scr->prefix.flush_file, r->trace.id);
+    if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
+    scr_say(&scr->report, 1,
             "a flush of dataset %d (%s) that an earlier run began is not resumed; its "
             "temporary files are removed",
             r->dset, r->name);
@@ -265,8 +269,8 @@ static void sweep_folder(const struct scr *scr, const char *name, int is_listed)
     clean_folder(scr, name, 0);
     char *inside = is_listed ? NULL : scr_path_join(name, ".scr");
     if (!inside) return;
-    beneath_rmdir(scr->prefix_fd, inside, NULL);
-    beneath_rmdir(scr->prefix_fd, name, NULL); /* where something is in it, it stays */
+    beneath_rmdir(scr->prefix.fd, inside, NULL);
+    beneath_rmdir(scr->prefix.fd, name, NULL); /* where something is in it, it stays */
     free(inside);
 }
 
@@ -293,7 +297,7 @@ static void list_names(const struct scr *scr, const kvtree *index, kvtree *names
 {
     int count = 0;
     scr_dataset *all = NULL;
-    if (scr->index_rebuilt) scr_names_read(scr->prefix_fd, names, NULL);
+    if (scr->prefix.index_rebuilt) scr_names_read(scr->prefix.fd, names, NULL);
     if (scr_index_list(index, &all, &count) != 0) return;
     for (int i = 0; i < count; i++) /* most are complete; nobody asks for each of them */
         if (!is_settled(index, &all[i])) kvtree_set(names, all[i].name, NULL);
@@ -308,7 +312,7 @@ static void clean_traces(const struct left *left, const kvtree *index)
     scr_dataset d;
     scr_trace t;
     for (int i = 0; scr_index_get_trace(index, i, &d, &t) == 0; i++)
-        if (!scr_flush_file_knows(left->scr->flush, t.id) &&
+        if (!scr_flush_file_knows(left->scr->prefix.flush_file, t.id) &&
             !is_unwanted(left->ids, t.id))
             clean_trace(left, d.name, &t);
 }
@@ -323,7 +327,7 @@ static void sweep_unrecorded(const struct left *left)
     kvtree *index = kvtree_new(), *names = left->names;
     int known = index && names && scr_index_load(scr, index, err) == 0;
     if (known) list_names(scr, index, names);
-    for (int i = 0; scr_flush_file_get(scr->flush, NULL, i, &r) == 0; i++)
+    for (int i = 0; scr_flush_file_get(scr->prefix.flush_file, NULL, i, &r) == 0; i++)
         kvtree_unset(names, r.name);
     const kvtree_elem *e = kvtree_elem_first(names);
     for (; known && e; e = kvtree_elem_next(e)) {
@@ -333,7 +337,7 @@ static void sweep_unrecorded(const struct left *left)
     clean_traces(left, index);
     clean_wide(left);
     if (scr_index_forget_traces(scr, left->ids, err) != 0)
-        scr_say(scr, 0, "warning: " SCR_INDEX_NAME ": %s", err);
+        scr_say(&scr->report, 0, "warning: " SCR_INDEX_NAME ": %s", err);
     kvtree_delete(&index);
 }
 
@@ -343,7 +347,7 @@ void scr_resume_flushes(struct scr *scr)
     struct left left = {scr, kvtree_new(), kvtree_new(), kvtree_new()};
     for (int i = 0; !chosen.dset && get_record(scr, i, &r); i++)
         if (can_resume(scr, &r)) chosen = r;
-    if (chosen.dset) look_at_state(scr, scr->rank);
+    if (chosen.dset) look_at_state(scr, scr->job.rank);
     stop_others(scr, chosen.trace.id);
     for (int i = 0; get_record(scr, i, &r);) {
         int resumed = r.trace.id == chosen.trace.id;
@@ -354,7 +358,7 @@ void scr_resume_flushes(struct scr *scr)
         stop_others(scr, 0); /* the cache has lost the dataset when its files were read */
         forget(&left, &chosen);
     }
-    if (scr->rank == 0) sweep_unrecorded(&left);
+    if (scr->job.rank == 0) sweep_unrecorded(&left);
     kvtree_delete(&left.ids);
     kvtree_delete(&left.names);
     kvtree_delete(&left.wide);

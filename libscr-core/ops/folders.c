@@ -45,7 +45,7 @@ static int open_prefix(struct scr *scr, char *err)
 {
     int rc = 0;
     char path[PATH_MAX] = "", cwd[PATH_MAX];
-    if (scr->rank == 0) {
+    if (scr->job.rank == 0) {
         char *given = scr_config_prefix(&scr->config);
         char *full = NULL;
         if (given && getcwd(cwd, sizeof cwd)) full = scr_path_absolute(cwd, given);
@@ -58,69 +58,17 @@ static int open_prefix(struct scr *scr, char *err)
         if (!rc) rc = make_prefix(path, err);
     }
     if (rc) path[0] = 0;
-    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, scr->world);
+    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, scr->job.world);
     if (!path[0]) return rc; /* rank 0 has the error */
-    scr->prefix = strdup(path);
-    scr->prefix_real = realpath(path, NULL);
-    if (!scr->prefix || !scr->prefix_real)
+    scr->prefix.path = strdup(path);
+    scr->prefix.real = realpath(path, NULL);
+    if (!scr->prefix.path || !scr->prefix.real)
         return err_sys(err, -errno, "prefix folder %s", path);
-    scr->prefix_fd = open(scr->prefix_real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (scr->prefix_fd < 0) return err_sys(err, -errno, "prefix folder %s", path);
-    if (scr->rank != 0) return 0;
-    int rc_made = beneath_make_durable(scr->prefix_fd, ".scr", 0777, err);
+    scr->prefix.fd = open(scr->prefix.real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (scr->prefix.fd < 0) return err_sys(err, -errno, "prefix folder %s", path);
+    if (scr->job.rank != 0) return 0;
+    int rc_made = beneath_make_durable(scr->prefix.fd, ".scr", 0777, err);
     return rc_made ? err_wrap(err, rc_made, "prefix folder %s", path) : 0;
-}
-
-static int copy_name(char *to, size_t size, const char *from, const char *what, char *err)
-{
-    if (strlen(from) >= size)
-        return err_set(err, -EINVAL, "%s \"%.60s...\" is too long", what, from);
-    strcpy(to, from);
-    return 0;
-}
-
-static int find_job_id(struct scr *scr, char *err)
-{
-    const char *id = scr_config_get(&scr->config, "SCR_JOB_ID", NULL);
-    if (id && *id) return copy_name(scr->job_id, sizeof scr->job_id, id, "job id", err);
-    return scr_identity_job(scr->prefix_real, scr->job_id, err);
-}
-
-static int find_user(struct scr *scr, char *err)
-{
-    const char *user = scr_config_get(&scr->config, "SCR_USER_NAME", NULL);
-    if (user) return copy_name(scr->user, sizeof scr->user, user, "user name", err);
-    scr_identity_user(scr->user);
-    return 0;
-}
-
-/* User and job: rank 0's, the same everywhere. */
-static int find_owner(struct scr *scr, char *err)
-{
-    int rc = 0;
-    if (scr->rank == 0) {
-        const char *job = scr_config_get(&scr->config, "SCR_JOB_NAME", NULL);
-        const char *cluster = scr_config_get(&scr->config, "SCR_CLUSTER_NAME", NULL);
-        rc = find_user(scr, err);
-        rc = rc ? rc
-                : copy_name(scr->job_name, sizeof scr->job_name, job ? job : "",
-                            "job name", err);
-        rc = rc ? rc
-                : copy_name(scr->cluster, sizeof scr->cluster, cluster ? cluster : "",
-                            "cluster", err);
-        rc = rc ? rc : find_job_id(scr, err);
-        snprintf(scr->owner, sizeof scr->owner, "%s/scr.%s", scr->user, scr->job_id);
-        if (!rc && (strchr(scr->user, '/') || strchr(scr->job_id, '/')))
-            rc = err_set(err, -EINVAL, "a user name or job id with a slash: %s",
-                         scr->owner);
-        rc = rc ? rc : beneath_check_name(scr->owner, err);
-    }
-    MPI_Bcast(scr->user, sizeof scr->user, MPI_CHAR, 0, scr->world);
-    MPI_Bcast(scr->job_id, sizeof scr->job_id, MPI_CHAR, 0, scr->world);
-    MPI_Bcast(scr->job_name, sizeof scr->job_name, MPI_CHAR, 0, scr->world);
-    MPI_Bcast(scr->cluster, sizeof scr->cluster, MPI_CHAR, 0, scr->world);
-    MPI_Bcast(scr->owner, sizeof scr->owner, MPI_CHAR, 0, scr->world);
-    return rc;
 }
 
 /* A node that only plays its part (SCR_NODE_NAME) may share the control base with others
@@ -128,8 +76,8 @@ static int find_owner(struct scr *scr, char *err)
 static int control_name(const struct scr *scr, const char *owner, char name[700],
                         char *err)
 {
-    const char *simulated = scr_config_get(&scr->config, "SCR_NODE_NAME", NULL);
-    if (simulated && strlen(simulated) >= sizeof scr->node_name)
+    const char *simulated = scr->job.simulated_node;
+    if (simulated && strlen(simulated) >= sizeof scr->job.node_name)
         return err_set(err, -EINVAL, "SCR_NODE_NAME=%.60s... is too long", simulated);
     if (simulated && strchr(simulated, '/'))
         return err_set(err, -EINVAL, "SCR_NODE_NAME=%s has a slash", simulated);
@@ -143,31 +91,33 @@ int scr_control_open(struct scr *scr, char *err)
     char name[700];
     const scr_private where = {
         .what = "SCR_CNTL_BASE", .base = scr->set.cntl_base, .make = 1, .name = name};
-    int rc = control_name(scr, scr->owner, name, err);
-    return rc ? rc : scr_open_private(&where, &scr->control, &scr->control_fd, err);
+    int rc = control_name(scr, scr->job.owner, name, err);
+    return rc ? rc
+              : scr_open_private(&where, &scr->cache.control, &scr->cache.control_fd,
+                                 err);
 }
 
 void scr_control_remove(const struct scr *scr)
 {
     char name[700];
-    if (control_name(scr, scr->owner, name, NULL) == 0)
+    if (control_name(scr, scr->job.owner, name, NULL) == 0)
         scr_remove_private(scr->set.cntl_base, name);
 }
 
 void scr_control_close(struct scr *scr)
 {
-    io_close(&scr->control_fd);
-    free(scr->control);
-    scr->control = NULL;
+    io_close(&scr->cache.control_fd);
+    free(scr->cache.control);
+    scr->cache.control = NULL;
 }
 
 void scr_control_warn(const struct scr *scr, const char *reason)
 {
     char line[SCR_ERR_TEXT + 400];
     snprintf(line, sizeof line,
-             "warning: node %s: a control file in %s counts as lost: %s", scr->node_name,
-             scr->control, reason);
-    scr_event_local(scr, 0, line);
+             "warning: node %s: a control file in %s counts as lost: %s",
+             scr->job.node_name, scr->cache.control, reason);
+    scr_event_local(&scr->report, 0, line);
 }
 
 int scr_control_exists(const struct scr *scr, const char *owner)
@@ -187,27 +137,28 @@ int scr_control_exists(const struct scr *scr, const char *owner)
 static void warn_of_base(const struct scr *scr, const char *base)
 {
     char line[SCR_ERR_TEXT + 2 * SCR_DESC_PATH_SIZE], below[SCR_BASE_NAME];
-    if (scr->rank == 0 && scr_base_is_unsafe(base))
-        scr_say(scr, 0,
+    if (scr->job.rank == 0 && scr_base_is_unsafe(base))
+        scr_say(&scr->report, 0,
                 "warning: everybody may rename and remove what is in %s; set its sticky "
                 "bit (chmod +t), or choose another place",
                 base);
-    if (scr->node_rank != 0 || scr_base_name(base, scr->owner, below) != 1) return;
+    if (scr->job.node_rank != 0 || scr_base_name(base, scr->job.owner, below) != 1)
+        return;
     snprintf(line, sizeof line,
              "warning: node %s: %s/%s belongs to somebody else; files of this job are in "
              "%s/%s",
-             scr->node_name, base, scr->user, base, below);
-    scr_event_local(scr, 0, line);
+             scr->job.node_name, base, scr->job.user, base, below);
+    scr_event_local(&scr->report, 0, line);
 }
 
 static void warn_of_bases(const struct scr *scr)
 {
     warn_of_base(scr, scr->set.cntl_base);
-    for (int i = 0; i < scr->cache_count; i++) {
-        int known = strcmp(scr->caches[i].path, scr->set.cntl_base) == 0;
+    for (int i = 0; i < scr->cache.store_count; i++) {
+        int known = strcmp(scr->cache.stores[i].path, scr->set.cntl_base) == 0;
         for (int k = 0; k < i; k++)
-            known |= strcmp(scr->caches[i].path, scr->caches[k].path) == 0;
-        if (!known) warn_of_base(scr, scr->caches[i].path);
+            known |= strcmp(scr->cache.stores[i].path, scr->cache.stores[k].path) == 0;
+        if (!known) warn_of_base(scr, scr->cache.stores[i].path);
     }
 }
 
@@ -215,11 +166,14 @@ int scr_folders_open(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = open_prefix(scr, err);
-    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
-    rc = find_owner(scr, err);
-    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
-    if (scr_claim(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
-    if (scr_stores_open(scr, err)) return scr_fail(scr, SCR_ERR_CACHE, "%s", err);
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
+    rc = scr_job_find_names(&scr->job, &scr->config, scr->prefix.real, err);
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
+    if (scr_claim(scr, err)) return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
+    if (scr_stores_open(scr, err))
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
     warn_of_bases(scr);
     return SCR_SUCCESS;
 }
@@ -232,9 +186,9 @@ int scr_is_removed(int fd)
 
 int scr_folders_gone(const struct scr *scr)
 {
-    int gone = scr->estranged || scr_claim_is_lost(scr);
-    for (int i = 0; i < scr->cache_count; i++)
-        gone = gone || scr_is_removed(scr->caches[i].fd);
+    int gone = scr->cache.lost || scr_claim_is_lost(scr);
+    for (int i = 0; i < scr->cache.store_count; i++)
+        gone = gone || scr_is_removed(scr->cache.stores[i].fd);
     return gone;
 }
 
@@ -244,29 +198,30 @@ int scr_folders_renew(struct scr *scr, char *err)
     int rc = scr_claim_renew(scr, err);
     if (rc) return rc;
     rc = scr_stores_renew(scr, err);
-    for (int i = 0; i < scr->kept_count; i++)
-        scr->kept[i].unread = 1;
+    for (int i = 0; i < scr->cache.kept_count; i++)
+        scr->cache.kept[i].unread = 1;
     rc = rc ? rc : scr_map_write(scr, err);
-    return agree(scr->world, rc, err);
+    return agree(scr->job.world, rc, err);
 }
 
 void scr_folders_ensure(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int gone = scr_folders_gone(scr);
-    MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (gone && scr_folders_renew(scr, err) != 0)
-        scr_say(scr, 0, "warning: folders that somebody has removed: %s", err);
+        scr_say(&scr->report, 0, "warning: folders that somebody has removed: %s", err);
 }
 
 void scr_folders_close(struct scr *scr)
 {
-    if (scr->clean) MPI_Barrier(scr->node); /* nobody has a file there any more */
-    if (scr->clean && scr->node_rank == 0) scr_claim_remove(scr);
-    io_close(&scr->prefix_fd);
+    if (scr->cache.clean)
+        MPI_Barrier(scr->job.node); /* nobody has a file there any more */
+    if (scr->cache.clean && scr->job.node_rank == 0) scr_claim_remove(scr);
+    io_close(&scr->prefix.fd);
     scr_stores_close(scr);
     scr_unclaim(scr);
     scr_control_close(scr);
-    free(scr->prefix);
-    free(scr->prefix_real);
+    free(scr->prefix.path);
+    free(scr->prefix.real);
 }

@@ -26,7 +26,7 @@ void scr_folders_ensure(struct scr *scr);
 /* 1 when somebody has removed the open file or folder. */
 int scr_is_removed(int fd);
 
-/* The control folder of scr->owner on this node. Local; 0 or -errno with a text. */
+/* The control folder of scr->job.owner on this node. Local; 0 or -errno with a text. */
 int scr_control_open(struct scr *scr, char *err);
 void scr_control_close(struct scr *scr);
 

@@ -12,7 +12,7 @@
 static int is_everybody(const struct scr *scr)
 {
     int result;
-    return MPI_Comm_compare(scr->world, MPI_COMM_WORLD, &result) == MPI_SUCCESS &&
+    return MPI_Comm_compare(scr->job.world, MPI_COMM_WORLD, &result) == MPI_SUCCESS &&
            result != MPI_UNEQUAL;
 }
 
@@ -21,8 +21,8 @@ static int is_everybody(const struct scr *scr)
 static void tell(struct scr *scr)
 {
     char why[SCR_HALT_REASON_SIZE] = "", reason[SCR_HALT_REASON_SIZE + 32];
-    scr_halt_check(scr->halt, &scr->end, scr_halt_today(), why);
-    scr_say(scr, 0, "the run is ended (SCR_HALT_EXIT=1): %s", why);
+    scr_halt_check(scr->halt.file, &scr->halt.end, scr_halt_today(), why);
+    scr_say(&scr->report, 0, "the run is ended (SCR_HALT_EXIT=1): %s", why);
     snprintf(reason, sizeof reason, SCR_HALT_EXITED ": %s", why);
     scr_halt_record(scr, reason);
 }
@@ -32,16 +32,16 @@ void scr_halt_exit(struct scr *scr)
     int halt = 0;
     if (!scr->set.halt_exit || scr_look(scr, NULL, &halt) != SCR_SUCCESS || !halt) return;
     if (!is_everybody(scr)) {
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: SCR_HALT_EXIT=1 does not end this run: SCR_Init_comm was given "
                 "some of its processes");
         scr->set.halt_exit = 0;
         return;
     }
-    if (scr->rank == 0) tell(scr);
+    if (scr->job.rank == 0) tell(scr);
     int rc = scr_finish(scr);
     scr_release(scr);
-    scr->state = SCR_STATE_UNINITIALISED; /* for what runs at exit */
+    scr->lifecycle.state = SCR_STATE_UNINITIALISED; /* for what runs at exit */
     MPI_Finalize();
     exit(rc == SCR_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE);
 }

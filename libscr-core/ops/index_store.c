@@ -2,7 +2,7 @@
 /* The index as a run uses it: rank 0 reads, changes and writes it under its lock, so that
  * what commands change at the same time stays. */
 #include "ops/context.h"
-#include "ops/wait.h"
+#include "report/wait.h"
 
 #include "base/path.h"
 #include "base/record_change.h"
@@ -30,21 +30,21 @@ static void forget_lost(struct scr *scr, const kvtree *index)
 {
     int count, *ids, changed = 0;
     char err[SCR_ERR_TEXT] = "";
-    if (scr_flush_file_list(scr->flush, &count, &ids) != 0) return;
+    if (scr_flush_file_list(scr->prefix.flush_file, &count, &ids) != 0) return;
     for (int i = 0; i < count; i++) {
         scr_dataset d = {.id = ids[i]};
-        if (!scr_flush_file_has(scr->flush, d.id, SCR_LOCATION_PFS)) continue;
+        if (!scr_flush_file_has(scr->prefix.flush_file, d.id, SCR_LOCATION_PFS)) continue;
         scr_index_state state = {0, 0, 0, 0};
-        const char *name = scr_flush_file_name(scr->flush, d.id);
+        const char *name = scr_flush_file_name(scr->prefix.flush_file, d.id);
         snprintf(d.name, sizeof d.name, "%s", name ? name : "");
         if (name && scr_index_look(index, &d, &state) == 0 && state.complete == 1)
             continue;
-        scr_flush_file_set(scr->flush, d.id, d.name, SCR_LOCATION_PFS, 0);
+        scr_flush_file_set(scr->prefix.flush_file, d.id, d.name, SCR_LOCATION_PFS, 0);
         changed = 1;
     }
     free(ids);
-    if (changed && scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
-        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+    if (changed && scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
 }
 
 /* 1 when a run was here before: an index that is missing then was lost. Each run begins
@@ -52,19 +52,19 @@ static void forget_lost(struct scr *scr, const kvtree *index)
 static int had_runs(const struct scr *scr)
 {
     struct stat st;
-    return fstatat(scr->prefix_fd, SCR_NAMES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-           fstatat(scr->prefix_fd, SCR_NODES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return fstatat(scr->prefix.fd, SCR_NAMES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+           fstatat(scr->prefix.fd, SCR_NODES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Nothing was found, and most likely nothing is there: a first run begins. */
 static void tell_first(const struct scr *scr, const scr_scan *scan)
 {
     if (scan->stopped || scan->refused)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s has no index, and was not searched for datasets to its end: "
                 "it has too many or too deep folders, or some that cannot be read. If it "
                 "has datasets, scr_index --add NAME enters them",
-                scr->prefix);
+                scr->prefix.path);
 }
 
 static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char *lost)
@@ -77,7 +77,7 @@ static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char
     if (scan->refused)
         snprintf(more, sizeof more, "; %d cannot be restarted from, the first is %s",
                  scan->refused, scan->why);
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: %s; the index is made again from what %d datasets on the prefix "
             "folder say of themselves%s%s",
             lost, scan->count, more,
@@ -92,13 +92,13 @@ static int make(struct scr *scr, const scr_scan *scan, int must, kvtree *index, 
 {
     char why[SCR_ERR_TEXT] = "";
     int added;
-    int rc = scr_index_make(scr->prefix_fd, scan->found, scan->count, index, &added, why);
+    int rc = scr_index_make(scr->prefix.fd, scan->found, scan->count, index, &added, why);
     if (!rc) return 0;
     if (must) return err_set(err, rc, "%s", why);
     kvtree_unset_all(index);
     if (scr_index_enter(index, scan->found, scan->count, &added) != 0)
         return err_set(err, -ENOMEM, "no memory for the index");
-    scr_say(scr, 0, "warning: the index could not be written: %s", why);
+    scr_say(&scr->report, 0, "warning: the index could not be written: %s", why);
     return 0;
 }
 
@@ -112,13 +112,13 @@ static int refuse_other_version(const scr_scan *scan, char *err)
 static int rebuild(struct scr *scr, const char *lost, int must, kvtree *index, char *err)
 {
     scr_scan scan;
-    int rc = scr_scan_open(&scan, scr->prefix_real, err);
+    int rc = scr_scan_open(&scan, scr->prefix.real, err);
     if (rc) return rc;
     rc = scr_scan_all(&scan, err);
     if (!rc) rc = refuse_other_version(&scan, err);
     if (!rc) tell_rebuilt(scr, &scan, lost);
     if (!rc) rc = make(scr, &scan, must, index, err);
-    if (!rc && (scan.count || had_runs(scr))) scr->index_rebuilt = 1;
+    if (!rc && (scan.count || had_runs(scr))) scr->prefix.index_rebuilt = 1;
     scr_scan_close(&scan);
     return rc;
 }
@@ -127,11 +127,11 @@ static int rebuild(struct scr *scr, const char *lost, int must, kvtree *index, c
 static int load(struct scr *scr, int must, kvtree *index, char *err)
 {
     char why[SCR_ERR_TEXT] = "", aside[SCR_INDEX_ASIDE_SIZE], lost[SCR_ERR_TEXT + 128];
-    int rc = scr_index_read(scr->prefix_fd, index, why);
+    int rc = scr_index_read(scr->prefix.fd, index, why);
     if (rc == -ENOENT)
         return rebuild(scr, SCR_INDEX_NAME " is missing", must, index, err);
     if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why) : 0;
-    if ((rc = scr_index_set_aside(scr->prefix_fd, aside, err)) != 0) return rc;
+    if ((rc = scr_index_set_aside(scr->prefix.fd, aside, err)) != 0) return rc;
     if (!aside[0]) return load(scr, must, index, err); /* somebody else was faster */
     snprintf(lost, sizeof lost, "%s; it is set aside as %s", why, aside);
     return rebuild(scr, lost, must, index, err);
@@ -147,16 +147,16 @@ static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
 {
     scr_wait wait;
     kvtree *index = kvtree_new();
-    scr_wait_begin(scr, &wait,
+    scr_wait_begin(&scr->report, &wait,
                    "waits to change %.400s/" SCR_INDEX_NAME ": another process has its "
                    "lock, or the file system is slow",
-                   scr->prefix);
-    int rc = index ? scr_index_update(scr->prefix_fd, change, arg, index, err)
+                   scr->prefix.path);
+    int rc = index ? scr_index_update(scr->prefix.fd, change, arg, index, err)
                    : err_set(err, -ENOMEM, "no memory for the index");
     if (rc == -ENOENT || rc == -EBADMSG) {
         kvtree_unset_all(index);
         rc = load(scr, 1, index, err);
-        rc = rc ? rc : scr_index_update(scr->prefix_fd, change, arg, index, err);
+        rc = rc ? rc : scr_index_update(scr->prefix.fd, change, arg, index, err);
     }
     scr_wait_end(&wait);
     kvtree_delete(&index);
@@ -175,20 +175,20 @@ static int enter_unknown(struct scr *scr, kvtree *index, char *err)
 {
     char why[SCR_ERR_TEXT] = "";
     scr_scan scan;
-    int rc = scr_scan_open(&scan, scr->prefix_real, err);
+    int rc = scr_scan_open(&scan, scr->prefix.real, err);
     if (rc) return rc;
     rc = scr_scan_unknown(&scan, index, err);
     if (!rc) rc = refuse_other_version(&scan, err);
     if (!rc && scan.count && enter_found(index, &scan) < 0)
         rc = err_set(err, -ENOMEM, "no memory for the index");
     if (!rc && scan.count) {
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: " SCR_INDEX_NAME " is an earlier one: it does not have %s%s "
                 "that " SCR_NAMES_NAME " names; what is on the prefix folder is entered "
                 "again",
                 scan.found[0].name, scan.count > 1 ? " and others" : "");
         if (update(scr, enter_found, &scan, why) != 0)
-            scr_say(scr, 0, "warning: the index could not be written: %s", why);
+            scr_say(&scr->report, 0, "warning: the index could not be written: %s", why);
     }
     scr_scan_close(&scan);
     return rc;
@@ -200,7 +200,7 @@ static void sweep_records(const struct scr *scr, int folder, const char *name)
     char err[SCR_ERR_TEXT] = "";
     int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && replace_sweep(fd, err) != 0)
-        scr_say(scr, 0, "warning: %s/.scr: %s", name, err);
+        scr_say(&scr->report, 0, "warning: %s/.scr: %s", name, err);
     io_close(&fd);
 }
 
@@ -208,16 +208,17 @@ static void sweep_records(const struct scr *scr, int folder, const char *name)
 static void read_flush_file(struct scr *scr, const kvtree *index)
 {
     char err[SCR_ERR_TEXT] = "";
-    int rc = scr_flush_file_read(scr->prefix_fd, scr->flush, err);
+    int rc = scr_flush_file_read(scr->prefix.fd, scr->prefix.flush_file, err);
     if (rc && rc != -ENOENT)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s; it counts as empty, so datasets may be flushed once more",
                 err);
     /* its numbers stand for other datasets where it is that of another job */
-    const char *owner = scr_flush_file_owner(scr->flush);
-    if (owner && strcmp(owner, scr->owner) != 0) scr_flush_file_keep(scr->flush, NULL, 0);
+    const char *owner = scr_flush_file_owner(scr->prefix.flush_file);
+    if (owner && strcmp(owner, scr->job.owner) != 0)
+        scr_flush_file_keep(scr->prefix.flush_file, NULL, 0);
     /* without it scr_prerun takes the datasets for those of an earlier allocation */
-    scr_flush_file_set_owner(scr->flush, scr->owner);
+    scr_flush_file_set_owner(scr->prefix.flush_file, scr->job.owner);
     if (!rc) forget_lost(scr, index);
 }
 
@@ -225,22 +226,23 @@ static void read_flush_file(struct scr *scr, const kvtree *index)
 static void tidy_names(const struct scr *scr, const kvtree *index)
 {
     char text[SCR_ERR_TEXT] = "";
-    if (scr_names_tidy(scr->prefix_fd, scr_index_keys(index), text) != 0)
-        scr_say(scr, 0, "warning: %s", text);
+    if (scr_names_tidy(scr->prefix.fd, scr_index_keys(index), text) != 0)
+        scr_say(&scr->report, 0, "warning: %s", text);
 }
 
 int scr_index_begin(struct scr *scr, char *err)
 {
-    int rc = scr_versions_check(scr->prefix_fd, err);
+    int rc = scr_versions_check(scr->prefix.fd, err);
     if (rc) return rc;
-    sweep_records(scr, scr->prefix_fd, scr->prefix);
+    sweep_records(scr, scr->prefix.fd, scr->prefix.path);
     kvtree *index = kvtree_new();
     /* what begins with nothing leaves an index, which tells later runs that it was here
      */
     rc = load(scr, !had_runs(scr), index, err);
-    if (!rc && !scr->index_rebuilt) rc = enter_unknown(scr, index, err);
+    if (!rc && !scr->prefix.index_rebuilt) rc = enter_unknown(scr, index, err);
     if (!rc) tidy_names(scr, index);
-    if (!rc) scr_index_highest(index, &scr->dataset_id, &scr->ckpt_id);
+    if (!rc)
+        scr_index_highest(index, &scr->lifecycle.dataset_id, &scr->lifecycle.ckpt_id);
     if (!rc) read_flush_file(scr, index);
     kvtree_delete(&index);
     return rc;
@@ -278,8 +280,9 @@ int scr_index_change(struct scr *scr, const scr_dataset *d, scr_index_changer *c
 static void note_name(struct scr *scr, const char *name, int entered)
 {
     char err[SCR_ERR_TEXT] = "";
-    if (scr_names_add(scr->prefix_fd, name, entered, err) != 0)
-        scr_say(scr, 0, "warning: the list of datasets could not be written: %s", err);
+    if (scr_names_add(scr->prefix.fd, name, entered, err) != 0)
+        scr_say(&scr->report, 0, "warning: the list of datasets could not be written: %s",
+                err);
 }
 
 static int replace_entry(kvtree *index, void *arg)
@@ -362,15 +365,15 @@ int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, const scr_trac
 {
     char hidden[SCR_NAME_SIZE + 8];
     struct entry e = {scr, d, trace, 0, 0, 0};
-    if (scr->rank != 0) return 0;
+    if (scr->job.rank != 0) return 0;
     int rc = update(scr, enter_dataset, &e, err);
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    return rc ? rc : beneath_make_durable(scr->prefix_fd, hidden, 0777, err);
+    return rc ? rc : beneath_make_durable(scr->prefix.fd, hidden, 0777, err);
 }
 
 int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
 {
-    if (scr->rank != 0) return 0;
+    if (scr->job.rank != 0) return 0;
     int folder;
     struct entry e = {scr, d, NULL, 1, 0, 0};
     int rc = scr_place_open(scr, d->name, &folder, err);
@@ -381,7 +384,7 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
     rc = rc ? rc : update(scr, enter_dataset, &e, err);
     if (!rc && e.over)
         scr_say(
-            scr, 0,
+            &scr->report, 0,
             "warning: while %s was flushed, another job flushed a newer dataset of that "
             "name, whose files are written over; give each job a prefix folder of its "
             "own",

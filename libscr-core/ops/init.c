@@ -6,7 +6,6 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
-#include "common/split_mpi.h"
 #include "halt/halt.h"
 #include "ops/stop.h"
 #include "prefix/flush_file.h"
@@ -19,33 +18,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static int find_nodes(struct scr *scr)
-{
-    const char *name = scr_config_get(&scr->config, "SCR_NODE_NAME", NULL);
-    if (name)
-        snprintf(scr->node_name, sizeof scr->node_name, "%s", name);
-    else
-        scr_identity_node(scr->node_name);
-    if (split_by_string(scr->world, scr->node_name, &scr->node) != MPI_SUCCESS)
-        return SCR_FAILURE;
-    MPI_Comm_rank(scr->node, &scr->node_rank);
-    MPI_Comm_size(scr->node, &scr->node_ranks);
-    scr->nodes = scr->node_rank == 0;
-    MPI_Allreduce(MPI_IN_PLACE, &scr->nodes, 1, MPI_INT, MPI_SUM, scr->world);
-    snprintf(scr->map_name, sizeof scr->map_name, "filemap_%d.scriinfo", scr->node_rank);
-    return SCR_SUCCESS;
-}
-
 /* When the allocation ends. */
 static void find_end(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     if (scr->set.end_time > 0)
-        scr->end = (scr_halt_end){scr->set.end_time, "SCR_END_TIME"};
-    else if (scr_halt_find_end(&scr->end, err))
-        scr_say(scr, 0, "warning: %s", err);
-    if (scr_halt_lacks_end(scr->halt, &scr->end))
-        scr_say(scr, 0,
+        scr->halt.end = (scr_halt_end){scr->set.end_time, "SCR_END_TIME"};
+    else if (scr_halt_find_end(&scr->halt.end, err))
+        scr_say(&scr->report, 0, "warning: %s", err);
+    if (scr_halt_lacks_end(scr->halt.file, &scr->halt.end))
+        scr_say(&scr->report, 0,
                 "warning: SCR_HALT_SECONDS has no end to count from: neither "
                 "SCR_END_TIME, the batch system nor ExitBefore in the halt file tells "
                 "when the allocation ends");
@@ -64,11 +46,12 @@ static int begin_conditions(kvtree *halt, void *seconds)
 static int begin_halt(struct scr *scr, char *err)
 {
     int64_t *seconds = &scr->set.halt_seconds;
-    int rc = scr_halt_change(scr->prefix_fd, begin_conditions, seconds, scr->halt, err);
+    int rc =
+        scr_halt_change(scr->prefix.fd, begin_conditions, seconds, scr->halt.file, err);
     if (rc == -EBADMSG) {
-        scr_say(scr, 0, "warning: %s; what it asked for is forgotten", err);
-        begin_conditions(scr->halt, seconds);
-        rc = scr_halt_write(scr->prefix_fd, scr->halt, err);
+        scr_say(&scr->report, 0, "warning: %s; what it asked for is forgotten", err);
+        begin_conditions(scr->halt.file, seconds);
+        rc = scr_halt_write(scr->prefix.fd, scr->halt.file, err);
     }
     if (!rc) find_end(scr);
     return rc;
@@ -79,7 +62,7 @@ static int begin_halt(struct scr *scr, char *err)
 static int bear(const struct scr *scr, int rc, const char *err)
 {
     if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
-    scr_say(scr, 0, "warning: prefix folder %s: %s", scr->prefix_real, err);
+    scr_say(&scr->report, 0, "warning: prefix folder %s: %s", scr->prefix.real, err);
     return 0;
 }
 
@@ -87,29 +70,34 @@ static int begin_records(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
-    scr->map = kvtree_new();
-    scr->hints = kvtree_new();
-    scr->routed = kvtree_new();
-    scr->refused = kvtree_new();
-    scr->in_place = kvtree_new();
-    scr->aside = kvtree_new();
+    scr->cache.map = kvtree_new();
+    scr->cache.hints = kvtree_new();
+    scr->output.routed = kvtree_new();
+    scr->output.refused = kvtree_new();
+    scr->direct.files = kvtree_new();
+    scr->cache.aside = kvtree_new();
     scr->restart.spared = kvtree_new();
-    scr->flush = kvtree_new();
-    scr->halt = kvtree_new();
-    if (!scr->map || !scr->hints || !scr->routed || !scr->refused || !scr->in_place ||
-        !scr->aside || !scr->restart.spared || !scr->flush || !scr->halt)
+    scr->prefix.flush_file = kvtree_new();
+    snprintf(scr->cache.map_name, sizeof scr->cache.map_name, "filemap_%d.scriinfo",
+             scr->job.node_rank);
+    scr->halt.file = kvtree_new();
+    if (!scr->cache.map || !scr->cache.hints || !scr->output.routed ||
+        !scr->output.refused || !scr->direct.files || !scr->cache.aside ||
+        !scr->restart.spared || !scr->prefix.flush_file || !scr->halt.file)
         rc = err_set(err, -ENOMEM, "no memory");
-    if (!rc && scr->rank == 0) {
+    if (!rc && scr->job.rank == 0) {
         rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
-        rc = rc ? rc : bear(scr, scr_nodes_write(scr->prefix_fd, scr->nodes, err), err);
+        rc = rc ? rc
+                : bear(scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err), err);
         rc = rc ? rc : bear(scr, begin_halt(scr, err), err);
-        if (rc) err_wrap(err, rc, "prefix folder %s", scr->prefix_real);
+        if (rc) err_wrap(err, rc, "prefix folder %s", scr->prefix.real);
     }
-    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
-    int ids[2] = {scr->dataset_id, scr->ckpt_id};
-    MPI_Bcast(ids, 2, MPI_INT, 0, scr->world);
-    scr->dataset_id = ids[0];
-    scr->ckpt_id = ids[1];
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
+    int ids[2] = {scr->lifecycle.dataset_id, scr->lifecycle.ckpt_id};
+    MPI_Bcast(ids, 2, MPI_INT, 0, scr->job.world);
+    scr->lifecycle.dataset_id = ids[0];
+    scr->lifecycle.ckpt_id = ids[1];
     return SCR_SUCCESS;
 }
 
@@ -117,12 +105,12 @@ static int begin_records(struct scr *scr)
 static int find_failure_group(struct scr *scr, const scr_reddesc *d, const char **value,
                               char *err)
 {
-    *value = scr_groups_value(&scr->descs.groups, d->group, scr->node_name);
+    *value = scr_groups_value(&scr->descs.groups, d->group, scr->job.node_name);
     int rc = 0;
     if (!*value)
         rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
-                     scr->node_name, d->group);
-    return agree(scr->world, rc, err);
+                     scr->job.node_name, d->group);
+    return agree(scr->job.world, rc, err);
 }
 
 /* Says which ranks' files a scheme cannot protect. */
@@ -132,18 +120,18 @@ static void tell_alone(struct scr *scr, const scr_reddesc *d, const redset *set)
     int alone =
         strcmp(d->type, "SINGLE") != 0 && redset_get_place(set)->scheme == REDSET_SINGLE;
     if (!d->implied) snprintf(which, sizeof which, "CKPT=%d: ", d->index);
-    MPI_Allreduce(MPI_IN_PLACE, &alone, 1, MPI_INT, MPI_SUM, scr->world);
-    if (alone == scr->ranks)
-        scr_say(scr, 0,
+    MPI_Allreduce(MPI_IN_PLACE, &alone, 1, MPI_INT, MPI_SUM, scr->job.world);
+    if (alone == scr->job.ranks)
+        scr_say(&scr->report, 0,
                 "warning: %sall %d ranks are in one failure group, so %s cannot protect "
                 "their files; using SINGLE: checkpoints in the cache survive the "
                 "program, not the node",
-                which, scr->ranks, d->type);
+                which, scr->job.ranks, d->type);
     else if (alone)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %sthe files of %d of %d ranks are not protected, because their "
                 "%s has more ranks than the others together; spread the ranks evenly",
-                which, alone, scr->ranks,
+                which, alone, scr->job.ranks,
                 strcmp(d->group, "NODE") == 0 ? "node" : "failure group");
 }
 
@@ -152,10 +140,10 @@ static void tell_fewer(struct scr *scr, const scr_reddesc *d, const redset *set)
 {
     const redset_place *place = redset_get_place(set);
     int least = place->scheme == REDSET_SINGLE ? INT_MAX : place->failures;
-    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, scr->job.world);
     if (least < d->set_failures)
         scr_say(
-            scr, 0,
+            &scr->report, 0,
             "warning: SET_FAILURES=%d, but some sets have %d members, of which %d may "
             "be lost",
             d->set_failures, least + 1, least);
@@ -171,11 +159,11 @@ static int begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
                             .no_checksums = !scr->set.crc_on_copy,
                             .unsynced = 1};
     if (find_failure_group(scr, d, &config.failure_group, err))
-        return scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
+        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
     redset_scheme_from_name(d->type, &config.scheme);
     if (config.scheme == REDSET_RS) config.failures = d->set_failures;
-    int rc = redset_create(scr->world, &config, set, err);
-    if (rc) return scr_fail(scr, SCR_ERR_REDUNDANCY, "%s", err);
+    int rc = redset_create(scr->job.world, &config, set, err);
+    if (rc) return scr_fail(&scr->report, SCR_ERR_REDUNDANCY, "%s", err);
     tell_alone(scr, d, *set);
     if (config.scheme == REDSET_RS) tell_fewer(scr, d, *set);
     return SCR_SUCCESS;
@@ -185,51 +173,52 @@ static int begin_redundancy(struct scr *scr)
 {
     const scr_reddescs *r = &scr->descs.reddescs;
     char err[SCR_ERR_TEXT] = "";
-    scr->sets = calloc((size_t)r->count, sizeof *scr->sets);
-    int rc = scr->sets ? 0 : err_set(err, -ENOMEM, "no memory");
-    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_FAILURE, "%s", err);
+    scr->cache.sets = calloc((size_t)r->count, sizeof *scr->cache.sets);
+    int rc = scr->cache.sets ? 0 : err_set(err, -ENOMEM, "no memory");
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
     for (int i = 0; i < r->count && !rc; i++)
-        if (scr->cache_of_desc[i] >= 0) rc = begin_sets(scr, &r->list[i], &scr->sets[i]);
+        if (scr->cache.store_of_desc[i] >= 0)
+            rc = begin_sets(scr, &r->list[i], &scr->cache.sets[i]);
     return rc;
 }
 
 int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc)
 {
-    redset **set = &scr->sets[desc->index];
+    redset **set = &scr->cache.sets[desc->index];
     return *set ? SCR_SUCCESS : begin_sets(scr, desc, set);
 }
 
 /* Where the last checkpoint makes room for the next. */
 static void tell_hazards(struct scr *scr)
 {
-    for (int i = 0; i < scr->cache_count; i++)
-        if (scr->caches[i].capacity == 1)
-            scr_say(scr, 0,
+    for (int i = 0; i < scr->cache.store_count; i++)
+        if (scr->cache.stores[i].capacity == 1)
+            scr_say(&scr->report, 0,
                     "warning: %s keeps 1 dataset (SCR_CACHE_SIZE=1, or COUNT=1 of its "
                     "STORE): the last checkpoint leaves it before the next one is "
                     "complete; a failure in between falls back to the prefix folder",
-                    scr->caches[i].path);
+                    scr->cache.stores[i].path);
 }
 
 int scr_start(struct scr *scr, MPI_Comm comm, int rc)
 {
     char err[SCR_ERR_TEXT] = "";
     int have;
-    scr->prefix_fd = scr->control_fd = scr->lock_fd = -1;
-    scr->node = MPI_COMM_NULL;
+    scr->prefix.fd = scr->cache.control_fd = scr->cache.lock_fd = -1;
     scr->restart.below = SCR_AGE_ANY;
     scr->set = (struct scr_settings){.enable = 1};
-    if (MPI_Comm_dup(comm, &scr->world) != MPI_SUCCESS) return SCR_FAILURE;
-    MPI_Comm_rank(scr->world, &scr->rank);
-    MPI_Comm_size(scr->world, &scr->ranks);
+    if (scr_job_begin(&scr->job, comm, &scr->report) != MPI_SUCCESS) return SCR_FAILURE;
     if (rc) err_sys(err, rc, "configuration");
-    if (agree(scr->world, rc, err)) return scr_fail(scr, SCR_FAILURE, "%s", err);
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
     rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
-    rc = rc ? rc : find_nodes(scr);
+    if (!rc && scr_job_find_nodes(&scr->job, &scr->config) != MPI_SUCCESS)
+        rc = SCR_FAILURE;
     rc = rc ? rc : scr_folders_open(scr);
-    if (!rc) scr_summary_begin(scr);
-    if (!rc) scr_events_open(scr);
+    if (!rc) scr_summary_begin(&scr->report);
+    if (!rc) scr_logging_begin(scr);
     rc = rc ? rc : begin_records(scr);
     rc = rc ? rc : begin_redundancy(scr);
     rc = rc ? rc : scr_hints_read(scr);
@@ -244,8 +233,8 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (!rc && scr->set.fetch_on_init) rc = scr_restart_have(scr, &have, NULL);
     if (rc) return rc;
     tell_hazards(scr);
-    scr_events_ready(scr);
-    scr->idle_since = MPI_Wtime();
+    scr_logging_ready(scr);
+    scr->pace.idle_since = MPI_Wtime();
     scr_advise_begin(scr);
     scr_signal_catch(scr->set.halt_signals);
     scr_halt_tell(scr);
@@ -257,22 +246,21 @@ void scr_release(struct scr *scr)
     scr_signal_release();
     scr_finalize_unwatch(scr);
     scr_flush_stop(scr, 0);
-    scr_events_close(scr);
-    scr_summary_end(scr);
-    kvtree_delete(&scr->routed);
-    kvtree_delete(&scr->refused);
-    kvtree_delete(&scr->in_place);
-    kvtree_delete(&scr->aside);
+    scr_events_close(&scr->report);
+    scr_summary_end(&scr->report);
+    kvtree_delete(&scr->output.routed);
+    kvtree_delete(&scr->output.refused);
+    kvtree_delete(&scr->direct.files);
+    kvtree_delete(&scr->cache.aside);
     kvtree_delete(&scr->restart.spared);
-    for (int i = 0; scr->sets && i < scr->descs.reddescs.count; i++)
-        redset_free(scr->sets[i]);
-    free(scr->sets);
-    kvtree_delete(&scr->map);
-    kvtree_delete(&scr->hints);
-    kvtree_delete(&scr->flush);
-    kvtree_delete(&scr->halt);
+    for (int i = 0; scr->cache.sets && i < scr->descs.reddescs.count; i++)
+        redset_free(scr->cache.sets[i]);
+    free(scr->cache.sets);
+    kvtree_delete(&scr->cache.map);
+    kvtree_delete(&scr->cache.hints);
+    kvtree_delete(&scr->prefix.flush_file);
+    kvtree_delete(&scr->halt.file);
     scr_folders_close(scr);
     scr_descs_done(&scr->descs);
-    if (scr->node != MPI_COMM_NULL) MPI_Comm_free(&scr->node);
-    MPI_Comm_free(&scr->world);
+    scr_job_end(&scr->job);
 }

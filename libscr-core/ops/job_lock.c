@@ -13,8 +13,8 @@
 #include "common/io.h"
 #include "config/identity.h"
 #include "ops/catalog.h"
-#include "ops/wait.h"
 #include "prefix/flush_file.h"
+#include "report/wait.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static int read_record(const struct scr *scr, int folder, enum owner *owner, cha
     if (rc == -ENOENT || rc == -EBADMSG)
         rc = 0;
     else if (!rc && kvtree_util_get_str(record, "PREFIX", &prefix) == 0)
-        *owner = strcmp(prefix, scr->prefix_real) == 0 ? OURS : THEIRS;
+        *owner = strcmp(prefix, scr->prefix.real) == 0 ? OURS : THEIRS;
     kvtree_delete(&record);
     return rc;
 }
@@ -56,9 +56,9 @@ static int read_record(const struct scr *scr, int folder, enum owner *owner, cha
 static int write_record(const struct scr *scr, char *err)
 {
     kvtree *record = kvtree_new();
-    int rc = kvtree_util_set_str(record, "PREFIX", scr->prefix_real);
+    int rc = kvtree_util_set_str(record, "PREFIX", scr->prefix.real);
     rc = rc ? err_set(err, rc, "no memory")
-            : kvtree_file_write(scr->control_fd, RECORD_NAME, record, err);
+            : kvtree_file_write(scr->cache.control_fd, RECORD_NAME, record, err);
     kvtree_delete(&record);
     return rc;
 }
@@ -79,7 +79,7 @@ static int try_lock(int fd, pid_t *holder)
 /* The run before this one removes the folder when it ends well, which may be just now. */
 static int open_again(struct scr *scr, char *err)
 {
-    if (!scr_is_removed(scr->control_fd)) return 0;
+    if (!scr_is_removed(scr->cache.control_fd)) return 0;
     scr_control_close(scr);
     return scr_control_open(scr, err);
 }
@@ -89,15 +89,15 @@ static int lock_once(struct scr *scr, enum owner *owner, pid_t *holder, char *er
 {
     int rc = open_again(scr, err);
     if (!rc)
-        rc = beneath_open(scr->control_fd, LOCK_NAME, O_RDWR | O_CREAT, 0600,
-                          &scr->lock_fd, err);
+        rc = beneath_open(scr->cache.control_fd, LOCK_NAME, O_RDWR | O_CREAT, 0600,
+                          &scr->cache.lock_fd, err);
     if (rc == -ENOENT) return -EAGAIN;
-    rc = rc ? rc : read_record(scr, scr->control_fd, owner, err);
+    rc = rc ? rc : read_record(scr, scr->cache.control_fd, owner, err);
     if (rc || *owner == THEIRS) return rc;
-    rc = try_lock(scr->lock_fd, holder);
-    if (!rc && scr_is_removed(scr->lock_fd)) rc = -EAGAIN;
-    if (rc == -EAGAIN) io_close(&scr->lock_fd);
-    if (rc && rc != -EAGAIN) err_sys(err, rc, "lock %s/" LOCK_NAME, scr->control);
+    rc = try_lock(scr->cache.lock_fd, holder);
+    if (!rc && scr_is_removed(scr->cache.lock_fd)) rc = -EAGAIN;
+    if (rc == -EAGAIN) io_close(&scr->cache.lock_fd);
+    if (rc && rc != -EAGAIN) err_sys(err, rc, "lock %s/" LOCK_NAME, scr->cache.control);
     return rc;
 }
 
@@ -111,8 +111,8 @@ static int lock(struct scr *scr, double patience, enum owner *owner, char *err)
     int rc, told = 0;
     while ((rc = lock_once(scr, owner, &holder, err)) == -EAGAIN && MPI_Wtime() < until) {
         if (!told && MPI_Wtime() > until - patience + SCR_WAIT_SECONDS) {
-            scr_say(scr, 0, "waits for another run, process %ld, that uses %s",
-                    (long)holder, scr->control);
+            scr_say(&scr->report, 0, "waits for another run, process %ld, that uses %s",
+                    (long)holder, scr->cache.control);
             told = 1;
         }
         nanosleep(&nap, NULL);
@@ -123,9 +123,10 @@ static int lock(struct scr *scr, double patience, enum owner *owner, char *err)
             err, -EBUSY,
             "another run, process %ld, uses %s; wait for its end, or give this "
             "one a job id of its own (SCR_JOB_ID)",
-            (long)holder, scr->control);
+            (long)holder, scr->cache.control);
     if (rc) return rc;
-    rc = read_record(scr, scr->control_fd, owner, err); /* the one before may be new */
+    rc = read_record(scr, scr->cache.control_fd, owner,
+                     err); /* the one before may be new */
     if (*owner != DAMAGED) return rc;
     scr_control_warn(scr, err);
     *owner = NOBODY;
@@ -134,7 +135,7 @@ static int lock(struct scr *scr, double patience, enum owner *owner, char *err)
 
 static void unlock(struct scr *scr)
 {
-    io_close(&scr->lock_fd);
+    io_close(&scr->cache.lock_fd);
 }
 
 /* ---- what is in the way ---- */
@@ -151,20 +152,20 @@ static bool is_ours(const char *name)
  * link in the place of one is removed, and the file counts as lost. */
 static void clear_way(const struct scr *scr)
 {
-    DIR *stream = beneath_list(scr->control_fd);
+    DIR *stream = beneath_list(scr->cache.control_fd);
     const struct dirent *item;
     struct stat st;
     while (stream && (item = readdir(stream)) != NULL) {
         char err[SCR_ERR_TEXT] = "";
         if (!is_ours(item->d_name) ||
-            fstatat(scr->control_fd, item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            fstatat(scr->cache.control_fd, item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
             (S_ISREG(st.st_mode) && st.st_nlink == 1))
             continue;
         err_set(err, 0, "%s is no regular file, or has another name, and is removed",
                 item->d_name);
         scr_control_warn(scr, err);
-        if (beneath_unlink(scr->control_fd, item->d_name, NULL) != 0 &&
-            beneath_remove_tree(scr->control_fd, item->d_name, err) != 0)
+        if (beneath_unlink(scr->cache.control_fd, item->d_name, NULL) != 0 &&
+            beneath_remove_tree(scr->cache.control_fd, item->d_name, err) != 0)
             scr_control_warn(scr, err);
     }
     if (stream) closedir(stream);
@@ -176,8 +177,8 @@ static void clear_way(const struct scr *scr)
 static void other_owner(const struct scr *scr, char owner[SCR_OWNER_SIZE])
 {
     char name[SCR_JOB_ID_SIZE];
-    scr_identity_prefix(scr->prefix_real, name);
-    snprintf(owner, SCR_OWNER_SIZE, "%s/scr.%s.%s", scr->user, scr->job_id, name);
+    scr_identity_prefix(scr->prefix.real, name);
+    snprintf(owner, SCR_OWNER_SIZE, "%s/scr.%s.%s", scr->job.user, scr->job.id, name);
 }
 
 /* Local: opens the control folder of the owner's name and, on the leader of the node,
@@ -186,16 +187,16 @@ static int look(struct scr *scr, double patience, enum owner *owner, char *err)
 {
     *owner = NOBODY;
     int rc = scr_control_open(scr, err);
-    if (!rc && scr->node_rank == 0) clear_way(scr);
-    if (!rc && scr->node_rank == 0) rc = lock(scr, patience, owner, err);
-    return rc ? err_wrap(err, rc, "node %s", scr->node_name) : 0;
+    if (!rc && scr->job.node_rank == 0) clear_way(scr);
+    if (!rc && scr->job.node_rank == 0) rc = lock(scr, patience, owner, err);
+    return rc ? err_wrap(err, rc, "node %s", scr->job.node_name) : 0;
 }
 
 /* Collective, agreed. 1: some node has folders of this calculation beside others'. */
 static int has_other(struct scr *scr, const char *owner)
 {
-    int has = scr->node_rank == 0 && scr_control_exists(scr, owner);
-    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->world);
+    int has = scr->job.node_rank == 0 && scr_control_exists(scr, owner);
+    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->job.world);
     return has;
 }
 
@@ -205,10 +206,11 @@ static int look_unused(struct scr *scr, int *newest)
 {
     enum owner owner = NOBODY;
     *newest = 0;
-    if (scr->control_fd < 0 &&
-        (!scr_control_exists(scr, scr->owner) || scr_control_open(scr, NULL) != 0))
+    if (scr->cache.control_fd < 0 &&
+        (!scr_control_exists(scr, scr->job.owner) || scr_control_open(scr, NULL) != 0))
         return 0;
-    if (read_record(scr, scr->control_fd, &owner, NULL) != 0 || owner != OURS) return 0;
+    if (read_record(scr, scr->cache.control_fd, &owner, NULL) != 0 || owner != OURS)
+        return 0;
     *newest = scr_hints_newest(scr);
     return 1;
 }
@@ -217,11 +219,11 @@ static int look_unused(struct scr *scr, int *newest)
  * SCR_Have_restart fails unless it has something newer. */
 static void pass_over(struct scr *scr, const char *beside)
 {
-    int newest = 0, ours = scr->node_rank == 0 && look_unused(scr, &newest);
-    MPI_Allreduce(MPI_IN_PLACE, &ours, 1, MPI_INT, MPI_SUM, scr->world);
-    MPI_Allreduce(&newest, &scr->restart.elsewhere, 1, MPI_INT, MPI_MAX, scr->world);
+    int newest = 0, ours = scr->job.node_rank == 0 && look_unused(scr, &newest);
+    MPI_Allreduce(MPI_IN_PLACE, &ours, 1, MPI_INT, MPI_SUM, scr->job.world);
+    MPI_Allreduce(&newest, &scr->restart.elsewhere, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (ours)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: what %d nodes have in %s for this calculation is not used: on "
                 "other "
                 "nodes that folder belongs to another prefix folder. It stays there; to "
@@ -229,7 +231,7 @@ static void pass_over(struct scr *scr, const char *beside)
                 "with it, end this run, remove %s on all nodes, and start without those "
                 "other "
                 "nodes",
-                ours, scr->owner, beside);
+                ours, scr->job.owner, beside);
 }
 
 /* Collective, agreed. Goes over to the folders beside. */
@@ -238,22 +240,23 @@ static int go_beside(struct scr *scr, const char *beside, enum owner *owner, cha
     pass_over(scr, beside);
     unlock(scr);
     scr_control_close(scr);
-    strcpy(scr->owner, beside);
+    strcpy(scr->job.owner, beside);
     scr_say(
-        scr, 1,
+        &scr->report, 1,
         "the cache of job %s is that of another prefix folder; this run uses %s in it",
-        scr->job_id, scr->owner);
+        scr->job.id, scr->job.owner);
     int rc = look(scr, PATIENCE, owner, err);
     if (!rc && *owner == THEIRS)
-        rc = err_set(err, -EBUSY, "%s belongs to another prefix folder", scr->control);
-    return agree(scr->world, rc, err);
+        rc = err_set(err, -EBUSY, "%s belongs to another prefix folder",
+                     scr->cache.control);
+    return agree(scr->job.world, rc, err);
 }
 
 /* Collective. 1: on some node the folders are another calculation's. */
 static int has_theirs(const struct scr *scr, enum owner owner)
 {
-    int has = scr->node_rank == 0 && owner == THEIRS;
-    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->world);
+    int has = scr->job.node_rank == 0 && owner == THEIRS;
+    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->job.world);
     return has;
 }
 
@@ -263,33 +266,33 @@ int scr_claim(struct scr *scr, char *err)
     enum owner owner;
     other_owner(scr, beside);
     int other = has_other(scr, beside);
-    int rc = other ? 0 : agree(scr->world, look(scr, PATIENCE, &owner, err), err);
+    int rc = other ? 0 : agree(scr->job.world, look(scr, PATIENCE, &owner, err), err);
     if (rc) return rc;
     if (!other) other = has_theirs(scr, owner);
     rc = other ? go_beside(scr, beside, &owner, err) : 0;
     if (rc) return rc;
-    if (scr->node_rank == 0 && owner == NOBODY) rc = write_record(scr, err);
-    rc = agree(scr->world, rc, err);
+    if (scr->job.node_rank == 0 && owner == NOBODY) rc = write_record(scr, err);
+    rc = agree(scr->job.world, rc, err);
     /* the leader has the lock now: its folder stays */
-    return rc ? rc : agree(scr->world, open_again(scr, err), err);
+    return rc ? rc : agree(scr->job.world, open_again(scr, err), err);
 }
 
 /* ---- while it runs ---- */
 
 void scr_claim_stay(const struct scr *scr)
 {
-    if (scr->node_rank != 0 || scr->estranged) return;
-    futimens(scr->lock_fd, NULL);
-    utimensat(scr->control_fd, RECORD_NAME, NULL, AT_SYMLINK_NOFOLLOW);
+    if (scr->job.node_rank != 0 || scr->cache.lost) return;
+    futimens(scr->cache.lock_fd, NULL);
+    utimensat(scr->cache.control_fd, RECORD_NAME, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
 bool scr_claim_is_lost(const struct scr *scr)
 {
     struct stat st;
-    return scr_is_removed(scr->control_fd) ||
-           (scr->node_rank == 0 &&
-            (scr_is_removed(scr->lock_fd) ||
-             fstatat(scr->control_fd, RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0));
+    return scr_is_removed(scr->cache.control_fd) ||
+           (scr->job.node_rank == 0 &&
+            (scr_is_removed(scr->cache.lock_fd) ||
+             fstatat(scr->cache.control_fd, RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0));
 }
 
 /* What a process has of the control folder. */
@@ -300,9 +303,9 @@ struct hold {
 
 static struct hold let_go(struct scr *scr)
 {
-    struct hold old = {scr->control, scr->control_fd, scr->lock_fd};
-    scr->control = NULL;
-    scr->control_fd = scr->lock_fd = -1;
+    struct hold old = {scr->cache.control, scr->cache.control_fd, scr->cache.lock_fd};
+    scr->cache.control = NULL;
+    scr->cache.control_fd = scr->cache.lock_fd = -1;
     return old;
 }
 
@@ -311,9 +314,9 @@ static int settle(struct scr *scr, struct hold old, int rc)
 {
     if (rc) {
         const struct hold new = let_go(scr);
-        scr->control = old.control;
-        scr->control_fd = old.control_fd;
-        scr->lock_fd = old.lock_fd;
+        scr->cache.control = old.control;
+        scr->cache.control_fd = old.control_fd;
+        scr->cache.lock_fd = old.lock_fd;
         old = new;
     }
     io_close(&old.control_fd);
@@ -328,21 +331,22 @@ static void tell_renewed(const struct scr *scr)
     snprintf(line, sizeof line,
              "warning: node %s: somebody has removed %s of this run, or files in it, "
              "which are made again",
-             scr->node_name, scr->control);
-    scr_event_local(scr, 0, line);
+             scr->job.node_name, scr->cache.control);
+    scr_event_local(&scr->report, 0, line);
 }
 
 /* The leader of a node. While the lock is held and can be found nobody else is there. */
 static int renew_leader(struct scr *scr, char *err)
 {
     enum owner owner = NOBODY;
-    int rc = 0, open = !scr_is_removed(scr->control_fd) && !scr_is_removed(scr->lock_fd);
+    int rc = 0, open = !scr_is_removed(scr->cache.control_fd) &&
+                       !scr_is_removed(scr->cache.lock_fd);
     if (!open) {
         const struct hold old = let_go(scr);
         rc = look(scr, 0, &owner, err);
         if (!rc && owner == THEIRS)
             rc = err_set(err, -EBUSY, "node %s: %s belongs to another prefix folder now",
-                         scr->node_name, scr->control);
+                         scr->job.node_name, scr->cache.control);
         rc = settle(scr, old, rc);
     }
     if (!rc && owner == NOBODY) rc = write_record(scr, err);
@@ -374,47 +378,48 @@ static void estrange(struct scr *scr)
 {
     int count = 0, *ids = NULL;
     scr_flush_stop(scr, 0);
-    scr->unsaved = has_unsaved(scr);
-    scr->estranged = 1;
-    if (scr_filemap_list_datasets(scr->map, &count, &ids) != 0) count = 0;
+    scr->cache.unsaved = has_unsaved(scr);
+    scr->cache.lost = 1;
+    if (scr_filemap_list_datasets(scr->cache.map, &count, &ids) != 0) count = 0;
     for (int i = 0; i < count; i++)
-        scr_filemap_remove_dataset(scr->map, ids[i]);
+        scr_filemap_remove_dataset(scr->cache.map, ids[i]);
     free(ids);
-    scr->kept_count = 0;
-    kvtree_unset(scr->aside, "ID");
-    kvtree_unset(scr->aside, "OTHER");
+    scr->cache.kept_count = 0;
+    kvtree_unset(scr->cache.aside, "ID");
+    kvtree_unset(scr->cache.aside, "OTHER");
 }
 
 int scr_claim_renew(struct scr *scr, char *err)
 {
-    if (scr->estranged)
+    if (scr->cache.lost)
         return err_set(err, -EBUSY,
                        "the folders of this run on some nodes are another run's now; end "
                        "this one, and start it with a job id of its own (SCR_JOB_ID)");
-    int lost = scr_claim_is_lost(scr), leader = scr->node_rank == 0;
+    int lost = scr_claim_is_lost(scr), leader = scr->job.node_rank == 0;
     int rc = lost && leader ? renew_leader(scr, err) : 0, busy = rc == -EBUSY;
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     if (rc) {
-        MPI_Allreduce(MPI_IN_PLACE, &busy, 1, MPI_INT, MPI_MAX, scr->world);
+        MPI_Allreduce(MPI_IN_PLACE, &busy, 1, MPI_INT, MPI_MAX, scr->job.world);
         if (busy) estrange(scr);
         return rc;
     }
     /* the leaders have the locks now: the folders are ours */
-    return agree(scr->world, lost && !leader ? renew_other(scr, err) : 0, err);
+    return agree(scr->job.world, lost && !leader ? renew_other(scr, err) : 0, err);
 }
 
 /* ---- the end ---- */
 
 void scr_claim_remove(struct scr *scr)
 {
-    DIR *stream = beneath_list(scr->control_fd);
+    DIR *stream = beneath_list(scr->cache.control_fd);
     const struct dirent *item;
     if (!stream) return;
     while ((item = readdir(stream)) != NULL)
         if (is_ours(item->d_name) && strcmp(item->d_name, LOCK_NAME) != 0)
-            unlinkat(scr->control_fd, item->d_name, 0);
+            unlinkat(scr->cache.control_fd, item->d_name, 0);
     closedir(stream);
-    unlinkat(scr->control_fd, LOCK_NAME, 0); /* we have it still: nobody is in between */
+    unlinkat(scr->cache.control_fd, LOCK_NAME,
+             0); /* we have it still: nobody is in between */
     scr_control_remove(scr);
 }
 

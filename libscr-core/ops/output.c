@@ -53,12 +53,12 @@ static int take_arguments(const char *name, int flags, arguments *mine, char *er
 static int compare_arguments(struct scr *scr, const arguments *mine, int rc, char *err)
 {
     arguments first = *mine;
-    MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, scr->world);
+    MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, scr->job.world);
     if (!rc && memcmp(&first, mine, sizeof first) != 0)
         rc = err_set(err, -EINVAL,
                      "rank 0 gave name \"%s\" and flags %d, here they are \"%s\" and %d",
                      first.name, first.flags, mine->name, mine->flags);
-    return agree(scr->world, rc, err);
+    return agree(scr->job.world, rc, err);
 }
 
 /* Name and flags must be the same on every rank; *created is the time on rank 0, whose
@@ -80,9 +80,9 @@ static int check_arguments(struct scr *scr, const char *name, int flags, int64_t
         numbers[WORDS + i] = ~words[i];
     }
     numbers[FAILED] = rc != 0;
-    numbers[TIME] = scr->rank == 0 ? (int64_t)now.tv_sec * 1000000 + now.tv_usec : 0;
+    numbers[TIME] = scr->job.rank == 0 ? (int64_t)now.tv_sec * 1000000 + now.tv_usec : 0;
     numbers[GONE] = scr_folders_gone(scr);
-    MPI_Allreduce(numbers, most, ALL, MPI_INT64_T, MPI_MAX, scr->world);
+    MPI_Allreduce(numbers, most, ALL, MPI_INT64_T, MPI_MAX, scr->job.world);
     for (int i = 0; i < WORDS; i++)
         differ |= most[i] != ~most[WORDS + i];
     *created = most[TIME];
@@ -93,57 +93,58 @@ static int check_arguments(struct scr *scr, const char *name, int flags, int64_t
 /* Fills in the description. */
 static void describe(struct scr *scr, const char *name, int flags, int64_t created)
 {
-    scr_dataset *d = &scr->open;
+    scr_dataset *d = &scr->lifecycle.open;
     memset(d, 0, sizeof *d);
-    d->id = ++scr->dataset_id;
-    if (flags & SCR_FLAG_CHECKPOINT) d->ckpt = ++scr->ckpt_id;
+    d->id = ++scr->lifecycle.dataset_id;
+    if (flags & SCR_FLAG_CHECKPOINT) d->ckpt = ++scr->lifecycle.ckpt_id;
     d->output = (flags & SCR_FLAG_OUTPUT) != 0;
     d->named = name != NULL;
-    d->ranks = scr->ranks;
+    d->ranks = scr->job.ranks;
     d->created = created;
     if (name)
         strcpy(d->name, name);
     else
         snprintf(d->name, sizeof d->name, "scr.dataset.%d", d->id);
-    memcpy(d->user, scr->user, sizeof d->user);
-    memcpy(d->job_id, scr->job_id, sizeof d->job_id);
-    memcpy(d->job_name, scr->job_name, sizeof d->job_name);
-    memcpy(d->cluster, scr->cluster, sizeof d->cluster);
+    memcpy(d->user, scr->job.user, sizeof d->user);
+    memcpy(d->job_id, scr->job.id, sizeof d->job_id);
+    memcpy(d->job_name, scr->job.name, sizeof d->job_name);
+    memcpy(d->cluster, scr->job.cluster, sizeof d->cluster);
 }
 
 /* Local. */
 static int make_folder(struct scr *scr, int cache, const scr_reddesc *desc, char *err)
 {
-    if (scr_keep(scr, scr->open.id, cache, desc) != 0)
+    if (scr_keep(scr, scr->lifecycle.open.id, cache, desc) != 0)
         return err_set(err, -ENOMEM, "no memory");
-    return scr_dataset_folder_make(scr, scr->open.id, err);
+    return scr_dataset_folder_make(scr, scr->lifecycle.open.id, err);
 }
 
 static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
 {
     int64_t tight;
-    int cache = scr->cache_of_desc[desc->index], capacity = scr->caches[cache].capacity;
+    int cache = scr->cache.store_of_desc[desc->index],
+        capacity = scr->cache.stores[cache].capacity;
     scr_cache_try_again(scr);
     scr_cache_relieve(scr, cache);
     scr_cache_make_room(scr, cache, capacity + 1, 0);
     int leaves = scr_cache_leave(scr, cache, capacity, &tight);
-    scr->output_start = MPI_Wtime();
+    scr->output.start = MPI_Wtime();
     /* the files of what leaves stay until all ranks have come this far */
     int rc = make_folder(scr, cache, desc, err);
-    rc = agree_sum(scr->world, rc, err, 1, &tight);
+    rc = agree_sum(scr->job.world, rc, err, 1, &tight);
     if (leaves) scr_removal_begin(scr, cache, leaves);
     if (!rc && tight) {
         scr_removal_settle(scr);
-        MPI_Barrier(scr->world);
+        MPI_Barrier(scr->job.world);
     }
     if (!rc) return SCR_SUCCESS;
-    scr_cache_delete(scr, scr->open.id);
+    scr_cache_delete(scr, scr->lifecycle.open.id);
     return SCR_ERR_CACHE;
 }
 
 static int start_in_place(struct scr *scr, char *err)
 {
-    scr->output_start = MPI_Wtime();
+    scr->output.start = MPI_Wtime();
     return scr_bypass_start(scr, err) ? SCR_ERR_PREFIX : SCR_SUCCESS;
 }
 
@@ -153,33 +154,34 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     int gone;
     char err[SCR_ERR_TEXT] = "";
     if (check_arguments(scr, name, flags, &created, &gone, err))
-        return scr_fail(scr, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
-    if (scr->dataset_id >= SCR_ID_MAX || scr->ckpt_id >= SCR_ID_MAX)
-        return scr_fail(scr, SCR_FAILURE,
+        return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
+    if (scr->lifecycle.dataset_id >= SCR_ID_MAX || scr->lifecycle.ckpt_id >= SCR_ID_MAX)
+        return scr_fail(&scr->report, SCR_FAILURE,
                         "SCR_Start_output: numbers of datasets end at %d, and %s or the "
                         "cache has that one; use another prefix folder",
-                        SCR_ID_MAX, scr->prefix);
-    if (gone && scr_folders_renew(scr, err) != 0 && !scr->estranged)
-        return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+                        SCR_ID_MAX, scr->prefix.path);
+    if (gone && scr_folders_renew(scr, err) != 0 && !scr->cache.lost)
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
     scr_restart_remind(scr);
     scr_claim_stay(scr);
     /* nobody removes anything before all ranks have come this far */
     describe(scr, name, flags, created);
-    const scr_reddesc *desc =
-        scr_reddesc_for_dataset(&scr->descs.reddescs, scr->open.ckpt, scr->open.output);
-    if (scr->estranged && !desc->bypass)
-        return scr_fail(scr, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
-    scr->open.bypass = desc->bypass;
+    const scr_reddesc *desc = scr_reddesc_for_dataset(
+        &scr->descs.reddescs, scr->lifecycle.open.ckpt, scr->lifecycle.open.output);
+    if (scr->cache.lost && !desc->bypass)
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+    scr->lifecycle.open.bypass = desc->bypass;
     int rc = desc->bypass ? start_in_place(scr, err) : start_in_cache(scr, desc, err);
-    if (rc) return scr_fail(scr, rc, "SCR_Start_output: %s", err);
-    kvtree_unset_all(scr->routed);
-    kvtree_unset_all(scr->refused);
-    scr->route_failed = 0;
+    if (rc) return scr_fail(&scr->report, rc, "SCR_Start_output: %s", err);
+    kvtree_unset_all(scr->output.routed);
+    kvtree_unset_all(scr->output.refused);
+    scr->output.route_failed = 0;
     scr->restart.offered = 0;
-    scr_log_event e = scr_event_of(SCR_LOG_OUTPUT_START, &scr->open);
-    e.compute = scr->output_start - scr->idle_since;
-    scr_event(scr, 2, &e, "dataset %d (%s) begins", scr->open.id, scr->open.name);
-    scr->state = SCR_STATE_OUTPUT;
+    scr_log_event e = scr_event_of(SCR_LOG_OUTPUT_START, &scr->lifecycle.open);
+    e.compute = scr->output.start - scr->pace.idle_since;
+    scr_event(&scr->report, 2, &e, "dataset %d (%s) begins", scr->lifecycle.open.id,
+              scr->lifecycle.open.name);
+    scr->lifecycle.state = SCR_STATE_OUTPUT;
     return SCR_SUCCESS;
 }
 
@@ -215,8 +217,8 @@ static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *fil
     const char *name = kvtree_elem_key(routed);
     *file = (redset_file){.name = name, .meta = file_meta(kvtree_elem_hash(routed))};
     if (!file->meta) return err_set(err, -ENOMEM, "no memory");
-    scr_cached_name(scr->open.id, name, path);
-    int rc = beneath_stat(scr_cache_of(scr, scr->open.id)->fd, path, &st, err);
+    scr_cached_name(scr->lifecycle.open.id, name, path);
+    int rc = beneath_stat(scr_cache_of(scr, scr->lifecycle.open.id)->fd, path, &st, err);
     if (rc == -ENOENT) return err_set(err, rc, "file \"%.200s\" was not written", name);
     if (rc) return rc;
     if (!S_ISREG(st.st_mode))
@@ -229,10 +231,10 @@ static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *fil
 static int collect_files(struct scr *scr, int *count, redset_file **files,
                          unsigned long *bytes, char *err)
 {
-    int size = kvtree_size(scr->routed), rc = 0, n = 0;
+    int size = kvtree_size(scr->output.routed), rc = 0, n = 0;
     redset_file *list = calloc((size_t)size + 1, sizeof *list);
     if (!list) return err_set(err, -ENOMEM, "no memory");
-    const kvtree_elem *e = kvtree_elem_first(scr->routed);
+    const kvtree_elem *e = kvtree_elem_first(scr->output.routed);
     *bytes = 0;
     for (; e && !rc; e = kvtree_elem_next(e))
         rc = add_file(scr, e, &list[n++], bytes, err);
@@ -273,7 +275,7 @@ static int record_protected(void *arg, char *err)
 int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                 redset_file *files, char *err)
 {
-    redset *set = scr->sets[scr_kept_find(scr, dataset->id)->desc.index];
+    redset *set = scr->cache.sets[scr_kept_find(scr, dataset->id)->desc.index];
     struct protected p = {.scr = scr,
                           .dataset = dataset,
                           .manifest = {.count = count,
@@ -298,10 +300,10 @@ int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
 static int check_owners(struct scr *scr, int count, const redset_file *files, char *err)
 {
     filo_file *names = calloc((size_t)count + 1, sizeof *names);
-    int rc = agree(scr->world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    int rc = agree(scr->job.world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
     for (int i = 0; names && i < count; i++)
         names[i].name = (char *)(uintptr_t)files[i].name;
-    rc = rc ? rc : filo_check_names(scr->world, count, names, err);
+    rc = rc ? rc : filo_check_names(scr->job.world, count, names, err);
     free(names);
     return rc;
 }
@@ -312,17 +314,17 @@ static void tell_room(struct scr *scr, const scr_dataset *d, char *err)
     struct {
         double left;
         int rank;
-    } least = {1e300, scr->rank};
-    const scr_cache *c = scr_cache_of(scr, d->id);
+    } least = {1e300, scr->job.rank};
+    const scr_store_dir *c = scr_cache_of(scr, d->id);
     struct statvfs fs = {.f_frsize = 0};
     char why[SCR_ERR_TEXT], room[SCR_ERR_TEXT] = "";
     if (c && fstatvfs(c->fd, &fs) == 0) least.left = (double)fs.f_bavail * fs.f_frsize;
-    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, scr->world);
-    if (least.rank == scr->rank && c)
+    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, scr->job.world);
+    if (least.rank == scr->job.rank && c)
         snprintf(room, sizeof room, "%.180s on node %.60s has %.0f of %.0f bytes free",
-                 c->folder, scr->node_name, least.left,
+                 c->folder, scr->job.node_name, least.left,
                  (double)fs.f_blocks * fs.f_frsize);
-    MPI_Bcast(room, sizeof room, MPI_CHAR, least.rank, scr->world);
+    MPI_Bcast(room, sizeof room, MPI_CHAR, least.rank, scr->job.world);
     snprintf(why, sizeof why, "%s", err);
     if (*room) snprintf(err, SCR_ERR_TEXT, "%.200s; %.300s", why, room);
 }
@@ -330,7 +332,7 @@ static void tell_room(struct scr *scr, const scr_dataset *d, char *err)
 /* Everything up to the point where the dataset is complete in the cache. */
 static int complete_in_cache(struct scr *scr, int valid, char *err)
 {
-    scr_dataset *d = &scr->open;
+    scr_dataset *d = &scr->lifecycle.open;
     redset_file *files = NULL;
     unsigned long bytes = 0;
     scr_totals totals = {.files = 0};
@@ -360,13 +362,14 @@ static int count_down(kvtree *halt, void *unused)
 
 static void count_checkpoint(struct scr *scr)
 {
-    if (scr->open.ckpt && scr->rank == 0) scr_halt_update(scr, count_down, NULL);
+    if (scr->lifecycle.open.ckpt && scr->job.rank == 0)
+        scr_halt_update(scr, count_down, NULL);
 }
 
 /* The outcome, said and logged. */
 static void tell_outcome(struct scr *scr, int rc, double seconds, const char *err)
 {
-    const scr_dataset *d = &scr->open;
+    const scr_dataset *d = &scr->lifecycle.open;
     scr_log_event e =
         scr_event_of(rc ? SCR_LOG_OUTPUT_FAILED : SCR_LOG_OUTPUT_COMPLETE, d);
     e.files = d->files;
@@ -374,10 +377,11 @@ static void tell_outcome(struct scr *scr, int rc, double seconds, const char *er
     e.secs = seconds;
     e.code = rc;
     if (rc)
-        scr_event_fail(scr, rc, &e, "dataset %d (%s) is not complete and removed: %s",
-                       d->id, d->name, err);
+        scr_event_fail(&scr->report, rc, &e,
+                       "dataset %d (%s) is not complete and removed: %s", d->id, d->name,
+                       err);
     else
-        scr_event(scr, 1, &e,
+        scr_event(&scr->report, 1, &e,
                   "dataset %d (%s) is complete in the %s: %d files, %lu bytes, %.3f s, "
                   "%.1f MB/s",
                   d->id, d->name, d->bypass ? "prefix folder" : "cache", d->files,
@@ -386,31 +390,31 @@ static void tell_outcome(struct scr *scr, int rc, double seconds, const char *er
 
 static void remove_open(struct scr *scr)
 {
-    if (scr->open.bypass)
+    if (scr->lifecycle.open.bypass)
         scr_bypass_remove(scr);
     else
-        scr_cache_delete(scr, scr->open.id);
-    kvtree_unset_all(scr->routed);
+        scr_cache_delete(scr, scr->lifecycle.open.id);
+    kvtree_unset_all(scr->output.routed);
 }
 
 int scr_output_complete(struct scr *scr, int valid)
 {
     char err[SCR_ERR_TEXT] = "";
-    scr_dataset *d = &scr->open;
+    scr_dataset *d = &scr->lifecycle.open;
     int rc = d->bypass ? scr_bypass_complete(scr, valid, err)
                        : complete_in_cache(scr, valid, err);
     scr_removal_settle(scr);
     double now = MPI_Wtime();
-    scr->state = SCR_STATE_IDLE;
-    scr->idle_since = now;
+    scr->lifecycle.state = SCR_STATE_IDLE;
+    scr->pace.idle_since = now;
     /* a checkpoint that failed counts, too: the next attempt has the usual distance */
-    if (d->ckpt) scr->last_ckpt = scr_clock();
-    tell_outcome(scr, rc, now - scr->output_start, err);
+    if (d->ckpt) scr->pace.last_ckpt = scr_clock();
+    tell_outcome(scr, rc, now - scr->output.start, err);
     if (rc) {
         remove_open(scr);
         return rc;
     }
-    kvtree_unset_all(scr->routed);
+    kvtree_unset_all(scr->output.routed);
     if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
     if (!d->bypass) scr_kept_find(scr, d->id)->used = 1;
     if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
@@ -421,7 +425,7 @@ int scr_output_complete(struct scr *scr, int valid)
     else if (!d->bypass &&
              (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush))))
         rc = scr_flush_start(scr, d->id);
-    scr->idle_since = MPI_Wtime();
+    scr->pace.idle_since = MPI_Wtime();
     if (d->ckpt) scr_advise_cost(scr);
     return rc ? rc : scr_flush_result(scr);
 }

@@ -68,15 +68,15 @@ int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *t
                      char *err)
 {
     sums mine = {.failed = rc != 0, .bytes = bytes}, all = {.failed = 0};
-    const kvtree_elem *e = kvtree_elem_first(scr->routed);
+    const kvtree_elem *e = kvtree_elem_first(scr->output.routed);
     for (; e; e = kvtree_elem_next(e)) {
         unsigned bit = hash(kvtree_elem_key(e));
         mine.names[bit / 64] |= (uint64_t)1 << bit % 64;
         mine.files++;
     }
-    if (unite_ranks(scr->world, &mine, &all) != MPI_SUCCESS)
+    if (unite_ranks(scr->job.world, &mine, &all) != MPI_SUCCESS)
         return err_set(err, -EIO, "a collective call of MPI failed");
-    if (all.failed) return agree(scr->world, rc, err);
+    if (all.failed) return agree(scr->job.world, rc, err);
     *totals = (scr_totals){.files = (int)all.files,
                            .bytes = (unsigned long)all.bytes,
                            .distinct = !all.meet};

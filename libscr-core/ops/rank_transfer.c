@@ -27,7 +27,7 @@
 static int swap(const struct scr *scr, int mine, int a, int b)
 {
     int theirs = 0;
-    MPI_Sendrecv(&mine, 1, MPI_INT, a, TAG, &theirs, 1, MPI_INT, b, TAG, scr->world,
+    MPI_Sendrecv(&mine, 1, MPI_INT, a, TAG, &theirs, 1, MPI_INT, b, TAG, scr->job.world,
                  MPI_STATUS_IGNORE);
     return theirs;
 }
@@ -47,7 +47,7 @@ struct stream {
 
 static const char *name_of(const struct scr *scr, int id, const kvtree_elem *file)
 {
-    return scr_filemap_name_of(kvtree_elem_key(file), scr->owner, id);
+    return scr_filemap_name_of(kvtree_elem_key(file), scr->job.owner, id);
 }
 
 static int open_named(struct scr *scr, int id, const char *name, int flags, int *fd,
@@ -158,11 +158,11 @@ static int pump(struct scr *scr, const struct round *r, struct stream *out,
         MPI_Request request[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
         MPI_Status status[2];
         if (n_in)
-            MPI_Irecv(buf + out->piece, n_in, MPI_BYTE, r->from, TAG, scr->world,
+            MPI_Irecv(buf + out->piece, n_in, MPI_BYTE, r->from, TAG, scr->job.world,
                       &request[0]);
         if (n_out) {
             stream_read(out, buf, n_out);
-            MPI_Isend(buf, n_out, MPI_BYTE, r->to, TAG, scr->world, &request[1]);
+            MPI_Isend(buf, n_out, MPI_BYTE, r->to, TAG, scr->job.world, &request[1]);
         }
         MPI_Waitall(2, request, status);
         if (n_in) stream_write(in, buf + out->piece, n_in);
@@ -204,7 +204,7 @@ static int find_marker(const struct scr *scr, int id, const marker mine, int to,
     struct stat st;
     int fd = scr_cache_of(scr, id)->fd;
     MPI_Sendrecv(mine, sizeof(marker), MPI_CHAR, from, TAG, theirs, sizeof(marker),
-                 MPI_CHAR, to, TAG, scr->world, MPI_STATUS_IGNORE);
+                 MPI_CHAR, to, TAG, scr->job.world, MPI_STATUS_IGNORE);
     if (to == MPI_PROC_NULL) return 0;
     theirs[sizeof(marker) - 1] = 0;
     return !theirs[0] ? -1 : beneath_stat(fd, theirs, &st, NULL) == 0;
@@ -213,7 +213,7 @@ static int find_marker(const struct scr *scr, int id, const marker mine, int to,
 /* What the receiver must know: the files of rank with their meta data. */
 static int describe_files(struct scr *scr, int id, int rank, kvtree *tree)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, rank));
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->cache.map, id, rank));
     int rc = 0;
     for (; f && !rc; f = kvtree_elem_next(f)) {
         const char *name = name_of(scr, id, f);
@@ -232,7 +232,7 @@ static int accept_file(struct scr *scr, int id, const char *folder, const kvtree
     int rc = beneath_check_name(kvtree_elem_key(f), err);
     if (rc) return rc;
     if (asprintf(&path, "%s/%s", folder, kvtree_elem_key(f)) < 0) return -ENOMEM;
-    kvtree *meta = scr_filemap_add_file(scr->map, id, scr->rank, path);
+    kvtree *meta = scr_filemap_add_file(scr->cache.map, id, scr->job.rank, path);
     free(path);
     return meta ? kvtree_merge(meta, kvtree_elem_hash(f)) : -ENOMEM;
 }
@@ -249,9 +249,10 @@ static int accept_files(struct scr *scr, const scr_dataset *dataset, const kvtre
     for (; f && !rc; f = kvtree_elem_next(f))
         rc = accept_file(scr, dataset->id, folder, f, err);
     rc = rc ? rc
-            : scr_filemap_set_expected(scr->map, dataset->id, scr->rank,
+            : scr_filemap_set_expected(scr->cache.map, dataset->id, scr->job.rank,
                                        kvtree_size(files));
-    rc = rc ? rc : scr_filemap_set_dataset(scr->map, dataset->id, scr->rank, desc);
+    rc = rc ? rc
+            : scr_filemap_set_dataset(scr->cache.map, dataset->id, scr->job.rank, desc);
     kvtree_delete(&desc);
     free(folder);
     return rc;
@@ -270,7 +271,7 @@ static void meet(struct scr *scr, const scr_dataset *dataset, struct round *r)
     if (!rc && r->to != MPI_PROC_NULL) rc = describe_files(scr, id, r->to, mine);
     /* a sender that cannot tell all sends nothing, and the receiver must know */
     if (rc) kvtree_unset_all(mine);
-    int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, scr->world);
+    int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, scr->job.world);
     r->rc = rc ? rc : shared;
     if (!r->rc && r->from != MPI_PROC_NULL) {
         r->rc = kvtree_util_get_int(theirs, "SHARED", &r->here);
@@ -287,9 +288,9 @@ static void tell(const struct scr *scr, int id, int rc, const char *err)
 {
     char line[SCR_ERR_TEXT + 100];
     snprintf(line, sizeof line,
-             "warning: rank %d: files of dataset %d could not be moved: %s", scr->rank,
-             id, err[0] ? err : strerror(-rc));
-    scr_event_local(scr, 0, line);
+             "warning: rank %d: files of dataset %d could not be moved: %s",
+             scr->job.rank, id, err[0] ? err : strerror(-rc));
+    scr_event_local(&scr->report, 0, line);
 }
 
 /* The receiver puts the files on record, or forgets them; the sender then lets go, or
@@ -299,7 +300,7 @@ static void settle(struct scr *scr, int id, struct round *r, int sent_well, int 
     int came = swap(scr, sent_well, r->to, r->from);
     if (r->from != MPI_PROC_NULL) {
         if (!r->rc) r->rc = received ? received : came ? 0 : -EIO;
-        if (r->rc) scr_drop_files(scr, id, scr->rank, !r->here);
+        if (r->rc) scr_drop_files(scr, id, scr->job.rank, !r->here);
     }
     int taken = r->from != MPI_PROC_NULL && !r->rc;
     int let_go = swap(scr, taken, r->from, r->to);
@@ -313,9 +314,10 @@ int scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from
     struct stream out, in;
     int id = dataset->id;
     meet(scr, dataset, &r);
-    stream_begin(&out, scr, r.send ? scr_filemap_files(scr->map, id, to) : NULL, id,
+    stream_begin(&out, scr, r.send ? scr_filemap_files(scr->cache.map, id, to) : NULL, id,
                  O_RDONLY);
-    stream_begin(&in, scr, r.receive ? scr_filemap_files(scr->map, id, scr->rank) : NULL,
+    stream_begin(&in, scr,
+                 r.receive ? scr_filemap_files(scr->cache.map, id, scr->job.rank) : NULL,
                  id, O_WRONLY | O_CREAT | O_EXCL);
     int pumped = pump(scr, &r, &out, &in);
     if (in.rc) memcpy(r.err, in.err, sizeof r.err);

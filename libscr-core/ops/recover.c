@@ -30,9 +30,10 @@ static int least_above(const scr_filemap *map, int last)
 /* That of all ranks, also of those that only filemaps know. */
 static int next_id(const struct scr *scr, int last)
 {
-    int next = least_above(scr->map, last), hinted = least_above(scr->hints, last);
+    int next = least_above(scr->cache.map, last),
+        hinted = least_above(scr->cache.hints, last);
     if (hinted < next) next = hinted;
-    MPI_Allreduce(MPI_IN_PLACE, &next, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &next, 1, MPI_INT, MPI_MIN, scr->job.world);
     return next;
 }
 
@@ -89,29 +90,29 @@ static int agree_on_description(struct scr *scr, const scr_filemap *map, int id,
     scr_dataset mine = {.created = -1};
     int rank = -1, have = local_description(map, id, &mine, &rank) == 0;
     int64_t newest = mine.created;
-    MPI_Allreduce(MPI_IN_PLACE, &newest, 1, MPI_INT64_T, MPI_MAX, scr->world);
-    int root = have && mine.created == newest ? scr->rank : INT_MAX;
-    MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &newest, 1, MPI_INT64_T, MPI_MAX, scr->job.world);
+    int root = have && mine.created == newest ? scr->job.rank : INT_MAX;
+    MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, scr->job.world);
     if (root == INT_MAX) return -ENOENT;
     kvtree *both = kvtree_new();
     int rc = both ? 0 : -ENOMEM;
-    if (!rc && scr->rank == root) rc = put_description(map, &mine, rank, both);
-    int sent = kvtree_bcast(both, root, scr->world);
+    if (!rc && scr->job.rank == root) rc = put_description(map, &mine, rank, both);
+    int sent = kvtree_bcast(both, root, scr->job.world);
     rc = rc ? rc : sent;
     rc = rc ? rc : get_description(scr, both, dataset, desc);
     kvtree_delete(&both);
-    MPI_Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, scr->job.world);
     return rc;
 }
 
 /* Name of this rank's own redundancy file, inside a map; NULL if it has none. */
 static const char *redundancy_file(const struct scr *scr, const scr_filemap *map, int id)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, scr->rank));
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, scr->job.rank));
     for (; f; f = kvtree_elem_next(f)) {
         const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
         if (type && strcmp(type, SCR_META_FULL) != 0)
-            return scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id);
+            return scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id);
     }
     return NULL;
 }
@@ -137,13 +138,14 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance
     scr_kept *kept = scr_kept_find(scr, dataset->id);
     char *folder = scr_dataset_folder(scr, dataset->id);
     int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
-    rc = agree(scr->world, rc, err);
-    rc = rc ? rc
-            : redset_recover(scr->world, folder,
-                             redundancy_file(scr, scr->map, dataset->id), &set, err);
+    rc = agree(scr->job.world, rc, err);
+    rc =
+        rc ? rc
+           : redset_recover(scr->job.world, folder,
+                            redundancy_file(scr, scr->cache.map, dataset->id), &set, err);
     if (!rc) redset_set_piece(set, scr->set.message);
     rc = rc ? rc : restore(set, folder, kept, glance, &manifest, rebuilt, err);
-    if (!rc) rc = agree(scr->world, scr_map_record(scr, dataset, manifest, err), err);
+    if (!rc) rc = agree(scr->job.world, scr_map_record(scr, dataset, manifest, err), err);
     redset_manifest_free(manifest);
     redset_free(set);
     free(folder);
@@ -157,7 +159,7 @@ static int list_files(const struct scr *scr, int id, int *count, redset_file **f
 {
     static const char *const kept[] = {SCR_META_TYPE, SCR_META_ORIG, SCR_META_PATH,
                                        SCR_META_NAME};
-    const kvtree *all = scr_filemap_files(scr->map, id, scr->rank);
+    const kvtree *all = scr_filemap_files(scr->cache.map, id, scr->job.rank);
     const kvtree_elem *f = kvtree_elem_first(all);
     redset_file *list = calloc((size_t)kvtree_size(all) + 1, sizeof *list);
     int rc = list ? 0 : -ENOMEM;
@@ -168,7 +170,7 @@ static int list_files(const struct scr *scr, int id, int *count, redset_file **f
         kvtree *meta = kvtree_new();
         redset_file *file = &list[(*count)++];
         file->meta = meta;
-        file->name = strdup(scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id));
+        file->name = strdup(scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id));
         rc = meta && file->name ? 0 : -ENOMEM;
         for (size_t k = 0; !rc && k < sizeof kept / sizeof *kept; k++) {
             const char *text = kvtree_get_val(known, kept[k]);
@@ -192,7 +194,7 @@ static void free_list(int count, redset_file *files)
 static void remove_old(const struct scr *scr, int id, const char *old)
 {
     char path[SCR_CACHED_NAME_SIZE];
-    const char *new = redundancy_file(scr, scr->map, id);
+    const char *new = redundancy_file(scr, scr->cache.map, id);
     if (!old || (new &&strcmp(old, new) == 0)) return;
     scr_cached_name(id, old, path);
     beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
@@ -206,17 +208,17 @@ static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, ch
     scr_kept *kept = scr_kept_find(scr, dataset->id);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
-    const char *name = redundancy_file(scr, scr->map, dataset->id);
-    if (!name) name = redundancy_file(scr, scr->hints, dataset->id);
+    const char *name = redundancy_file(scr, scr->cache.map, dataset->id);
+    if (!name) name = redundancy_file(scr, scr->cache.hints, dataset->id);
     char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
     redset_file *files = NULL;
     int count = 0, bad = scr_cache_compare(scr, dataset->id, why);
     memcpy(lost, err, sizeof lost);
-    bad = agree(scr->world, bad, why);
-    if (!bad && scr->sets[desc->index]) {
+    bad = agree(scr->job.world, bad, why);
+    if (!bad && scr->cache.sets[desc->index]) {
         rc = list_files(scr, dataset->id, &count, &files);
         if (rc) err_set(err, rc, "no memory");
-        rc = agree(scr->world, rc, err);
+        rc = agree(scr->job.world, rc, err);
         kept->desc = *desc;
         rc = rc ? rc : scr_protect(scr, dataset, count, files, err);
     }
@@ -224,7 +226,7 @@ static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, ch
         kept->unread = 0;
         remove_old(scr, dataset->id, old);
         scr_log_event e = scr_event_of(SCR_LOG_REBUILD_COMPLETE, dataset);
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "dataset %d (%s) has lost its redundancy, but none of its files: they "
                   "are as they were written, and are protected anew: %s",
                   dataset->id, dataset->name, lost);
@@ -242,7 +244,7 @@ static scr_log_event event_of_all(struct scr *scr, scr_log_kind kind,
                                   unsigned long sums[2])
 {
     scr_log_event e = scr_event_of(kind, dataset);
-    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->job.world);
     e.from = e.to = scr_cache_path(scr, dataset->id);
     e.files = (int64_t)sums[0];
     e.bytes = (int64_t)sums[1];
@@ -259,7 +261,8 @@ static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *mo
     scr_log_event e =
         event_of_all(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
     if (moved->sums[0])
-        scr_event(scr, 1, &e, "%lu files of dataset %d (%s) were brought to their ranks",
+        scr_event(&scr->report, 1, &e,
+                  "%lu files of dataset %d (%s) were brought to their ranks",
                   moved->sums[0], dataset->id, dataset->name);
     return 0;
 }
@@ -271,16 +274,16 @@ static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt
 {
     unsigned long sums[2] = {0, 0};
     int ranks = rebuilt;
-    MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->job.world);
     if (!ranks) return 0;
     if (rebuilt) scr_cached_sums(scr, dataset->id, sums);
     scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
     e.rebuilt = ranks;
     scr_event(
-        scr, 0, &e,
+        &scr->report, 0, &e,
         "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt in "
         "%.3f s: %s",
-        dataset->id, dataset->name, ranks, scr->ranks, e.secs, why);
+        dataset->id, dataset->name, ranks, scr->job.ranks, e.secs, why);
     return ranks;
 }
 
@@ -288,14 +291,14 @@ static void tell_whole(struct scr *scr, const scr_dataset *dataset, double start
 {
     unsigned long none[2] = {0, 0};
     scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, none);
-    scr_event(scr, 1, &e, "dataset %d (%s) is in the cache with all its files",
+    scr_event(&scr->report, 1, &e, "dataset %d (%s) is in the cache with all its files",
               dataset->id, dataset->name);
 }
 
 static void continue_ids(struct scr *scr, const scr_dataset *dataset)
 {
-    if (dataset->id > scr->dataset_id) scr->dataset_id = dataset->id;
-    if (dataset->ckpt > scr->ckpt_id) scr->ckpt_id = dataset->ckpt;
+    if (dataset->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = dataset->id;
+    if (dataset->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = dataset->ckpt;
 }
 
 /* What is left of a dataset stays: it may be rebuilt by another run, on other nodes.
@@ -306,12 +309,12 @@ static void give_up(struct scr *scr, const scr_dataset *dataset, double start, i
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
     e.secs = MPI_Wtime() - start;
     if (rc > 0)
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "warning: dataset %d (%s) is lost from the cache; what is left of it "
                   "stays there until a newer checkpoint is complete: %s",
                   dataset->id, dataset->name, err);
     else
-        scr_event(scr, 0, &e,
+        scr_event(&scr->report, 0, &e,
                   "warning: dataset %d (%s) could not be rebuilt; what is left stays in "
                   "the cache until a newer checkpoint is complete, and is not used in "
                   "this run: %s",
@@ -335,17 +338,17 @@ struct found {
 static int look_up(struct scr *scr, int id, struct found *found, char *err)
 {
     scr_reddesc desc;
-    const scr_filemap *map = scr->map;
-    int stores = scr->cache_count;
+    const scr_filemap *map = scr->cache.map;
+    int stores = scr->cache.store_count;
     int rc = agree_on_description(scr, map, id, &found->dataset, &desc);
     found->hinted = rc == -ENOENT;
     if (found->hinted) {
-        map = scr->hints;
+        map = scr->cache.hints;
         rc = agree_on_description(scr, map, id, &found->dataset, &desc);
     }
     if (rc) return rc;
     found->located = scr_stores_locate(scr, map, id, &desc, err);
-    if (found->located || !found->hinted || scr->cache_count == stores) return 0;
+    if (found->located || !found->hinted || scr->cache.store_count == stores) return 0;
     found->located = scr_catalog_store(scr, stores, err);
     return found->located ? 0 : look_up(scr, id, found, err);
 }
@@ -353,12 +356,12 @@ static int look_up(struct scr *scr, int id, struct found *found, char *err)
 /* Tells that another number of ranks wrote it. */
 static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
 {
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
             "run has %d; it stays there unused. Start with %d ranks to use it, or "
             "with SCR_CACHE_PURGE=1 to give it up",
-            dataset->id, dataset->name, dataset->ranks, scr->ranks, dataset->ranks);
-    kvtree *other = kvtree_set_kv_int(scr->aside, "OTHER", dataset->id);
+            dataset->id, dataset->name, dataset->ranks, scr->job.ranks, dataset->ranks);
+    kvtree *other = kvtree_set_kv_int(scr->cache.aside, "OTHER", dataset->id);
     kvtree_util_set_str(other, "NAME", dataset->name);
     kvtree_util_set_int(other, "RANKS", dataset->ranks);
     kvtree_util_set_int64(other, "CREATED", dataset->created);
@@ -368,26 +371,28 @@ static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
  * are, if it is of the same dataset. Without memory they count as lost. */
 static void take_hint(struct scr *scr, const scr_dataset *dataset)
 {
-    const int id = dataset->id, rank = scr->rank;
-    const kvtree *desc = scr_filemap_get_reddesc(scr->hints, id, rank);
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->hints, id, rank));
+    const int id = dataset->id, rank = scr->job.rank;
+    const kvtree *desc = scr_filemap_get_reddesc(scr->cache.hints, id, rank);
+    const kvtree_elem *f =
+        kvtree_elem_first(scr_filemap_files(scr->cache.hints, id, rank));
     int files = 0;
-    if (!scr_dataset_is_same(scr_filemap_get_dataset(scr->hints, id, rank), dataset))
+    if (!scr_dataset_is_same(scr_filemap_get_dataset(scr->cache.hints, id, rank),
+                             dataset))
         return;
-    if (scr_dataset_is_same(scr_filemap_get_dataset(scr->map, id, rank), dataset)) {
-        if (desc) scr_filemap_set_reddesc(scr->map, id, rank, desc);
+    if (scr_dataset_is_same(scr_filemap_get_dataset(scr->cache.map, id, rank), dataset)) {
+        if (desc) scr_filemap_set_reddesc(scr->cache.map, id, rank, desc);
         return;
     }
-    scr_filemap_remove_rank(scr->map, id, rank);
-    if (scr_filemap_copy(scr->hints, id, rank, scr->map) != 0) return;
+    scr_filemap_remove_rank(scr->cache.map, id, rank);
+    if (scr_filemap_copy(scr->cache.hints, id, rank, scr->cache.map) != 0) return;
     for (; f; f = kvtree_elem_next(f)) {
         const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
         if (type && strcmp(type, SCR_META_FULL) == 0)
             files++;
         else
-            scr_filemap_remove_file(scr->map, id, rank, kvtree_elem_key(f));
+            scr_filemap_remove_file(scr->cache.map, id, rank, kvtree_elem_key(f));
     }
-    scr_filemap_set_expected(scr->map, id, rank, files);
+    scr_filemap_set_expected(scr->cache.map, id, rank, files);
 }
 
 /* Collective. A dataset that this run can use; 0: it cannot, which was said. */
@@ -412,7 +417,7 @@ static int find_one(struct scr *scr, int id, scr_dataset *dataset)
     }
     if (!found.located) take_hint(scr, dataset);
     if (found.hinted && !found.located && !scr_distribute_has_any(scr, dataset)) {
-        scr_filemap_remove_dataset(scr->map, id); /* it left the cache */
+        scr_filemap_remove_dataset(scr->cache.map, id); /* it left the cache */
         scr_forget(scr, id);
         return 0;
     }
@@ -421,7 +426,7 @@ static int find_one(struct scr *scr, int id, scr_dataset *dataset)
         give_up(scr, dataset, MPI_Wtime(), found.located, err);
         return 0;
     }
-    if (dataset->ranks != scr->ranks) {
+    if (dataset->ranks != scr->job.ranks) {
         leave_to_others(scr, dataset);
         return 0;
     }
@@ -434,7 +439,7 @@ static int judge(const struct scr *scr, const scr_moved *moved, int rc)
 {
     int failed = moved->failed;
     if (rc <= 0) return rc;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
     return failed ? -EIO : rc;
 }
 
@@ -447,9 +452,10 @@ static void rebuild_one(struct scr *scr, int id)
     double start = MPI_Wtime();
     if (!find_one(scr, id, &dataset)) return;
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
-    scr_event(scr, 2, &e, "dataset %d (%s) is found in the cache", id, dataset.name);
+    scr_event(&scr->report, 2, &e, "dataset %d (%s) is found in the cache", id,
+              dataset.name);
     int rc = scr_dataset_folder_make(scr, id, err);
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     int whole = rc ? 0 : scr_distribute_is_done(scr, &dataset);
     if (!rc && !whole) rc = distribute(scr, &dataset, &moved, err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 1, &rebuilt, err);
@@ -474,13 +480,13 @@ int scr_cache_ensure(struct scr *scr, int id)
     if (!kept || !kept->unread) return kept != NULL;
     /* every rank has it: else something would have been missing */
     int rc = scr_cached_get(scr, id, &dataset);
-    rc = agree(scr->world, rc ? rc : scr_dataset_folder_make(scr, id, err), err);
+    rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(scr, id, err), err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 0, &rebuilt, err);
     if (rc)
         give_up(scr, &dataset, start, rc, err);
     else if (tell_rebuilt(scr, &dataset, rebuilt, start, err) &&
              scr_map_write(scr, err) != 0)
-        scr_event_local(scr, 0, err);
+        scr_event_local(&scr->report, 0, err);
     return rc == 0;
 }
 
@@ -489,17 +495,19 @@ static void clean_flush_file(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int count = 0, *ids = NULL;
-    if (scr->rank != 0 || scr_filemap_list_datasets(scr->map, &count, &ids) != 0) return;
-    scr_flush_file_keep(scr->flush, ids, count);
+    if (scr->job.rank != 0 ||
+        scr_filemap_list_datasets(scr->cache.map, &count, &ids) != 0)
+        return;
+    scr_flush_file_keep(scr->prefix.flush_file, ids, count);
     free(ids);
-    if (scr_flush_file_write(scr->prefix_fd, scr->flush, err) != 0)
-        scr_say(scr, 0, "warning: the flush file could not be written: %s", err);
+    if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
 }
 
 int scr_rebuild_cache(struct scr *scr)
 {
-    if (scr->restart.elsewhere > scr->dataset_id)
-        scr->dataset_id = scr->restart.elsewhere;
+    if (scr->restart.elsewhere > scr->lifecycle.dataset_id)
+        scr->lifecycle.dataset_id = scr->restart.elsewhere;
     if (scr->set.cache_purge || !scr->set.distribute) scr->restart.elsewhere = 0;
     for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id))
         rebuild_one(scr, id);

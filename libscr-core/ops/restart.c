@@ -95,7 +95,7 @@ static int gather_index(struct scr *scr, struct table *t, char *err)
 {
     kvtree *index = kvtree_new();
     int rc = scr_index_load(scr, index, err);
-    if (!rc && gather_stored(t, index, scr->ranks) != 0)
+    if (!rc && gather_stored(t, index, scr->job.ranks) != 0)
         rc = err_set(err, -ENOMEM, "no memory for the list of checkpoints");
     kvtree_delete(&index);
     return rc;
@@ -104,7 +104,8 @@ static int gather_index(struct scr *scr, struct table *t, char *err)
 /* Rank 0. The program refused the cached copy, or ended too many runs that tried it. */
 static bool is_unwanted(const struct scr *scr, const scr_restart_row *row, int id)
 {
-    return row->exhausted || scr_flush_file_has(scr->flush, id, SCR_LOCATION_FAILED);
+    return row->exhausted ||
+           scr_flush_file_has(scr->prefix.flush_file, id, SCR_LOCATION_FAILED);
 }
 
 /* Collective. Cached checkpoints, which are the same on every rank. */
@@ -113,7 +114,7 @@ static int gather_cached(struct scr *scr, struct table *t)
     int count, failed = 0;
     scr_cached *list = scr_cached_list(scr, &count);
     char *skip = calloc((size_t)count + 1, 1);
-    for (int i = 0; i < count && scr->rank == 0; i++) {
+    for (int i = 0; i < count && scr->job.rank == 0; i++) {
         scr_dataset d;
         if (!list[i].ckpt || scr_cached_get(scr, list[i].id, &d) != 0) continue;
         scr_restart_row *row = table_row(t, &d);
@@ -123,13 +124,14 @@ static int gather_cached(struct scr *scr, struct table *t)
         }
         skip[i] = is_unwanted(scr, row, d.id);
         if (skip[i])
-            scr_say(scr, 1, "dataset %d (%s) of the cache is skipped", d.id, d.name);
+            scr_say(&scr->report, 1, "dataset %d (%s) of the cache is skipped", d.id,
+                    d.name);
         else
             row->cached = SCR_COPY_THERE;
     }
     failed |= !skip;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
-    if (!failed) MPI_Bcast(skip, count, MPI_CHAR, 0, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
+    if (!failed) MPI_Bcast(skip, count, MPI_CHAR, 0, scr->job.world);
     for (int i = 0; i < count && !failed; i++)
         if (skip[i]) scr_cache_set_aside(scr, list[i].id, SCR_ASIDE_USELESS);
     free(skip);
@@ -140,7 +142,7 @@ static int gather_cached(struct scr *scr, struct table *t)
 /* Rank 0. Those that an error keeps from being used. */
 static int gather_unreadable(const struct scr *scr, struct table *t)
 {
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->aside, "ID"));
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->cache.aside, "ID"));
     for (; e; e = kvtree_elem_next(e)) {
         if (!kvtree_get(kvtree_elem_hash(e), SCR_ASIDE_UNREAD)) continue;
         const scr_dataset d = {.id = kvtree_elem_key_int(e)};
@@ -161,14 +163,15 @@ static int gather(struct scr *scr, struct table *t)
     t->facts.only_older = scr->restart.only_older;
     t->facts.elsewhere = scr->restart.elsewhere;
     t->rc = 0;
-    if (scr->set.fetch && scr->rank == 0) {
+    if (scr->set.fetch && scr->job.rank == 0) {
         t->rc = gather_index(scr, t, err);
-        if (t->rc) scr_fail(scr, SCR_ERR_PREFIX, "%s", err);
+        if (t->rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     }
     int rc = gather_cached(scr, t);
-    if (!rc && scr->rank == 0) rc = gather_unreadable(scr, t);
-    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
-    return rc ? scr_fail(scr, SCR_FAILURE, "no memory for the list of checkpoints")
+    if (!rc && scr->job.rank == 0) rc = gather_unreadable(scr, t);
+    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
+    return rc ? scr_fail(&scr->report, SCR_FAILURE,
+                         "no memory for the list of checkpoints")
               : SCR_SUCCESS;
 }
 
@@ -178,12 +181,12 @@ static int gather(struct scr *scr, struct table *t)
 static scr_restart_step next_step(struct scr *scr, const struct table *t, scr_dataset *d)
 {
     scr_restart_step step = {SCR_RESTART_ANEW, -1, false};
-    if (scr->rank == 0) step = scr_plan_restart(&t->facts);
-    if (scr->rank == 0 && step.row >= 0) *d = t->datasets[step.row];
+    if (scr->job.rank == 0) step = scr_plan_restart(&t->facts);
+    if (scr->job.rank == 0 && step.row >= 0) *d = t->datasets[step.row];
     /* all ranks run the same program, so the structs have the same layout */
-    MPI_Bcast(&step, sizeof step, MPI_BYTE, 0, scr->world);
+    MPI_Bcast(&step, sizeof step, MPI_BYTE, 0, scr->job.world);
     if (step.row >= 0)
-        MPI_Bcast(d, sizeof *d, MPI_BYTE, 0, scr->world);
+        MPI_Bcast(d, sizeof *d, MPI_BYTE, 0, scr->job.world);
     else
         d->id = 0;
     return step;
@@ -209,8 +212,9 @@ static void refresh_cached(const struct scr *scr, struct table *t)
         scr_restart_row *row = &t->facts.rows[i];
         const int id = t->datasets[i].id;
         if (row->cached != SCR_COPY_THERE && row->cached != SCR_COPY_READY) continue;
-        if (scr->direct.id != id && (scr_cached_get(scr, id, &d) != 0 ||
-                                     scr_cache_is_aside(scr, id, SCR_ASIDE_USELESS)))
+        if (scr->direct.dataset.id != id &&
+            (scr_cached_get(scr, id, &d) != 0 ||
+             scr_cache_is_aside(scr, id, SCR_ASIDE_USELESS)))
             row->cached = SCR_COPY_NONE;
     }
 }
@@ -220,16 +224,16 @@ static void refresh_cached(const struct scr *scr, struct table *t)
 static int fetch_row(struct scr *scr, struct table *t, const scr_restart_step *step,
                      const scr_dataset *d)
 {
-    int corrected = scr->rank == 0 && scr_fetch_correct(scr, d);
-    MPI_Bcast(&corrected, 1, MPI_INT, 0, scr->world);
+    int corrected = scr->job.rank == 0 && scr_fetch_correct(scr, d);
+    MPI_Bcast(&corrected, 1, MPI_INT, 0, scr->job.world);
     if (corrected) return 1;
     if (step->rises && !t->rises)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: neither the checkpoint to begin with nor an older one can be "
                 "used, so newer ones are tried");
     t->rises |= step->rises;
     const int rc = scr_fetch_dataset(scr, d);
-    if (scr->rank != 0) return 0;
+    if (scr->job.rank != 0) return 0;
     scr_restart_row *row = &t->facts.rows[step->row];
     row->stored = rc == 0 ? SCR_COPY_READY : rc < 0 ? SCR_COPY_UNREADABLE : SCR_COPY_NONE;
     if (rc == 0) row->cached = SCR_COPY_READY;
@@ -245,7 +249,7 @@ static scr_restart_step find_restart(struct scr *scr, struct table *t, scr_datas
         const scr_restart_step step = next_step(scr, t, d);
         if (step.action == SCR_RESTART_COMPARE) {
             const scr_copy copy = compare_cached(scr, d->id);
-            if (scr->rank == 0) t->facts.rows[step.row].cached = copy;
+            if (scr->job.rank == 0) t->facts.rows[step.row].cached = copy;
         } else if (step.action != SCR_RESTART_FETCH) {
             return step;
         } else if (fetch_row(scr, t, &step, d) && gather(scr, t) != SCR_SUCCESS) {
@@ -270,7 +274,7 @@ static void report_exhausted(const struct scr *scr, const struct table *t)
             newest = i;
         }
     if (newest >= 0)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s is skipped, because %d runs that tried to restart from it "
                 "did not get that far; SCR_CURRENT=%s tries it again",
                 t->datasets[newest].name, SCR_INDEX_ATTEMPTS, t->datasets[newest].name);
@@ -289,10 +293,10 @@ static void report_other_ranks(const struct scr *scr, const struct table *t, int
             newest = i;
     }
     if (newest >= 0)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: %s on the prefix folder was written by %d ranks, and this run "
                 "has %d; it is not used",
-                t->datasets[newest].name, t->datasets[newest].ranks, scr->ranks);
+                t->datasets[newest].name, t->datasets[newest].ranks, scr->job.ranks);
 }
 
 /* Nothing is offered. That is an error where a checkpoint is known, and reported as not
@@ -300,29 +304,29 @@ static void report_other_ranks(const struct scr *scr, const struct table *t, int
 static int fail_without(const struct scr *scr, scr_restart_action end, int rc)
 {
     if (end == SCR_RESTART_FAIL_ELSEWHERE)
-        return scr_fail(scr, SCR_ERR_CACHE,
+        return scr_fail(&scr->report, SCR_ERR_CACHE,
                         "SCR_Have_restart: checkpoint %d, newer than any other, is in "
                         "caches that this run does not use, for the reason given above; "
                         "start again without the nodes named there, or with "
                         "SCR_CACHE_PURGE=1 to go on without it",
                         scr->restart.elsewhere);
     if (rc && rc != -EOPNOTSUPP) return SCR_ERR_PREFIX; /* the index, as was reported */
-    if (scr->unsaved)
-        return scr_fail(scr, SCR_ERR_CACHE,
+    if (scr->cache.unsaved)
+        return scr_fail(&scr->report, SCR_ERR_CACHE,
                         "SCR_Have_restart: the newest checkpoint, or an output, was only "
                         "in the cache, which is another run's now");
     if (end == SCR_RESTART_FAIL_CACHE)
-        return scr_fail(scr, SCR_ERR_CACHE,
+        return scr_fail(&scr->report, SCR_ERR_CACHE,
                         "SCR_Have_restart: there is a checkpoint in the cache, but it "
                         "could not be rebuilt, for the reason given above; start again "
                         "when that is mended, or on other nodes, or with "
                         "SCR_CACHE_PURGE=1 to begin anew");
     if (end == SCR_RESTART_ANEW) return SCR_SUCCESS;
-    return scr_fail(scr, rc ? SCR_ERR_CACHE : SCR_ERR_PREFIX,
+    return scr_fail(&scr->report, rc ? SCR_ERR_CACHE : SCR_ERR_PREFIX,
                     "SCR_Have_restart: there are checkpoints in %s, but none could be "
                     "read, for the reason given above; start again when that is mended, "
                     "or with SCR_FETCH=0 to begin anew",
-                    scr->prefix);
+                    scr->prefix.path);
 }
 
 /* ---- SCR_Have_restart ---- */
@@ -332,15 +336,15 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     struct table t = {.room = 0};
     scr_dataset d = {.id = 0};
     scr_folders_ensure(scr);
-    scr->direct.id = 0;
+    scr->direct.dataset.id = 0;
     scr->restart.offered = *flag = 0;
     int rc = gather(scr, &t);
-    if (!rc && scr->rank == 0) report_exhausted(scr, &t);
+    if (!rc && scr->job.rank == 0) report_exhausted(scr, &t);
     if (!rc) {
         const scr_restart_step end = find_restart(scr, &t, &d);
         *flag = end.action == SCR_RESTART_OFFER;
-        if (scr->rank == 0) report_other_ranks(scr, &t, *flag ? d.id : 0);
-        MPI_Bcast(&t.rc, 1, MPI_INT, 0, scr->world);
+        if (scr->job.rank == 0) report_other_ranks(scr, &t, *flag ? d.id : 0);
+        MPI_Bcast(&t.rc, 1, MPI_INT, 0, scr->job.world);
         if (!*flag) rc = fail_without(scr, end.action, t.rc);
     }
     table_free(&t);
@@ -348,7 +352,8 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr->restart.offered = d.id;
     if (name) strcpy(name, d.name);
     scr_log_event e = scr_event_of(SCR_LOG_RESTART_OFFERED, &d);
-    scr_event(scr, 2, &e, "dataset %d (%s) is offered for a restart", d.id, d.name);
+    scr_event(&scr->report, 2, &e, "dataset %d (%s) is offered for a restart", d.id,
+              d.name);
     return SCR_SUCCESS;
 }
 
@@ -356,16 +361,17 @@ void scr_restart_remind(struct scr *scr)
 {
     struct table t = {.room = 0};
     scr_dataset d;
-    int first = !scr->begun && !scr->have_called, asked = scr->routed_early;
-    scr->begun = 1;
+    int first = !scr->lifecycle.begun && !scr->lifecycle.have_called,
+        asked = scr->restart.routed_early;
+    scr->lifecycle.begun = 1;
     if (!first || gather(scr, &t) != SCR_SUCCESS) return;
     next_step(scr, &t, &d);
     table_free(&t);
     if (!d.id) return;
-    MPI_Allreduce(MPI_IN_PLACE, &asked, 1, MPI_INT, MPI_MAX, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &asked, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (asked) return;
     scr_say(
-        scr, 0,
+        &scr->report, 0,
         "warning: checkpoint %d (%s) can be loaded, but the program has not asked for "
         "it and begins anew: it did not call SCR_Have_restart, and SCR_Route_file gave "
         "no file of it before this output. New checkpoints take the places of older "
@@ -388,15 +394,15 @@ static int note(struct scr *scr, const scr_dataset *d, scr_index_changer *change
     char err[SCR_ERR_TEXT] = "";
     int rc = scr_index_change(scr, d, change, err);
     if (rc && rc != -ENOENT)
-        scr_say(scr, 0, "warning: the index could not be changed: %s", err);
+        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err);
     return rc;
 }
 
 /* Collective. The same where the program could not use it. */
 static void mark_failed(struct scr *scr, const scr_dataset *d)
 {
-    int rc = scr->rank == 0 ? note(scr, d, scr_index_mark_failed) : 0;
-    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->world);
+    int rc = scr->job.rank == 0 ? note(scr, d, scr_index_mark_failed) : 0;
+    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
     if (rc && rc != -ENOENT) scr->restart.only_older = true;
 }
 
@@ -404,43 +410,44 @@ static void mark_failed(struct scr *scr, const scr_dataset *d)
 static void begin_attempt(struct scr *scr)
 {
     if (!scr->set.fetch) return;
-    if (scr->rank == 0) note(scr, &scr->open, scr_index_mark_tried);
-    MPI_Barrier(scr->world); /* whoever crashes now does so on record */
+    if (scr->job.rank == 0) note(scr, &scr->lifecycle.open, scr_index_mark_tried);
+    MPI_Barrier(scr->job.world); /* whoever crashes now does so on record */
 }
 
 /* Collective. Whether files can be read from the prefix folder, too. */
 static void find_in_prefix(struct scr *scr)
 {
-    scr->in_prefix = scr->direct.id == scr->open.id;
-    if (scr->in_prefix || !scr->set.fetch) return;
-    if (scr->rank == 0) scr->in_prefix = scr_fetch_finds(scr, &scr->open);
-    MPI_Bcast(&scr->in_prefix, 1, MPI_INT, 0, scr->world);
-    if (scr->in_prefix) scr_flush_spread(scr, &scr->open, NULL);
+    scr->restart.in_prefix = scr->direct.dataset.id == scr->lifecycle.open.id;
+    if (scr->restart.in_prefix || !scr->set.fetch) return;
+    if (scr->job.rank == 0)
+        scr->restart.in_prefix = scr_fetch_finds(scr, &scr->lifecycle.open);
+    MPI_Bcast(&scr->restart.in_prefix, 1, MPI_INT, 0, scr->job.world);
+    if (scr->restart.in_prefix) scr_flush_spread(scr, &scr->lifecycle.open, NULL);
 }
 
 int scr_restart_start(struct scr *scr, char *name)
 {
     int rc = scr->restart.offered ? 0 : -ENOENT;
-    if (!rc && scr->direct.id == scr->restart.offered)
-        scr->open = scr->direct;
+    if (!rc && scr->direct.dataset.id == scr->restart.offered)
+        scr->lifecycle.open = scr->direct.dataset;
     else if (!rc)
-        rc = scr_cached_get(scr, scr->restart.offered, &scr->open);
+        rc = scr_cached_get(scr, scr->restart.offered, &scr->lifecycle.open);
     if (rc)
-        return scr_fail(scr, SCR_ERR_STATE,
+        return scr_fail(&scr->report, SCR_ERR_STATE,
                         "SCR_Start_restart: no checkpoint was offered; "
                         "SCR_Have_restart is missing, or gave 0");
-    if (name) strcpy(name, scr->open.name);
-    scr->begun = 1;
+    if (name) strcpy(name, scr->lifecycle.open.name);
+    scr->lifecycle.begun = 1;
     begin_attempt(scr);
     find_in_prefix(scr);
-    kvtree_unset_all(scr->refused);
-    scr->route_failed = 0;
-    scr->state = SCR_STATE_RESTART;
-    scr->no_memory = 0;
-    scr->restart_start = MPI_Wtime();
-    scr_log_event e = scr_event_of(SCR_LOG_RESTART_START, &scr->open);
-    scr_event(scr, 2, &e, "the restart from dataset %d (%s) begins", scr->open.id,
-              scr->open.name);
+    kvtree_unset_all(scr->output.refused);
+    scr->output.route_failed = 0;
+    scr->lifecycle.state = SCR_STATE_RESTART;
+    scr->restart.no_memory = 0;
+    scr->restart.start = MPI_Wtime();
+    scr_log_event e = scr_event_of(SCR_LOG_RESTART_START, &scr->lifecycle.open);
+    scr_event(&scr->report, 2, &e, "the restart from dataset %d (%s) begins",
+              scr->lifecycle.open.id, scr->lifecycle.open.name);
     return SCR_SUCCESS;
 }
 
@@ -448,26 +455,27 @@ int scr_restart_start(struct scr *scr, char *name)
  * folders again, and finds what can be had of the checkpoint. */
 static int offer_again(struct scr *scr, const scr_log_event *e)
 {
-    if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
-    return scr_event_fail(scr, SCR_ERR_INVALID, e,
+    if (scr->set.fetch && scr->job.rank == 0)
+        note(scr, &scr->lifecycle.open, scr_index_unmark_tried);
+    return scr_event_fail(&scr->report, SCR_ERR_INVALID, e,
                           "the application could not restart from dataset %d (%s), as "
                           "somebody has removed files of this run just now; what others "
                           "have of it is tried next",
-                          scr->open.id, scr->open.name);
+                          scr->lifecycle.open.id, scr->lifecycle.open.name);
 }
 
 /* Agreed, with a text: 0, or why it is no fault of the checkpoint that the application
  * could not read it. */
 static int find_excuse(struct scr *scr, char *why)
 {
-    const kvtree_elem *refused = kvtree_elem_first(scr->refused);
+    const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
     int rc = 0;
-    if (scr->no_memory)
+    if (scr->restart.no_memory)
         rc = err_set(why, -ENOMEM, "no memory to find a file");
-    else if (refused || scr->route_failed)
+    else if (refused || scr->output.route_failed)
         rc = err_set(why, -EINVAL, "SCR_Route_file refused \"%.200s\"",
                      refused ? kvtree_elem_key(refused) : "a name");
-    return agree(scr->world, rc, why);
+    return agree(scr->job.world, rc, why);
 }
 
 /* In this run an older checkpoint is next, so that the application comes to an end; the
@@ -475,57 +483,60 @@ static int find_excuse(struct scr *scr, char *why)
 static int give_way(struct scr *scr, const scr_log_event *e, const char *why)
 {
     scr->restart.only_older = true;
-    if (scr->set.fetch) scr_fetch_spare(scr, &scr->open, 1);
-    if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
-    return scr_event_fail(scr, SCR_ERR_INVALID, e,
+    if (scr->set.fetch) scr_fetch_spare(scr, &scr->lifecycle.open, 1);
+    if (scr->set.fetch && scr->job.rank == 0)
+        note(scr, &scr->lifecycle.open, scr_index_unmark_tried);
+    return scr_event_fail(&scr->report, SCR_ERR_INVALID, e,
                           "the application could not restart from dataset %d (%s): %s. "
                           "The checkpoint is not marked as failed; this run offers an "
                           "older one next, and the next run offers this one again",
-                          scr->open.id, scr->open.name, why);
+                          scr->lifecycle.open.id, scr->lifecycle.open.name, why);
 }
 
 int scr_restart_complete(struct scr *scr, int valid)
 {
-    const int direct = scr->direct.id == scr->open.id;
+    const int direct = scr->direct.dataset.id == scr->lifecycle.open.id;
     int what[2] = {valid != 0, direct || !scr_folders_gone(scr)};
     char why[SCR_ERR_TEXT] = "";
-    MPI_Allreduce(MPI_IN_PLACE, what, 2, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, what, 2, MPI_INT, MPI_MIN, scr->job.world);
     int all = what[0];
-    scr->state = SCR_STATE_IDLE;
+    scr->lifecycle.state = SCR_STATE_IDLE;
     scr->restart.offered = 0;
-    scr->idle_since = MPI_Wtime();
-    scr_log_event e =
-        scr_event_of(all ? SCR_LOG_RESTART_COMPLETE : SCR_LOG_RESTART_FAILED, &scr->open);
-    e.secs = scr->idle_since - scr->restart_start;
+    scr->pace.idle_since = MPI_Wtime();
+    scr_log_event e = scr_event_of(
+        all ? SCR_LOG_RESTART_COMPLETE : SCR_LOG_RESTART_FAILED, &scr->lifecycle.open);
+    e.secs = scr->pace.idle_since - scr->restart.start;
     e.code = SCR_ERR_INVALID;
     if (all) {
-        scr_kept *kept = scr_kept_find(scr, scr->open.id);
+        scr_kept *kept = scr_kept_find(scr, scr->lifecycle.open.id);
         if (kept) kept->used = 1;
-        if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_mark_good);
-        scr_event(scr, 2, &e, "the application restarted from dataset %d (%s)",
-                  scr->open.id, scr->open.name);
+        if (scr->set.fetch && scr->job.rank == 0)
+            note(scr, &scr->lifecycle.open, scr_index_mark_good);
+        scr_event(&scr->report, 2, &e, "the application restarted from dataset %d (%s)",
+                  scr->lifecycle.open.id, scr->lifecycle.open.name);
         return SCR_SUCCESS;
     }
     int excuse = find_excuse(scr, why);
     if (excuse != -ENOMEM && !what[1]) return offer_again(scr, &e);
     /* also when the index has a newer one, or cannot be changed */
-    scr->restart.below = scr_dataset_age(&scr->open);
+    scr->restart.below = scr_dataset_age(&scr->lifecycle.open);
     if (excuse) return give_way(scr, &e, why);
-    scr_event_fail(scr, SCR_ERR_INVALID, &e,
+    scr_event_fail(&scr->report, SCR_ERR_INVALID, &e,
                    "the application could not restart from dataset %d (%s); it is marked "
                    "as failed, and an older one is tried next",
-                   scr->open.id, scr->open.name);
-    mark_failed(scr, &scr->open);
+                   scr->lifecycle.open.id, scr->lifecycle.open.name);
+    mark_failed(scr, &scr->lifecycle.open);
     if (!direct) {
-        scr_location(scr, &scr->open, SCR_LOCATION_FAILED, 1);
-        scr_cache_set_aside(scr, scr->open.id, SCR_ASIDE_USELESS);
+        scr_location(scr, &scr->lifecycle.open, SCR_LOCATION_FAILED, 1);
+        scr_cache_set_aside(scr, scr->lifecycle.open.id, SCR_ASIDE_USELESS);
     }
     return SCR_ERR_INVALID;
 }
 
 void scr_restart_abandon(struct scr *scr)
 {
-    scr->state = SCR_STATE_IDLE;
+    scr->lifecycle.state = SCR_STATE_IDLE;
     scr->restart.offered = 0;
-    if (scr->set.fetch && scr->rank == 0) note(scr, &scr->open, scr_index_unmark_tried);
+    if (scr->set.fetch && scr->job.rank == 0)
+        note(scr, &scr->lifecycle.open, scr_index_unmark_tried);
 }

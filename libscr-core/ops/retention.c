@@ -6,7 +6,7 @@
  * more ranks than this run has. So rank 0 reads it file by file, and hands the names out
  * in pieces to a limited number of ranks, which remove the files. */
 #include "ops/context.h"
-#include "ops/wait.h"
+#include "report/wait.h"
 
 #include "base/path.h"
 #include "common/agree_mpi.h"
@@ -83,7 +83,8 @@ static void hand_out(struct deletion *x)
     if (x->helpers == 0) {
         remove_piece(x, x->used);
     } else {
-        MPI_Ssend(x->piece, (int)x->used, MPI_CHAR, x->next, PIECE_TAG, x->scr->world);
+        MPI_Ssend(x->piece, (int)x->used, MPI_CHAR, x->next, PIECE_TAG,
+                  x->scr->job.world);
         x->next = x->next % x->helpers + 1;
     }
     x->used = 0;
@@ -92,7 +93,7 @@ static void hand_out(struct deletion *x)
 static void dismiss_helpers(struct deletion *x)
 {
     for (int i = 1; i <= x->helpers; i++)
-        MPI_Send(NULL, 0, MPI_CHAR, i, PIECE_TAG, x->scr->world);
+        MPI_Send(NULL, 0, MPI_CHAR, i, PIECE_TAG, x->scr->job.world);
 }
 
 static void help(struct deletion *x)
@@ -100,8 +101,8 @@ static void help(struct deletion *x)
     for (;;) {
         MPI_Status status;
         int size = 0;
-        if (MPI_Recv(x->piece, PIECE, MPI_CHAR, 0, PIECE_TAG, x->scr->world, &status) !=
-            MPI_SUCCESS)
+        if (MPI_Recv(x->piece, PIECE, MPI_CHAR, 0, PIECE_TAG, x->scr->job.world,
+                     &status) != MPI_SUCCESS)
             return;
         MPI_Get_count(&status, MPI_CHAR, &size);
         if (size <= 0) return;
@@ -145,9 +146,9 @@ static int check_map(struct scr *scr, const scr_dataset *d, int *none, char *err
 static void tell_rest(struct scr *scr, const scr_dataset *d)
 {
     struct stat st;
-    if (!d->scattered && fstatat(scr->prefix_fd, d->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    if (!d->scattered && fstatat(scr->prefix.fd, d->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return;
-    scr_say(scr, 0,
+    scr_say(&scr->report, 0,
             "warning: %s had no map on the prefix folder; if its flush did not end, "
             "files of it may stay there",
             d->name);
@@ -204,7 +205,7 @@ static int open_place(struct deletion *x, char *err)
     const char *last;
     snprintf(inside, sizeof inside, "%s%sx", x->d->scattered ? "" : x->d->name,
              x->d->scattered ? "" : "/");
-    return beneath_open_parent(x->scr->prefix_fd, inside, 0, &x->dir, &last, err);
+    return beneath_open_parent(x->scr->prefix.fd, inside, 0, &x->dir, &last, err);
 }
 
 /* Collective, agreed. */
@@ -216,18 +217,18 @@ static int remove_files(struct deletion *x, char *err)
     if (!rc && (rc = open_place(x, err)) == -ENOENT) rc = 0;
     /* ranks may differ in what they see of a folder that goes away */
     int gone = x->dir < 0;
-    rc = agree(scr->world, rc, err);
-    MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->world);
+    rc = agree(scr->job.world, rc, err);
+    MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (rc || gone) return rc;
-    x->helpers = scr->ranks - 1 < width ? scr->ranks - 1 : width;
+    x->helpers = scr->job.ranks - 1 < width ? scr->job.ranks - 1 : width;
     x->next = 1;
-    if (scr->rank == 0)
+    if (scr->job.rank == 0)
         rc = deal(x);
-    else if (scr->rank <= x->helpers)
+    else if (scr->job.rank <= x->helpers)
         help(x);
     rc = rc ? rc : x->rc;
     if (rc) err_set(err, rc, "%s", x->err);
-    return agree(scr->world, rc, err);
+    return agree(scr->job.world, rc, err);
 }
 
 /* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
@@ -236,8 +237,8 @@ static int remove_records(struct scr *scr, const scr_dataset *d, char *err)
 {
     char hidden[SCR_NAME_SIZE + 8];
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    int rc = beneath_remove_tree(scr->prefix_fd, hidden, err);
-    if (!rc) beneath_rmdir(scr->prefix_fd, d->name, NULL);
+    int rc = beneath_remove_tree(scr->prefix.fd, hidden, err);
+    if (!rc) beneath_rmdir(scr->prefix.fd, d->name, NULL);
     return rc;
 }
 
@@ -246,13 +247,13 @@ static int remove_records(struct scr *scr, const scr_dataset *d, char *err)
 static int delete_one(struct scr *scr, const scr_dataset *d, char *err)
 {
     kvtree *others = kvtree_new();
-    int none = 0, rc = scr->rank ? 0 : check_map(scr, d, &none, err);
-    if (!rc && scr->rank == 0 && d->scattered) rc = find_others(scr, d, others, err);
-    if (!rc && scr->rank == 0)
+    int none = 0, rc = scr->job.rank ? 0 : check_map(scr, d, &none, err);
+    if (!rc && scr->job.rank == 0 && d->scattered) rc = find_others(scr, d, others, err);
+    if (!rc && scr->job.rank == 0)
         rc = scr_index_change(scr, d, scr_index_mark_deleting, err);
     struct deletion *x = calloc(1, sizeof *x);
     if (!rc && !x) rc = err_set(err, -ENOMEM, "no memory");
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     if (!rc) {
         *x = (struct deletion){.scr = scr, .d = d, .dir = -1, .others = others};
         rc = remove_files(x, err);
@@ -262,21 +263,22 @@ static int delete_one(struct scr *scr, const scr_dataset *d, char *err)
     free(x);
     kvtree_delete(&others);
     if (rc) return rc;
-    if (scr->rank == 0) {
+    if (scr->job.rank == 0) {
         rc = remove_records(scr, d, err);
         rc = rc ? rc : scr_index_drop(scr, d, err);
         if (!rc && none) tell_rest(scr, d);
-        if (!rc && scr_flush_file_has(scr->flush, d->id, SCR_LOCATION_PFS))
+        if (!rc && scr_flush_file_has(scr->prefix.flush_file, d->id, SCR_LOCATION_PFS))
             scr_location(scr, d, SCR_LOCATION_PFS, 0);
     }
-    return agree(scr->world, rc, err);
+    return agree(scr->job.world, rc, err);
 }
 
 int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
 {
     scr_wait wait;
-    scr_wait_begin(scr, &wait, "waits for the removal of dataset %d (%.150s) from %.250s",
-                   d->id, d->name, scr->prefix);
+    scr_wait_begin(&scr->report, &wait,
+                   "waits for the removal of dataset %d (%.150s) from %.250s", d->id,
+                   d->name, scr->prefix.path);
     int rc = delete_one(scr, d, err);
     scr_wait_end(&wait);
     return rc;
@@ -288,22 +290,22 @@ int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
 static void delete_all(struct scr *scr, const scr_dataset *list, int count,
                        const char *reason)
 {
-    MPI_Bcast(&count, 1, MPI_INT, 0, scr->world);
+    MPI_Bcast(&count, 1, MPI_INT, 0, scr->job.world);
     for (int i = 0; i < count; i++) {
         char err[SCR_ERR_TEXT] = "";
         scr_dataset d;
         double start = MPI_Wtime();
-        if (scr->rank == 0) d = list[i];
+        if (scr->job.rank == 0) d = list[i];
         /* all ranks run the same program, so the struct has the same layout */
-        MPI_Bcast(&d, sizeof d, MPI_BYTE, 0, scr->world);
+        MPI_Bcast(&d, sizeof d, MPI_BYTE, 0, scr->job.world);
         if (scr_flushed_delete(scr, &d, err) != 0)
             scr_say(
-                scr, 0,
+                &scr->report, 0,
                 "warning: dataset %d (%s) could not be deleted from the prefix folder "
                 "(%s): %s",
                 d.id, d.name, reason, err);
         else
-            scr_say(scr, 1,
+            scr_say(&scr->report, 1,
                     "dataset %d (%s) is deleted from the prefix folder (%s): %.3f s",
                     d.id, d.name, reason, MPI_Wtime() - start);
     }
@@ -311,7 +313,8 @@ static void delete_all(struct scr *scr, const scr_dataset *list, int count,
 
 static void warn(const struct scr *scr, const char *err)
 {
-    scr_say(scr, 0, "warning: nothing is deleted from the prefix folder: %s", err);
+    scr_say(&scr->report, 0, "warning: nothing is deleted from the prefix folder: %s",
+            err);
 }
 
 void scr_window_begin(struct scr *scr)
@@ -320,7 +323,7 @@ void scr_window_begin(struct scr *scr)
     const scr_window none = {.keep = 0};
     scr_dataset *list = NULL;
     int count = 0;
-    if (scr->rank == 0) {
+    if (scr->job.rank == 0) {
         kvtree *index = kvtree_new();
         int rc = scr_index_load(scr, index, err);
         if (!rc)
@@ -331,8 +334,8 @@ void scr_window_begin(struct scr *scr)
         kvtree_delete(&index);
     }
     if (scr->set.prefix_purge && count > 0)
-        scr_say(scr, 0, "SCR_PREFIX_PURGE: all %d datasets of %s are deleted", count,
-                scr->prefix);
+        scr_say(&scr->report, 0, "SCR_PREFIX_PURGE: all %d datasets of %s are deleted",
+                count, scr->prefix.path);
     delete_all(scr, list, count,
                scr->set.prefix_purge ? "SCR_PREFIX_PURGE" : "as begun by an earlier run");
     free(list);
@@ -341,15 +344,16 @@ void scr_window_begin(struct scr *scr)
 void scr_window_move(struct scr *scr, int id)
 {
     char err[SCR_ERR_TEXT] = "";
-    const scr_window window = {
-        .keep = scr->set.prefix_size,
-        .flushed = id,
-        .reading = scr->state == SCR_STATE_RESTART ? scr->open.id : scr->restart.offered,
-        .stay = kvtree_get(scr->restart.spared, "ID")};
+    const scr_window window = {.keep = scr->set.prefix_size,
+                               .flushed = id,
+                               .reading = scr->lifecycle.state == SCR_STATE_RESTART
+                                              ? scr->lifecycle.open.id
+                                              : scr->restart.offered,
+                               .stay = kvtree_get(scr->restart.spared, "ID")};
     scr_dataset *list = NULL;
     int count = 0;
     if (window.keep == 0) return;
-    if (scr->rank == 0) {
+    if (scr->job.rank == 0) {
         kvtree *index = kvtree_new();
         int rc = scr_index_load(scr, index, err);
         if (!rc) rc = scr_index_leaving(index, &window, &list, &count);

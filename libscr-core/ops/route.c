@@ -20,8 +20,9 @@
 static int refuse(const struct scr *scr, int code, const char *text)
 {
     char line[SCR_ERR_TEXT + 64];
-    snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->rank, text);
-    scr_event_local(scr, code, line);
+    snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->job.rank,
+             text);
+    scr_event_local(&scr->report, code, line);
     return code;
 }
 
@@ -62,12 +63,12 @@ static int below_prefix(const struct scr *scr, const char *name, char **path,
     if (name[0] != '/' && !getcwd(cwd, sizeof cwd)) return -errno;
     *path = scr_path_absolute(name[0] == '/' ? "/" : cwd, name);
     if (!*path) return -ENOMEM;
-    *below = scr_path_below(scr->prefix, *path);
-    if (!*below) *below = scr_path_below(scr->prefix_real, *path);
+    *below = scr_path_below(scr->prefix.path, *path);
+    if (!*below) *below = scr_path_below(scr->prefix.real, *path);
     if (*below) return 0;
     char *real;
-    if (follow_links(scr->prefix_real, *path, &real) != 0) return -ENOMEM;
-    *below = real ? scr_path_below(scr->prefix_real, real) : NULL;
+    if (follow_links(scr->prefix.real, *path, &real) != 0) return -ENOMEM;
+    *below = real ? scr_path_below(scr->prefix.real, real) : NULL;
     if (!*below) {
         free(real);
         return -EXDEV;
@@ -91,33 +92,34 @@ int scr_name_is_reserved(const char *name)
 
 void scr_route_refused(struct scr *scr, const char *name)
 {
-    if (scr->refused && !kvtree_set(scr->refused, name, NULL)) scr->route_failed = 1;
+    if (scr->output.refused && !kvtree_set(scr->output.refused, name, NULL))
+        scr->output.route_failed = 1;
 }
 
 /* A file that was not routed before takes the place of a name that was refused: of the
  * same one, else of the oldest. */
 static void settle_refused(struct scr *scr, const char *name, int is_new)
 {
-    const kvtree_elem *first = kvtree_elem_first(scr->refused);
-    if (kvtree_get(scr->refused, name))
-        kvtree_unset(scr->refused, name);
+    const kvtree_elem *first = kvtree_elem_first(scr->output.refused);
+    if (kvtree_get(scr->output.refused, name))
+        kvtree_unset(scr->output.refused, name);
     else if (first && is_new)
-        kvtree_unset(scr->refused, kvtree_elem_key(first));
+        kvtree_unset(scr->output.refused, kvtree_elem_key(first));
 }
 
 static int add_routed(struct scr *scr, const char *below, const char *orig,
                       const char *path)
 {
-    if (kvtree_get(scr->routed, below)) {
+    if (kvtree_get(scr->output.routed, below)) {
         settle_refused(scr, orig, 0);
         return 0;
     }
-    kvtree *file = kvtree_set(scr->routed, below, NULL);
+    kvtree *file = kvtree_set(scr->output.routed, below, NULL);
     if (!file) return -ENOMEM;
     int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
     rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
     if (rc)
-        kvtree_unset(scr->routed, below);
+        kvtree_unset(scr->output.routed, below);
     else
         settle_refused(scr, orig, 1);
     return rc;
@@ -129,9 +131,9 @@ static int make_parent(struct scr *scr, const char *below, char *err)
     char name[SCR_CACHED_NAME_SIZE];
     int parent;
     const char *last;
-    scr_cached_name(scr->open.id, below, name);
-    int rc = beneath_open_parent(scr_cache_of(scr, scr->open.id)->fd, name, 0700, &parent,
-                                 &last, err);
+    scr_cached_name(scr->lifecycle.open.id, below, name);
+    int rc = beneath_open_parent(scr_cache_of(scr, scr->lifecycle.open.id)->fd, name,
+                                 0700, &parent, &last, err);
     if (!rc) io_close(&parent);
     return rc;
 }
@@ -147,7 +149,7 @@ static int copy_path(const struct scr *scr, int id, const char *below, char *fil
 static int route_to_cache(struct scr *scr, const char *name, const char *below,
                           char routed[SCR_MAX_FILENAME], char *err)
 {
-    if (copy_path(scr, scr->open.id, below, routed) != 0)
+    if (copy_path(scr, scr->lifecycle.open.id, below, routed) != 0)
         return err_set(err, -ENAMETOOLONG,
                        "the path in the cache of \"%.200s\" is too long", name);
     return make_parent(scr, below, err);
@@ -165,9 +167,9 @@ int scr_routed_check(const struct scr *scr, int valid, char *err)
 {
     if (!valid)
         return err_set(err, -EINVAL, "the application says that its files are not valid");
-    if (scr->route_failed)
+    if (scr->output.route_failed)
         return err_set(err, -EINVAL, "SCR_Route_file failed, so a file is missing");
-    const kvtree_elem *refused = kvtree_elem_first(scr->refused);
+    const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
     if (refused)
         return err_set(err, -EINVAL,
                        "SCR_Route_file refused \"%.200s\", and the rank routed no other "
@@ -193,10 +195,10 @@ static void explain_outside(const struct scr *scr, const char *name, const char 
         err_set(err, -EXDEV,
                 "\"%.120s\" is not below the prefix folder: names are relative to the "
                 "current folder %.150s; the prefix folder is %.150s",
-                name, cwd, scr->prefix);
+                name, cwd, scr->prefix.path);
     else
         err_set(err, -EXDEV, "\"%.150s\" (%.150s) is not below the prefix folder %.150s",
-                name, path, scr->prefix);
+                name, path, scr->prefix.path);
 }
 
 int scr_route_output(struct scr *scr, const char *name, char *file)
@@ -212,8 +214,8 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     if (!rc && scr_name_is_reserved(below))
         rc = err_set(err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
     if (!rc)
-        rc = scr->open.bypass ? scr_bypass_route(scr, below, routed, err)
-                              : route_to_cache(scr, name, below, routed, err);
+        rc = scr->lifecycle.open.bypass ? scr_bypass_route(scr, below, routed, err)
+                                        : route_to_cache(scr, name, below, routed, err);
     if (!rc && add_routed(scr, below, name, path) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     free(path);
@@ -222,8 +224,9 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
         return refuse(scr, SCR_ERR_ARGUMENT, err);
     }
     if (rc) {
-        scr->route_failed = 1;
-        return refuse(scr, scr->open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE, err);
+        scr->output.route_failed = 1;
+        return refuse(scr, scr->lifecycle.open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE,
+                      err);
     }
     strcpy(file, routed);
     return SCR_SUCCESS;
@@ -234,12 +237,13 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
 static const char *find_cached(const struct scr *scr, int id, scr_match *match)
 {
     const char *found = NULL;
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->map, id, scr->rank));
+    const kvtree_elem *f =
+        kvtree_elem_first(scr_filemap_files(scr->cache.map, id, scr->job.rank));
     for (; f; f = kvtree_elem_next(f)) {
         const kvtree *meta = kvtree_elem_hash(f);
         const char *type = kvtree_get_val(meta, SCR_META_TYPE);
         if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
-        const char *here = scr_filemap_name_of(kvtree_elem_key(f), scr->owner, id);
+        const char *here = scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id);
         if (here && scr_match_try(match, here, kvtree_get_val(meta, SCR_META_ORIG)))
             found = here;
     }
@@ -253,7 +257,7 @@ static int find_own(const struct scr *scr, const scr_dataset *d, scr_match *matc
 {
     const char *found;
     int rc = -ENOENT;
-    if (scr->direct.id == d->id)
+    if (scr->direct.dataset.id == d->id)
         rc = scr_bypass_find(scr, match, path);
     else if ((found = find_cached(scr, d->id, match)) != NULL)
         rc = copy_path(scr, d->id, found, path);
@@ -277,8 +281,8 @@ static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_F
     int rc = below_prefix(scr, name, &full, &below);
     /* one that is not below the prefix folder may be a bare name */
     if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
-    scr_match_begin(&match, name, below, scr->prefix);
-    rc = find_own(scr, &scr->open, &match, path, err);
+    scr_match_begin(&match, name, below, scr->prefix.path);
+    rc = find_own(scr, &scr->lifecycle.open, &match, path, err);
     if (rc == -ENOENT) rc = scr_bypass_find_other(scr, &match, path, err);
     free(full);
     if (!rc && access(path, R_OK) != 0)
@@ -290,19 +294,20 @@ static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_F
 static int newest_loadable(struct scr *scr, scr_dataset *d)
 {
     int id = scr->restart.offered;
-    if (!id && !scr->have_called) id = scr_cached_newest(scr);
-    if (id && id == scr->direct.id) *d = scr->direct;
-    return id && (id == scr->direct.id || scr_cached_get(scr, id, d) == 0);
+    if (!id && !scr->lifecycle.have_called) id = scr_cached_newest(scr);
+    if (id && id == scr->direct.dataset.id) *d = scr->direct.dataset;
+    return id && (id == scr->direct.dataset.id || scr_cached_get(scr, id, d) == 0);
 }
 
 /* Local. What an earlier run left is compared with its checksums, once. */
 static int compare_early(struct scr *scr, const scr_dataset *d, char *err)
 {
     const scr_kept *kept = scr_kept_find(scr, d->id);
-    if (d->id == scr->direct.id || d->id == scr->compared || !kept || !kept->unread)
+    if (d->id == scr->direct.dataset.id || d->id == scr->restart.compared || !kept ||
+        !kept->unread)
         return 0;
     int rc = scr_cache_compare(scr, d->id, err);
-    if (!rc) scr->compared = d->id;
+    if (!rc) scr->restart.compared = d->id;
     return rc;
 }
 
@@ -312,9 +317,9 @@ int scr_route_idle(struct scr *scr, const char *name, char *file)
     const char *below = NULL;
     scr_dataset d;
     scr_match match;
-    if (scr->begun || !newest_loadable(scr, &d)) return SCR_SUCCESS;
+    if (scr->lifecycle.begun || !newest_loadable(scr, &d)) return SCR_SUCCESS;
     below_prefix(scr, name, &full, &below);
-    scr_match_begin(&match, name, below, scr->prefix);
+    scr_match_begin(&match, name, below, scr->prefix.path);
     int rc = find_own(scr, &d, &match, path, err);
     free(full);
     if (rc == -ENOENT) return SCR_SUCCESS; /* the name stays as it is */
@@ -322,7 +327,7 @@ int scr_route_idle(struct scr *scr, const char *name, char *file)
     rc = rc ? rc : compare_early(scr, &d, err);
     if (!rc && access(path, R_OK) != 0) rc = err_sys(err, -errno, "open %s", path);
     if (rc) return refuse(scr, SCR_FAILURE, err);
-    scr->routed_early = 1;
+    scr->restart.routed_early = 1;
     strcpy(file, path);
     return SCR_SUCCESS;
 }
@@ -331,7 +336,7 @@ int scr_route_restart(struct scr *scr, const char *name, char *file)
 {
     char path[SCR_MAX_FILENAME], err[SCR_ERR_TEXT] = "";
     int rc = find_any(scr, name, path, err);
-    if (rc == -ENOMEM) scr->no_memory = 1;
+    if (rc == -ENOMEM) scr->restart.no_memory = 1;
     if (rc == -ENOENT || rc == -ENOTUNIQ || rc == -EKEYREJECTED)
         scr_route_refused(scr, name);
     if (rc) {

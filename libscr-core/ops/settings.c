@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void tell_unknown(void *scr, const char *name, const char *nearest)
+static void tell_unknown(void *report, const char *name, const char *nearest)
 {
-    scr_say(scr, 0, "warning: unknown variable %s in the environment; did you mean %s?",
-            name, nearest);
+    scr_say(report, 0,
+            "warning: unknown variable %s in the environment; did you mean %s?", name,
+            nearest);
 }
 
 /* ---- descriptors ---- */
@@ -32,7 +33,7 @@ static void warn_of_descs(struct scr *scr)
     const scr_reddescs *r = &scr->descs.reddescs;
     const char *source, *type = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
     if (r->ignored > 0)
-        scr_say(scr, 0,
+        scr_say(&scr->report, 0,
                 "warning: the descriptors CKPT are not used, because of SCR_COPY_TYPE=%s "
                 "(%s); with SCR_COPY_TYPE=FILE they are",
                 type, source);
@@ -52,8 +53,8 @@ static int share_layers(struct scr *scr)
             *layers[i] = NULL;
         else
             failed = 1;
-    if (scr->rank != 0) kvtree_unset_all(all);
-    if (kvtree_bcast(all, 0, scr->world) != 0) failed = 1;
+    if (scr->job.rank != 0) kvtree_unset_all(all);
+    if (kvtree_bcast(all, 0, scr->job.world) != 0) failed = 1;
     for (int i = 0; i < 4; i++) {
         kvtree *layer = kvtree_extract(all, names[i]);
         kvtree_delete(layers[i]);
@@ -61,8 +62,8 @@ static int share_layers(struct scr *scr)
     }
     c->have_env = 1;
     kvtree_delete(&all);
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->world);
-    return failed ? scr_fail(scr, SCR_FAILURE, "parameters could not be shared")
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
+    return failed ? scr_fail(&scr->report, SCR_FAILURE, "parameters could not be shared")
                   : SCR_SUCCESS;
 }
 
@@ -71,22 +72,23 @@ static int share_layers(struct scr *scr)
 static int tell_problems(struct scr *scr, scr_problems *problems)
 {
     char err[SCR_ERR_TEXT] = "", *line, *rest = problems->text;
-    while (scr->rank == 0 && (line = strsep(&rest, "\n")) && *line)
-        scr_fail(scr, SCR_ERR_CONFIG, "%s", line);
-    int here = scr->rank == 0 && problems->count > 0, rc = 0;
+    while (scr->job.rank == 0 && (line = strsep(&rest, "\n")) && *line)
+        scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", line);
+    int here = scr->job.rank == 0 && problems->count > 0, rc = 0;
     if (problems->count > 0)
         rc = err_set(err, -EINVAL, "%.*s",
                      problems->text ? (int)strcspn(problems->text, "\n") : 0,
                      problems->text ? problems->text : "");
-    if (agree(scr->world, rc, err) == 0) return SCR_SUCCESS;
-    if (scr->rank == 0 && !here) scr_fail(scr, SCR_ERR_CONFIG, "%s", err);
-    return scr_fail(scr, SCR_ERR_CONFIG, "the configuration has mistakes; SCR is off");
+    if (agree(scr->job.world, rc, err) == 0) return SCR_SUCCESS;
+    if (scr->job.rank == 0 && !here) scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
+    return scr_fail(&scr->report, SCR_ERR_CONFIG,
+                    "the configuration has mistakes; SCR is off");
 }
 
 int scr_settings_load(struct scr *scr)
 {
     scr_problems problems = {0, NULL};
-    if (scr->rank == 0) {
+    if (scr->job.rank == 0) {
         if (scr_config_capture_env(&scr->config) != 0)
             scr_problems_add(&problems, "no memory for the environment");
         scr_config_read_files(&scr->config, SCR_SYSTEM_FILE, &problems);
@@ -95,9 +97,10 @@ int scr_settings_load(struct scr *scr)
     scr_config_check_places(&scr->config, &problems);
     scr_values_load(&scr->config, &scr->set, &scr->descs, &problems);
     drop_groups(&scr->config);
+    scr->report.debug = scr->set.debug;
     if (rc == SCR_SUCCESS) rc = tell_problems(scr, &problems);
-    if (rc == SCR_SUCCESS && scr->rank == 0) {
-        scr_param_find_unknown(tell_unknown, scr);
+    if (rc == SCR_SUCCESS && scr->job.rank == 0) {
+        scr_param_find_unknown(tell_unknown, &scr->report);
         warn_of_descs(scr);
     }
     scr_problems_done(&problems);

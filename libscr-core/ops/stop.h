@@ -52,9 +52,6 @@ void scr_signal_release(void);
 
 /* ---- ops/advise.c ---- */
 
-/* Seconds on a clock that never jumps. */
-double scr_clock(void);
-
 /* SCR_Init is done: the application begins to compute. */
 void scr_advise_begin(struct scr *scr);
 

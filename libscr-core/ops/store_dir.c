@@ -64,18 +64,18 @@ void scr_remove_private(const char *base, const char *name)
 }
 
 /* A new one at the end of the list. */
-static scr_cache *append(struct scr *scr)
+static scr_store_dir *append(struct scr *scr)
 {
-    size_t size = ((size_t)scr->cache_count + 1) * sizeof *scr->caches;
-    scr_cache *list = realloc(scr->caches, size);
+    size_t size = ((size_t)scr->cache.store_count + 1) * sizeof *scr->cache.stores;
+    scr_store_dir *list = realloc(scr->cache.stores, size);
     if (!list) return NULL;
-    scr->caches = list;
-    list += scr->cache_count;
-    *list = (scr_cache){.fd = -1, .comm = MPI_COMM_NULL};
+    scr->cache.stores = list;
+    list += scr->cache.store_count;
+    *list = (scr_store_dir){.fd = -1, .comm = MPI_COMM_NULL};
     return list;
 }
 
-static void close_cache(scr_cache *cache, MPI_Comm node, MPI_Comm world)
+static void close_cache(scr_store_dir *cache, MPI_Comm node, MPI_Comm world)
 {
     io_close(&cache->fd);
     free(cache->folder);
@@ -85,26 +85,26 @@ static void close_cache(scr_cache *cache, MPI_Comm node, MPI_Comm world)
 
 /* Collective, agreed. The processes that share a store: they see the same folder, and the
  * first of them makes and removes what is in it. */
-static int find_sharers(struct scr *scr, const scr_store *store, scr_cache *cache,
+static int find_sharers(struct scr *scr, const scr_store *store, scr_store_dir *cache,
                         char *err)
 {
     int world = strcmp(store->group, "WORLD") == 0, rc = 0;
     int node = strcmp(store->group, "NODE") == 0;
     cache->global = strcmp(store->view, "GLOBAL") == 0;
     if (world || (node && cache->global)) {
-        cache->comm = scr->world;
+        cache->comm = scr->job.world;
     } else if (node) {
-        cache->comm = scr->node;
+        cache->comm = scr->job.node;
     } else {
         const char *value =
-            scr_groups_value(&scr->descs.groups, store->group, scr->node_name);
+            scr_groups_value(&scr->descs.groups, store->group, scr->job.node_name);
         if (!value)
             rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
-                         scr->node_name, store->group);
-        rc = agree(scr->world, rc, err);
-        if (!rc && split_by_string(scr->world, value, &cache->comm) != MPI_SUCCESS)
+                         scr->job.node_name, store->group);
+        rc = agree(scr->job.world, rc, err);
+        if (!rc && split_by_string(scr->job.world, value, &cache->comm) != MPI_SUCCESS)
             rc = err_set(err, -EIO, "the group %s cannot be formed", store->group);
-        rc = agree(scr->world, rc, err);
+        rc = agree(scr->job.world, rc, err);
     }
     if (!rc) MPI_Comm_rank(cache->comm, &cache->rank);
     return rc;
@@ -112,35 +112,35 @@ static int find_sharers(struct scr *scr, const scr_store *store, scr_cache *cach
 
 /* Local. */
 static int open_cache(struct scr *scr, const scr_store *store, const char *path,
-                      scr_cache *cache, char *err)
+                      scr_store_dir *cache, char *err)
 {
     const scr_private where = {.what =
                                    !store || store->implied ? "SCR_CACHE_BASE" : "STORE",
                                .base = path,
-                               .name = scr->owner,
+                               .name = scr->job.owner,
                                .make = !store || store->mkdir};
     snprintf(cache->path, sizeof cache->path, "%s", path);
     int rc = scr_open_private(&where, &cache->folder, &cache->fd, err);
     if (!rc && cache->rank == 0) scr_removal_sweep(scr, cache);
     if (rc == -ENOENT && !where.make)
         err_set(err, rc, "STORE=%s is not there, and is not to be made (MKDIR=0)", path);
-    return rc ? err_wrap(err, rc, "node %s", scr->node_name) : 0;
+    return rc ? err_wrap(err, rc, "node %s", scr->job.node_name) : 0;
 }
 
 /* Collective, agreed. */
 static int open_store(struct scr *scr, const scr_reddesc *desc, char *err)
 {
     const scr_store *store = scr_stores_find(&scr->descs.stores, desc->store);
-    scr_cache *cache = append(scr);
+    scr_store_dir *cache = append(scr);
     int rc = cache && store ? 0 : err_set(err, -ENOMEM, "no memory");
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     rc = rc ? rc : find_sharers(scr, store, cache, err);
     if (rc) return rc;
-    scr->cache_count++;
+    scr->cache.store_count++;
     cache->capacity = store->count;
     cache->method = store->implied ? scr->set.flush_method
                                    : scr_flush_method(store->type, scr->set.flush_async);
-    return agree(scr->world, open_cache(scr, store, desc->store, cache, err), err);
+    return agree(scr->job.world, open_cache(scr, store, desc->store, cache, err), err);
 }
 
 /* Which descriptors share a store is what rank 0 sees: elsewhere two paths may happen to
@@ -157,24 +157,24 @@ static void share_stores(struct scr *scr, int *of)
                 strcmp(r->list[k].store, r->list[i].store) == 0)
                 of[i] = k;
     }
-    MPI_Bcast(of, r->count, MPI_INT, 0, scr->world);
+    MPI_Bcast(of, r->count, MPI_INT, 0, scr->job.world);
 }
 
 int scr_stores_open(struct scr *scr, char *err)
 {
     const scr_reddescs *r = &scr->descs.reddescs;
     int *of = calloc((size_t)r->count, sizeof *of), rc = 0;
-    scr->cache_of_desc = calloc((size_t)r->count, sizeof *scr->cache_of_desc);
-    if (!of || !scr->cache_of_desc) rc = err_set(err, -ENOMEM, "no memory");
-    rc = agree(scr->world, rc, err);
+    scr->cache.store_of_desc = calloc((size_t)r->count, sizeof *scr->cache.store_of_desc);
+    if (!of || !scr->cache.store_of_desc) rc = err_set(err, -ENOMEM, "no memory");
+    rc = agree(scr->job.world, rc, err);
     if (!rc) share_stores(scr, of);
     for (int i = 0; i < r->count && !rc; i++) {
-        scr->cache_of_desc[i] = -1;
+        scr->cache.store_of_desc[i] = -1;
         if (of[i] == i) {
-            scr->cache_of_desc[i] = scr->cache_count;
+            scr->cache.store_of_desc[i] = scr->cache.store_count;
             rc = open_store(scr, &r->list[i], err);
         } else if (of[i] >= 0) {
-            scr->cache_of_desc[i] = scr->cache_of_desc[of[i]];
+            scr->cache.store_of_desc[i] = scr->cache.store_of_desc[of[i]];
         }
     }
     free(of);
@@ -184,41 +184,44 @@ int scr_stores_open(struct scr *scr, char *err)
 int scr_stores_open_late(struct scr *scr, const scr_reddesc *desc, char *err)
 {
     const scr_reddescs *r = &scr->descs.reddescs;
-    int number = -1, count = scr->cache_count, rc = 0;
+    int number = -1, count = scr->cache.store_count, rc = 0;
     for (int i = 0; i < r->count && number < 0; i++)
-        if (strcmp(r->list[i].store, desc->store) == 0) number = scr->cache_of_desc[i];
-    MPI_Bcast(&number, 1, MPI_INT, 0, scr->world);
+        if (strcmp(r->list[i].store, desc->store) == 0)
+            number = scr->cache.store_of_desc[i];
+    MPI_Bcast(&number, 1, MPI_INT, 0, scr->job.world);
     if (number < 0) {
         number = count;
         rc = open_store(scr, desc, err);
     }
     if (!rc)
-        scr->cache_of_desc[desc->index] = number;
-    else if (scr->cache_count > count)
-        close_cache(&scr->caches[--scr->cache_count], scr->node, scr->world);
+        scr->cache.store_of_desc[desc->index] = number;
+    else if (scr->cache.store_count > count)
+        close_cache(&scr->cache.stores[--scr->cache.store_count], scr->job.node,
+                    scr->job.world);
     return rc;
 }
 
 void scr_stores_close(struct scr *scr)
 {
     scr_removal_settle(scr);
-    for (int i = 0; scr->clean && i < scr->cache_count; i++)
-        if (scr->caches[i].rank == 0) scr_remove_private(scr->caches[i].path, scr->owner);
-    for (int i = 0; i < scr->cache_count; i++)
-        close_cache(&scr->caches[i], scr->node, scr->world);
-    free(scr->caches);
-    free(scr->cache_of_desc);
-    free(scr->kept);
-    free(scr->listed);
-    scr->caches = NULL;
-    scr->cache_of_desc = NULL;
-    scr->kept = NULL;
-    scr->listed = NULL;
-    scr->cache_count = scr->kept_count = 0;
+    for (int i = 0; scr->cache.clean && i < scr->cache.store_count; i++)
+        if (scr->cache.stores[i].rank == 0)
+            scr_remove_private(scr->cache.stores[i].path, scr->job.owner);
+    for (int i = 0; i < scr->cache.store_count; i++)
+        close_cache(&scr->cache.stores[i], scr->job.node, scr->job.world);
+    free(scr->cache.stores);
+    free(scr->cache.store_of_desc);
+    free(scr->cache.kept);
+    free(scr->cache.listed);
+    scr->cache.stores = NULL;
+    scr->cache.store_of_desc = NULL;
+    scr->cache.kept = NULL;
+    scr->cache.listed = NULL;
+    scr->cache.store_count = scr->cache.kept_count = 0;
 }
 
 /* Local. After an error nothing has changed. */
-static int renew(struct scr *scr, scr_cache *cache, char *err)
+static int renew(struct scr *scr, scr_store_dir *cache, char *err)
 {
     char *folder = cache->folder, path[SCR_DESC_PATH_SIZE], line[SCR_ERR_TEXT + 400];
     int fd = cache->fd;
@@ -238,16 +241,17 @@ static int renew(struct scr *scr, scr_cache *cache, char *err)
         line, sizeof line,
         "warning: node %s: somebody has removed %s of this run, which is made again; "
         "the datasets in it are lost%s",
-        scr->node_name, cache->folder, cache->global ? "" : " on this node");
-    if (cache->rank == 0) scr_event_local(scr, 0, line);
+        scr->job.node_name, cache->folder, cache->global ? "" : " on this node");
+    if (cache->rank == 0) scr_event_local(&scr->report, 0, line);
     return 0;
 }
 
 int scr_stores_renew(struct scr *scr, char *err)
 {
     int rc = 0;
-    for (int i = 0; i < scr->cache_count && !rc; i++)
-        if (scr_is_removed(scr->caches[i].fd)) rc = renew(scr, &scr->caches[i], err);
+    for (int i = 0; i < scr->cache.store_count && !rc; i++)
+        if (scr_is_removed(scr->cache.stores[i].fd))
+            rc = renew(scr, &scr->cache.stores[i], err);
     return rc;
 }
 
@@ -255,41 +259,42 @@ int scr_stores_renew(struct scr *scr, char *err)
 
 scr_kept *scr_kept_find(const struct scr *scr, int id)
 {
-    for (int i = 0; i < scr->kept_count; i++)
-        if (scr->kept[i].id == id) return &scr->kept[i];
+    for (int i = 0; i < scr->cache.kept_count; i++)
+        if (scr->cache.kept[i].id == id) return &scr->cache.kept[i];
     return NULL;
 }
 
 int scr_keep(struct scr *scr, int id, int cache, const scr_reddesc *desc)
 {
     scr_forget(scr, id);
-    size_t size = ((size_t)scr->kept_count + 1) * sizeof *scr->kept;
-    scr_kept *list = realloc(scr->kept, size);
+    size_t size = ((size_t)scr->cache.kept_count + 1) * sizeof *scr->cache.kept;
+    scr_kept *list = realloc(scr->cache.kept, size);
     if (!list) return -ENOMEM;
-    scr->kept = list;
+    scr->cache.kept = list;
     scr_cached *listed =
-        realloc(scr->listed, ((size_t)scr->kept_count + 1) * sizeof *listed);
+        realloc(scr->cache.listed, ((size_t)scr->cache.kept_count + 1) * sizeof *listed);
     if (!listed) return -ENOMEM;
-    scr->listed = listed;
-    list[scr->kept_count++] = (scr_kept){.id = id, .cache = cache, .desc = *desc};
+    scr->cache.listed = listed;
+    list[scr->cache.kept_count++] = (scr_kept){.id = id, .store = cache, .desc = *desc};
     return 0;
 }
 
 void scr_forget(struct scr *scr, int id)
 {
-    for (int i = 0; i < scr->kept_count; i++)
-        if (scr->kept[i].id == id) scr->kept[i--] = scr->kept[--scr->kept_count];
+    for (int i = 0; i < scr->cache.kept_count; i++)
+        if (scr->cache.kept[i].id == id)
+            scr->cache.kept[i--] = scr->cache.kept[--scr->cache.kept_count];
 }
 
-scr_cache *scr_cache_of(const struct scr *scr, int id)
+scr_store_dir *scr_cache_of(const struct scr *scr, int id)
 {
     const scr_kept *kept = scr_kept_find(scr, id);
-    return kept ? &scr->caches[kept->cache] : NULL;
+    return kept ? &scr->cache.stores[kept->store] : NULL;
 }
 
 const char *scr_cache_path(const struct scr *scr, int id)
 {
-    const scr_cache *cache = scr_cache_of(scr, id);
+    const scr_store_dir *cache = scr_cache_of(scr, id);
     return cache ? cache->folder : "";
 }
 
@@ -302,15 +307,15 @@ static int own_store(const struct scr *scr, const scr_filemap *map, int id,
     int count = 0, *ranks = NULL;
     char tail[SCR_OWNER_SIZE + 64];
     size_t behind =
-        (size_t)snprintf(tail, sizeof tail, "/%s/scr.dataset.%d/", scr->owner, id);
+        (size_t)snprintf(tail, sizeof tail, "/%s/scr.dataset.%d/", scr->job.owner, id);
     path[0] = 0;
     if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) return 0;
     for (int i = 0; i < count && !path[0]; i++) {
         const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, ranks[i]));
         const char *full = f ? kvtree_elem_key(f) : NULL;
-        const char *name = full ? scr_filemap_name_of(full, scr->owner, id) : NULL;
+        const char *name = full ? scr_filemap_name_of(full, scr->job.owner, id) : NULL;
         size_t n = name ? (size_t)(name - full) : 0;
-        n = n > behind ? scr_base_length(full, n - behind, scr->owner) : 0;
+        n = n > behind ? scr_base_length(full, n - behind, scr->job.owner) : 0;
         if (n > 0 && n < SCR_DESC_PATH_SIZE)
             snprintf(path, SCR_DESC_PATH_SIZE, "%.*s", (int)n, full);
     }
@@ -322,25 +327,25 @@ static int own_store(const struct scr *scr, const scr_filemap *map, int id,
 static int agree_on_cache(const struct scr *scr, int has, const char *path)
 {
     int here = -1;
-    for (int i = 0; i < scr->cache_count && has && here < 0; i++)
-        if (strcmp(scr->caches[i].path, path) == 0) here = i;
+    for (int i = 0; i < scr->cache.store_count && has && here < 0; i++)
+        if (strcmp(scr->cache.stores[i].path, path) == 0) here = i;
     int least[2] = {has ? here : INT_MAX, has ? -here : INT_MAX};
-    MPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_INT, MPI_MIN, scr->job.world);
     return least[0] == -least[1] ? least[0] : -1;
 }
 
 /* Collective. Where nobody on a node has files, path becomes that of another node. */
 static void fill_in_path(const struct scr *scr, int has, char path[SCR_DESC_PATH_SIZE])
 {
-    int here = has ? scr->node_rank : INT_MAX, first = has ? scr->rank : INT_MAX;
+    int here = has ? scr->job.node_rank : INT_MAX, first = has ? scr->job.rank : INT_MAX;
     char other[SCR_DESC_PATH_SIZE];
-    MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MIN, scr->node);
-    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, scr->world);
+    MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MIN, scr->job.node);
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, scr->job.world);
     if (first == INT_MAX) return;
     memcpy(other, path, sizeof other);
-    MPI_Bcast(other, sizeof other, MPI_CHAR, first, scr->world);
+    MPI_Bcast(other, sizeof other, MPI_CHAR, first, scr->job.world);
     if (here < INT_MAX)
-        MPI_Bcast(path, SCR_DESC_PATH_SIZE, MPI_CHAR, here, scr->node);
+        MPI_Bcast(path, SCR_DESC_PATH_SIZE, MPI_CHAR, here, scr->job.node);
     else
         memcpy(path, other, sizeof other);
 }
@@ -349,19 +354,19 @@ static void fill_in_path(const struct scr *scr, int has, char path[SCR_DESC_PATH
 static int adopt(struct scr *scr, int has, char path[SCR_DESC_PATH_SIZE], char *err)
 {
     fill_in_path(scr, has, path);
-    scr_cache *cache = append(scr);
+    scr_store_dir *cache = append(scr);
     int rc = cache ? 0 : err_set(err, -ENOMEM, "no memory");
     if (!rc && !path[0]) rc = err_set(err, -ENOENT, "no rank has a file of it");
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     if (rc) return rc;
     cache->method = scr->set.flush_method;
-    cache->comm = scr->node;
-    cache->rank = scr->node_rank;
-    rc = agree(scr->world, open_cache(scr, NULL, path, cache, err), err);
+    cache->comm = scr->job.node;
+    cache->rank = scr->job.node_rank;
+    rc = agree(scr->job.world, open_cache(scr, NULL, path, cache, err), err);
     if (rc)
-        close_cache(cache, scr->node, scr->world);
+        close_cache(cache, scr->job.node, scr->job.world);
     else
-        scr->cache_count++;
+        scr->cache.store_count++;
     return rc;
 }
 
@@ -372,12 +377,12 @@ int scr_stores_locate(struct scr *scr, const scr_filemap *map, int id,
     int has = own_store(scr, map, id, path), cache = agree_on_cache(scr, has, path),
         rc = 0;
     if (cache < 0) {
-        cache = scr->cache_count;
+        cache = scr->cache.store_count;
         rc = adopt(scr, has, path, err);
     }
     if (!rc && scr_keep(scr, id, cache, desc) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
-    rc = agree(scr->world, rc, err);
+    rc = agree(scr->job.world, rc, err);
     if (rc) scr_forget(scr, id);
     return rc;
 }
@@ -397,7 +402,7 @@ void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE])
 char *scr_dataset_folder(const struct scr *scr, int id)
 {
     char name[SCR_FOLDER_SIZE];
-    const scr_cache *cache = scr_cache_of(scr, id);
+    const scr_store_dir *cache = scr_cache_of(scr, id);
     scr_dataset_folder_name(id, name);
     return cache ? scr_path_join(cache->folder, name) : NULL;
 }
@@ -405,7 +410,7 @@ char *scr_dataset_folder(const struct scr *scr, int id)
 int scr_dataset_folder_make(struct scr *scr, int id, char *err)
 {
     char name[SCR_FOLDER_SIZE];
-    const scr_cache *cache = scr_cache_of(scr, id);
+    const scr_store_dir *cache = scr_cache_of(scr, id);
     scr_dataset_folder_name(id, name);
     if (cache->rank != 0) return 0;
     int rc = beneath_mkdirs(cache->fd, name, 0700, err);
@@ -414,26 +419,26 @@ int scr_dataset_folder_make(struct scr *scr, int id, char *err)
         rc = beneath_unlink(cache->fd, name, err);
         rc = rc ? rc : beneath_mkdirs(cache->fd, name, 0700, err);
     }
-    return rc ? err_wrap(err, rc, "node %s: %s", scr->node_name, cache->folder) : 0;
+    return rc ? err_wrap(err, rc, "node %s: %s", scr->job.node_name, cache->folder) : 0;
 }
 
 /* Local. */
-static void remove_folder(const struct scr *scr, const scr_cache *cache, int id)
+static void remove_folder(const struct scr *scr, const scr_store_dir *cache, int id)
 {
     char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
     scr_dataset_folder_name(id, name);
     if (cache->rank == 0 && beneath_remove_tree(cache->fd, name, err) != 0)
-        scr_event_local(scr, 0, err);
+        scr_event_local(&scr->report, 0, err);
 }
 
 void scr_dataset_folder_remove(struct scr *scr, int id)
 {
-    const scr_cache *cache = scr_cache_of(scr, id);
-    for (int i = 0; i < scr->cache_count; i++) {
-        if (cache && cache != &scr->caches[i]) continue;
-        MPI_Barrier(scr->caches[i].comm);
-        remove_folder(scr, &scr->caches[i], id);
-        MPI_Barrier(scr->caches[i].comm);
+    const scr_store_dir *cache = scr_cache_of(scr, id);
+    for (int i = 0; i < scr->cache.store_count; i++) {
+        if (cache && cache != &scr->cache.stores[i]) continue;
+        MPI_Barrier(scr->cache.stores[i].comm);
+        remove_folder(scr, &scr->cache.stores[i], id);
+        MPI_Barrier(scr->cache.stores[i].comm);
     }
     scr_forget(scr, id);
 }

@@ -34,11 +34,11 @@ static int verify_file(const kvtree_elem *file, char *err)
 int scr_cache_compare(const struct scr *scr, int id, char *err)
 {
     int count = 0, *ranks = NULL;
-    int rc = scr_filemap_list_ranks_of(scr->map, id, &count, &ranks);
+    int rc = scr_filemap_list_ranks_of(scr->cache.map, id, &count, &ranks);
     if (rc) err_sys(err, rc, "list of ranks");
     for (int i = 0; i < count && !rc; i++) {
         const kvtree_elem *f =
-            kvtree_elem_first(scr_filemap_files(scr->map, id, ranks[i]));
+            kvtree_elem_first(scr_filemap_files(scr->cache.map, id, ranks[i]));
         for (; f && !rc; f = kvtree_elem_next(f))
             rc = verify_file(f, err);
     }
@@ -51,9 +51,9 @@ void scr_cache_verify(struct scr *scr, int id)
     char err[SCR_ERR_TEXT] = "", line[SCR_ERR_TEXT + 100];
     if (!scr->set.crc_on_delete) return;
     int rc = scr_cache_compare(scr, id, err);
-    if (rc) err_wrap(err, rc, "node %s", scr->node_name);
-    if (agree(scr->world, rc, err) == 0 || scr->rank != 0) return;
+    if (rc) err_wrap(err, rc, "node %s", scr->job.node_name);
+    if (agree(scr->job.world, rc, err) == 0 || scr->job.rank != 0) return;
     snprintf(line, sizeof line,
              "warning: dataset %d was damaged when it left the cache: %s", id, err);
-    scr_event_local(scr, 0, line);
+    scr_event_local(&scr->report, 0, line);
 }

@@ -11,12 +11,13 @@ BELOW = {
     "base": (),
     "config": ("base",),
     "plan": ("base", "config"),
-    "cache": ("base", "config", "plan"),
-    "prefix": ("base", "config", "plan"),
-    "halt": ("base", "config", "plan"),
     "report": ("base", "config", "plan"),
-    "ops": ("base", "config", "plan", "cache", "prefix", "halt", "report"),
-    "api": ("base", "config", "plan", "ops"),
+    "job": ("base", "config", "plan", "report"),
+    "cache": ("base", "config", "plan", "report", "job"),
+    "prefix": ("base", "config", "plan", "report", "job"),
+    "halt": ("base", "config", "plan", "report", "job"),
+    "ops": ("base", "config", "plan", "report", "job", "cache", "prefix", "halt"),
+    "api": ("base", "config", "plan", "report", "ops"),
 }
 WORD = re.compile(r"\b[a-z_][a-z0-9_]*\b")
 DEFINED = re.compile(r"^(?!static\b|typedef\b|return\b)[A-Za-z_][\w \*]*?\b(scr_[a-z0-9_]+)\([^;{]*\)\s*\n?\{", re.M)

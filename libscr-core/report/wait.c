@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Long waits are announced by a thread of their own, as the process is inside a call of
  * MPI or of the system meanwhile. */
-#include "ops/wait.h"
-
-#include "ops/stop.h"
+#include "report/wait.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
+
+double scr_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
 
 static void *announce(void *arg)
 {
@@ -26,13 +31,13 @@ static void *announce(void *arg)
     return NULL;
 }
 
-void scr_wait_begin(const struct scr *scr, scr_wait *w, const char *format, ...)
+void scr_wait_begin(const scr_report *report, scr_wait *w, const char *format, ...)
 {
     sigset_t all, before;
     va_list args;
     w->start = scr_clock();
     w->running = w->over = 0;
-    if (scr->rank != 0) return;
+    if (report->rank != 0) return;
     va_start(args, format);
     vsnprintf(w->text, sizeof w->text, format, args);
     va_end(args);

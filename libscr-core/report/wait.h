@@ -5,12 +5,12 @@
 /* Announces on rank 0 a wait that takes long, while it lasts.
  *
  *     scr_wait w;
- *     scr_wait_begin(scr, &w, "SCR waits for the removal of dataset %d", id);
+ *     scr_wait_begin(report, &w, "SCR waits for the removal of dataset %d", id);
  *     ...
  *     double seconds = scr_wait_end(&w);
  */
 
-#include "ops/context.h"
+#include "report/report.h"
 #include <pthread.h>
 
 #define SCR_WAIT_SECONDS 2 /* what is shorter is not announced */
@@ -25,7 +25,7 @@ typedef struct scr_wait {
 } scr_wait;
 
 /* Local. Without a thread nothing is announced. */
-void scr_wait_begin(const struct scr *scr, scr_wait *wait, const char *format, ...)
+void scr_wait_begin(const scr_report *report, scr_wait *wait, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Returns the seconds that it took. */

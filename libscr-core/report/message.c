@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages for people: the only place in the libraries that writes to stderr. */
-#include "ops/context.h"
+#include "report/report.h"
 
 #include "common/io.h"
 #include <stdarg.h>
@@ -22,10 +22,10 @@ void scr_print_line(const char *line)
     }
 }
 
-void scr_say(const struct scr *scr, int level, const char *format, ...)
+void scr_say(const scr_report *report, int level, const char *format, ...)
 {
     char line[1100];
-    if (scr->rank != 0 || level > scr->set.debug) return;
+    if (report->rank != 0 || level > report->debug) return;
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
@@ -33,16 +33,16 @@ void scr_say(const struct scr *scr, int level, const char *format, ...)
     scr_print_line(line);
 }
 
-int scr_fail(const struct scr *scr, int code, const char *format, ...)
+int scr_fail(const scr_report *report, int code, const char *format, ...)
 {
     char line[1100];
-    if (scr->rank != 0) return code;
+    if (report->rank != 0) return code;
     va_list args;
     va_start(args, format);
     int n = snprintf(line, sizeof line, "error: ");
     vsnprintf(line + n, sizeof line - (size_t)n, format, args);
     va_end(args);
     scr_print_line(line);
-    scr_event_error(scr, code, line + n);
+    scr_event_error(report, code, line + n);
     return code;
 }

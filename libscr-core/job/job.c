@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who takes part in a run, and under which names (SCR Developer Guide 1.2, section 2.26).
+ */
+#include "job/job.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/split_mpi.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int scr_job_begin(scr_job *job, MPI_Comm comm, scr_report *report)
+{
+    job->report = report;
+    job->node = MPI_COMM_NULL;
+    int rc = MPI_Comm_dup(comm, &job->world);
+    if (rc != MPI_SUCCESS) return rc;
+    MPI_Comm_rank(job->world, &job->rank);
+    MPI_Comm_size(job->world, &job->ranks);
+    report->rank = job->rank;
+    return MPI_SUCCESS;
+}
+
+void scr_job_end(scr_job *job)
+{
+    if (job->node != MPI_COMM_NULL) MPI_Comm_free(&job->node);
+    MPI_Comm_free(&job->world);
+}
+
+int scr_job_find_nodes(scr_job *job, const scr_config *config)
+{
+    job->simulated_node = scr_config_get(config, "SCR_NODE_NAME", NULL);
+    if (job->simulated_node)
+        snprintf(job->node_name, sizeof job->node_name, "%s", job->simulated_node);
+    else
+        scr_identity_node(job->node_name);
+    int rc = split_by_string(job->world, job->node_name, &job->node);
+    if (rc != MPI_SUCCESS) return rc;
+    MPI_Comm_rank(job->node, &job->node_rank);
+    MPI_Comm_size(job->node, &job->node_ranks);
+    job->nodes = job->node_rank == 0;
+    return MPI_Allreduce(MPI_IN_PLACE, &job->nodes, 1, MPI_INT, MPI_SUM, job->world);
+}
+
+static int job_copy_name(char *to, size_t size, const char *from, const char *what,
+                         char *err)
+{
+    if (strlen(from) >= size)
+        return err_set(err, -EINVAL, "%s \"%.60s...\" is too long", what, from);
+    strcpy(to, from);
+    return 0;
+}
+
+static int job_find_id(scr_job *job, const scr_config *config, const char *prefix,
+                       char *err)
+{
+    const char *id = scr_config_get(config, "SCR_JOB_ID", NULL);
+    if (id && *id) return job_copy_name(job->id, sizeof job->id, id, "job id", err);
+    return scr_identity_job(prefix, job->id, err);
+}
+
+static int job_find_user(scr_job *job, const scr_config *config, char *err)
+{
+    const char *user = scr_config_get(config, "SCR_USER_NAME", NULL);
+    if (user) return job_copy_name(job->user, sizeof job->user, user, "user name", err);
+    scr_identity_user(job->user);
+    return 0;
+}
+
+/* On rank 0. */
+static int job_read_names(scr_job *job, const scr_config *config, const char *prefix,
+                          char *err)
+{
+    const char *name = scr_config_get(config, "SCR_JOB_NAME", NULL);
+    const char *cluster = scr_config_get(config, "SCR_CLUSTER_NAME", NULL);
+    int rc = job_find_user(job, config, err);
+    if (!rc)
+        rc =
+            job_copy_name(job->name, sizeof job->name, name ? name : "", "job name", err);
+    if (!rc)
+        rc = job_copy_name(job->cluster, sizeof job->cluster, cluster ? cluster : "",
+                           "cluster", err);
+    if (!rc) rc = job_find_id(job, config, prefix, err);
+    if (rc) return rc;
+    snprintf(job->owner, sizeof job->owner, "%s/scr.%s", job->user, job->id);
+    if (strchr(job->user, '/') || strchr(job->id, '/'))
+        return err_set(err, -EINVAL, "a user name or job id with a slash: %s",
+                       job->owner);
+    return beneath_check_name(job->owner, err);
+}
+
+int scr_job_find_names(scr_job *job, const scr_config *config, const char *prefix,
+                       char *err)
+{
+    int rc = job->rank == 0 ? job_read_names(job, config, prefix, err) : 0;
+    MPI_Bcast(job->user, sizeof job->user, MPI_CHAR, 0, job->world);
+    MPI_Bcast(job->id, sizeof job->id, MPI_CHAR, 0, job->world);
+    MPI_Bcast(job->name, sizeof job->name, MPI_CHAR, 0, job->world);
+    MPI_Bcast(job->cluster, sizeof job->cluster, MPI_CHAR, 0, job->world);
+    MPI_Bcast(job->owner, sizeof job->owner, MPI_CHAR, 0, job->world);
+    return rc;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events: what happens is said to people and logged by one call, so that the two do not
+ * drift apart. Rank 0 logs; other ranks only what nobody else sees, and only into files
+ * and syslog: a database would get a connection of each. */
+#include "report/report.h"
+
+#include "report/log.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Errors logged per run: an application that ignores them may make millions. */
+#define ERRORS_OF_FIRST 100
+#define ERRORS_OF_OTHERS 10
+
+struct scr_events {
+    scr_log *log;
+    scr_log_options options;
+    char run[SCR_LOG_RUN_SIZE];
+    double start;
+    int errors;
+};
+
+/* ---- begin and end ---- */
+
+static void print_problem(void *arg, const char *line)
+{
+    scr_say(arg, 0, "%s", line);
+}
+
+void scr_events_open(scr_report *report, const scr_log_options *options, const char *run)
+{
+    struct scr_events *ev = calloc(1, sizeof *ev);
+    if (!ev) return;
+    snprintf(ev->run, sizeof ev->run, "%s", run);
+    ev->options = *options;
+    ev->options.run = ev->run;
+    ev->options.tell = print_problem;
+    ev->options.arg = report;
+    ev->start = scr_clock();
+    report->events = ev;
+    if (report->rank == 0) scr_log_open(&ev->options, &ev->log);
+}
+
+void scr_events_close(scr_report *report)
+{
+    if (!report->events) return;
+    scr_log_close(report->events->log);
+    free(report->events);
+    report->events = NULL;
+}
+
+const char *scr_events_run(const scr_report *report)
+{
+    return report->events ? report->events->run : NULL;
+}
+
+double scr_events_seconds(const scr_report *report)
+{
+    return report->events ? scr_clock() - report->events->start : 0;
+}
+
+/* ---- in between ---- */
+
+scr_log_event scr_event_of(int kind, const scr_dataset *d)
+{
+    static const char *const types[] = {NULL, "checkpoint", "output",
+                                        "checkpoint,output"};
+    return (scr_log_event){.kind = (scr_log_kind)kind,
+                           .dset = d->id,
+                           .name = d->name,
+                           .type = types[(d->ckpt != 0) + 2 * (d->output != 0)]};
+}
+
+static void log_event(const scr_report *report, const scr_log_event *event,
+                      const char *text)
+{
+    scr_log_event e = *event;
+    if (report->rank != 0 || !report->events) return;
+    if (!e.note) e.note = text;
+    scr_log_write(report->events->log, &e);
+}
+
+void scr_event(const scr_report *report, int level, const scr_log_event *event,
+               const char *format, ...)
+{
+    char text[1000];
+    if (report->rank != 0) return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    scr_say(report, level, "%s", text);
+    scr_summary_add(report, event);
+    log_event(report, event, text);
+}
+
+int scr_event_fail(const scr_report *report, int code, const scr_log_event *event,
+                   const char *format, ...)
+{
+    char text[1000], line[1100];
+    if (report->rank != 0) return code;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    snprintf(line, sizeof line, "error: %s", text);
+    scr_print_line(line);
+    scr_summary_add(report, event);
+    log_event(report, event, text);
+    return code;
+}
+
+void scr_event_error(const scr_report *report, int code, const char *text)
+{
+    struct scr_events *ev = report->events;
+    if (!ev || ev->errors >= (report->rank ? ERRORS_OF_OTHERS : ERRORS_OF_FIRST)) return;
+    ev->errors++;
+    if (!ev->log) {
+        ev->options.set.targets &= ~(1u << SCR_LOG_DATABASE);
+        ev->options.tell = NULL; /* rank 0 has told */
+        if (scr_log_open(&ev->options, &ev->log) != 0) return;
+    }
+    scr_log_event e = {.kind = SCR_LOG_ERROR, .code = code, .note = text};
+    scr_log_write(ev->log, &e);
+}
+
+void scr_event_local(const scr_report *report, int code, const char *text)
+{
+    static const char error[] = "error: ";
+    scr_print_line(text);
+    if (strncmp(text, error, sizeof error - 1) == 0) text += sizeof error - 1;
+    scr_event_error(report, code, text);
+}
