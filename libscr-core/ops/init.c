@@ -225,7 +225,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     rc = rc ? rc : scr_catalog_read(scr);
     rc = rc ? rc : scr_hints_scatter(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
-    if (!rc) scr_resume_flushes(scr);
+    if (!rc) scr_flush_recover(scr);
     if (!rc) scr_window_begin(scr);
     if (!rc && scr->set.current) rc = scr_manage_current(scr, scr->set.current);
     if (!rc && scr->set.flush_on_restart) scr_flush_newest(scr);
@@ -259,6 +259,7 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->cache.map);
     kvtree_delete(&scr->cache.hints);
     kvtree_delete(&scr->prefix.flush_file);
+    kvtree_delete(&scr->prefix.staged);
     kvtree_delete(&scr->halt.file);
     scr_folders_close(scr);
     scr_descs_done(&scr->descs);

@@ -29,8 +29,13 @@ def places(job, number):
     return set(found.get("LOCATION", {}))
 
 
+def stages(job):
+    """Folders of flushes that did not end."""
+    return sorted(job.prefix.rglob(".scr/stage"))
+
+
 def temporaries(job):
-    return list(job.prefix.rglob("*.tmp"))
+    return stages(job) + list(job.prefix.rglob("*.tmp"))
 
 
 # ---- each way ----

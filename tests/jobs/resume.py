@@ -6,7 +6,7 @@ import concurrent.futures
 import os
 import shutil
 
-from flush import LARGE, SLOW, lose_all, places, with_scr_transfer
+from flush import LARGE, SLOW, lose_all, places, stages, with_scr_transfer
 from job import Job, checkpoint, end_all, main, restart, wait_until
 import damage
 import tree
@@ -17,7 +17,7 @@ THREADS = {"SCR_FLUSH_TYPE": "PTHREAD", "SCR_FLUSH_ASYNC_BW": "100KB"}
 OLD = 12345
 GOES_ON = r"the flush of dataset {} .*which an earlier run began, goes on"
 COMPLETE = r"the flush of dataset {} .*that an earlier run began is complete"
-GIVEN_UP = r"a flush of dataset {} .*is not resumed; its temporary files are removed"
+GIVEN_UP = r"a flush of dataset {} .*is not resumed; its stage is removed"
 
 
 # ---- what is there ----
@@ -28,8 +28,8 @@ def states(job):
 
 
 def temporaries(job):
-    """Of flushes: those of small files that were replaced have no more than the number."""
-    return sorted(job.prefix.rglob(".*-*.tmp"))
+    """What flushes have copied."""
+    return sorted(path for stage in stages(job) for path in stage.rglob("*") if path.is_file() and path.name != "flush.scr")
 
 
 def is_done(state):
@@ -53,19 +53,9 @@ def kept(job, name):
                   if path.stat().st_mtime == OLD)
 
 
-def traces(job):
-    """{flush: the folder that has its files} of what the index says flushes may have left."""
-    entries = [entry for sets in tree.read(job.prefix / ".scr/index.scr").get("DSET", {}).values()
-               for entry in sets["DIR"].values()]
-    return {flush: tree.only(told["BELOW"])
-            for entry in entries for flush, told in entry.get("FLUSH", {}).items()}
-
-
 def expect_clean(job):
-    assert not temporaries(job), temporaries(job)
+    assert not stages(job), stages(job)
     assert not states(job), states(job)
-    assert not tree.read(job.prefix / ".scr/flush.scr").get("FLUSH"), "an id is still there"
-    assert not traces(job), traces(job)
 
 
 def die(job, name="c1", size=LARGE, before=(), script=None, **how):
@@ -83,10 +73,11 @@ def die(job, name="c1", size=LARGE, before=(), script=None, **how):
     go.unlink()
 
 
-# ---- its record is lost ----
+# ---- records are lost ----
 
 def test_flush_file_lost():
-    """Nobody knows then which flush has left the temporary files: all of the dataset go, and it is flushed again."""
+    """It says nothing of stages: what threads have copied goes, and the dataset is flushed again; what scr_transfer has
+    copied is resumed."""
     for method in (THREADS, SLOW):
         for hurt in (damage.flip, damage.empty, damage.remove):
             with Job(**PAIR) as job:

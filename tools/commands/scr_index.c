@@ -6,7 +6,7 @@
 
 #include "base/versions.h"
 #include "lib/tool.h"
-#include "prefix/names.h"
+#include "prefix/flush_file.h"
 #include "prefix/scan.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -130,12 +130,31 @@ static int change(const tool_prefix *prefix, const scr_dataset *d,
     return rc ? tool_complain("%s", err) : COMMAND_GOOD;
 }
 
-/* The list of names is a help for bad times; without it the index still is right. */
-static void note_name(const tool_prefix *prefix, const char *name, int entered)
+/* It is not flushed for the next run either, which would enter it again. A flush file
+ * that is missing or damaged says nothing of it. */
+static int unset_location(kvtree *flush, void *arg)
+{
+    const scr_dataset *d = arg;
+    const char *name = scr_flush_file_name(flush, d->id);
+    if (!name || strcmp(name, d->name) != 0 ||
+        !scr_flush_file_has(flush, d->id, SCR_LOCATION_PFS))
+        return 0;
+    int rc = scr_flush_file_set(flush, d->id, name, SCR_LOCATION_PFS, 0);
+    return rc ? rc : 1;
+}
+
+static void drop_location(const tool_prefix *prefix, scr_dataset *d)
 {
     char err[ERRTEXT_SIZE] = "";
-    if (scr_names_add(prefix->dir, name, entered, err) != 0)
-        tool_complain("warning: the list of datasets could not be written: %s", err);
+    kvtree *flush = kvtree_new();
+    const scr_change c = {.prefix = prefix->dir,
+                          .name = SCR_FLUSH_FILE_NAME,
+                          .change = unset_location,
+                          .arg = d};
+    int rc = flush ? scr_change_record(&c, flush, err) : -ENOMEM;
+    if (rc && rc != -ENOENT && rc != -EBADMSG)
+        tool_complain("warning: the flush file could not be written: %s", err);
+    kvtree_delete(&flush);
 }
 
 void index_say(const char *name, const char *what)
@@ -152,7 +171,7 @@ static int drop(const tool_prefix *prefix, const index_request *r)
     if (code == COMMAND_GOOD) code = find(prefix, index, r->name, &d);
     if (code == COMMAND_GOOD) code = change(prefix, &d, scr_index_remove);
     if (code == COMMAND_GOOD) {
-        note_name(prefix, d.name, 0);
+        drop_location(prefix, &d);
         index_say(d.name, "removed from the index; its files stay");
     }
     kvtree_delete(&index);
@@ -187,8 +206,6 @@ int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int *added)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     kvtree *index = kvtree_new();
-    for (int i = 0; i < scan->count; i++)
-        note_name(prefix, scan->found[i].name, 1);
     int rc =
         index ? scr_index_make(prefix->dir, scan->found, scan->count, index, added, err)
               : -ENOMEM;
@@ -230,7 +247,7 @@ static int rebuild(const tool_prefix *prefix)
     int added = 0, code = set_damaged_aside(prefix);
     if (code != COMMAND_GOOD) return code;
     if (scr_scan_open(&scan, prefix->path, err) != 0) return tool_complain("%s", err);
-    int rc = scr_scan_all(&scan, err);
+    int rc = scr_scan_all(&scan, NULL, err);
     if (rc) code = tool_complain("%s", err);
     /* in a folder that nobody means nothing is made */
     if (!rc && scan.count == 0 && tool_prefix_tell_unused(prefix)) code = COMMAND_BAD;

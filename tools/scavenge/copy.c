@@ -5,7 +5,6 @@
 #include "common/beneath.h"
 #include "common/io.h"
 #include "scavenge/enter.h"
-#include "scavenge/remains.h"
 #include "scavenge/settle.h"
 #include "scavenge/side.h"
 #include <axl/axl.h>
@@ -23,8 +22,7 @@ typedef struct task {
     const scavenge_node *node;
     const scavenge_wish *wish;
     const int *ranks;
-    int target;                      /* the folder to which the dataset is saved, open */
-    char flush[SCAVENGE_FLUSH_SIZE]; /* that of this job, if there is one */
+    int target; /* the folder to which the dataset is saved, open */
     pthread_mutex_t mutex;
     scavenge_copied *copied;
 } task;
@@ -101,31 +99,18 @@ static int copy_files(const task *t, const scavenge_part *part, sums *s, char *e
     return rc;
 }
 
-/* Nobody will finish the flush: the process that copies for it ends, and what it has
- * copied goes, as by filo_flush_abandon in a run. Where that fails it goes on. */
-static void stop_transfer(const char *state)
-{
-    axl_transfer *transfer;
-    axl_file file;
-    uint64_t id;
-    if (axl_resume(state, "daemon", &transfer, NULL) != 0) return;
-    int rc = axl_cancel(transfer, NULL);
-    for (size_t i = 0; !rc && i < axl_count(transfer); i++)
-        if (axl_get(transfer, i, &file) == 0 &&
-            filo_temporary_id(file.destination, &id) == 0)
-            unlink(file.destination);
-    axl_free(transfer);
-}
-
-/* The process scr_transfer may still copy files of the rank. No run starts meanwhile. */
-static void note_flush(const task *t, scavenge_rank *rank, int copied)
+/* Nobody will finish the flush: the process that copies for the rank ends. Where that
+ * fails it goes on. */
+static void stop_transfer(const task *t, int rank)
 {
     char state[PATH_MAX];
-    int n = snprintf(state, sizeof state, "%s/transfer_%d.scrinfo", t->node->path,
-                     rank->rank);
-    if (n < 0 || (size_t)n >= sizeof state) return;
-    if (t->wish->stop && copied) stop_transfer(state);
-    if (axl_is_busy(state) == 0) strcpy(rank->flush, t->flush);
+    axl_transfer *transfer;
+    int n = snprintf(state, sizeof state, "%s/transfer_%d.scrinfo", t->node->path, rank);
+    if (n < 0 || (size_t)n >= sizeof state ||
+        axl_resume(state, "daemon", &transfer, NULL) != 0)
+        return;
+    axl_cancel(transfer, NULL);
+    axl_free(transfer);
 }
 
 /* 1 when the rank has something of that dataset; 0 if it has not. */
@@ -136,7 +121,7 @@ static int copy_rank(const task *t, int rank, sums *s, char *err)
     if (rc) return rc;
     if (part.dataset.created == t->copied->dataset.created) {
         rc = copy_files(t, &part, s, err);
-        note_flush(t, part.rank, rc == 0);
+        if (!rc && t->wish->stop) stop_transfer(t, rank);
         /* last: whoever sees it may rely on the files */
         if (!rc && t->wish->files)
             rc = scavenge_rank_write(t->target, part.rank, &part.dataset, err);
@@ -208,7 +193,6 @@ int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wi
     if (!rc && scr_filemap_list_ranks_of(node->map, wish->dset, &count, &ranks) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc) {
-        scavenge_flush_find(prefix, &copied->dataset, node->owner, t.flush);
         pthread_mutex_init(&t.mutex, NULL);
         t.ranks = ranks;
         scavenge_side_by_side(count, wish->width, copy_one, &t);

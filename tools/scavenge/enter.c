@@ -6,7 +6,6 @@
 #include "common/errtext.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
-#include "prefix/names.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -140,15 +139,11 @@ int scavenge_enter(int prefix, const scr_dataset *d, enum scavenge_step step,
                    const char *reason, int *current, char *err)
 {
     change c = {d, step, reason, 0};
-    scr_dataset known;
     kvtree *index;
     int rc = read_index(prefix, &index, err);
     if (rc) return rc;
-    /* the list of names is a help for bad times, and comes first */
-    if (scr_index_get(index, d->name, &known) != 0)
-        rc = scr_names_add(prefix, d->name, 1, err);
     kvtree_unset_all(index);
-    rc = rc ? rc : scr_index_update(prefix, apply, &c, index, err);
+    rc = scr_index_update(prefix, apply, &c, index, err);
     kvtree_delete(&index);
     if (!rc && step == SCAVENGE_END) rc = set_location(prefix, d, err);
     if (!rc) *current = c.current;

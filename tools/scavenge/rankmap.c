@@ -19,7 +19,6 @@
 #define KEY_FILES "FILES"
 #define KEY_META "META"
 #define KEY_DATASET "DSETDESC"
-#define KEY_FLUSH "FLUSH"
 #define SUFFIX ".scrfilemap"
 
 /* ---- memory ---- */
@@ -143,7 +142,6 @@ int scavenge_rank_to_tree(const scavenge_rank *rank, const scr_dataset *dataset,
     if (!description || !kvtree_set_kv_int(index, KEY_RANK, rank->rank)) return -ENOMEM;
     int rc = scr_dataset_to_tree(dataset, description);
     rc = rc ? rc : kvtree_util_set_int(entry, KEY_FILES, rank->count);
-    if (!rc && *rank->flush) rc = kvtree_util_set_str(entry, KEY_FLUSH, rank->flush);
     for (int i = 0; i < rank->count && !rc; i++)
         rc = put_file(entry, &rank->files[i]);
     return rc;
@@ -240,8 +238,6 @@ int scavenge_rank_from_tree(const kvtree *tree, scavenge_rank **rank,
     scavenge_rank *made = scavenge_rank_new(number);
     if (!made) return err_set(err, -ENOMEM, "no memory");
     rc = get_files(entry, made, err);
-    const char *flush = kvtree_get_val(entry, KEY_FLUSH);
-    if (flush && strlen(flush) < SCAVENGE_FLUSH_SIZE) strcpy(made->flush, flush);
     if (rc) {
         scavenge_rank_free(made);
         return rc;

@@ -24,12 +24,8 @@ typedef struct scavenge_file {
     const kvtree *meta; /* all that is recorded of it */
 } scavenge_file;
 
-/* Bytes of a text that names a flush; see remains.h. */
-enum { SCAVENGE_FLUSH_SIZE = 64 };
-
 typedef struct scavenge_rank {
     int rank;
-    char flush[SCAVENGE_FLUSH_SIZE]; /* the one for which nobody works any more; "" */
     int count;
     scavenge_file *files; /* with all that they point to */
     char *lacks;          /* not in the file: why the rank is not whole; NULL: it is */

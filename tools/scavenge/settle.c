@@ -280,14 +280,14 @@ static int move(const scavenge_prefix *prefix, scavenge_saved *saved,
                 scavenge_settled *settled, char *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
-    uint64_t container = 0, flush = scavenge_remains_find(prefix->dir, &saved->scan);
+    uint64_t container = 0;
     int rc = scavenge_enter(prefix->dir, d, SCAVENGE_BEGIN, NULL, &settled->current, err);
     rc = rc ? rc : prepare(prefix, saved, &container, err);
     rc = rc ? rc : scavenge_place(prefix, saved, container, err);
     rc = rc ? rc
             : scavenge_enter(prefix->dir, d, SCAVENGE_END, NULL, &settled->current, err);
     settled->complete = !rc;
-    if (!rc && flush) scavenge_remains_remove(prefix->dir, &saved->scan, flush);
+    if (!rc) scavenge_remains_remove(prefix->dir, d);
     return rc;
 }
 
