@@ -9,7 +9,7 @@
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 
-#define RECORD "flush.scr"
+#define RECORD "stage.scr"
 #define KEY_IDENTITY "IDENTITY"
 #define KEY_CONTAINER "CONTAINER"
 

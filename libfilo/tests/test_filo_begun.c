@@ -45,7 +45,7 @@ static void begin(const char *name, const char *identity, unsigned long containe
     kvtree *record = kvtree_new();
     kvtree_util_set_str(record, "IDENTITY", identity);
     kvtree_util_set_bytecount(record, "CONTAINER", container);
-    snprintf(path, sizeof path, STAGE "/%s/flush.scr", name);
+    snprintf(path, sizeof path, STAGE "/%s/stage.scr", name);
     assert_int_equal(kvtree_file_write(dir, path, record, err), 0);
     kvtree_delete(&record);
 }
@@ -84,7 +84,7 @@ static void swept(void **state)
     assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, err), 0);
     assert_int_equal(s.count, 5);
     assert_int_equal(s.unknown, 3);
-    assert_true(exists(STAGE "/2/0/0.0") && exists(STAGE "/2/flush.scr"));
+    assert_true(exists(STAGE "/2/0/0.0") && exists(STAGE "/2/stage.scr"));
     assert_false(exists(STAGE "/1") || exists(STAGE "/3") || exists(STAGE "/4") ||
                  exists(STAGE "/5"));
     s = (seen){.keep = NULL};
@@ -111,7 +111,7 @@ static void damaged_record(void **state)
     seen s = {.keep = "one"};
     assert_int_equal(mkdirat(dir, STAGE, 0700), 0);
     begin("1", "one", 0);
-    int fd = openat(dir, STAGE "/1/flush.scr", O_WRONLY);
+    int fd = openat(dir, STAGE "/1/stage.scr", O_WRONLY);
     assert_int_equal(ftruncate(fd, 20), 0);
     close(fd);
     assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, err), 0);

@@ -90,7 +90,7 @@ static int marked;
 /* Staged data, no record. */
 static int is_copy(const char *path)
 {
-    return list_is_staged(path) && !strstr(path, "/flush.scr");
+    return list_is_staged(path) && !strstr(path, "/stage.scr");
 }
 
 static int visit(const char *path, const struct stat *st, int type, struct FTW *position)

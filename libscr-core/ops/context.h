@@ -505,6 +505,10 @@ void scr_flush_recover(struct scr *scr);
  * file. Local; 0 or -errno with a text. */
 int scr_index_begin(struct scr *scr, char *err);
 
+/* Removes temporary files in .scr of the open folder that a run left which died while it
+ * wrote a record. name is for messages. Local. */
+void scr_records_sweep(const struct scr *scr, int folder, const char *name);
+
 /* Rank 0 reads the index into the empty tree index. One that is damaged is set aside
  * first; from that or one that was lost, an index is made again from what is on the
  * prefix folder, which is said. Local. */

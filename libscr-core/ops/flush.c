@@ -5,7 +5,7 @@
  *   IDLE
  *     | index: entry "not complete"      entry
  *   BEGUN
- *     | filo: record in the stage        entry, stage/<key>/flush.scr
+ *     | filo: record in the stage        entry, stage/<key>/stage.scr
  *   STAGED  ------------------+
  *     | every rank copies     | error, stop: the stage is removed --> IDLE
  *   COPIED  ------------------+

@@ -7,6 +7,7 @@
 
 #include "base/path.h"
 #include "common/beneath.h"
+#include "common/io.h"
 #include "common/number.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
@@ -65,7 +66,8 @@ static int is_complete(const struct recovery *r, const scr_dataset *d)
     struct scr *scr = r->scr;
     scr_index_state state = {.complete = 0};
     scr_index_look(r->index, d, &state);
-    if (state.complete && scr_location_has(scr, d->id, SCR_LOCATION_FLUSHING))
+    if (state.complete &&
+        scr_flush_file_has(scr->prefix.flush_file, d->id, SCR_LOCATION_FLUSHING))
         scr_location(scr, d, SCR_LOCATION_PFS, 1);
     return state.complete || scr_index_has_newer(r->index, d);
 }
@@ -239,6 +241,10 @@ static void sweep_stage(const struct recovery *r, const char *name)
     struct sweep s = {r, name};
     scr_dataset d;
     const int prefix = r->scr->prefix.fd;
+    int folder;
+    if (scr_place_open(r->scr, name, &folder, NULL) != 0) return;
+    scr_records_sweep(r->scr, folder, name);
+    io_close(&folder);
     stage_of(name, stage);
     if (filo_begun_sweep(prefix, stage, keep_flush, &s, err) != 0)
         scr_say(&r->scr->report, 0,

@@ -213,8 +213,7 @@ static int enter_unknown(struct scr *scr, kvtree *index, char *err)
     return rc;
 }
 
-/* What runs left in .scr of an open folder that died while they wrote a record. */
-static void sweep_records(const struct scr *scr, int folder, const char *name)
+void scr_records_sweep(const struct scr *scr, int folder, const char *name)
 {
     char err[SCR_ERR_TEXT] = "";
     int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -248,7 +247,7 @@ int scr_index_begin(struct scr *scr, char *err)
 {
     int rc = scr_versions_check(scr->prefix.fd, err);
     if (rc) return rc;
-    sweep_records(scr, scr->prefix.fd, scr->prefix.path);
+    scr_records_sweep(scr, scr->prefix.fd, scr->prefix.path);
     kvtree *index = kvtree_new();
     /* what begins with nothing leaves an index, which tells later runs that it was here
      */
@@ -308,7 +307,7 @@ int scr_index_drop(struct scr *scr, const scr_dataset *d, char *err)
 {
     int rc = scr_index_change(scr, d, scr_index_remove, err);
     /* or the next start would enter it again */
-    if (!rc && scr_location_has(scr, d->id, SCR_LOCATION_PFS))
+    if (!rc && scr_flush_file_has(scr->prefix.flush_file, d->id, SCR_LOCATION_PFS))
         scr_location(scr, d, SCR_LOCATION_PFS, 0);
     return rc;
 }
@@ -364,7 +363,7 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
     struct entry e = {scr, d, 1, 0};
     int rc = scr_place_open(scr, d->name, &folder, err);
     if (rc) return rc;
-    sweep_records(scr, folder, d->name); /* a flush that was resumed */
+    scr_records_sweep(scr, folder, d->name); /* a flush that was resumed */
     rc = scr_summary_write(folder, d, err);
     close(folder);
     rc = rc ? rc : update(scr, enter_dataset, &e, err);

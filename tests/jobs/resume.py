@@ -29,7 +29,7 @@ def states(job):
 
 def temporaries(job):
     """What flushes have copied."""
-    return sorted(path for stage in stages(job) for path in stage.rglob("*") if path.is_file() and path.name != "flush.scr")
+    return sorted(path for stage in stages(job) for path in stage.rglob("*") if path.is_file() and path.name != "stage.scr")
 
 
 def is_done(state):
@@ -109,16 +109,16 @@ def scattered(name, folder):
 
 
 def test_flush_file_lost_scattered():
-    """The index tells of the flush, and of the folder that all of its files lie below."""
-    for name, folder, below in (("run/c1", "run/out", "run"), ("c1", "out", ".")):
+    """Wherever its files will lie, the stage is in the folder of the dataset."""
+    for name, folder in (("run/c1", "run/out"), ("c1", "out")):
         with Job(**PAIR) as job:
             die(job, script=scattered(name, folder), **THREADS)
             mine = job.prefix / folder / ".0123456789abcdef-0-0.tmp"
             mine.write_text("of nobody's flush")
-            assert list(traces(job).values()) == [below], traces(job)
+            assert stages(job) == [job.prefix / name / ".scr/stage"], stages(job)
             damage.remove(job.prefix / ".scr/flush.scr")
             job.run("init", "finalize", SCR_FLUSH=0)
-            mine.unlink()
+            assert mine.read_text() == "of nobody's flush"
             expect_clean(job)
 
 
@@ -137,8 +137,8 @@ def test_flush_file_lost_beside_a_complete_one():
 
 
 def test_cache_lost_scattered():
-    """The record tells of the folder, also where the index was lost."""
-    for lost in ([], ["index.scr"], ["index.scr", "datasets"]):
+    """The index tells of the stage, and where that was lost a search finds it."""
+    for lost in ([], ["index.scr"], ["index.scr", "flush.scr"]):
         with Job(**PAIR) as job:
             die(job, script=scattered("c1", "out"), **THREADS)
             assert len(temporaries(job)) == 2
@@ -150,18 +150,19 @@ def test_cache_lost_scattered():
             expect_clean(job)
 
 
-def test_too_much_to_look_at():
-    """What lies too deep is not searched, which is said."""
-    with Job(**PAIR) as job:
-        die(job, script=scattered("c1", "out"), **THREADS)
-        (job.prefix / "/".join(70 * ["x"])).mkdir(parents=True)
-        lose_all(job)
-        run = job.run("init", "have => 0")
-        run.said("warning: temporary files of flushes that were cut off may be left in .*: not all was looked at: more "
-                 "than 64 folders within each other", times=1)
-        expect_clean(job)
-        run = job.run("init", "have => 0")
-        run.said("warning: temporary files", times=0)
+def test_record_damaged():
+    """Nobody knows which flush it is: it is removed, and begins anew in its turn."""
+    for hurt in (damage.flip, damage.empty, damage.remove):
+        with Job(**PAIR) as job:
+            die(job)
+            let_finish(job, 2)
+            hurt(next(stages(job)[0].glob("*/stage.scr")))
+            run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
+            run.said("2 transfers of files .* are abandoned", times=1)
+            assert "PFS" in places(job, 1)
+            expect_clean(job)
+            lose_all(job)
+            job.run("init", restart("c1", LARGE))
 
 
 def test_state_damaged():
@@ -234,7 +235,7 @@ def test_scattered():
     with Job(**PAIR) as job:
         job.run("init", "start:c1:c", "put:else/where_%r:1000", "complete:1", "kill@0", dies=True)
         let_finish(job, 2)
-        assert len(list((job.prefix / "else").glob(".*.tmp"))) == 2
+        assert len(temporaries(job)) == 2 and not list((job.prefix / "else").iterdir())
         run = job.run("init", "finalize")
         run.said(COMPLETE.format(1), times=1)
         expect_clean(job)
@@ -366,7 +367,7 @@ def test_ranks_go_elsewhere():
         job.layout = [("n1", 1), ("n2", 1), ("n3", 2)]
         run = job.run("init", restart("c1", LARGE), "finalize")
         run.said(COMPLETE.format(1), times=1)
-        run.said("3 transfers of files .* are given up", times=1)  # of ranks 1, 2 and 3
+        run.said("3 transfers of files .* are abandoned", times=1)  # of ranks 1, 2 and 3
         assert kept(job, "c1") == [0], kept(job, "c1")
         expect_clean(job)
 
@@ -396,7 +397,7 @@ def test_cache_lost():
         for node in job.nodes():
             shutil.rmtree(job.cache(node))
         run = job.run("init", restart("c1"))
-        run.said("2 transfers of files .* are given up", times=1)
+        run.said("2 transfers of files .* are abandoned", times=1)
         run.said(GIVEN_UP.format(2), times=1)
         expect_clean(job)
 
