@@ -9,7 +9,7 @@
  * they are collective over scr->job.world (most are). Whoever first knows what went wrong
  * says so, once, by scr_fail. */
 
-#include "cache/filemap.h"
+#include "cache/cache.h"
 #include "config/descs.h"
 #include "config/parameters.h"
 #include "config/values.h"
@@ -26,53 +26,6 @@
 #include <redset/redset_mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-/* The directory of this job in one store. */
-typedef struct scr_store_dir {
-    char path[SCR_DESC_PATH_SIZE]; /* of the store on this node */
-    char *folder;                  /* <path>/<owner> */
-    int fd;
-    const char *method; /* of transfers */
-    int capacity;       /* most datasets; 0: none but those of an earlier run */
-    int global;         /* all nodes see the same files */
-    MPI_Comm comm;      /* processes that share it; the first of them makes and removes */
-    int rank;
-} scr_store_dir;
-
-/* A dataset in the cache, or on its way there. */
-typedef struct scr_kept {
-    int id, store; /* number of the store */
-    int held;      /* eviction is due, but the dataset cannot be flushed */
-    int unread; /* of an earlier run; its checksums have not been compared since then */
-    int used;   /* this run wrote it, or restarted from it, since they were compared */
-    scr_reddesc desc;
-} scr_kept;
-
-/* The node-local side: control directory, stores, and what they hold. */
-typedef struct scr_cache {
-    char *control; /* <base>/<owner> */
-    int control_fd;
-    int lock_fd; /* at the leader of a node: of this run; else -1 */
-    char map_name[64];
-    scr_filemap *map;   /* files of the cache, for which this process is responsible */
-    scr_filemap *hints; /* at start: what the filemaps of earlier runs say, of this rank
-                           and, on the leader of a node, of ranks that are elsewhere */
-    kvtree *aside; /* datasets that this run cannot use, the same on every rank: cached,
-                      ID/<id> could not be rebuilt here, but may be in another run;
-                      OTHER/<id>/{NAME, RANKS} was written by another number of ranks */
-    scr_store_dir *stores; /* in use, the same number on every rank */
-    int store_count;
-    int *store_of_desc; /* number of the store of each redundancy descriptor; -1: none */
-    redset **sets;      /* of each redundancy descriptor in force; else NULL */
-    scr_kept *kept;     /* the same on every rank */
-    scr_cached *listed; /* room to list as many */
-    int kept_count;
-    struct scr_removal *removing; /* under way, at the first of a store; or NULL */
-    int leaving, leaving_from;    /* the dataset that is removed, or 0; its store */
-    int lost;    /* another run has taken the directories on the nodes, */
-    int unsaved; /* which were the only place of the newest checkpoint, or of an output */
-    int clean;   /* nothing is left in the cache, nor is anything to be left of the run */
-} scr_cache;
 
 /* The prefix folder. */
 typedef struct scr_prefix {
@@ -177,68 +130,6 @@ int scr_settings_load(struct scr *scr);
 /* The answer to a question of SCR_Config, to be freed; NULL: there is none. Local. */
 char *scr_query(struct scr *scr, const char *question);
 
-/* ---- ops/store_dir.c: the stores in use, and what lies in which ---- */
-
-/* Opens those of the redundancy descriptors in force. Agreed; 0 or -errno with a text. */
-int scr_stores_open(struct scr *scr, char *err);
-
-/* Opens that of a descriptor which writes to the prefix folder itself, for what can be
- * read in a cache only. Agreed; 0 or -errno with a text. */
-int scr_stores_open_late(struct scr *scr, const scr_reddesc *desc, char *err);
-void scr_stores_close(struct scr *scr);
-
-/* A folder that is private to this user, in a place that anybody may write to. Local;
- * *path is to be freed; 0 or -errno with a text. */
-typedef struct scr_private {
-    const char *what; /* parameter that named the place */
-    const char *base; /* the place, ... */
-    int make;         /* ... made where it is missing */
-    const char *name; /* of the folder in it */
-} scr_private;
-int scr_open_private(const scr_private *where, char **path, int *fd, char *err);
-
-/* Removes the folder name below base, and those above it, as far as they are empty. */
-void scr_remove_private(const char *base, const char *name);
-
-/* Notes in which store the dataset is, and what protects it. Local; the same on every
- * rank; 0 or -ENOMEM. */
-int scr_keep(struct scr *scr, int id, int cache, const scr_reddesc *desc);
-void scr_forget(struct scr *scr, int id);
-scr_kept *scr_kept_find(const struct scr *scr, int id); /* NULL: unknown */
-
-/* The store of a dataset; NULL: unknown. */
-scr_store_dir *scr_cache_of(const struct scr *scr, int id);
-
-/* Its folder of this job, for messages; "" if unknown. */
-const char *scr_cache_path(const struct scr *scr, int id);
-
-/* Finds out where a dataset of an earlier run is, by the paths of its files in the map,
- * also in a store that this run does not use otherwise, and notes it with its descriptor.
- * Agreed; 0 or -errno with a text. */
-int scr_stores_locate(struct scr *scr, const scr_filemap *map, int id,
-                      const scr_reddesc *desc, char *err);
-
-/* Name of a cached file below the fd of its store: "scr.dataset.<id>/<name>". Cut if name
- * is longer than a file's name may be, and then refused by beneath.h. */
-#define SCR_CACHED_NAME_SIZE (SCR_NAME_SIZE + 64)
-void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE]);
-
-/* Path of a dataset's folder in the cache; the caller frees it. NULL: unknown, or no
- * memory. */
-char *scr_dataset_folder(const struct scr *scr, int id);
-
-/* The name of that folder. */
-#define SCR_FOLDER_SIZE 64
-void scr_dataset_folder_name(int id, char name[SCR_FOLDER_SIZE]);
-
-/* Creates it, on those who are the first in their store. Local; 0 or -errno with a text.
- */
-int scr_dataset_folder_make(struct scr *scr, int id, char *err);
-
-/* Removes it with all in it, and forgets the dataset; of one that is unknown, in all
- * stores. Collective; what fails is said. */
-void scr_dataset_folder_remove(struct scr *scr, int id);
-
 /* ---- ops/init.c ---- */
 /* Collective; rc: what this process has met with before, a negative error. */
 int scr_start(struct scr *scr, MPI_Comm comm, int rc);
@@ -266,37 +157,11 @@ int scr_flush_newest(struct scr *scr);
  * restart comes from there. What could not be flushed is not given up. */
 void scr_leave_cache(struct scr *scr);
 
-/* ---- ops/eviction.c: what is in the cache ---- */
-
-/* The cached datasets that this run can use, the same on every rank; to be freed.
- * Collective. */
-scr_cached *scr_cached_list(const struct scr *scr, int *count);
-
-/* Id of the newest checkpoint among them; 0: none. Local. */
-int scr_cached_newest(struct scr *scr);
-
-/* The description of a cached dataset. Local; 0 or -ENOENT. */
-int scr_cached_get(const struct scr *scr, int id, scr_dataset *dataset);
-
-/* Adds up this rank's own files of a dataset, without redundancy, and their bytes. */
-void scr_cached_sums(const struct scr *scr, int id, unsigned long sums[2]);
-
-/* Sets a dataset aside: it is not used in this run, and leaves the cache when a newer
- * checkpoint is complete. Local; the same on every rank. */
-#define SCR_ASIDE_UNREAD "UNREAD" /* a checkpoint that an error keeps from being used */
-#define SCR_ASIDE_OUTPUT "OUTPUT" /* no checkpoint, for the same reason */
-#define SCR_ASIDE_USELESS                                                                \
-    "USELESS" /* it lost too much, or the application refused it                         \
-               */
-void scr_cache_set_aside(struct scr *scr, int id, const char *why);
-
-/* 1 when it, or anything, was set aside for that reason. Local. */
-int scr_cache_is_aside(const struct scr *scr, int id, const char *why);
-int scr_cache_has_aside(const struct scr *scr, const char *why);
+/* ---- ops/eviction.c: what leaves the cache, and when ---- */
 
 /* Removes what is set aside as useless, if the store has no room for a new dataset beside
  * it. Collective. */
-void scr_cache_relieve(struct scr *scr, int cache);
+void scr_cache_relieve(struct scr *scr, int store);
 
 /* Removes what was set aside for that reason (NULL: any) and has an id above this one. */
 void scr_cache_delete_aside(struct scr *scr, int above, const char *why);
@@ -306,80 +171,35 @@ void scr_cache_outdate(struct scr *scr);
 
 /* Removes the oldest datasets of a store until there are less than capacity; with
  * spare_newest, the newest checkpoint stays even if that makes one too many. */
-void scr_cache_make_room(struct scr *scr, int cache, int capacity, int spare_newest);
+void scr_cache_make_room(struct scr *scr, int store, int capacity, int spare_newest);
+
+/* Takes the dataset that is to make way for a new one out of the records of a store, so
+ * that there are less than capacity; its id, or 0. Its files may go when all ranks have
+ * come so far. *tight: so little room is left that they must go before any rank writes.
+ */
+int scr_cache_leave(struct scr *scr, int store, int capacity, int64_t *tight);
 
 /* What could not be flushed, and stayed therefore, may leave if it can be now. Local. */
 void scr_cache_try_again(struct scr *scr);
 
-/* Removes a dataset from the cache: files and records. A failure is said, and not fatal.
- */
+/* Removes a dataset from the cache: files and records. A failure is reported, and not
+ * fatal. */
 void scr_cache_delete(struct scr *scr, int id);
-
-/* The smallest id above last that has a folder in this store; INT_MAX: there is none. */
-int scr_next_folder(const scr_store_dir *cache, int last);
-
-/* Removes folders of datasets of which nobody knows anything, left by runs that were
- * killed. One that has redundancy files, which cannot be used, is set aside. */
-void scr_cache_sweep(struct scr *scr);
-
-/* Writes this process's filemap. Local; 0 or -errno with a text. */
-int scr_map_write(const struct scr *scr, char *err);
-
-/* Puts what redset tells of a rank's own files into the map: after an encode or a
- * rebuild. */
-int scr_map_record(struct scr *scr, const scr_dataset *dataset,
-                   const redset_manifest *manifest, char *err);
-
-/* The same in any map, for the rank that manifest names and files in folder. Local; 0 or
- * -ENOMEM. */
-int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const char *folder,
-                         const redset_manifest *manifest);
 
 /* Records on rank 0 where a dataset is, and writes the flush file. */
 void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
                   int on);
 int scr_location_has(struct scr *scr, int id, const char *location);
 
-/* ---- ops/verify.c: tells of files of a dataset that are damaged, if it shall ---- */
-void scr_cache_verify(struct scr *scr, int id);
-
-/* The same for whoever needs them. Local; 0, or -errno with a text. */
-int scr_cache_compare(const struct scr *scr, int id, char *err);
-
-/* ---- ops/distribute.c, ops/rank_transfer.c, ops/recover.c ---- */
-
-/* Brings the files of a dataset to the ranks that wrote them. Agreed; 0 or -errno with a
- * text. That some could not be moved, which is said, is no failure: they may be rebuilt.
- */
-typedef struct scr_moved {
-    unsigned long sums[2]; /* number and bytes of files that came to this rank */
-    int failed;            /* files for this rank could not be moved */
-} scr_moved;
-int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved,
-                   char *err);
-
-/* 1 when every rank has its files of the dataset, by names and sizes, also without its
- * redundancy file: then there is nothing to distribute. Collective. */
-int scr_distribute_is_done(struct scr *scr, const scr_dataset *dataset);
-
-/* 1 when some rank has its own files of the dataset, by names and sizes. Collective. */
-int scr_distribute_has_any(struct scr *scr, const scr_dataset *dataset);
-
-/* Forgets the files of a rank in a dataset; with delete, also removes them. Local. */
-void scr_drop_files(struct scr *scr, int id, int rank, int delete);
-
-/* Gives the files of rank to (MPI_PROC_NULL: none) to it, and gets our own from rank
- * from: 0, or -errno when we have them not. Between the ranks named only. What could not
- * be moved stays with the sender; the receiver has none of it then, and says so. */
-int scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from);
+/* ---- ops/recover.c ---- */
 
 /* Distributes all cached datasets, oldest first, and rebuilds those of which something is
- * missing. Of others only headers and sizes are looked at. */
+ * missing. Of others only headers and sizes are read. */
 int scr_rebuild_cache(struct scr *scr);
 
 /* To be called before a cached dataset is used: one of an earlier run is read as a whole
  * the first time, and what is damaged is rebuilt. Collective; 1: it is as it was written.
- * 0: it is lost, or cannot be used in this run, which was said. */
+ * 0: it is lost, or cannot be used in this run, which was reported. */
 int scr_cache_ensure(struct scr *scr, int id);
 
 /* ---- ops/output.c; ops/route.h has more ---- */

@@ -13,10 +13,10 @@
 static int cached_by_name(struct scr *scr, const char *name)
 {
     int count, id = 0;
-    scr_cached *list = scr_cached_list(scr, &count);
+    scr_cached *list = scr_cached_list(&scr->cache, &count);
     for (int i = 0; i < count; i++) {
         scr_dataset d;
-        if (scr_cached_get(scr, list[i].id, &d) == 0 && strcmp(d.name, name) == 0)
+        if (scr_cached_get(&scr->cache, list[i].id, &d) == 0 && strcmp(d.name, name) == 0)
             id = d.id;
     }
     free(list);
@@ -73,7 +73,7 @@ static int fail_unknown(struct scr *scr, const char *name, const struct indexed 
 static int is_checkpoint(struct scr *scr, int id)
 {
     scr_dataset d;
-    int ckpt = scr_cached_get(scr, id, &d) == 0 && d.ckpt > 0;
+    int ckpt = scr_cached_get(&scr->cache, id, &d) == 0 && d.ckpt > 0;
     MPI_Allreduce(MPI_IN_PLACE, &ckpt, 1, MPI_INT, MPI_MIN, scr->job.world);
     return ckpt;
 }
@@ -82,7 +82,7 @@ static int is_checkpoint(struct scr *scr, int id)
 static int is_newer(struct scr *scr, const scr_dataset *d)
 {
     scr_dataset cached;
-    int newer = scr_cached_get(scr, d->id, &cached) == 0 &&
+    int newer = scr_cached_get(&scr->cache, d->id, &cached) == 0 &&
                 scr_dataset_is_newer(&cached, d) && strcmp(cached.name, d->name) != 0;
     MPI_Allreduce(MPI_IN_PLACE, &newer, 1, MPI_INT, MPI_MAX, scr->job.world);
     return newer;
@@ -114,10 +114,10 @@ int scr_manage_current(struct scr *scr, const char *name)
     if (agree(scr->job.world, rc, err) != 0)
         return scr_fail(&scr->report, SCR_ERR_PREFIX, "SCR_Current: %s", err);
     scr_dataset chosen;
-    if (scr_cached_get(scr, id, &chosen) == 0)
+    if (scr_cached_get(&scr->cache, id, &chosen) == 0)
         scr_location(scr, &chosen, SCR_LOCATION_FAILED, 0);
     int count;
-    scr_cached *list = scr_cached_list(scr, &count);
+    scr_cached *list = scr_cached_list(&scr->cache, &count);
     for (int i = 0; i < count; i++)
         if (list[i].id > id || (list[i].id == id && flushed && is_newer(scr, &found.d)))
             scr_cache_delete(scr, list[i].id);

@@ -94,7 +94,7 @@ static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *chang
 static int set_local(struct scr *scr, const scr_dataset *d, const scr_place *place,
                      int count, filo_file *files, char *err)
 {
-    char *folder = scr_dataset_folder(scr, d->id);
+    char *folder = scr_dataset_folder(&scr->cache, d->id);
     int rc = folder ? 0 : -ENOMEM;
     for (int i = 0; i < count && !rc; i++) {
         int n = asprintf(&files[i].local, "%s/%s%s", folder, place->cache_prefix,
@@ -127,7 +127,7 @@ static int protect(struct scr *scr, const scr_dataset *d, int count,
                    const filo_file *files, char *err)
 {
     redset_file *list = calloc((size_t)count + 1, sizeof *list);
-    char *folder = scr_dataset_folder(scr, d->id);
+    char *folder = scr_dataset_folder(&scr->cache, d->id);
     int rc = list && folder ? 0 : err_set(err, -ENOMEM, "no memory");
     for (int i = 0; i < count && !rc; i++) {
         list[i].name = files[i].local + strlen(folder) + 1;
@@ -172,9 +172,9 @@ static int cache_of(const struct scr *scr, const scr_dataset *d)
 /* Local. */
 static int make_folder(struct scr *scr, const scr_dataset *d, char *err)
 {
-    if (scr_keep(scr, d->id, cache_of(scr, d), desc_of(scr, d)) != 0)
+    if (scr_keep(&scr->cache, d->id, cache_of(scr, d), desc_of(scr, d)) != 0)
         return err_set(err, -ENOMEM, "no memory");
-    return scr_dataset_folder_make(scr, d->id, err);
+    return scr_dataset_folder_make(&scr->cache, d->id, err);
 }
 
 int scr_fetch_map(struct scr *scr, const scr_dataset *d, const scr_place *place,
@@ -292,7 +292,7 @@ static int begin_cache(struct scr *scr, const scr_dataset *d, char *err)
 {
     char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "its redundancy";
     const scr_reddesc *desc = desc_of(scr, d);
-    int rc = cache_of(scr, d) < 0 ? scr_stores_open_late(scr, desc, why) : 0;
+    int rc = cache_of(scr, d) < 0 ? scr_stores_open_late(&scr->cache, desc, why) : 0;
     if (!rc && scr_redundancy_late(scr, desc) != SCR_SUCCESS) rc = -EIO;
     memcpy(first, err, sizeof first);
     return rc ? err_set(err, rc, "%.250s; and a cache cannot be had: %s", first, why) : 0;

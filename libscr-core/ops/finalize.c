@@ -16,7 +16,7 @@
 
 int scr_flush_newest(struct scr *scr)
 {
-    int id = scr_cached_newest(scr);
+    int id = scr_cached_newest(&scr->cache);
     if (!id || scr_location_has(scr, id, SCR_LOCATION_PFS)) return SCR_SUCCESS;
     return scr_flush_dataset(scr, id);
 }
@@ -25,7 +25,7 @@ int scr_flush_newest(struct scr *scr)
 static int flush_outputs(struct scr *scr)
 {
     int count, result = SCR_SUCCESS;
-    scr_cached *list = scr_cached_list(scr, &count);
+    scr_cached *list = scr_cached_list(&scr->cache, &count);
     for (int i = 0; i < count; i++) {
         if (!list[i].output || scr_location_has(scr, list[i].id, SCR_LOCATION_PFS))
             continue;
@@ -41,7 +41,7 @@ static int flush_outputs(struct scr *scr)
 static void delete_cached(struct scr *scr)
 {
     int count;
-    scr_cached *list = scr_cached_list(scr, &count);
+    scr_cached *list = scr_cached_list(&scr->cache, &count);
     for (int i = 0; i < count; i++)
         scr_cache_delete(scr, list[i].id);
     free(list);
@@ -110,7 +110,7 @@ static void delete_others(struct scr *scr)
 static int is_there(struct scr *scr, int id)
 {
     scr_dataset d;
-    int there = scr->job.rank == 0 && scr_cached_get(scr, id, &d) == 0 &&
+    int there = scr->job.rank == 0 && scr_cached_get(&scr->cache, id, &d) == 0 &&
                 scr_fetch_finds(scr, &d);
     MPI_Bcast(&there, 1, MPI_INT, 0, scr->job.world);
     if (!there)
@@ -124,7 +124,7 @@ static int is_there(struct scr *scr, int id)
 /* The newest checkpoint is on the prefix folder, so nobody needs any of the cache. */
 static void empty_cache(struct scr *scr)
 {
-    int newest = scr_cached_newest(scr);
+    int newest = scr_cached_newest(&scr->cache);
     if (scr->set.cache_keep || !scr->set.fetch || scr->cache.lost) return;
     if (newest && !scr_location_has(scr, newest, SCR_LOCATION_PFS)) {
         scr_say(&scr->report, 1,
@@ -207,10 +207,9 @@ int scr_finish(struct scr *scr)
     scr_wait_end(&wait);
     rc = rc ? rc : newest ? newest : scr_flush_result(scr);
     if (scr->cache.unsaved && rc == SCR_SUCCESS)
-        rc =
-            scr_fail(&scr->report, SCR_ERR_CACHE,
-                     "SCR_Finalize: the newest checkpoint, or an output, was only in the "
-                     "cache, which is another run's now");
+        rc = scr_fail(&scr->report, SCR_ERR_CACHE,
+                      "SCR_Finalize: the newest checkpoint, or an output, was only in "
+                      "the cache, which is another run's now");
     if (rc == SCR_SUCCESS) empty_cache(scr);
     scr_summary_tell(&scr->report, scr->flush.waited);
     scr_logging_end(scr, rc);

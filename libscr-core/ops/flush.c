@@ -53,6 +53,13 @@ struct scr_flush_run {
     filo_transfer *transfer;
 };
 
+/* The cache must keep the files of the dataset. */
+static void set_current(struct scr *scr, struct scr_flush_run *f)
+{
+    scr->flush.current = f;
+    scr->cache.flushing = f ? f->d.id : 0;
+}
+
 int scr_flush_id(const struct scr *scr)
 {
     return scr->flush.current ? scr->flush.current->d.id : 0;
@@ -110,7 +117,7 @@ static void tell(struct scr *scr, const struct scr_flush_run *f, scr_log_kind ki
     scr_log_event e = scr_event_of(kind, d);
     snprintf(method, sizeof method, "%s%s", f->method,
              f->background ? " background" : "");
-    e.from = scr_cache_path(scr, d->id);
+    e.from = scr_cache_path(&scr->cache, d->id);
     e.to = scr->prefix.path;
     e.method = method;
     e.files = d->files;
@@ -188,7 +195,7 @@ void scr_flush_identity(const struct scr *scr, const scr_dataset *dataset,
 static int start(struct scr *scr, int id, struct scr_flush_run *f, char *err)
 {
     f->start = MPI_Wtime();
-    int rc = scr_cache_ensure(scr, id) ? scr_cached_get(scr, id, &f->d) : -ENOENT;
+    int rc = scr_cache_ensure(scr, id) ? scr_cached_get(&scr->cache, id, &f->d) : -ENOENT;
     if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
     rc = agree(scr->job.world, rc, err);
     if (rc) return rc;
@@ -225,7 +232,7 @@ static void end_background(struct scr *scr, int rc, char *err)
 {
     struct scr_flush_run *f = scr->flush.current;
     const int id = f->d.id;
-    scr->flush.current = NULL;
+    set_current(scr, NULL);
     rc = conclude(scr, f, rc, err);
     if (rc && !scr->flush.failed) {
         scr->flush.failed = rc;
@@ -265,7 +272,7 @@ void scr_flush_stop(struct scr *scr, int id)
 {
     struct scr_flush_run *f = scr->flush.current;
     if (!f || (id && f->d.id != id)) return;
-    scr->flush.current = NULL;
+    set_current(scr, NULL);
     filo_flush_free(f->transfer);
     tell(scr, f, SCR_LOG_FLUSH_STOPPED, NULL);
     scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
@@ -298,7 +305,7 @@ static struct scr_flush_run *try_start(struct scr *scr, struct wish wish, int *c
         *code = scr_fail(&scr->report, SCR_ERR_FLUSH, "flush of dataset %d: %s", id, err);
         return NULL;
     }
-    const scr_store_dir *cache = scr_cache_of(scr, id);
+    const scr_store_dir *cache = scr_cache_of(&scr->cache, id);
     f->method = cache ? cache->method : scr->set.flush_method;
     f->background = wish.background;
     f->resumed = wish.resumed;
@@ -386,7 +393,7 @@ static int is_replaced(struct scr *scr, int id, char *err)
 {
     scr_dataset d, newer, *list = NULL;
     int facts[2] = {0, 0}; /* replaced; datasets to compare with */
-    int found = scr_cached_get(scr, id, &d) == 0;
+    int found = scr_cached_get(&scr->cache, id, &d) == 0;
     MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, scr->job.world);
     if (!found) return 0;
     scr_flush_spread(scr, &d);
@@ -435,7 +442,7 @@ int scr_flush_start(struct scr *scr, int id)
     if (!scr->set.flush_async) return scr_flush_dataset(scr, id);
     scr_flush_wait(scr);
     if (!is_to_go(scr, id, &code)) return code;
-    scr->flush.current = try_start(scr, wish_for(scr, id, 1), &code);
+    set_current(scr, try_start(scr, wish_for(scr, id, 1), &code));
     return code;
 }
 
@@ -444,7 +451,7 @@ int scr_flush_resume(struct scr *scr, int id, uint64_t container)
     int code = SCR_SUCCESS;
     const struct wish wish = {
         .id = id, .background = 1, .resumed = 1, .container = container};
-    scr->flush.current = try_start(scr, wish, &code);
+    set_current(scr, try_start(scr, wish, &code));
     scr_flush_look(scr); /* all may have been copied */
     return code;
 }

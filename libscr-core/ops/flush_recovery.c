@@ -95,7 +95,7 @@ static void try_resume(struct recovery *r, int id)
 {
     const struct scr *scr = r->scr;
     scr_dataset d;
-    int whole = scr_cached_get(scr, id, &d) == 0;
+    int whole = scr_cached_get(&scr->cache, id, &d) == 0;
     MPI_Allreduce(MPI_IN_PLACE, &whole, 1, MPI_INT, MPI_MIN, scr->job.world);
     if (!whole) return;
     struct wanted w = {.r = r, .d = &d};
@@ -113,9 +113,9 @@ static void choose(struct recovery *r)
 {
     int count, any = has_state(r->scr);
     scr_dataset d;
-    scr_cached *list = scr_cached_list(r->scr, &count);
+    scr_cached *list = scr_cached_list(&r->scr->cache, &count);
     for (int i = count - 1; i >= 0; i--) {
-        if (scr_cached_get(r->scr, list[i].id, &d) == 0)
+        if (scr_cached_get(&r->scr->cache, list[i].id, &d) == 0)
             kvtree_set(r->names, d.name, NULL);
         if (any && !r->id) try_resume(r, list[i].id);
     }
@@ -132,7 +132,7 @@ static void check_state(const struct scr *scr, int rank)
     const char *name = path ? scr_path_basename_str(path) : NULL;
     if (name && state &&
         kvtree_file_read(scr->cache.control_fd, name, state, err) == -EBADMSG)
-        scr_control_warn(scr, err);
+        scr_control_warn(&scr->cache, err);
     kvtree_delete(&state);
     free(path);
 }

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The prefix and the control folder. Control folder and caches lie in world-writable
- * places: they are created private, opened without following links, and refused when
- * somebody else owns them. */
+/* The directories of a run: opening, renewal and closing, and the prefix folder. */
 #include "ops/folders.h"
 
 #include "base/path.h"
-#include "cache/base.h"
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
-#include "ops/async_eviction.h"
+#include "prefix/flush_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -71,97 +68,6 @@ static int open_prefix(struct scr *scr, char *err)
     return rc_made ? err_wrap(err, rc_made, "prefix folder %s", path) : 0;
 }
 
-/* A node that only plays its part (SCR_NODE_NAME) may share the control base with others
- * on the same machine; its own name keeps their records apart. */
-static int control_name(const struct scr *scr, const char *owner, char name[700],
-                        char *err)
-{
-    const char *simulated = scr->job.simulated_node;
-    if (simulated && strlen(simulated) >= sizeof scr->job.node_name)
-        return err_set(err, -EINVAL, "SCR_NODE_NAME=%.60s... is too long", simulated);
-    if (simulated && strchr(simulated, '/'))
-        return err_set(err, -EINVAL, "SCR_NODE_NAME=%s has a slash", simulated);
-    snprintf(name, 700, "%s%s%s", owner, simulated ? "/" : "",
-             simulated ? simulated : "");
-    return 0;
-}
-
-int scr_control_open(struct scr *scr, char *err)
-{
-    char name[700];
-    const scr_private where = {
-        .what = "SCR_CNTL_BASE", .base = scr->set.cntl_base, .make = 1, .name = name};
-    int rc = control_name(scr, scr->job.owner, name, err);
-    return rc ? rc
-              : scr_open_private(&where, &scr->cache.control, &scr->cache.control_fd,
-                                 err);
-}
-
-void scr_control_remove(const struct scr *scr)
-{
-    char name[700];
-    if (control_name(scr, scr->job.owner, name, NULL) == 0)
-        scr_remove_private(scr->set.cntl_base, name);
-}
-
-void scr_control_close(struct scr *scr)
-{
-    io_close(&scr->cache.control_fd);
-    free(scr->cache.control);
-    scr->cache.control = NULL;
-}
-
-void scr_control_warn(const struct scr *scr, const char *reason)
-{
-    char line[SCR_ERR_TEXT + 400];
-    snprintf(line, sizeof line,
-             "warning: node %s: a control file in %s counts as lost: %s",
-             scr->job.node_name, scr->cache.control, reason);
-    scr_event_local(&scr->report, 0, line);
-}
-
-int scr_control_exists(const struct scr *scr, const char *owner)
-{
-    char name[700], below[SCR_BASE_NAME];
-    struct stat st;
-    if (control_name(scr, owner, name, NULL) != 0 ||
-        scr_base_name(scr->set.cntl_base, name, below) < 0)
-        return 0;
-    char *path = scr_path_join(scr->set.cntl_base, below);
-    int exists = path && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    free(path);
-    return exists;
-}
-
-/* What others can do, or have done, where this job keeps its files. */
-static void warn_of_base(const struct scr *scr, const char *base)
-{
-    char line[SCR_ERR_TEXT + 2 * SCR_DESC_PATH_SIZE], below[SCR_BASE_NAME];
-    if (scr->job.rank == 0 && scr_base_is_unsafe(base))
-        scr_say(&scr->report, 0,
-                "warning: everybody may rename and remove what is in %s; set its sticky "
-                "bit (chmod +t), or choose another place",
-                base);
-    if (scr->job.node_rank != 0 || scr_base_name(base, scr->job.owner, below) != 1)
-        return;
-    snprintf(line, sizeof line,
-             "warning: node %s: %s/%s belongs to somebody else; files of this job are in "
-             "%s/%s",
-             scr->job.node_name, base, scr->job.user, base, below);
-    scr_event_local(&scr->report, 0, line);
-}
-
-static void warn_of_bases(const struct scr *scr)
-{
-    warn_of_base(scr, scr->set.cntl_base);
-    for (int i = 0; i < scr->cache.store_count; i++) {
-        int known = strcmp(scr->cache.stores[i].path, scr->set.cntl_base) == 0;
-        for (int k = 0; k < i; k++)
-            known |= strcmp(scr->cache.stores[i].path, scr->cache.stores[k].path) == 0;
-        if (!known) warn_of_base(scr, scr->cache.stores[i].path);
-    }
-}
-
 int scr_folders_open(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
@@ -171,43 +77,48 @@ int scr_folders_open(struct scr *scr)
     rc = scr_job_find_names(&scr->job, &scr->config, scr->prefix.real, err);
     if (agree(scr->job.world, rc, err))
         return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
-    if (scr_claim(scr, err)) return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
-    if (scr_stores_open(scr, err))
+    scr->cache.prefix = scr->prefix.real;
+    if (scr_job_lock_take(&scr->cache, &scr->restart.elsewhere, err))
         return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
-    warn_of_bases(scr);
+    if (scr_stores_open(&scr->cache, err))
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
+    scr_control_warn_of_bases(&scr->cache);
     return SCR_SUCCESS;
 }
 
-int scr_is_removed(int fd)
+/* Collective. Whether the newest checkpoint, or an output, is only in the cache. */
+static bool folders_have_unsaved(struct scr *scr)
 {
-    struct stat st;
-    return fstat(fd, &st) != 0 ? errno == ESTALE : st.st_nlink == 0;
+    int count, newest = scr_cached_newest(&scr->cache);
+    bool unsaved = false;
+    scr_cached *list = scr_cached_list(&scr->cache, &count);
+    for (int i = 0; i < count && !unsaved; i++)
+        unsaved = (list[i].id == newest || list[i].output) &&
+                  !scr_location_has(scr, list[i].id, SCR_LOCATION_PFS);
+    free(list);
+    return unsaved;
 }
 
-int scr_folders_gone(const struct scr *scr)
+/* Collective. Another run has the directories now: what is in them belongs to it, and
+ * this run's records of them are void. */
+static void folders_abandon(struct scr *scr)
 {
-    int gone = scr->cache.lost || scr_claim_is_lost(scr);
-    for (int i = 0; i < scr->cache.store_count; i++)
-        gone = gone || scr_is_removed(scr->cache.stores[i].fd);
-    return gone;
+    scr_flush_stop(scr, 0);
+    scr->cache.unsaved = folders_have_unsaved(scr);
+    scr_cache_abandon(&scr->cache);
 }
 
 int scr_folders_renew(struct scr *scr, char *err)
 {
-    scr_removal_settle(scr);
-    int rc = scr_claim_renew(scr, err);
-    if (rc) return rc;
-    rc = scr_stores_renew(scr, err);
-    for (int i = 0; i < scr->cache.kept_count; i++)
-        scr->cache.kept[i].unread = 1;
-    rc = rc ? rc : scr_map_write(scr, err);
-    return agree(scr->job.world, rc, err);
+    int rc = scr_cache_renew(&scr->cache, err);
+    if (rc == -EBUSY && !scr->cache.lost) folders_abandon(scr);
+    return rc;
 }
 
 void scr_folders_ensure(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
-    int gone = scr_folders_gone(scr);
+    int gone = scr_cache_is_gone(&scr->cache);
     MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (gone && scr_folders_renew(scr, err) != 0)
         scr_say(&scr->report, 0, "warning: folders that somebody has removed: %s", err);
@@ -217,11 +128,11 @@ void scr_folders_close(struct scr *scr)
 {
     if (scr->cache.clean)
         MPI_Barrier(scr->job.node); /* nobody has a file there any more */
-    if (scr->cache.clean && scr->job.node_rank == 0) scr_claim_remove(scr);
+    if (scr->cache.clean && scr->job.node_rank == 0) scr_job_lock_remove(&scr->cache);
     io_close(&scr->prefix.fd);
-    scr_stores_close(scr);
-    scr_unclaim(scr);
-    scr_control_close(scr);
+    scr_stores_close(&scr->cache);
+    scr_job_lock_release(&scr->cache);
+    scr_control_close(&scr->cache);
     free(scr->prefix.path);
     free(scr->prefix.real);
 }

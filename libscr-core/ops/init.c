@@ -2,7 +2,7 @@
 /* Starting and ending a context (SCR Developer Guide 1.2, section 2.26). */
 #include "ops/folders.h"
 
-#include "ops/catalog.h"
+#include "ops/context.h"
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
@@ -71,7 +71,6 @@ static int begin_records(struct scr *scr)
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
     scr->cache.map = kvtree_new();
-    scr->cache.hints = kvtree_new();
     scr->output.routed = kvtree_new();
     scr->output.refused = kvtree_new();
     scr->direct.files = kvtree_new();
@@ -81,9 +80,9 @@ static int begin_records(struct scr *scr)
     snprintf(scr->cache.map_name, sizeof scr->cache.map_name, "filemap_%d.scriinfo",
              scr->job.node_rank);
     scr->halt.file = kvtree_new();
-    if (!scr->cache.map || !scr->cache.hints || !scr->output.routed ||
-        !scr->output.refused || !scr->direct.files || !scr->cache.aside ||
-        !scr->restart.spared || !scr->prefix.flush_file || !scr->halt.file)
+    if (!scr->cache.map || !scr->output.routed || !scr->output.refused ||
+        !scr->direct.files || !scr->cache.aside || !scr->restart.spared ||
+        !scr->prefix.flush_file || !scr->halt.file)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc && scr->job.rank == 0) {
         rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
@@ -189,6 +188,13 @@ int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc)
     return *set ? SCR_SUCCESS : begin_sets(scr, desc, set);
 }
 
+static int read_cache(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (scr_catalog_read(&scr->cache, err) == 0) return SCR_SUCCESS;
+    return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
+}
+
 /* Where the last checkpoint makes room for the next. */
 static void tell_hazards(struct scr *scr)
 {
@@ -208,6 +214,9 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     scr->prefix.fd = scr->cache.control_fd = scr->cache.lock_fd = -1;
     scr->restart.below = SCR_AGE_ANY;
     scr->set = (struct scr_settings){.enable = 1};
+    scr->cache.job = &scr->job;
+    scr->cache.set = &scr->set;
+    scr->cache.descs = &scr->descs;
     if (scr_job_begin(&scr->job, comm, &scr->report) != MPI_SUCCESS) return SCR_FAILURE;
     if (rc) err_sys(err, rc, "configuration");
     if (agree(scr->job.world, rc, err))
@@ -221,9 +230,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (!rc) scr_logging_begin(scr);
     rc = rc ? rc : begin_records(scr);
     rc = rc ? rc : begin_redundancy(scr);
-    rc = rc ? rc : scr_hints_read(scr);
-    rc = rc ? rc : scr_catalog_read(scr);
-    rc = rc ? rc : scr_hints_scatter(scr);
+    rc = rc ? rc : read_cache(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
     if (!rc) scr_flush_recover(scr);
     if (!rc) scr_window_begin(scr);
@@ -257,7 +264,7 @@ void scr_release(struct scr *scr)
         redset_free(scr->cache.sets[i]);
     free(scr->cache.sets);
     kvtree_delete(&scr->cache.map);
-    kvtree_delete(&scr->cache.hints);
+    kvtree_delete(&scr->cache.recorded);
     kvtree_delete(&scr->prefix.flush_file);
     kvtree_delete(&scr->prefix.staged);
     kvtree_delete(&scr->halt.file);

@@ -3,11 +3,11 @@
 #include "ops/context.h"
 
 #include "base/path.h"
+#include "cache/removal.h"
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "halt/halt.h"
-#include "ops/async_eviction.h"
 #include "ops/folders.h"
 #include "ops/output_stats.h"
 #include "ops/route.h"
@@ -81,7 +81,7 @@ static int check_arguments(struct scr *scr, const char *name, int flags, int64_t
     }
     numbers[FAILED] = rc != 0;
     numbers[TIME] = scr->job.rank == 0 ? (int64_t)now.tv_sec * 1000000 + now.tv_usec : 0;
-    numbers[GONE] = scr_folders_gone(scr);
+    numbers[GONE] = scr_cache_is_gone(&scr->cache);
     MPI_Allreduce(numbers, most, ALL, MPI_INT64_T, MPI_MAX, scr->job.world);
     for (int i = 0; i < WORDS; i++)
         differ |= most[i] != ~most[WORDS + i];
@@ -114,9 +114,9 @@ static void describe(struct scr *scr, const char *name, int flags, int64_t creat
 /* Local. */
 static int make_folder(struct scr *scr, int cache, const scr_reddesc *desc, char *err)
 {
-    if (scr_keep(scr, scr->lifecycle.open.id, cache, desc) != 0)
+    if (scr_keep(&scr->cache, scr->lifecycle.open.id, cache, desc) != 0)
         return err_set(err, -ENOMEM, "no memory");
-    return scr_dataset_folder_make(scr, scr->lifecycle.open.id, err);
+    return scr_dataset_folder_make(&scr->cache, scr->lifecycle.open.id, err);
 }
 
 static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
@@ -132,9 +132,9 @@ static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
     /* the files of what leaves stay until all ranks have come this far */
     int rc = make_folder(scr, cache, desc, err);
     rc = agree_sum(scr->job.world, rc, err, 1, &tight);
-    if (leaves) scr_removal_begin(scr, cache, leaves);
+    if (leaves) scr_removal_begin(&scr->cache, cache, leaves);
     if (!rc && tight) {
-        scr_removal_settle(scr);
+        scr_removal_settle(&scr->cache);
         MPI_Barrier(scr->job.world);
     }
     if (!rc) return SCR_SUCCESS;
@@ -163,7 +163,7 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     if (gone && scr_folders_renew(scr, err) != 0 && !scr->cache.lost)
         return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
     scr_restart_remind(scr);
-    scr_claim_stay(scr);
+    scr_job_lock_touch(&scr->cache);
     /* nobody removes anything before all ranks have come this far */
     describe(scr, name, flags, created);
     const scr_reddesc *desc = scr_reddesc_for_dataset(
@@ -218,7 +218,8 @@ static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *fil
     *file = (redset_file){.name = name, .meta = file_meta(kvtree_elem_hash(routed))};
     if (!file->meta) return err_set(err, -ENOMEM, "no memory");
     scr_cached_name(scr->lifecycle.open.id, name, path);
-    int rc = beneath_stat(scr_cache_of(scr, scr->lifecycle.open.id)->fd, path, &st, err);
+    int rc = beneath_stat(scr_cache_of(&scr->cache, scr->lifecycle.open.id)->fd, path,
+                          &st, err);
     if (rc == -ENOENT) return err_set(err, rc, "file \"%.200s\" was not written", name);
     if (rc) return rc;
     if (!S_ISREG(st.st_mode))
@@ -266,25 +267,26 @@ static int record_protected(void *arg, char *err)
     redset_manifest *manifest = &p->manifest;
     int rc = redset_file_name(&manifest->place, manifest->file);
     scr_cached_name(dataset->id, manifest->file, path);
-    rc = rc ? rc : beneath_stat(scr_cache_of(scr, dataset->id)->fd, path, &st, err);
+    rc = rc ? rc
+            : beneath_stat(scr_cache_of(&scr->cache, dataset->id)->fd, path, &st, err);
     manifest->file_size = rc ? 0 : (uint64_t)st.st_size;
-    rc = rc ? rc : scr_map_record(scr, dataset, manifest, err);
-    return rc ? rc : scr_map_write(scr, err);
+    rc = rc ? rc : scr_map_record(&scr->cache, dataset, manifest, err);
+    return rc ? rc : scr_filemaps_write(&scr->cache, err);
 }
 
 int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                 redset_file *files, char *err)
 {
-    redset *set = scr->cache.sets[scr_kept_find(scr, dataset->id)->desc.index];
+    redset *set = scr->cache.sets[scr_kept_find(&scr->cache, dataset->id)->desc.index];
     struct protected p = {.scr = scr,
                           .dataset = dataset,
                           .manifest = {.count = count,
                                        .files = files,
                                        .place = *redset_get_place(set),
                                        .checksums = scr->set.crc_on_copy}};
-    char *spare = scr_removal_spare(scr, dataset->id);
+    char *spare = scr_removal_spare(&scr->cache, dataset->id);
     const redset_extras extras = {.spare = spare, .last = record_protected, .arg = &p};
-    char *folder = scr_dataset_folder(scr, dataset->id);
+    char *folder = scr_dataset_folder(&scr->cache, dataset->id);
     kvtree *about = kvtree_new();
     int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
     /* without memory there is no folder, which makes the encode fail on all ranks */
@@ -315,7 +317,7 @@ static void tell_room(struct scr *scr, const scr_dataset *d, char *err)
         double left;
         int rank;
     } least = {1e300, scr->job.rank};
-    const scr_store_dir *c = scr_cache_of(scr, d->id);
+    const scr_store_dir *c = scr_cache_of(&scr->cache, d->id);
     struct statvfs fs = {.f_frsize = 0};
     char why[SCR_ERR_TEXT], room[SCR_ERR_TEXT] = "";
     if (c && fstatvfs(c->fd, &fs) == 0) least.left = (double)fs.f_bavail * fs.f_frsize;
@@ -403,7 +405,7 @@ int scr_output_complete(struct scr *scr, int valid)
     scr_dataset *d = &scr->lifecycle.open;
     int rc = d->bypass ? scr_bypass_complete(scr, valid, err)
                        : complete_in_cache(scr, valid, err);
-    scr_removal_settle(scr);
+    scr_removal_settle(&scr->cache);
     double now = MPI_Wtime();
     scr->lifecycle.state = SCR_STATE_IDLE;
     scr->pace.idle_since = now;
@@ -416,7 +418,7 @@ int scr_output_complete(struct scr *scr, int valid)
     }
     kvtree_unset_all(scr->output.routed);
     if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
-    if (!d->bypass) scr_kept_find(scr, d->id)->used = 1;
+    if (!d->bypass) scr_kept_find(&scr->cache, d->id)->used = 1;
     if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
     if (d->ckpt) scr_restart_forget(scr);
     count_checkpoint(scr);

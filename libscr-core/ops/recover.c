@@ -3,7 +3,9 @@
  * distributed to its ranks and what was lost is rebuilt (SCR Developer Guide 1.2,
  * section 2.26.5). What lacks nothing by names and sizes is not read before it is used
  * (docs/decisions/0018-what-a-restart-waits-for.md). */
-#include "ops/catalog.h"
+#include "ops/context.h"
+
+#include "cache/catalog.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -27,82 +29,54 @@ static int least_above(const scr_filemap *map, int last)
     return least;
 }
 
-/* That of all ranks, also of those that only filemaps know. */
+/* That of all ranks. */
 static int next_id(const struct scr *scr, int last)
 {
-    int next = least_above(scr->cache.map, last),
-        hinted = least_above(scr->cache.hints, last);
-    if (hinted < next) next = hinted;
+    int next = least_above(scr->cache.map, last);
     MPI_Allreduce(MPI_IN_PLACE, &next, 1, MPI_INT, MPI_MIN, scr->job.world);
     return next;
 }
 
-/* The newest description of dataset id in a map, and of which rank it is; 0 or -ENOENT.
- */
-static int local_description(const scr_filemap *map, int id, scr_dataset *newest,
-                             int *rank)
+/* How much a description of a dataset counts: a newer dataset of the id more than an
+ * older one, and what headers say more than what only filemaps do. */
+static int64_t description_weight(const scr_filemap *map, const scr_dataset *d, int rank)
 {
-    int count = 0, *ranks = NULL, found = 0;
+    const int64_t header = (int64_t)1 << 61; /* beyond all times in microseconds */
+    return d->created + (scr_catalog_has_header(map, d->id, rank) ? header : 0);
+}
+
+/* The description of dataset id in a map that counts most; its weight, or -1 without one.
+ */
+static int64_t local_description(const scr_filemap *map, int id, scr_dataset *best)
+{
+    int count = 0, *ranks = NULL;
+    int64_t most = -1;
     if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) count = 0;
     for (int i = 0; i < count; i++) {
         scr_dataset d;
         const kvtree *tree = scr_filemap_get_dataset(map, id, ranks[i]);
         if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.id != id || !d.complete)
             continue;
-        if (found && d.created <= newest->created) continue;
-        *newest = d;
-        *rank = ranks[i];
-        found = 1;
+        int64_t weight = description_weight(map, &d, ranks[i]);
+        if (weight <= most) continue;
+        *best = d;
+        most = weight;
     }
     free(ranks);
-    return found ? 0 : -ENOENT;
+    return most;
 }
 
-/* Both as trees, in one. */
-static int put_description(const scr_filemap *map, const scr_dataset *dataset, int rank,
-                           kvtree *both)
+/* Collective. The same description for all: an id may have been used twice when a node
+ * comes back with an old cache. False: nobody has a usable one. */
+static bool agree_on_description(const struct scr *scr, int id, scr_dataset *dataset)
 {
-    const kvtree *desc = scr_filemap_get_reddesc(map, dataset->id, rank);
-    kvtree *tree = kvtree_set(both, "DATASET", kvtree_new());
-    int rc = tree ? scr_dataset_to_tree(dataset, tree) : -ENOMEM;
-    if (rc || !desc) return rc;
-    tree = kvtree_set(both, "REDDESC", kvtree_new());
-    return tree ? kvtree_merge(tree, desc) : -ENOMEM;
-}
-
-/* A record without a usable descriptor gets the one that it would have today. */
-static int get_description(const struct scr *scr, const kvtree *both,
-                           scr_dataset *dataset, scr_reddesc *desc)
-{
-    int rc = scr_dataset_from_tree(kvtree_get(both, "DATASET"), dataset, NULL);
-    if (rc) return rc;
-    if (scr_reddesc_from_tree(kvtree_get(both, "REDDESC"), desc, NULL, NULL) != 0)
-        *desc = *scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt,
-                                         dataset->output);
-    return 0;
-}
-
-/* The same description for all: an id may have been used twice when a node comes back
- * with an old cache, and then the newer dataset counts. */
-static int agree_on_description(struct scr *scr, const scr_filemap *map, int id,
-                                scr_dataset *dataset, scr_reddesc *desc)
-{
-    scr_dataset mine = {.created = -1};
-    int rank = -1, have = local_description(map, id, &mine, &rank) == 0;
-    int64_t newest = mine.created;
-    MPI_Allreduce(MPI_IN_PLACE, &newest, 1, MPI_INT64_T, MPI_MAX, scr->job.world);
-    int root = have && mine.created == newest ? scr->job.rank : INT_MAX;
+    int64_t mine = local_description(scr->cache.map, id, dataset), most = mine;
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, scr->job.world);
+    if (most < 0) return false;
+    int root = mine == most ? scr->job.rank : INT_MAX;
     MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, scr->job.world);
-    if (root == INT_MAX) return -ENOENT;
-    kvtree *both = kvtree_new();
-    int rc = both ? 0 : -ENOMEM;
-    if (!rc && scr->job.rank == root) rc = put_description(map, &mine, rank, both);
-    int sent = kvtree_bcast(both, root, scr->job.world);
-    rc = rc ? rc : sent;
-    rc = rc ? rc : get_description(scr, both, dataset, desc);
-    kvtree_delete(&both);
-    MPI_Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, scr->job.world);
-    return rc;
+    MPI_Bcast(dataset, sizeof *dataset, MPI_BYTE, root, scr->job.world);
+    return true;
 }
 
 /* Name of this rank's own redundancy file, inside a map; NULL if it has none. */
@@ -135,8 +109,8 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance
 {
     redset *set = NULL;
     redset_manifest *manifest = NULL;
-    scr_kept *kept = scr_kept_find(scr, dataset->id);
-    char *folder = scr_dataset_folder(scr, dataset->id);
+    scr_kept *kept = scr_kept_find(&scr->cache, dataset->id);
+    char *folder = scr_dataset_folder(&scr->cache, dataset->id);
     int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = agree(scr->job.world, rc, err);
     rc =
@@ -145,7 +119,9 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance
                             redundancy_file(scr, scr->cache.map, dataset->id), &set, err);
     if (!rc) redset_set_piece(set, scr->set.message);
     rc = rc ? rc : restore(set, folder, kept, glance, &manifest, rebuilt, err);
-    if (!rc) rc = agree(scr->job.world, scr_map_record(scr, dataset, manifest, err), err);
+    if (!rc)
+        rc = agree(scr->job.world, scr_map_record(&scr->cache, dataset, manifest, err),
+                   err);
     redset_manifest_free(manifest);
     redset_free(set);
     free(folder);
@@ -197,7 +173,7 @@ static void remove_old(const struct scr *scr, int id, const char *old)
     const char *new = redundancy_file(scr, scr->cache.map, id);
     if (!old || (new &&strcmp(old, new) == 0)) return;
     scr_cached_name(id, old, path);
-    beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
+    beneath_unlink(scr_cache_of(&scr->cache, id)->fd, path, NULL);
 }
 
 /* Collective. More redundancy is lost than the scheme makes up for, or cannot be read, rc
@@ -205,14 +181,13 @@ static void remove_old(const struct scr *scr, int id, const char *old)
  * protected anew. */
 static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, char *err)
 {
-    scr_kept *kept = scr_kept_find(scr, dataset->id);
+    scr_kept *kept = scr_kept_find(&scr->cache, dataset->id);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
     const char *name = redundancy_file(scr, scr->cache.map, dataset->id);
-    if (!name) name = redundancy_file(scr, scr->cache.hints, dataset->id);
     char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
     redset_file *files = NULL;
-    int count = 0, bad = scr_cache_compare(scr, dataset->id, why);
+    int count = 0, bad = scr_cache_compare(&scr->cache, dataset->id, why);
     memcpy(lost, err, sizeof lost);
     bad = agree(scr->job.world, bad, why);
     if (!bad && scr->cache.sets[desc->index]) {
@@ -245,7 +220,7 @@ static scr_log_event event_of_all(struct scr *scr, scr_log_kind kind,
 {
     scr_log_event e = scr_event_of(kind, dataset);
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->job.world);
-    e.from = e.to = scr_cache_path(scr, dataset->id);
+    e.from = e.to = scr_cache_path(&scr->cache, dataset->id);
     e.files = (int64_t)sums[0];
     e.bytes = (int64_t)sums[1];
     e.secs = MPI_Wtime() - start;
@@ -256,7 +231,7 @@ static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *mo
                       char *err)
 {
     double start = MPI_Wtime();
-    int rc = scr_distribute(scr, dataset, moved, err);
+    int rc = scr_distribute(&scr->cache, dataset, moved, err);
     if (rc) return rc;
     scr_log_event e =
         event_of_all(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
@@ -276,7 +251,7 @@ static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt
     int ranks = rebuilt;
     MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->job.world);
     if (!ranks) return 0;
-    if (rebuilt) scr_cached_sums(scr, dataset->id, sums);
+    if (rebuilt) scr_cached_sums(&scr->cache, dataset->id, sums);
     scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
     e.rebuilt = ranks;
     scr_event(
@@ -319,38 +294,10 @@ static void give_up(struct scr *scr, const scr_dataset *dataset, double start, i
                   "the cache until a newer checkpoint is complete, and is not used in "
                   "this run: %s",
                   dataset->id, dataset->name, err);
-    scr_cache_set_aside(scr, dataset->id,
+    scr_cache_set_aside(&scr->cache, dataset->id,
                         rc > 0          ? SCR_ASIDE_USELESS
                         : dataset->ckpt ? SCR_ASIDE_UNREAD
                                         : SCR_ASIDE_OUTPUT);
-}
-
-/* What is known of a dataset. */
-struct found {
-    scr_dataset dataset;
-    int hinted;  /* filemaps alone tell of it: no header does */
-    int located; /* 0, or why it could not be found where it is, -errno */
-};
-
-/* Collective. The description of a dataset, as headers say or, where nobody has one, as
- * filemaps do; these may name a store that this run does not use otherwise. -ENOENT,
- * -ENOMEM, or a text for located. */
-static int look_up(struct scr *scr, int id, struct found *found, char *err)
-{
-    scr_reddesc desc;
-    const scr_filemap *map = scr->cache.map;
-    int stores = scr->cache.store_count;
-    int rc = agree_on_description(scr, map, id, &found->dataset, &desc);
-    found->hinted = rc == -ENOENT;
-    if (found->hinted) {
-        map = scr->cache.hints;
-        rc = agree_on_description(scr, map, id, &found->dataset, &desc);
-    }
-    if (rc) return rc;
-    found->located = scr_stores_locate(scr, map, id, &desc, err);
-    if (found->located || !found->hinted || scr->cache.store_count == stores) return 0;
-    found->located = scr_catalog_store(scr, stores, err);
-    return found->located ? 0 : look_up(scr, id, found, err);
 }
 
 /* Tells that another number of ranks wrote it. */
@@ -367,70 +314,26 @@ static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
     kvtree_util_set_int64(other, "CREATED", dataset->created);
 }
 
-/* Local. Where the redundancy file of this rank is lost, its filemap tells what its files
- * are, if it is of the same dataset. Without memory they count as lost. */
-static void take_hint(struct scr *scr, const scr_dataset *dataset)
-{
-    const int id = dataset->id, rank = scr->job.rank;
-    const kvtree *desc = scr_filemap_get_reddesc(scr->cache.hints, id, rank);
-    const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(scr->cache.hints, id, rank));
-    int files = 0;
-    if (!scr_dataset_is_same(scr_filemap_get_dataset(scr->cache.hints, id, rank),
-                             dataset))
-        return;
-    if (scr_dataset_is_same(scr_filemap_get_dataset(scr->cache.map, id, rank), dataset)) {
-        if (desc) scr_filemap_set_reddesc(scr->cache.map, id, rank, desc);
-        return;
-    }
-    scr_filemap_remove_rank(scr->cache.map, id, rank);
-    if (scr_filemap_copy(scr->cache.hints, id, rank, scr->cache.map) != 0) return;
-    for (; f; f = kvtree_elem_next(f)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        if (type && strcmp(type, SCR_META_FULL) == 0)
-            files++;
-        else
-            scr_filemap_remove_file(scr->cache.map, id, rank, kvtree_elem_key(f));
-    }
-    scr_filemap_set_expected(scr->cache.map, id, rank, files);
-}
-
-/* Collective. A dataset that this run can use; 0: it cannot, which was said. */
-static int find_one(struct scr *scr, int id, scr_dataset *dataset)
+/* Collective. A dataset that this run can use; false: it cannot, which was reported. */
+static bool find_one(struct scr *scr, int id, scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
-    struct found found = {.located = 0};
-    int rc = look_up(scr, id, &found, err);
-    if (rc == -ENOMEM) {
-        *dataset = (scr_dataset){.id = id, .name = "?"};
-        continue_ids(scr, dataset);
-        dataset->ckpt = 1; /* it may be one */
-        err_set(err, rc, "no memory for its description");
-        give_up(scr, dataset, MPI_Wtime(), rc, err);
-        return 0;
-    }
-    if (rc) return 0; /* its folder is looked at in the end (scr_cache_sweep) */
-    *dataset = found.dataset;
+    /* scr_cache_sweep takes care of the folder of one without description */
+    if (!agree_on_description(scr, id, dataset)) return false;
+    const scr_reddesc *desc =
+        scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
+    int rc = scr_stores_locate(&scr->cache, id, desc, err);
     if (scr->set.cache_purge || !scr->set.distribute) {
         scr_cache_delete(scr, id);
-        return 0;
-    }
-    if (!found.located) take_hint(scr, dataset);
-    if (found.hinted && !found.located && !scr_distribute_has_any(scr, dataset)) {
-        scr_filemap_remove_dataset(scr->cache.map, id); /* it left the cache */
-        scr_forget(scr, id);
-        return 0;
+        return false;
     }
     continue_ids(scr, dataset);
-    if (found.located) {
-        give_up(scr, dataset, MPI_Wtime(), found.located, err);
-        return 0;
-    }
-    if (dataset->ranks != scr->job.ranks) {
+    if (!rc && dataset->ranks == scr->job.ranks) return true;
+    if (rc)
+        give_up(scr, dataset, MPI_Wtime(), rc, err);
+    else
         leave_to_others(scr, dataset);
-        return 0;
-    }
-    return 1;
+    return false;
 }
 
 /* Collective. What is too much for the redundancy is not lost if it is only that files
@@ -454,9 +357,9 @@ static void rebuild_one(struct scr *scr, int id)
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
     scr_event(&scr->report, 2, &e, "dataset %d (%s) is found in the cache", id,
               dataset.name);
-    int rc = scr_dataset_folder_make(scr, id, err);
+    int rc = scr_dataset_folder_make(&scr->cache, id, err);
     rc = agree(scr->job.world, rc, err);
-    int whole = rc ? 0 : scr_distribute_is_done(scr, &dataset);
+    int whole = rc ? 0 : scr_distribute_is_done(&scr->cache, &dataset);
     if (!rc && !whole) rc = distribute(scr, &dataset, &moved, err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 1, &rebuilt, err);
     if ((rc > 0 || rc == -EIO) && whole) rc = protect_again(scr, &dataset, rc, err);
@@ -472,20 +375,21 @@ static void rebuild_one(struct scr *scr, int id)
 
 int scr_cache_ensure(struct scr *scr, int id)
 {
-    const scr_kept *kept = scr_kept_find(scr, id);
+    const scr_kept *kept = scr_kept_find(&scr->cache, id);
     char err[SCR_ERR_TEXT] = "";
     scr_dataset dataset;
     int rebuilt = 0;
     double start = MPI_Wtime();
     if (!kept || !kept->unread) return kept != NULL;
     /* every rank has it: else something would have been missing */
-    int rc = scr_cached_get(scr, id, &dataset);
-    rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(scr, id, err), err);
+    int rc = scr_cached_get(&scr->cache, id, &dataset);
+    rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, err),
+               err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 0, &rebuilt, err);
     if (rc)
         give_up(scr, &dataset, start, rc, err);
     else if (tell_rebuilt(scr, &dataset, rebuilt, start, err) &&
-             scr_map_write(scr, err) != 0)
+             scr_filemaps_write(&scr->cache, err) != 0)
         scr_event_local(&scr->report, 0, err);
     return rc == 0;
 }
@@ -506,13 +410,18 @@ static void clean_flush_file(struct scr *scr)
 
 int scr_rebuild_cache(struct scr *scr)
 {
+    char err[SCR_ERR_TEXT] = "";
     if (scr->restart.elsewhere > scr->lifecycle.dataset_id)
         scr->lifecycle.dataset_id = scr->restart.elsewhere;
     if (scr->set.cache_purge || !scr->set.distribute) scr->restart.elsewhere = 0;
     for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id))
         rebuild_one(scr, id);
-    scr_cache_sweep(scr);
-    scr_maps_begin(scr);
+    scr_cache_sweep(&scr->cache, &scr->lifecycle.dataset_id);
+    if (scr_filemaps_begin(&scr->cache, err) != 0)
+        scr_say(&scr->report, 0,
+                "warning: filemaps could not be written, so commands may not find all "
+                "that is in the cache: %s",
+                err);
     clean_flush_file(scr);
     return SCR_SUCCESS;
 }

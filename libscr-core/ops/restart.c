@@ -112,11 +112,11 @@ static bool is_unwanted(const struct scr *scr, const scr_restart_row *row, int i
 static int gather_cached(struct scr *scr, struct table *t)
 {
     int count, failed = 0;
-    scr_cached *list = scr_cached_list(scr, &count);
+    scr_cached *list = scr_cached_list(&scr->cache, &count);
     char *skip = calloc((size_t)count + 1, 1);
     for (int i = 0; i < count && scr->job.rank == 0; i++) {
         scr_dataset d;
-        if (!list[i].ckpt || scr_cached_get(scr, list[i].id, &d) != 0) continue;
+        if (!list[i].ckpt || scr_cached_get(&scr->cache, list[i].id, &d) != 0) continue;
         scr_restart_row *row = table_row(t, &d);
         if (!row || !skip) {
             failed = 1;
@@ -133,7 +133,7 @@ static int gather_cached(struct scr *scr, struct table *t)
     MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (!failed) MPI_Bcast(skip, count, MPI_CHAR, 0, scr->job.world);
     for (int i = 0; i < count && !failed; i++)
-        if (skip[i]) scr_cache_set_aside(scr, list[i].id, SCR_ASIDE_USELESS);
+        if (skip[i]) scr_cache_set_aside(&scr->cache, list[i].id, SCR_ASIDE_USELESS);
     free(skip);
     free(list);
     return failed ? -ENOMEM : 0;
@@ -196,12 +196,12 @@ static scr_restart_step next_step(struct scr *scr, const struct table *t, scr_da
  * again. */
 static scr_copy compare_cached(struct scr *scr, int id)
 {
-    scr_kept *kept = scr_kept_find(scr, id);
+    scr_kept *kept = scr_kept_find(&scr->cache, id);
     if (kept && kept->used) kept->unread = 1;
     if (kept) kept->used = 0;
     if (scr_cache_ensure(scr, id)) return SCR_COPY_READY;
-    return scr_cache_is_aside(scr, id, SCR_ASIDE_UNREAD) ? SCR_COPY_UNREADABLE
-                                                         : SCR_COPY_NONE;
+    return scr_cache_is_aside(&scr->cache, id, SCR_ASIDE_UNREAD) ? SCR_COPY_UNREADABLE
+                                                                 : SCR_COPY_NONE;
 }
 
 /* Rank 0. What left the cache to make room is gone. */
@@ -213,8 +213,8 @@ static void refresh_cached(const struct scr *scr, struct table *t)
         const int id = t->datasets[i].id;
         if (row->cached != SCR_COPY_THERE && row->cached != SCR_COPY_READY) continue;
         if (scr->direct.dataset.id != id &&
-            (scr_cached_get(scr, id, &d) != 0 ||
-             scr_cache_is_aside(scr, id, SCR_ASIDE_USELESS)))
+            (scr_cached_get(&scr->cache, id, &d) != 0 ||
+             scr_cache_is_aside(&scr->cache, id, SCR_ASIDE_USELESS)))
             row->cached = SCR_COPY_NONE;
     }
 }
@@ -431,7 +431,7 @@ int scr_restart_start(struct scr *scr, char *name)
     if (!rc && scr->direct.dataset.id == scr->restart.offered)
         scr->lifecycle.open = scr->direct.dataset;
     else if (!rc)
-        rc = scr_cached_get(scr, scr->restart.offered, &scr->lifecycle.open);
+        rc = scr_cached_get(&scr->cache, scr->restart.offered, &scr->lifecycle.open);
     if (rc)
         return scr_fail(&scr->report, SCR_ERR_STATE,
                         "SCR_Start_restart: no checkpoint was offered; "
@@ -496,7 +496,7 @@ static int give_way(struct scr *scr, const scr_log_event *e, const char *why)
 int scr_restart_complete(struct scr *scr, int valid)
 {
     const int direct = scr->direct.dataset.id == scr->lifecycle.open.id;
-    int what[2] = {valid != 0, direct || !scr_folders_gone(scr)};
+    int what[2] = {valid != 0, direct || !scr_cache_is_gone(&scr->cache)};
     char why[SCR_ERR_TEXT] = "";
     MPI_Allreduce(MPI_IN_PLACE, what, 2, MPI_INT, MPI_MIN, scr->job.world);
     int all = what[0];
@@ -508,7 +508,7 @@ int scr_restart_complete(struct scr *scr, int valid)
     e.secs = scr->pace.idle_since - scr->restart.start;
     e.code = SCR_ERR_INVALID;
     if (all) {
-        scr_kept *kept = scr_kept_find(scr, scr->lifecycle.open.id);
+        scr_kept *kept = scr_kept_find(&scr->cache, scr->lifecycle.open.id);
         if (kept) kept->used = 1;
         if (scr->set.fetch && scr->job.rank == 0)
             note(scr, &scr->lifecycle.open, scr_index_mark_good);
@@ -528,7 +528,7 @@ int scr_restart_complete(struct scr *scr, int valid)
     mark_failed(scr, &scr->lifecycle.open);
     if (!direct) {
         scr_location(scr, &scr->lifecycle.open, SCR_LOCATION_FAILED, 1);
-        scr_cache_set_aside(scr, scr->lifecycle.open.id, SCR_ASIDE_USELESS);
+        scr_cache_set_aside(&scr->cache, scr->lifecycle.open.id, SCR_ASIDE_USELESS);
     }
     return SCR_ERR_INVALID;
 }

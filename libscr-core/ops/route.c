@@ -132,15 +132,15 @@ static int make_parent(struct scr *scr, const char *below, char *err)
     int parent;
     const char *last;
     scr_cached_name(scr->lifecycle.open.id, below, name);
-    int rc = beneath_open_parent(scr_cache_of(scr, scr->lifecycle.open.id)->fd, name,
-                                 0700, &parent, &last, err);
+    int rc = beneath_open_parent(scr_cache_of(&scr->cache, scr->lifecycle.open.id)->fd,
+                                 name, 0700, &parent, &last, err);
     if (!rc) io_close(&parent);
     return rc;
 }
 
 static int copy_path(const struct scr *scr, int id, const char *below, char *file)
 {
-    char *folder = scr_dataset_folder(scr, id);
+    char *folder = scr_dataset_folder(&scr->cache, id);
     int n = folder ? snprintf(file, SCR_MAX_FILENAME, "%s/%s", folder, below) : -1;
     free(folder);
     return n < 0 ? -ENOMEM : n >= SCR_MAX_FILENAME ? -ENAMETOOLONG : 0;
@@ -294,19 +294,20 @@ static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_F
 static int newest_loadable(struct scr *scr, scr_dataset *d)
 {
     int id = scr->restart.offered;
-    if (!id && !scr->lifecycle.have_called) id = scr_cached_newest(scr);
+    if (!id && !scr->lifecycle.have_called) id = scr_cached_newest(&scr->cache);
     if (id && id == scr->direct.dataset.id) *d = scr->direct.dataset;
-    return id && (id == scr->direct.dataset.id || scr_cached_get(scr, id, d) == 0);
+    return id &&
+           (id == scr->direct.dataset.id || scr_cached_get(&scr->cache, id, d) == 0);
 }
 
 /* Local. What an earlier run left is compared with its checksums, once. */
 static int compare_early(struct scr *scr, const scr_dataset *d, char *err)
 {
-    const scr_kept *kept = scr_kept_find(scr, d->id);
+    const scr_kept *kept = scr_kept_find(&scr->cache, d->id);
     if (d->id == scr->direct.dataset.id || d->id == scr->restart.compared || !kept ||
         !kept->unread)
         return 0;
-    int rc = scr_cache_compare(scr, d->id, err);
+    int rc = scr_cache_compare(&scr->cache, d->id, err);
     if (!rc) scr->restart.compared = d->id;
     return rc;
 }

@@ -3,7 +3,7 @@
  * them. Data flows in both directions at once, piece by piece. The sender lets go of a
  * file only when the receiver has it on record; a failure on either side leaves the files
  * with the sender. */
-#include "ops/context.h"
+#include "cache/cache.h"
 
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -24,18 +24,18 @@
 
 /* Swaps one number: ours goes to a, theirs comes from b and stays 0 where there is no b.
  */
-static int swap(const struct scr *scr, int mine, int a, int b)
+static int swap(const scr_cache *cache, int mine, int a, int b)
 {
     int theirs = 0;
-    MPI_Sendrecv(&mine, 1, MPI_INT, a, TAG, &theirs, 1, MPI_INT, b, TAG, scr->job.world,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&mine, 1, MPI_INT, a, TAG, &theirs, 1, MPI_INT, b, TAG,
+                 cache->job->world, MPI_STATUS_IGNORE);
     return theirs;
 }
 
 /* ---- one side of a transfer: a walk through files ---- */
 
 struct stream {
-    struct scr *scr;
+    scr_cache *cache;
     const kvtree_elem *file;
     unsigned long left; /* bytes of the current file still to go */
     int piece, step;    /* most bytes per message, and per read or write */
@@ -45,12 +45,12 @@ struct stream {
     char err[SCR_ERR_TEXT];
 };
 
-static const char *name_of(const struct scr *scr, int id, const kvtree_elem *file)
+static const char *name_of(const scr_cache *cache, int id, const kvtree_elem *file)
 {
-    return scr_filemap_name_of(kvtree_elem_key(file), scr->job.owner, id);
+    return scr_filemap_name_of(kvtree_elem_key(file), cache->job->owner, id);
 }
 
-static int open_named(struct scr *scr, int id, const char *name, int flags, int *fd,
+static int open_named(scr_cache *cache, int id, const char *name, int flags, int *fd,
                       char *err)
 {
     char path[SCR_CACHED_NAME_SIZE];
@@ -58,21 +58,21 @@ static int open_named(struct scr *scr, int id, const char *name, int flags, int 
     if (flags & O_CREAT) {
         int parent;
         const char *last;
-        int rc = beneath_open_parent(scr_cache_of(scr, id)->fd, path, 0700, &parent,
+        int rc = beneath_open_parent(scr_cache_of(cache, id)->fd, path, 0700, &parent,
                                      &last, err);
         if (rc) return rc;
         rc = beneath_unlink(parent, last, err);
         io_close(&parent);
         if (rc) return rc;
     }
-    return beneath_open(scr_cache_of(scr, id)->fd, path, flags, 0600, fd, err);
+    return beneath_open(scr_cache_of(cache, id)->fd, path, flags, 0600, fd, err);
 }
 
 static void stream_open(struct stream *s)
 {
     kvtree_util_get_bytecount(kvtree_elem_hash(s->file), SCR_META_SIZE, &s->left);
     if (!s->rc)
-        s->rc = open_named(s->scr, s->id, name_of(s->scr, s->id, s->file), s->flags,
+        s->rc = open_named(s->cache, s->id, name_of(s->cache, s->id, s->file), s->flags,
                            &s->fd, s->err);
 }
 
@@ -88,16 +88,16 @@ static void stream_next(struct stream *s)
     }
 }
 
-static void stream_begin(struct stream *s, struct scr *scr, const kvtree *files, int id,
+static void stream_begin(struct stream *s, scr_cache *cache, const kvtree *files, int id,
                          int flags)
 {
     memset(s, 0, sizeof *s);
-    s->scr = scr;
+    s->cache = cache;
     s->fd = -1;
     s->id = id;
     s->flags = flags;
-    s->piece = scr->set.message ? (int)scr->set.message : MESSAGE;
-    s->step = scr->set.file_buffer ? (int)scr->set.file_buffer : s->piece;
+    s->piece = cache->set->message ? (int)cache->set->message : MESSAGE;
+    s->step = cache->set->file_buffer ? (int)cache->set->file_buffer : s->piece;
     s->file = kvtree_elem_first(files);
     if (s->file) stream_open(s);
     stream_next(s);
@@ -145,24 +145,24 @@ struct round {
     char err[SCR_ERR_TEXT];
 };
 
-static int pump(struct scr *scr, const struct round *r, struct stream *out,
+static int pump(scr_cache *cache, const struct round *r, struct stream *out,
                 struct stream *in)
 {
     char *buf = malloc(2 * (size_t)out->piece);
     /* a piece is sent only when both sides have their buffers */
     int to = r->send ? r->to : MPI_PROC_NULL, from = r->receive ? r->from : MPI_PROC_NULL;
-    int receive = swap(scr, buf != NULL, to, from);
-    int send = swap(scr, buf != NULL, from, to);
+    int receive = swap(cache, buf != NULL, to, from);
+    int send = swap(cache, buf != NULL, from, to);
     while (buf && ((send && out->file) || (receive && in->file))) {
         int n_out = send ? stream_piece(out) : 0, n_in = receive ? stream_piece(in) : 0;
         MPI_Request request[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
         MPI_Status status[2];
         if (n_in)
-            MPI_Irecv(buf + out->piece, n_in, MPI_BYTE, r->from, TAG, scr->job.world,
+            MPI_Irecv(buf + out->piece, n_in, MPI_BYTE, r->from, TAG, cache->job->world,
                       &request[0]);
         if (n_out) {
             stream_read(out, buf, n_out);
-            MPI_Isend(buf, n_out, MPI_BYTE, r->to, TAG, scr->job.world, &request[1]);
+            MPI_Isend(buf, n_out, MPI_BYTE, r->to, TAG, cache->job->world, &request[1]);
         }
         MPI_Waitall(2, request, status);
         if (n_in) stream_write(in, buf + out->piece, n_in);
@@ -180,7 +180,7 @@ static int pump(struct scr *scr, const struct round *r, struct stream *out,
 typedef char marker[64];
 
 /* Its name; empty where there is no sender, or where it cannot be left. */
-static void leave_marker(const struct scr *scr, int id, int from, marker mark)
+static void leave_marker(const scr_cache *cache, int id, int from, marker mark)
 {
     int fd;
     uint64_t random;
@@ -189,7 +189,7 @@ static void leave_marker(const struct scr *scr, int id, int from, marker mark)
         return;
     snprintf(mark, sizeof(marker), "scr.dataset.%d/.%016llx.tmp", id,
              (unsigned long long)random);
-    if (beneath_open(scr_cache_of(scr, id)->fd, mark, O_WRONLY | O_CREAT | O_EXCL, 0600,
+    if (beneath_open(scr_cache_of(cache, id)->fd, mark, O_WRONLY | O_CREAT | O_EXCL, 0600,
                      &fd, NULL) == 0)
         io_close(&fd);
     else
@@ -198,25 +198,26 @@ static void leave_marker(const struct scr *scr, int id, int from, marker mark)
 
 /* Whether the process that sends to us, or gets files from us, has our folder: 1 or 0; on
  * the side of the sender, -1 if nobody can tell. */
-static int find_marker(const struct scr *scr, int id, const marker mine, int to, int from)
+static int find_marker(const scr_cache *cache, int id, const marker mine, int to,
+                       int from)
 {
     marker theirs = "";
     struct stat st;
-    int fd = scr_cache_of(scr, id)->fd;
+    int fd = scr_cache_of(cache, id)->fd;
     MPI_Sendrecv(mine, sizeof(marker), MPI_CHAR, from, TAG, theirs, sizeof(marker),
-                 MPI_CHAR, to, TAG, scr->job.world, MPI_STATUS_IGNORE);
+                 MPI_CHAR, to, TAG, cache->job->world, MPI_STATUS_IGNORE);
     if (to == MPI_PROC_NULL) return 0;
     theirs[sizeof(marker) - 1] = 0;
     return !theirs[0] ? -1 : beneath_stat(fd, theirs, &st, NULL) == 0;
 }
 
 /* What the receiver must know: the files of rank with their meta data. */
-static int describe_files(struct scr *scr, int id, int rank, kvtree *tree)
+static int describe_files(scr_cache *cache, int id, int rank, kvtree *tree)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->cache.map, id, rank));
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(cache->map, id, rank));
     int rc = 0;
     for (; f && !rc; f = kvtree_elem_next(f)) {
-        const char *name = name_of(scr, id, f);
+        const char *name = name_of(cache, id, f);
         /* both sides must walk through the same list */
         if (kvtree_get_kv(tree, "FILE", name)) return -EBADMSG;
         kvtree *copy = kvtree_set_kv(tree, "FILE", name);
@@ -225,104 +226,104 @@ static int describe_files(struct scr *scr, int id, int rank, kvtree *tree)
     return rc;
 }
 
-static int accept_file(struct scr *scr, int id, const char *folder, const kvtree_elem *f,
+static int accept_file(scr_cache *cache, int id, const char *folder, const kvtree_elem *f,
                        char *err)
 {
     char *path = NULL;
     int rc = beneath_check_name(kvtree_elem_key(f), err);
     if (rc) return rc;
     if (asprintf(&path, "%s/%s", folder, kvtree_elem_key(f)) < 0) return -ENOMEM;
-    kvtree *meta = scr_filemap_add_file(scr->cache.map, id, scr->job.rank, path);
+    kvtree *meta = scr_filemap_add_file(cache->map, id, cache->job->rank, path);
     free(path);
     return meta ? kvtree_merge(meta, kvtree_elem_hash(f)) : -ENOMEM;
 }
 
 /* Enters the files that tree describes as ours. */
-static int accept_files(struct scr *scr, const scr_dataset *dataset, const kvtree *tree,
+static int accept_files(scr_cache *cache, const scr_dataset *dataset, const kvtree *tree,
                         char *err)
 {
     const kvtree *files = kvtree_get(tree, "FILE");
     const kvtree_elem *f = kvtree_elem_first(files);
-    char *folder = scr_dataset_folder(scr, dataset->id);
+    char *folder = scr_dataset_folder(cache, dataset->id);
     kvtree *desc = kvtree_new();
     int rc = folder && desc ? scr_dataset_to_tree(dataset, desc) : -ENOMEM;
     for (; f && !rc; f = kvtree_elem_next(f))
-        rc = accept_file(scr, dataset->id, folder, f, err);
+        rc = accept_file(cache, dataset->id, folder, f, err);
     rc = rc ? rc
-            : scr_filemap_set_expected(scr->cache.map, dataset->id, scr->job.rank,
+            : scr_filemap_set_expected(cache->map, dataset->id, cache->job->rank,
                                        kvtree_size(files));
     rc = rc ? rc
-            : scr_filemap_set_dataset(scr->cache.map, dataset->id, scr->job.rank, desc);
+            : scr_filemap_set_dataset(cache->map, dataset->id, cache->job->rank, desc);
     kvtree_delete(&desc);
     free(folder);
     return rc;
 }
 
 /* The sender describes the files; the receiver says whether their data has to flow. */
-static void meet(struct scr *scr, const scr_dataset *dataset, struct round *r)
+static void meet(scr_cache *cache, const scr_dataset *dataset, struct round *r)
 {
     kvtree *mine = kvtree_new(), *theirs = kvtree_new();
     marker mark;
     int id = dataset->id, rc = 0;
-    leave_marker(scr, id, r->from, mark);
-    r->there = find_marker(scr, id, mark, r->to, r->from);
+    leave_marker(cache, id, r->from, mark);
+    r->there = find_marker(cache, id, mark, r->to, r->from);
     if (r->there < 0) rc = -EIO;
     rc = rc ? rc : kvtree_util_set_int(mine, "SHARED", r->there);
-    if (!rc && r->to != MPI_PROC_NULL) rc = describe_files(scr, id, r->to, mine);
+    if (!rc && r->to != MPI_PROC_NULL) rc = describe_files(cache, id, r->to, mine);
     /* a sender that cannot tell all sends nothing, and the receiver must know */
     if (rc) kvtree_unset_all(mine);
-    int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, scr->job.world);
+    int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, cache->job->world);
     r->rc = rc ? rc : shared;
     if (!r->rc && r->from != MPI_PROC_NULL) {
         r->rc = kvtree_util_get_int(theirs, "SHARED", &r->here);
-        if (r->rc == 0) r->rc = accept_files(scr, dataset, theirs, r->err);
+        if (r->rc == 0) r->rc = accept_files(cache, dataset, theirs, r->err);
         r->receive = !r->rc && !r->here;
     }
-    r->send = swap(scr, r->receive, r->from, r->to);
-    if (mark[0]) beneath_unlink(scr_cache_of(scr, id)->fd, mark, NULL);
+    r->send = swap(cache, r->receive, r->from, r->to);
+    if (mark[0]) beneath_unlink(scr_cache_of(cache, id)->fd, mark, NULL);
     kvtree_delete(&mine);
     kvtree_delete(&theirs);
 }
 
-static void tell(const struct scr *scr, int id, int rc, const char *err)
+static void tell(const scr_cache *cache, int id, int rc, const char *err)
 {
     char line[SCR_ERR_TEXT + 100];
     snprintf(line, sizeof line,
              "warning: rank %d: files of dataset %d could not be moved: %s",
-             scr->job.rank, id, err[0] ? err : strerror(-rc));
-    scr_event_local(&scr->report, 0, line);
+             cache->job->rank, id, err[0] ? err : strerror(-rc));
+    scr_event_local(cache->job->report, 0, line);
 }
 
 /* The receiver puts the files on record, or forgets them; the sender then lets go, or
  * does not. */
-static void settle(struct scr *scr, int id, struct round *r, int sent_well, int received)
+static void settle(scr_cache *cache, int id, struct round *r, int sent_well, int received)
 {
-    int came = swap(scr, sent_well, r->to, r->from);
+    int came = swap(cache, sent_well, r->to, r->from);
     if (r->from != MPI_PROC_NULL) {
         if (!r->rc) r->rc = received ? received : came ? 0 : -EIO;
-        if (r->rc) scr_drop_files(scr, id, scr->job.rank, !r->here);
+        if (r->rc) scr_drop_files(cache, id, cache->job->rank, !r->here);
     }
     int taken = r->from != MPI_PROC_NULL && !r->rc;
-    int let_go = swap(scr, taken, r->from, r->to);
-    if (r->to != MPI_PROC_NULL && let_go) scr_drop_files(scr, id, r->to, !r->there);
-    if (r->rc) tell(scr, id, r->rc, r->err);
+    int let_go = swap(cache, taken, r->from, r->to);
+    if (r->to != MPI_PROC_NULL && let_go) scr_drop_files(cache, id, r->to, !r->there);
+    if (r->rc) tell(cache, id, r->rc, r->err);
 }
 
-int scr_move_files(struct scr *scr, const scr_dataset *dataset, int to, int from)
+int scr_move_files(scr_cache *cache, const scr_dataset *dataset, int to, int from)
 {
     struct round r = {.to = to, .from = from};
     struct stream out, in;
     int id = dataset->id;
-    meet(scr, dataset, &r);
-    stream_begin(&out, scr, r.send ? scr_filemap_files(scr->cache.map, id, to) : NULL, id,
+    meet(cache, dataset, &r);
+    stream_begin(&out, cache, r.send ? scr_filemap_files(cache->map, id, to) : NULL, id,
                  O_RDONLY);
-    stream_begin(&in, scr,
-                 r.receive ? scr_filemap_files(scr->cache.map, id, scr->job.rank) : NULL,
+    stream_begin(&in, cache,
+                 r.receive ? scr_filemap_files(cache->map, id, cache->job->rank) : NULL,
                  id, O_WRONLY | O_CREAT | O_EXCL);
-    int pumped = pump(scr, &r, &out, &in);
+    int pumped = pump(cache, &r, &out, &in);
     if (in.rc) memcpy(r.err, in.err, sizeof r.err);
-    if (out.rc) tell(scr, id, out.rc, out.err);
-    settle(scr, id, &r, !out.rc && !pumped, in.rc ? in.rc : pumped);
+    if (out.rc) tell(cache, id, out.rc, out.err);
+    settle(cache, id, &r, !out.rc && !pumped, in.rc ? in.rc : pumped);
     io_close(&out.fd);
     io_close(&in.fd);
     return r.rc;

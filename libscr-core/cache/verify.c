@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SCR_CRC_ON_DELETE: before files leave the cache they are compared with their checksums.
  * Nobody needs them any more, but who owns a store wants to know that it loses bits. */
-#include "ops/context.h"
+#include "cache/cache.h"
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
@@ -31,14 +31,14 @@ static int verify_file(const kvtree_elem *file, char *err)
 
 /* Those of all ranks that this process has on record: of its own, and at a start also of
  * others. The first bad one is told. */
-int scr_cache_compare(const struct scr *scr, int id, char *err)
+int scr_cache_compare(const scr_cache *cache, int id, char *err)
 {
     int count = 0, *ranks = NULL;
-    int rc = scr_filemap_list_ranks_of(scr->cache.map, id, &count, &ranks);
+    int rc = scr_filemap_list_ranks_of(cache->map, id, &count, &ranks);
     if (rc) err_sys(err, rc, "list of ranks");
     for (int i = 0; i < count && !rc; i++) {
         const kvtree_elem *f =
-            kvtree_elem_first(scr_filemap_files(scr->cache.map, id, ranks[i]));
+            kvtree_elem_first(scr_filemap_files(cache->map, id, ranks[i]));
         for (; f && !rc; f = kvtree_elem_next(f))
             rc = verify_file(f, err);
     }
@@ -46,14 +46,14 @@ int scr_cache_compare(const struct scr *scr, int id, char *err)
     return rc;
 }
 
-void scr_cache_verify(struct scr *scr, int id)
+void scr_cache_verify(const scr_cache *cache, int id)
 {
     char err[SCR_ERR_TEXT] = "", line[SCR_ERR_TEXT + 100];
-    if (!scr->set.crc_on_delete) return;
-    int rc = scr_cache_compare(scr, id, err);
-    if (rc) err_wrap(err, rc, "node %s", scr->job.node_name);
-    if (agree(scr->job.world, rc, err) == 0 || scr->job.rank != 0) return;
+    if (!cache->set->crc_on_delete) return;
+    int rc = scr_cache_compare(cache, id, err);
+    if (rc) err_wrap(err, rc, "node %s", cache->job->node_name);
+    if (agree(cache->job->world, rc, err) == 0 || cache->job->rank != 0) return;
     snprintf(line, sizeof line,
              "warning: dataset %d was damaged when it left the cache: %s", id, err);
-    scr_event_local(&scr->report, 0, line);
+    scr_event_local(cache->job->report, 0, line);
 }

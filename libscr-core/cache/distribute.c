@@ -3,7 +3,7 @@
  * one that holds its files. Holders of complete sets of files offer them, each rank
  * chooses one holder, and the files travel in rounds in which a process sends to one rank
  * at most (SCR Developer Guide 1.2, 2.26.8). */
-#include "ops/context.h"
+#include "cache/cache.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -29,21 +29,21 @@ struct plan {
 
 /* ---- files on this side ---- */
 
-static const char *name_of(const struct scr *scr, int id, const kvtree_elem *file)
+static const char *name_of(const scr_cache *cache, int id, const kvtree_elem *file)
 {
-    return scr_filemap_name_of(kvtree_elem_key(file), scr->job.owner, id);
+    return scr_filemap_name_of(kvtree_elem_key(file), cache->job->owner, id);
 }
 
 /* 1 when a file is here with its size, in our cache folder, 0 with a text if not; -errno
  * where that cannot be told just now. */
-static int is_there(struct scr *scr, int id, const kvtree_elem *file, char *err)
+static int is_there(scr_cache *cache, int id, const kvtree_elem *file, char *err)
 {
     char path[SCR_CACHED_NAME_SIZE];
-    const char *name = name_of(scr, id, file);
+    const char *name = name_of(cache, id, file);
     struct stat st;
     unsigned long size;
     scr_cached_name(id, name, path);
-    int rc = beneath_stat(scr_cache_of(scr, id)->fd, path, &st, NULL);
+    int rc = beneath_stat(scr_cache_of(cache, id)->fd, path, &st, NULL);
     if (rc && scr_decide_may_pass(rc)) return rc;
     if (rc) return err_set(err, 0, "%s is not there", name);
     if (!S_ISREG(st.st_mode)) return err_set(err, 0, "%s is no regular file", name);
@@ -55,84 +55,75 @@ static int is_there(struct scr *scr, int id, const kvtree_elem *file, char *err)
 }
 
 /* The same for all files of rank. */
-static int is_whole(struct scr *scr, int id, int rank, char *err)
+static int is_whole(scr_cache *cache, int id, int rank, char *err)
 {
-    const kvtree *files = scr_filemap_files(scr->cache.map, id, rank);
+    const kvtree *files = scr_filemap_files(cache->map, id, rank);
     const kvtree_elem *f = kvtree_elem_first(files);
     int whole = 1;
-    if (scr_filemap_expected(scr->cache.map, id, rank) != kvtree_size(files))
+    if (scr_filemap_expected(cache->map, id, rank) != kvtree_size(files))
         return err_set(err, 0, "not all of them are on record");
     for (; f && whole > 0; f = kvtree_elem_next(f))
-        whole = is_there(scr, id, f, err);
+        whole = is_there(cache, id, f, err);
     return whole;
 }
 
-void scr_drop_files(struct scr *scr, int id, int rank, int delete)
+void scr_drop_files(scr_cache *cache, int id, int rank, int delete)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->cache.map, id, rank));
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(cache->map, id, rank));
     for (; delete &&f; f = kvtree_elem_next(f)) {
         char path[SCR_CACHED_NAME_SIZE];
-        scr_cached_name(id, name_of(scr, id, f), path);
-        beneath_unlink(scr_cache_of(scr, id)->fd, path, NULL);
+        scr_cached_name(id, name_of(cache, id, f), path);
+        beneath_unlink(scr_cache_of(cache, id)->fd, path, NULL);
     }
-    scr_filemap_remove_rank(scr->cache.map, id, rank);
+    scr_filemap_remove_rank(cache->map, id, rank);
 }
 
 /* 1 for whole files of this very dataset, 0 with a text, or -errno where that cannot be
  * told just now. */
-static int is_good(struct scr *scr, const scr_dataset *dataset, int rank, char *err)
+static int is_good(scr_cache *cache, const scr_dataset *dataset, int rank, char *err)
 {
-    const kvtree *tree = scr_filemap_get_dataset(scr->cache.map, dataset->id, rank);
-    if (!scr_dataset_is_same(tree, dataset) || rank >= scr->job.ranks)
+    const kvtree *tree = scr_filemap_get_dataset(cache->map, dataset->id, rank);
+    if (!scr_dataset_is_same(tree, dataset) || rank >= cache->job->ranks)
         return err_set(err, 0, "they are of another dataset of that id");
-    return is_whole(scr, dataset->id, rank, err);
+    return is_whole(cache, dataset->id, rank, err);
 }
 
 /* Local. 1 when all files of this rank are here, and those of no other rank. */
-static int is_in_place(struct scr *scr, const scr_dataset *dataset)
+static int is_in_place(scr_cache *cache, const scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
     int count = 0, *ranks = NULL;
-    int good =
-        scr_filemap_list_ranks_of(scr->cache.map, dataset->id, &count, &ranks) == 0 &&
-        count == 1 && ranks[0] == scr->job.rank &&
-        is_good(scr, dataset, scr->job.rank, err) == 1;
+    int good = scr_filemap_list_ranks_of(cache->map, dataset->id, &count, &ranks) == 0 &&
+               count == 1 && ranks[0] == cache->job->rank &&
+               is_good(cache, dataset, cache->job->rank, err) == 1;
     free(ranks);
     return good;
 }
 
-int scr_distribute_is_done(struct scr *scr, const scr_dataset *dataset)
+bool scr_distribute_is_done(scr_cache *cache, const scr_dataset *dataset)
 {
-    int done = is_in_place(scr, dataset);
-    MPI_Allreduce(MPI_IN_PLACE, &done, 1, MPI_INT, MPI_MIN, scr->job.world);
+    int done = is_in_place(cache, dataset);
+    MPI_Allreduce(MPI_IN_PLACE, &done, 1, MPI_INT, MPI_MIN, cache->job->world);
     return done;
-}
-
-int scr_distribute_has_any(struct scr *scr, const scr_dataset *dataset)
-{
-    char err[SCR_ERR_TEXT] = "";
-    int any = is_good(scr, dataset, scr->job.rank, err) == 1;
-    MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, scr->job.world);
-    return any;
 }
 
 /* Local. Forgets what is not good, and counts the rest. Files stay where they are until
  * the dataset leaves the cache: nobody knows what they are good for. 0, -errno, or 1 if
  * something was forgotten, with a text. */
-static int drop_bad(struct scr *scr, const scr_dataset *dataset, int *count, int **ranks,
+static int drop_bad(scr_cache *cache, const scr_dataset *dataset, int *count, int **ranks,
                     char *err)
 {
     int all, kept = 0, lost = 0;
-    int rc = scr_filemap_list_ranks_of(scr->cache.map, dataset->id, &all, ranks);
+    int rc = scr_filemap_list_ranks_of(cache->map, dataset->id, &all, ranks);
     for (int i = 0; !rc && i < all; i++) {
         char why[SCR_ERR_TEXT] = "";
-        int rank = (*ranks)[i], good = is_good(scr, dataset, rank, why);
+        int rank = (*ranks)[i], good = is_good(cache, dataset, rank, why);
         if (good < 0) rc = good;
         if (good > 0) (*ranks)[kept++] = rank;
         if (good) continue;
-        if (!lost) err_set(err, 0, "node %s: %s", scr->job.node_name, why);
+        if (!lost) err_set(err, 0, "node %s: %s", cache->job->node_name, why);
         lost = 1;
-        scr_drop_files(scr, dataset->id, rank, 0);
+        scr_drop_files(cache, dataset->id, rank, 0);
     }
     *count = kept;
     return rc ? err_sys(err, rc, "look at the files of dataset %d", dataset->id) : lost;
@@ -148,9 +139,9 @@ static int put(kvtree *send, int rank, const char *key, int value)
     return tree ? kvtree_util_set_int(tree, key, value) : -ENOMEM;
 }
 
-static unsigned long bytes_of(const struct scr *scr, int id, int rank)
+static unsigned long bytes_of(const scr_cache *cache, int id, int rank)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(scr->cache.map, id, rank));
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(cache->map, id, rank));
     unsigned long size, sum = 0;
     for (; f; f = kvtree_elem_next(f))
         if (kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size) == 0)
@@ -158,26 +149,26 @@ static unsigned long bytes_of(const struct scr *scr, int id, int rank)
     return sum;
 }
 
-static int put_offer(const struct scr *scr, int id, int rank, kvtree *send)
+static int put_offer(const scr_cache *cache, int id, int rank, kvtree *send)
 {
     char to[16];
     snprintf(to, sizeof to, "%d", rank);
     kvtree *tree = kvtree_set(send, to, NULL);
-    return tree ? kvtree_util_set_bytecount(tree, "BYTES", bytes_of(scr, id, rank))
+    return tree ? kvtree_util_set_bytecount(tree, "BYTES", bytes_of(cache, id, rank))
                 : -ENOMEM;
 }
 
 /* Our own files, if we have them, else those of the first holder. */
-static void choose_source(const struct scr *scr, kvtree *offers, struct plan *plan)
+static void choose_source(const scr_cache *cache, kvtree *offers, struct plan *plan)
 {
     char self[16];
-    snprintf(self, sizeof self, "%d", scr->job.rank);
+    snprintf(self, sizeof self, "%d", cache->job->rank);
     kvtree_sort_int(offers, KVTREE_SORT_ASCENDING);
     const kvtree_elem *e = kvtree_elem_get(offers, self);
     if (!e) e = kvtree_elem_first(offers);
     if (!e) return;
     plan->source = kvtree_elem_key_int(e);
-    if (plan->source != scr->job.rank)
+    if (plan->source != cache->job->rank)
         kvtree_util_get_bytecount(kvtree_elem_hash(e), "BYTES", &plan->bytes);
 }
 
@@ -199,7 +190,7 @@ static int take_answers(kvtree *answers, kvtree *round, struct plan *plan)
 }
 
 /* Offers, answers and rounds: three sparse exchanges. */
-static int make_plan(struct scr *scr, int id, const int *ranks, int count,
+static int make_plan(scr_cache *cache, int id, const int *ranks, int count,
                      struct plan *plan)
 {
     kvtree *offer = kvtree_new(), *offers = kvtree_new(), *answer = kvtree_new(),
@@ -207,15 +198,15 @@ static int make_plan(struct scr *scr, int id, const int *ranks, int count,
     /* what is received into no tree is dropped: an answer would be missed */
     int rc = offer && offers && answer && answers && round && rounds ? 0 : -ENOMEM;
     for (int i = 0; !rc && i < count; i++)
-        rc = put_offer(scr, id, ranks[i], offer);
-    int failed = kvtree_exchange(offer, offers, scr->job.world);
-    choose_source(scr, offers, plan);
-    if (!rc && plan->source >= 0 && plan->source != scr->job.rank)
-        rc = put(answer, plan->source, "TURN", scr->job.node_rank);
-    failed = failed ? failed : kvtree_exchange(answer, answers, scr->job.world);
+        rc = put_offer(cache, id, ranks[i], offer);
+    int failed = kvtree_exchange(offer, offers, cache->job->world);
+    choose_source(cache, offers, plan);
+    if (!rc && plan->source >= 0 && plan->source != cache->job->rank)
+        rc = put(answer, plan->source, "TURN", cache->job->node_rank);
+    failed = failed ? failed : kvtree_exchange(answer, answers, cache->job->world);
     int taken = take_answers(answers, round, plan);
     rc = rc ? rc : taken;
-    failed = failed ? failed : kvtree_exchange(round, rounds, scr->job.world);
+    failed = failed ? failed : kvtree_exchange(round, rounds, cache->job->world);
     const kvtree_elem *e = kvtree_elem_first(rounds);
     if (e) kvtree_util_get_int(kvtree_elem_hash(e), "ROUND", &plan->round);
     kvtree *all[] = {offer, offers, answer, answers, round, rounds};
@@ -227,70 +218,71 @@ static int make_plan(struct scr *scr, int id, const int *ranks, int count,
 /* ---- moving ---- */
 
 /* Whether the node has no room for all that comes, before what goes is gone. */
-static int is_short(const struct scr *scr, int id, unsigned long bytes)
+static int is_short(const scr_cache *cache, int id, unsigned long bytes)
 {
     struct statvfs fs;
-    MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UNSIGNED_LONG, MPI_SUM, scr->job.node);
-    return fstatvfs(scr_cache_of(scr, id)->fd, &fs) == 0 &&
+    MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UNSIGNED_LONG, MPI_SUM, cache->job->node);
+    return fstatvfs(scr_cache_of(cache, id)->fd, &fs) == 0 &&
            bytes > (unsigned long)fs.f_bavail * fs.f_frsize;
 }
 
 /* Where a node is short of room, its processes take turns: then there is one rank's set
  * of files more than in the end, and the senders let go of theirs one after the other. */
-static int move_all(struct scr *scr, const scr_dataset *dataset, const struct plan *plan)
+static int move_all(scr_cache *cache, const scr_dataset *dataset, const struct plan *plan)
 {
     int failed = 0;
-    int most[] = {plan->wanted_count, is_short(scr, dataset->id, plan->bytes),
-                  scr->job.node_ranks};
-    MPI_Allreduce(MPI_IN_PLACE, most, 3, MPI_INT, MPI_MAX, scr->job.world);
+    int most[] = {plan->wanted_count, is_short(cache, dataset->id, plan->bytes),
+                  cache->job->node_ranks};
+    MPI_Allreduce(MPI_IN_PLACE, most, 3, MPI_INT, MPI_MAX, cache->job->world);
     for (int k = 0; k < most[0]; k++) {
         for (int turn = 0; turn < (most[1] ? most[2] : 1); turn++) {
             int to = MPI_PROC_NULL, from = MPI_PROC_NULL;
             if (k < plan->wanted_count && (!most[1] || plan->wanted[k].turn == turn))
                 to = plan->wanted[k].rank;
-            if (k == plan->round && (!most[1] || scr->job.node_rank == turn))
+            if (k == plan->round && (!most[1] || cache->job->node_rank == turn))
                 from = plan->source;
             if (to != MPI_PROC_NULL || from != MPI_PROC_NULL)
-                failed |= scr_move_files(scr, dataset, to, from) != 0;
-            if (most[1]) MPI_Barrier(scr->job.world); /* the senders have let go */
+                failed |= scr_move_files(cache, dataset, to, from) != 0;
+            if (most[1]) MPI_Barrier(cache->job->world); /* the senders have let go */
         }
     }
     return failed;
 }
 
 /* Copies that nobody wanted: the files stay. */
-static void drop_rest(struct scr *scr, int id, const struct plan *plan, int count,
+static void drop_rest(scr_cache *cache, int id, const struct plan *plan, int count,
                       const int *ranks)
 {
     for (int i = 0; i < count; i++) {
         int sent = 0;
         for (int k = 0; k < plan->wanted_count; k++)
             sent = sent || plan->wanted[k].rank == ranks[i];
-        if (ranks[i] != scr->job.rank && !sent) scr_drop_files(scr, id, ranks[i], 0);
+        if (ranks[i] != cache->job->rank && !sent) scr_drop_files(cache, id, ranks[i], 0);
     }
 }
 
-int scr_distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved,
+int scr_distribute(scr_cache *cache, const scr_dataset *dataset, scr_moved *moved,
                    char *err)
 {
     struct plan plan = {.source = -1, .round = -1};
     int count = 0, *ranks = NULL;
-    int rc = drop_bad(scr, dataset, &count, &ranks, err);
-    int planned = make_plan(scr, dataset->id, ranks, rc < 0 ? 0 : count, &plan);
+    int rc = drop_bad(cache, dataset, &count, &ranks, err);
+    int planned = make_plan(cache, dataset->id, ranks, rc < 0 ? 0 : count, &plan);
     if (rc >= 0 && planned)
         rc = err_sys(err, planned, "distribute dataset %d", dataset->id);
-    rc = agree(scr->job.world, rc, err);
+    rc = agree(cache->job->world, rc, err);
     if (rc > 0) {
-        scr_say(&scr->report, 0, "warning: dataset %d (%.200s): files count as lost %s",
-                dataset->id, dataset->name, err);
+        scr_say(cache->job->report, 0,
+                "warning: dataset %d (%.200s): files count as lost %s", dataset->id,
+                dataset->name, err);
         rc = 0;
         err[0] = 0;
     }
     if (!rc) {
-        moved->failed = move_all(scr, dataset, &plan);
-        drop_rest(scr, dataset->id, &plan, count, ranks);
-        if (plan.source >= 0 && plan.source != scr->job.rank)
-            scr_cached_sums(scr, dataset->id, moved->sums);
+        moved->failed = move_all(cache, dataset, &plan);
+        drop_rest(cache, dataset->id, &plan, count, ranks);
+        if (plan.source >= 0 && plan.source != cache->job->rank)
+            scr_cached_sums(cache, dataset->id, moved->sums);
     }
     free(ranks);
     free(plan.wanted);

@@ -3,7 +3,7 @@
  * gets a name that no dataset has, so that nobody takes a part of it for one, whatever
  * filemaps list: what is left of it when the run is killed is removed by the next one.
  * One at a time; the thread makes no call of MPI and takes no signals. */
-#include "ops/async_eviction.h"
+#include "cache/removal.h"
 #include "report/wait.h"
 
 #include "base/path.h"
@@ -73,65 +73,66 @@ static int start_thread(struct scr_removal *r)
     return rc;
 }
 
-void scr_removal_begin(struct scr *scr, int cache, int id)
+void scr_removal_begin(scr_cache *cache, int store, int id)
 {
     char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
-    const scr_store_dir *c = &scr->cache.stores[cache];
-    scr_removal_settle(scr);
-    scr->cache.leaving = id;
-    scr->cache.leaving_from = cache;
+    const scr_store_dir *c = &cache->stores[store];
+    scr_removal_settle(cache);
+    cache->leaving = id;
+    cache->leaving_from = store;
     if (c->rank != 0) return;
     rename_folder(c->fd, id, name);
     struct scr_removal *r = calloc(1, sizeof *r);
     if (r) {
         r->dir = c->fd;
         strcpy(r->name, name);
-        scr->cache.removing = r;
+        cache->removing = r;
         if (start_thread(r) == 0) return;
-        scr->cache.removing = NULL;
+        cache->removing = NULL;
         free(r);
     }
     /* without a thread, at once */
-    if (beneath_remove_tree(c->fd, name, err) != 0) scr_event_local(&scr->report, 0, err);
+    if (beneath_remove_tree(c->fd, name, err) != 0)
+        scr_event_local(cache->job->report, 0, err);
 }
 
-char *scr_removal_spare(const struct scr *scr, int id)
+char *scr_removal_spare(const scr_cache *cache, int id)
 {
     char name[SCR_FOLDER_SIZE];
-    const scr_kept *kept = scr_kept_find(scr, id);
-    if (!scr->cache.leaving || !kept || kept->store != scr->cache.leaving_from)
-        return NULL;
-    leaving_name(scr->cache.leaving, name);
-    return scr_path_join(scr->cache.stores[scr->cache.leaving_from].folder, name);
+    const scr_kept *kept = scr_kept_find(cache, id);
+    if (!cache->leaving || !kept || kept->store != cache->leaving_from) return NULL;
+    leaving_name(cache->leaving, name);
+    return scr_path_join(cache->stores[cache->leaving_from].folder, name);
 }
 
-void scr_removal_settle(struct scr *scr)
+void scr_removal_settle(scr_cache *cache)
 {
     char err[SCR_ERR_TEXT] = "";
-    struct scr_removal *r = scr->cache.removing;
-    const int id = scr->cache.leaving;
+    struct scr_removal *r = cache->removing;
+    const int id = cache->leaving;
     scr_wait wait;
-    scr->cache.leaving = 0;
+    cache->leaving = 0;
     if (!r) return;
-    scr_wait_begin(&scr->report, &wait, "waits for the removal of dataset %d from %.400s",
-                   id, scr->cache.stores[scr->cache.leaving_from].path);
+    scr_wait_begin(cache->job->report, &wait,
+                   "waits for the removal of dataset %d from %.400s", id,
+                   cache->stores[cache->leaving_from].path);
     pthread_join(r->thread, NULL);
     scr_wait_end(&wait);
     if (beneath_remove_tree(r->dir, r->name, err) != 0)
-        scr_event_local(&scr->report, 0, err);
-    scr->cache.removing = NULL;
+        scr_event_local(cache->job->report, 0, err);
+    cache->removing = NULL;
     free(r);
 }
 
-void scr_removal_sweep(const struct scr *scr, const scr_store_dir *cache)
+void scr_removal_sweep(const scr_cache *cache, const scr_store_dir *store)
 {
     char err[SCR_ERR_TEXT] = "";
-    DIR *stream = beneath_list(cache->fd);
+    DIR *stream = beneath_list(store->fd);
     const struct dirent *item;
     if (!stream) return;
     while ((item = readdir(stream)) != NULL)
         if (strncmp(item->d_name, LEAVING, strlen(LEAVING)) == 0 &&
-            beneath_remove_tree(cache->fd, item->d_name, err) != 0)
-            scr_event_local(&scr->report, 0, err);
+            beneath_remove_tree(store->fd, item->d_name, err) != 0)
+            scr_event_local(cache->job->report, 0, err);
     closedir(stream);
 }

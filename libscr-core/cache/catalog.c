@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The catalog of the cache: which files of which dataset and rank lie in a store. The
+ * header of each redundancy file tells it: it lies beside the
+ * data, and names dataset, rank, files, sizes and checksums. Where a header is lost, the
+ * filemap of an earlier run tells what the files of that rank were.
+ *
+ * The first process of a store reads all headers in it. Each entry goes to the process
+ * whose rank wrote the files, if that one shares the store, else to another that does. */
+#include "cache/catalog.h"
+
+#include "base/path.h"
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <kvtree/kvtree_mpi.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- reading headers ---- */
+
+/* The folder of a dataset in a store, while its headers are read. */
+struct folder {
+    scr_cache *cache;
+    const scr_store_dir *dir;
+    int id, fd;
+    char *path;
+    scr_filemap *found;
+    int unusable; /* redundancy files of the store that count as lost, and the first */
+    char first[2 * SCR_ERR_TEXT];
+};
+
+/* The folder of a dataset is our own: where its mode does not let us in, that is set
+ * again. */
+static int open_folder(const scr_store_dir *dir, const char *name)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    struct stat st;
+    int fd = io_open(dir->fd, name, flags, 0);
+    if (fd != -EACCES || beneath_stat(dir->fd, name, &st, NULL) != 0 ||
+        !S_ISDIR(st.st_mode) || beneath_chmod(dir->fd, name, 0700, NULL) != 0)
+        return fd;
+    return io_open(dir->fd, name, flags, 0);
+}
+
+/* One line for the store. */
+static void tell_unusable(const struct folder *f)
+{
+    char line[sizeof f->first + SCR_NODE_SIZE + 100];
+    if (!f->unusable) return;
+    snprintf(line, sizeof line,
+             "warning: node %s: %d redundancy files count as lost, the first is that of "
+             "%s",
+             f->cache->job->node_name, f->unusable, f->first);
+    scr_event_local(f->cache->job->report, 0, line);
+}
+
+static int64_t written_at(const struct stat *st)
+{
+    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+/* When the redundancy file was written that the map has of a rank; 0: it has none. */
+static int64_t recorded_time(const struct folder *f, int rank)
+{
+    const kvtree_elem *e = kvtree_elem_first(scr_filemap_files(f->found, f->id, rank));
+    struct stat st;
+    for (; e; e = kvtree_elem_next(e)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(e), SCR_META_TYPE);
+        const char *name =
+            scr_filemap_name_of(kvtree_elem_key(e), f->cache->job->owner, f->id);
+        if (type && strcmp(type, SCR_META_FULL) != 0 && name &&
+            fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            return written_at(&st);
+    }
+    return 0;
+}
+
+/* Whether the description takes the place of what is in the map for that rank: a newer
+ * dataset of the id does. Of two files of one dataset, which an encode that was
+ * interrupted left, the later one counts. */
+static bool takes_place(const struct folder *f, const scr_dataset *d, int rank,
+                        const struct stat *st)
+{
+    scr_dataset other;
+    const kvtree *tree = scr_filemap_get_dataset(f->found, d->id, rank);
+    if (!tree || scr_dataset_from_tree(tree, &other, NULL) != 0) return true;
+    if (d->created != other.created) return d->created > other.created;
+    return written_at(st) > recorded_time(f, rank);
+}
+
+/* Adds what a header says to the entries that were found. */
+static int take_header(struct folder *f, const char *name, char *err)
+{
+    char why[SCR_ERR_TEXT] = "";
+    scr_dataset d;
+    struct stat st;
+    redset_manifest *m = NULL;
+    int rc = redset_read_header(f->path, name, &m, why);
+    if (!rc && (scr_dataset_from_tree(m->about, &d, NULL) != 0 || d.id != f->id ||
+                !d.complete || d.ranks != m->ranks || m->rank >= d.ranks))
+        rc = err_set(why, -EBADMSG, "it does not describe a complete dataset %d", f->id);
+    if (!rc && fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        rc = err_sys(why, -errno, "%s", name);
+    if (!rc && takes_place(f, &d, m->rank, &st)) {
+        m->file_size = (uint64_t)st.st_size;
+        scr_filemap_remove_rank(f->found, d.id, m->rank);
+        rc = scr_map_record_found(f->found, &d, f->path, m);
+        if (rc) err_set(why, rc, "no memory for the filemap");
+    }
+    redset_manifest_free(m);
+    if (rc && scr_decide_may_pass(rc)) return err_set(err, rc, "%s: %s", f->path, why);
+    if (rc && !f->unusable++)
+        snprintf(f->first, sizeof f->first, "dataset %d, %s: %s", f->id, name, why);
+    return 0;
+}
+
+static int read_headers(struct folder *f, char *err)
+{
+    DIR *stream = beneath_list(f->fd);
+    int rc = stream ? 0 : -errno;
+    while (!rc) {
+        redset_place place;
+        errno = 0;
+        const struct dirent *file = readdir(stream);
+        if (!file) {
+            rc = -errno;
+            break;
+        }
+        if (redset_file_name_parse(file->d_name, &place) == 0)
+            rc = take_header(f, file->d_name, err);
+    }
+    if (stream) closedir(stream);
+    return rc;
+}
+
+/* A folder that is none, or was removed, has nothing; what cannot be read just now is an
+ * error. */
+static int read_folder(struct folder *f, char *err)
+{
+    char name[SCR_FOLDER_SIZE];
+    scr_dataset_folder_name(f->id, name);
+    f->fd = open_folder(f->dir, name);
+    f->path = scr_path_join(f->dir->folder, name);
+    int rc = !f->path ? -ENOMEM : f->fd < 0 ? f->fd : read_headers(f, err);
+    if (rc && !err[0]) err_sys(err, rc, "read %s/%s", f->dir->folder, name);
+    io_close(&f->fd);
+    free(f->path);
+    return scr_decide_may_pass(rc) ? rc : 0;
+}
+
+/* ---- handing out ---- */
+
+/* The process of a store that gets the entries of a rank. */
+static int owner_of(const scr_cache *cache, MPI_Comm comm, int rank)
+{
+    MPI_Group world, sharers;
+    int size, owner = MPI_UNDEFINED;
+    MPI_Comm_size(comm, &size);
+    if (rank < cache->job->ranks) {
+        MPI_Comm_group(cache->job->world, &world);
+        MPI_Comm_group(comm, &sharers);
+        MPI_Group_translate_ranks(world, 1, &rank, sharers, &owner);
+        MPI_Group_free(&world);
+        MPI_Group_free(&sharers);
+    }
+    return owner == MPI_UNDEFINED ? rank % size : owner;
+}
+
+static int deal(const scr_cache *cache, MPI_Comm comm, scr_filemap *found, kvtree *send)
+{
+    int count, *ranks;
+    int rc = scr_filemap_list_ranks(found, &count, &ranks);
+    for (int i = 0; !rc && i < count; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", owner_of(cache, comm, ranks[i]));
+        kvtree *to = kvtree_get(send, key);
+        if (!to) to = kvtree_set(send, key, NULL);
+        rc = to ? scr_filemap_move_rank(found, ranks[i], to) : -ENOMEM;
+    }
+    if (!rc) free(ranks);
+    return rc;
+}
+
+/* A header takes the place of what a filemap alone knows, and a newer dataset that of an
+ * older one with its id. */
+static bool replaces_entry(const scr_filemap *map, const scr_filemap *from, int id,
+                           int rank)
+{
+    scr_dataset old, new;
+    bool header = scr_catalog_has_header(map, id, rank);
+    if (scr_dataset_from_tree(scr_filemap_get_dataset(map, id, rank), &old, NULL) != 0 ||
+        scr_dataset_from_tree(scr_filemap_get_dataset(from, id, rank), &new, NULL) != 0)
+        return true;
+    if (header != scr_catalog_has_header(from, id, rank)) return !header;
+    return new.created > old.created;
+}
+
+static int take_entry(scr_filemap *map, const scr_filemap *from, int id, int rank)
+{
+    if (!replaces_entry(map, from, id, rank)) return 0;
+    scr_filemap_remove_rank(map, id, rank);
+    return scr_filemap_copy(from, id, rank, map);
+}
+
+static int take_entries(scr_filemap *map, const scr_filemap *from)
+{
+    int count, *ids;
+    int rc = scr_filemap_list_datasets(from, &count, &ids);
+    if (rc) return rc;
+    for (int i = 0; i < count && !rc; i++) {
+        int ranks_count, *ranks;
+        rc = scr_filemap_list_ranks_of(from, ids[i], &ranks_count, &ranks);
+        if (rc) break;
+        for (int k = 0; k < ranks_count && !rc; k++)
+            rc = take_entry(map, from, ids[i], ranks[k]);
+        free(ranks);
+    }
+    free(ids);
+    return rc;
+}
+
+/* Local: adds what the headers in a store describe to found. */
+static int read_store(scr_cache *cache, const scr_store_dir *dir, scr_filemap *found,
+                      char *err)
+{
+    struct folder f = {.cache = cache, .dir = dir, .fd = -1, .found = found, .first = ""};
+    int rc = 0;
+    while (!rc && (f.id = scr_next_folder(dir, f.id)) != INT_MAX)
+        rc = read_folder(&f, err);
+    tell_unusable(&f);
+    return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
+}
+
+/* ---- what only earlier runs know ---- */
+
+static bool is_in_use(const scr_cache *cache, const char *path)
+{
+    for (int i = 0; i < cache->store_count; i++)
+        if (strcmp(cache->stores[i].path, path) == 0) return true;
+    return false;
+}
+
+/* Local, on the leader of a node: stores that this run does not use. */
+static int read_recorded(scr_cache *cache, scr_filemap *found, char *err)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(cache->recorded, "STORE"));
+    int rc = 0;
+    for (; e && !rc; e = kvtree_elem_next(e)) {
+        scr_store_dir dir = {.fd = -1};
+        const scr_private where = {.what = "STORE of an earlier run",
+                                   .base = kvtree_elem_key(e),
+                                   .name = cache->job->owner};
+        if (is_in_use(cache, where.base)) continue;
+        rc = scr_open_private(&where, &dir.folder, &dir.fd, err);
+        if (rc && !scr_decide_may_pass(rc)) rc = 0; /* it is gone */
+        if (!rc && dir.fd >= 0) rc = read_store(cache, &dir, found, err);
+        io_close(&dir.fd);
+        free(dir.folder);
+    }
+    return rc;
+}
+
+/* Removes redundancy files from an entry of a filemap, whose headers tell better, and
+ * counts the other ones that are there. */
+static int reduce_entry(scr_filemap *map, int id, int rank)
+{
+    const kvtree_elem *next, *f = kvtree_elem_first(scr_filemap_files(map, id, rank));
+    struct stat st;
+    int files = 0, there = 0;
+    for (; f; f = next) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        bool full = type && strcmp(type, SCR_META_FULL) == 0;
+        next = kvtree_elem_next(f);
+        files += full;
+        there += full && lstat(kvtree_elem_key(f), &st) == 0;
+        if (!full) scr_filemap_remove_file(map, id, rank, kvtree_elem_key(f));
+    }
+    scr_filemap_set_expected(map, id, rank, files);
+    return there;
+}
+
+/* Local, on the leader of a node: adds the entries of filemaps whose files are there. The
+ * dataset of another entry has left the cache. */
+static int read_filemaps(scr_cache *cache, scr_filemap *found, char *err)
+{
+    scr_filemap *all = kvtree_new();
+    int count = 0, *ids = NULL;
+    int rc = all ? scr_filemaps_read(cache, all, err) : -ENOMEM;
+    if (!rc) rc = scr_filemap_list_datasets(all, &count, &ids);
+    for (int i = 0; i < count && !rc; i++) {
+        int ranks_count = 0, *ranks = NULL;
+        rc = scr_filemap_list_ranks_of(all, ids[i], &ranks_count, &ranks);
+        for (int k = 0; k < ranks_count && !rc; k++)
+            if (reduce_entry(all, ids[i], ranks[k]) > 0)
+                rc = take_entry(found, all, ids[i], ranks[k]);
+        free(ranks);
+    }
+    free(ids);
+    kvtree_delete(&all);
+    if (rc && !err[0]) err_set(err, rc, "no memory");
+    return rc ? err_wrap(err, rc, "node %s: %s", cache->job->node_name, cache->control)
+              : 0;
+}
+
+/* ---- all of it ---- */
+
+/* Collective over comm: each process gets what send has for it. */
+static int hand_out(scr_cache *cache, MPI_Comm comm, const kvtree *send)
+{
+    kvtree *received = kvtree_new();
+    int rc = kvtree_exchange(send, received, comm);
+    const kvtree_elem *e = kvtree_elem_first(received);
+    if (!received) rc = -ENOMEM;
+    for (; e && !rc; e = kvtree_elem_next(e))
+        rc = take_entries(cache->map, kvtree_elem_hash(e));
+    kvtree_delete(&received);
+    return rc;
+}
+
+/* Local: what the first process of a store, or the leader of a node, has for the others.
+ */
+static int collect(scr_cache *cache, const scr_store_dir *dir, kvtree *send, char *err)
+{
+    scr_filemap *found = kvtree_new();
+    int rc = found && send ? 0 : err_set(err, -ENOMEM, "no memory");
+    if (!rc && dir && dir->rank == 0) rc = read_store(cache, dir, found, err);
+    if (!dir && cache->job->node_rank == 0) {
+        rc = rc ? rc : read_recorded(cache, found, err);
+        rc = rc ? rc : read_filemaps(cache, found, err);
+    }
+    if (!rc && deal(cache, dir ? dir->comm : cache->job->node, found, send) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
+    kvtree_delete(&found);
+    return rc;
+}
+
+/* dir: a store; NULL: what only earlier runs know. Agreed. */
+static int catalog_read(scr_cache *cache, const scr_store_dir *dir, char *err)
+{
+    kvtree *send = kvtree_new();
+    int rc = agree(cache->job->world, collect(cache, dir, send, err), err);
+    if (!rc) {
+        rc = hand_out(cache, dir ? dir->comm : cache->job->node, send);
+        if (rc) err_set(err, rc, "what is in the cache could not be handed out");
+        rc = agree(cache->job->world, rc, err);
+    }
+    kvtree_delete(&send);
+    return rc;
+}
+
+int scr_catalog_read(scr_cache *cache, char *err)
+{
+    int rc = 0;
+    for (int i = 0; i < cache->store_count && !rc; i++)
+        rc = catalog_read(cache, &cache->stores[i], err);
+    return rc ? rc : catalog_read(cache, NULL, err);
+}
+
+bool scr_catalog_has_header(const scr_filemap *map, int id, int rank)
+{
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, rank));
+    for (; f; f = kvtree_elem_next(f)) {
+        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
+        if (type && strcmp(type, SCR_META_FULL) != 0) return true;
+    }
+    return false;
+}
+
+bool scr_catalog_has_redundancy(const scr_cache *cache, int id)
+{
+    char name[SCR_FOLDER_SIZE];
+    redset_place place;
+    bool has = false;
+    scr_dataset_folder_name(id, name);
+    for (int i = 0; i < cache->store_count; i++) {
+        int fd = cache->stores[i].rank == 0 ? open_folder(&cache->stores[i], name) : -1;
+        DIR *stream = fd >= 0 ? beneath_list(fd) : NULL;
+        const struct dirent *file;
+        while (stream && !has && (file = readdir(stream)) != NULL)
+            has = redset_file_name_parse(file->d_name, &place) == 0;
+        if (stream) closedir(stream);
+        io_close(&fd);
+    }
+    return has;
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The stores in use, and which dataset lies in which. There is one for each store that a
+ * redundancy descriptor in force names, in the same order on every rank; behind them come
+ * those that only an earlier run used, as long as datasets of it are there. The path of a
+ * store may differ between nodes (SCR_CACHE_BASE), its number never does. */
+#include "cache/cache.h"
+
+#include "base/path.h"
+#include "cache/base.h"
+#include "cache/cache.h"
+#include "cache/removal.h"
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/folder.h"
+#include "common/io.h"
+#include "common/split_mpi.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+int scr_open_private(const scr_private *where, char **path, int *fd, char *err)
+{
+    const char *what = where->what, *base = where->base;
+    char below[SCR_BASE_NAME];
+    int made = -1, rc = -ENOENT;
+    if (base[0] != '/')
+        return err_set(err, -EINVAL, "%s=%s is not an absolute path", what, base);
+    /* paths of cached files are compared as text later, so the base is reduced first */
+    char *reduced = scr_path_strdup_reduce_str(base);
+    if (!reduced) return err_set(err, -ENOMEM, "no memory");
+    /* a run that ends well may remove what is empty of it just now */
+    for (int i = 0; i < 3 && rc == -ENOENT; i++) {
+        rc = where->make ? folder_make(reduced, 0700, &made, err) : 0;
+        io_close(&made);
+        if (!rc && scr_base_name(reduced, where->name, below) < 0)
+            rc = err_sys(err, -ENAMETOOLONG, "%s", where->name);
+        rc = rc ? rc : beneath_private_folder(reduced, below, fd, err);
+    }
+    if (rc)
+        err_wrap(err, rc, "%s=%s", what, base);
+    else if (!(*path = scr_path_join(reduced, below)))
+        rc = err_set(err, -ENOMEM, "no memory");
+    free(reduced);
+    return rc;
+}
+
+void scr_remove_private(const char *base, const char *name)
+{
+    char part[SCR_BASE_NAME];
+    int dir, rc = 0;
+    if (scr_base_name(base, name, part) < 0 || beneath_open_folder(base, &dir, NULL) != 0)
+        return;
+    while (!rc && part[0]) {
+        char *slash = strrchr(part, '/');
+        rc = beneath_rmdir(dir, part, NULL);
+        *(slash ? slash : part) = 0;
+    }
+    io_close(&dir);
+}
+
+/* A new one at the end of the list. */
+static scr_store_dir *append(scr_cache *cache)
+{
+    size_t size = ((size_t)cache->store_count + 1) * sizeof *cache->stores;
+    scr_store_dir *list = realloc(cache->stores, size);
+    if (!list) return NULL;
+    cache->stores = list;
+    list += cache->store_count;
+    *list = (scr_store_dir){.fd = -1, .comm = MPI_COMM_NULL};
+    return list;
+}
+
+static void close_cache(scr_store_dir *dir, MPI_Comm node, MPI_Comm world)
+{
+    io_close(&dir->fd);
+    free(dir->folder);
+    if (dir->comm != MPI_COMM_NULL && dir->comm != node && dir->comm != world)
+        MPI_Comm_free(&dir->comm);
+}
+
+/* Collective, agreed. The processes that share a store: they see the same folder, and the
+ * first of them makes and removes what is in it. */
+static int find_sharers(scr_cache *cache, const scr_store *store, scr_store_dir *dir,
+                        char *err)
+{
+    int world = strcmp(store->group, "WORLD") == 0, rc = 0;
+    int node = strcmp(store->group, "NODE") == 0;
+    dir->global = strcmp(store->view, "GLOBAL") == 0;
+    if (world || (node && dir->global)) {
+        dir->comm = cache->job->world;
+    } else if (node) {
+        dir->comm = cache->job->node;
+    } else {
+        const char *value =
+            scr_groups_value(&cache->descs->groups, store->group, cache->job->node_name);
+        if (!value)
+            rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
+                         cache->job->node_name, store->group);
+        rc = agree(cache->job->world, rc, err);
+        if (!rc && split_by_string(cache->job->world, value, &dir->comm) != MPI_SUCCESS)
+            rc = err_set(err, -EIO, "the group %s cannot be formed", store->group);
+        rc = agree(cache->job->world, rc, err);
+    }
+    if (!rc) MPI_Comm_rank(dir->comm, &dir->rank);
+    return rc;
+}
+
+/* Local. */
+static int open_cache(scr_cache *cache, const scr_store *store, const char *path,
+                      scr_store_dir *dir, char *err)
+{
+    const scr_private where = {.what =
+                                   !store || store->implied ? "SCR_CACHE_BASE" : "STORE",
+                               .base = path,
+                               .name = cache->job->owner,
+                               .make = !store || store->mkdir};
+    snprintf(dir->path, sizeof dir->path, "%s", path);
+    int rc = scr_open_private(&where, &dir->folder, &dir->fd, err);
+    if (!rc && dir->rank == 0) scr_removal_sweep(cache, dir);
+    if (rc == -ENOENT && !where.make)
+        err_set(err, rc, "STORE=%s is not there, and is not to be made (MKDIR=0)", path);
+    return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
+}
+
+/* Collective, agreed. */
+static int open_store(scr_cache *cache, const scr_reddesc *desc, char *err)
+{
+    const scr_store *store = scr_stores_find(&cache->descs->stores, desc->store);
+    scr_store_dir *dir = append(cache);
+    int rc = dir && store ? 0 : err_set(err, -ENOMEM, "no memory");
+    rc = agree(cache->job->world, rc, err);
+    rc = rc ? rc : find_sharers(cache, store, dir, err);
+    if (rc) return rc;
+    cache->store_count++;
+    dir->capacity = store->count;
+    dir->method = store->implied ? cache->set->flush_method
+                                 : scr_flush_method(store->type, cache->set->flush_async);
+    return agree(cache->job->world, open_cache(cache, store, desc->store, dir, err), err);
+}
+
+/* Which descriptors share a store is what rank 0 sees: elsewhere two paths may happen to
+ * be the same. of[i]: the first descriptor with the store of number i; -1: it needs none.
+ */
+static void share_stores(scr_cache *cache, int *of)
+{
+    const scr_reddescs *r = &cache->descs->reddescs;
+    for (int i = 0; i < r->count; i++) {
+        of[i] = -1;
+        if (!r->list[i].enabled || r->list[i].bypass) continue;
+        for (int k = 0; k <= i && of[i] < 0; k++)
+            if (r->list[k].enabled && !r->list[k].bypass &&
+                strcmp(r->list[k].store, r->list[i].store) == 0)
+                of[i] = k;
+    }
+    MPI_Bcast(of, r->count, MPI_INT, 0, cache->job->world);
+}
+
+int scr_stores_open(scr_cache *cache, char *err)
+{
+    const scr_reddescs *r = &cache->descs->reddescs;
+    int *of = calloc((size_t)r->count, sizeof *of), rc = 0;
+    cache->store_of_desc = calloc((size_t)r->count, sizeof *cache->store_of_desc);
+    if (!of || !cache->store_of_desc) rc = err_set(err, -ENOMEM, "no memory");
+    rc = agree(cache->job->world, rc, err);
+    if (!rc) share_stores(cache, of);
+    for (int i = 0; i < r->count && !rc; i++) {
+        cache->store_of_desc[i] = -1;
+        if (of[i] == i) {
+            cache->store_of_desc[i] = cache->store_count;
+            rc = open_store(cache, &r->list[i], err);
+        } else if (of[i] >= 0) {
+            cache->store_of_desc[i] = cache->store_of_desc[of[i]];
+        }
+    }
+    free(of);
+    return rc;
+}
+
+int scr_stores_open_late(scr_cache *cache, const scr_reddesc *desc, char *err)
+{
+    const scr_reddescs *r = &cache->descs->reddescs;
+    int number = -1, count = cache->store_count, rc = 0;
+    for (int i = 0; i < r->count && number < 0; i++)
+        if (strcmp(r->list[i].store, desc->store) == 0) number = cache->store_of_desc[i];
+    MPI_Bcast(&number, 1, MPI_INT, 0, cache->job->world);
+    if (number < 0) {
+        number = count;
+        rc = open_store(cache, desc, err);
+    }
+    if (!rc)
+        cache->store_of_desc[desc->index] = number;
+    else if (cache->store_count > count)
+        close_cache(&cache->stores[--cache->store_count], cache->job->node,
+                    cache->job->world);
+    return rc;
+}
+
+void scr_stores_close(scr_cache *cache)
+{
+    scr_removal_settle(cache);
+    for (int i = 0; cache->clean && i < cache->store_count; i++)
+        if (cache->stores[i].rank == 0)
+            scr_remove_private(cache->stores[i].path, cache->job->owner);
+    for (int i = 0; i < cache->store_count; i++)
+        close_cache(&cache->stores[i], cache->job->node, cache->job->world);
+    free(cache->stores);
+    free(cache->store_of_desc);
+    free(cache->kept);
+    free(cache->listed);
+    cache->stores = NULL;
+    cache->store_of_desc = NULL;
+    cache->kept = NULL;
+    cache->listed = NULL;
+    cache->store_count = cache->kept_count = 0;
+}
+
+/* Local. After an error nothing has changed. */
+static int renew(scr_cache *cache, scr_store_dir *dir, char *err)
+{
+    char *folder = dir->folder, path[SCR_DESC_PATH_SIZE], line[SCR_ERR_TEXT + 400];
+    int fd = dir->fd;
+    dir->fd = -1;
+    memcpy(path, dir->path, sizeof path);
+    const scr_store *store = scr_stores_find(&cache->descs->stores, path);
+    int rc = open_cache(cache, store, path, dir, err);
+    if (rc) {
+        io_close(&dir->fd);
+        dir->fd = fd;
+        dir->folder = folder;
+        return rc;
+    }
+    io_close(&fd);
+    free(folder);
+    snprintf(
+        line, sizeof line,
+        "warning: node %s: somebody has removed %s of this run, which is made again; "
+        "the datasets in it are lost%s",
+        cache->job->node_name, dir->folder, dir->global ? "" : " on this node");
+    if (dir->rank == 0) scr_event_local(cache->job->report, 0, line);
+    return 0;
+}
+
+int scr_stores_renew(scr_cache *cache, char *err)
+{
+    int rc = 0;
+    for (int i = 0; i < cache->store_count && !rc; i++)
+        if (scr_is_removed(cache->stores[i].fd))
+            rc = renew(cache, &cache->stores[i], err);
+    return rc;
+}
+
+/* ---- which dataset lies where ---- */
+
+scr_kept *scr_kept_find(const scr_cache *cache, int id)
+{
+    for (int i = 0; i < cache->kept_count; i++)
+        if (cache->kept[i].id == id) return &cache->kept[i];
+    return NULL;
+}
+
+int scr_keep(scr_cache *cache, int id, int dir, const scr_reddesc *desc)
+{
+    scr_forget(cache, id);
+    size_t size = ((size_t)cache->kept_count + 1) * sizeof *cache->kept;
+    scr_kept *list = realloc(cache->kept, size);
+    if (!list) return -ENOMEM;
+    cache->kept = list;
+    scr_cached *listed =
+        realloc(cache->listed, ((size_t)cache->kept_count + 1) * sizeof *listed);
+    if (!listed) return -ENOMEM;
+    cache->listed = listed;
+    list[cache->kept_count++] = (scr_kept){.id = id, .store = dir, .desc = *desc};
+    return 0;
+}
+
+void scr_forget(scr_cache *cache, int id)
+{
+    for (int i = 0; i < cache->kept_count; i++)
+        if (cache->kept[i].id == id) cache->kept[i--] = cache->kept[--cache->kept_count];
+}
+
+scr_store_dir *scr_cache_of(const scr_cache *cache, int id)
+{
+    const scr_kept *kept = scr_kept_find(cache, id);
+    return kept ? &cache->stores[kept->store] : NULL;
+}
+
+const char *scr_cache_path(const scr_cache *cache, int id)
+{
+    const scr_store_dir *dir = scr_cache_of(cache, id);
+    return dir ? dir->folder : "";
+}
+
+/* ---- datasets of earlier runs ---- */
+
+/* The store of the files that the map has of a rank; "" where it has none. */
+static void path_of_rank(const scr_cache *cache, int id, int rank,
+                         char path[SCR_DESC_PATH_SIZE])
+{
+    char tail[SCR_OWNER_SIZE + 64];
+    size_t behind =
+        (size_t)snprintf(tail, sizeof tail, "/%s/scr.dataset.%d/", cache->job->owner, id);
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(cache->map, id, rank));
+    const char *full = f ? kvtree_elem_key(f) : NULL;
+    const char *name = full ? scr_filemap_name_of(full, cache->job->owner, id) : NULL;
+    size_t n = name ? (size_t)(name - full) : 0;
+    n = n > behind ? scr_base_length(full, n - behind, cache->job->owner) : 0;
+    path[0] = 0;
+    if (n > 0 && n < SCR_DESC_PATH_SIZE)
+        snprintf(path, SCR_DESC_PATH_SIZE, "%.*s", (int)n, full);
+}
+
+/* The store in which this process has files of the dataset, its own before others;
+ * false: it has none. */
+static bool own_store(const scr_cache *cache, int id, char path[SCR_DESC_PATH_SIZE])
+{
+    int count = 0, *ranks = NULL;
+    path_of_rank(cache, id, cache->job->rank, path);
+    if (scr_filemap_list_ranks_of(cache->map, id, &count, &ranks) != 0) count = 0;
+    for (int i = 0; i < count && !path[0]; i++)
+        path_of_rank(cache, id, ranks[i], path);
+    free(ranks);
+    return path[0] != 0;
+}
+
+/* Collective. The number of the store on which all agree that have files; -1: none. */
+static int agree_on_cache(const scr_cache *cache, int has, const char *path)
+{
+    int here = -1;
+    for (int i = 0; i < cache->store_count && has && here < 0; i++)
+        if (strcmp(cache->stores[i].path, path) == 0) here = i;
+    int least[2] = {has ? here : INT_MAX, has ? -here : INT_MAX};
+    MPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_INT, MPI_MIN, cache->job->world);
+    return least[0] == -least[1] ? least[0] : -1;
+}
+
+/* Collective. Where nobody on a node has files, path becomes that of another node. */
+static void fill_in_path(const scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE])
+{
+    int here = has ? cache->job->node_rank : INT_MAX,
+        first = has ? cache->job->rank : INT_MAX;
+    char other[SCR_DESC_PATH_SIZE];
+    MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MIN, cache->job->node);
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, cache->job->world);
+    if (first == INT_MAX) return;
+    memcpy(other, path, sizeof other);
+    MPI_Bcast(other, sizeof other, MPI_CHAR, first, cache->job->world);
+    if (here < INT_MAX)
+        MPI_Bcast(path, SCR_DESC_PATH_SIZE, MPI_CHAR, here, cache->job->node);
+    else
+        memcpy(path, other, sizeof other);
+}
+
+/* Collective, agreed. Adds a store that this configuration does not have. */
+static int adopt(scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE], char *err)
+{
+    fill_in_path(cache, has, path);
+    scr_store_dir *dir = append(cache);
+    int rc = dir ? 0 : err_set(err, -ENOMEM, "no memory");
+    if (!rc && !path[0]) rc = err_set(err, -ENOENT, "no rank has a file of it");
+    rc = agree(cache->job->world, rc, err);
+    if (rc) return rc;
+    dir->method = cache->set->flush_method;
+    dir->comm = cache->job->node;
+    dir->rank = cache->job->node_rank;
+    rc = agree(cache->job->world, open_cache(cache, NULL, path, dir, err), err);
+    if (rc)
+        close_cache(dir, cache->job->node, cache->job->world);
+    else
+        cache->store_count++;
+    return rc;
+}
+
+int scr_stores_locate(scr_cache *cache, int id, const scr_reddesc *desc, char *err)
+{
+    char path[SCR_DESC_PATH_SIZE];
+    int has = own_store(cache, id, path), dir = agree_on_cache(cache, has, path), rc = 0;
+    if (dir < 0) {
+        dir = cache->store_count;
+        rc = adopt(cache, has, path, err);
+    }
+    if (!rc && scr_keep(cache, id, dir, desc) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
+    rc = agree(cache->job->world, rc, err);
+    if (rc) scr_forget(cache, id);
+    return rc;
+}
+
+/* ---- folders of datasets ---- */
+
+void scr_dataset_folder_name(int id, char name[SCR_FOLDER_SIZE])
+{
+    snprintf(name, SCR_FOLDER_SIZE, "scr.dataset.%d", id);
+}
+
+void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE])
+{
+    snprintf(path, SCR_CACHED_NAME_SIZE, "scr.dataset.%d/%s", id, name);
+}
+
+char *scr_dataset_folder(const scr_cache *cache, int id)
+{
+    char name[SCR_FOLDER_SIZE];
+    const scr_store_dir *dir = scr_cache_of(cache, id);
+    scr_dataset_folder_name(id, name);
+    return dir ? scr_path_join(dir->folder, name) : NULL;
+}
+
+int scr_dataset_folder_make(scr_cache *cache, int id, char *err)
+{
+    char name[SCR_FOLDER_SIZE];
+    const scr_store_dir *dir = scr_cache_of(cache, id);
+    scr_dataset_folder_name(id, name);
+    if (dir->rank != 0) return 0;
+    int rc = beneath_mkdirs(dir->fd, name, 0700, err);
+    if (rc == -ENOTDIR || rc == -ELOOP) {
+        /* a file, or a link, which is not followed: all here is ours to remove */
+        rc = beneath_unlink(dir->fd, name, err);
+        rc = rc ? rc : beneath_mkdirs(dir->fd, name, 0700, err);
+    }
+    return rc ? err_wrap(err, rc, "node %s: %s", cache->job->node_name, dir->folder) : 0;
+}
+
+/* Local. */
+static void remove_folder(const scr_cache *cache, const scr_store_dir *dir, int id)
+{
+    char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
+    scr_dataset_folder_name(id, name);
+    if (dir->rank == 0 && beneath_remove_tree(dir->fd, name, err) != 0)
+        scr_event_local(cache->job->report, 0, err);
+}
+
+void scr_dataset_folder_remove(scr_cache *cache, int id)
+{
+    const scr_store_dir *dir = scr_cache_of(cache, id);
+    for (int i = 0; i < cache->store_count; i++) {
+        if (dir && dir != &cache->stores[i]) continue;
+        MPI_Barrier(cache->stores[i].comm);
+        remove_folder(cache, &cache->stores[i], id);
+        MPI_Barrier(cache->stores[i].comm);
+    }
+    scr_forget(cache, id);
+}
