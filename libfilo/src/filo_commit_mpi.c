@@ -3,7 +3,6 @@
  * new map is written. */
 #include "src/filo_private_mpi.h"
 
-#include "common/folder.h"
 #include "common/io.h"
 #include "src/filo_layout.h"
 #include <errno.h>
@@ -40,21 +39,6 @@ int filo_map_check_name(filo_job *job)
         all - (size_t)filo_folder_length(job->map) + more <= NAME_MAX)
         return 0;
     return err_sys(job->text, -ENAMETOOLONG, "name of the map \"%.60s...\"", job->map);
-}
-
-int filo_map_prepare(filo_job *job)
-{
-    char *path;
-    int made;
-    if (job->rank != 0) return 0;
-    const char *slash = strrchr(job->map, '/');
-    int length = slash ? (int)(slash - job->map) : 0;
-    if (asprintf(&path, "%s/%.*s", job->folder, length, job->map) < 0)
-        return err_sys(job->text, -ENOMEM, "make folder %s", job->folder);
-    int rc = folder_make_below(job->options.base, path, 0777, &made, job->text);
-    free(path);
-    if (!rc) io_close(&made);
-    return rc;
 }
 
 /* ---- names and map ---- */

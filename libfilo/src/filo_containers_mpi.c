@@ -19,58 +19,35 @@ static int containers_mpi_failed(filo_job *job)
 
 /* ---- offsets ---- */
 
-static int containers_split_node(const filo_job *job, MPI_Comm *node)
-{
-    if (job->options.node) return split_by_string(job->own, job->options.node, node);
-    return MPI_Comm_split_type(job->own, MPI_COMM_TYPE_SHARED, job->rank, MPI_INFO_NULL,
-                               node);
-}
-
-/* The bytes of all ranks before this one on its node, and, at its leader, of the node. */
-static int containers_count_node(MPI_Comm node, int64_t mine, int64_t *before,
-                                 int64_t *sum)
-{
-    *before = 0;
-    int rc = MPI_Exscan(&mine, before, 1, MPI_INT64_T, MPI_SUM, node);
-    return rc ? rc : MPI_Reduce(&mine, sum, 1, MPI_INT64_T, MPI_SUM, 0, node);
-}
-
-/* The bytes of all nodes before this one. Leaders ask each other and tell their nodes. */
-static int containers_count_before(const filo_job *job, MPI_Comm node, int64_t sum,
-                                   int64_t *before)
-{
-    MPI_Comm leaders;
-    int rank, leader;
-    MPI_Comm_rank(node, &rank);
-    int rc = MPI_Comm_split(job->own, rank == 0 ? 0 : MPI_UNDEFINED, job->rank, &leaders);
-    if (rc) return rc;
-    *before = 0;
-    if (rank == 0) {
-        rc = MPI_Exscan(&sum, before, 1, MPI_INT64_T, MPI_SUM, leaders);
-        MPI_Comm_rank(leaders, &leader);
-        if (leader == 0) *before = 0; /* MPI leaves it undefined */
-        MPI_Comm_free(&leaders);
-    }
-    int told = MPI_Bcast(before, 1, MPI_INT64_T, 0, node);
-    return rc ? rc : told;
-}
-
-/* Collective, the result is this rank's own. */
-static int containers_find_offset(filo_job *job, int64_t mine, uint64_t *offset)
+/* All ranks, in the order in which their bytes are packed: nodes by their lowest ranks,
+ * the ranks of each side by side. */
+static int containers_order(const filo_job *job, MPI_Comm *ordered)
 {
     MPI_Comm node;
-    int64_t on_node = 0, of_node = 0, before_node = 0;
-    int rank;
-    if (containers_split_node(job, &node) != MPI_SUCCESS)
-        return containers_mpi_failed(job);
-    MPI_Comm_rank(node, &rank);
-    int rc = containers_count_node(node, mine, &on_node, &of_node);
-    if (rank == 0) on_node = 0;
-    int across = containers_count_before(job, node, of_node, &before_node);
+    int leader = job->rank;
+    int rc = job->options.node ? split_by_string(job->own, job->options.node, &node)
+                               : MPI_Comm_split_type(job->own, MPI_COMM_TYPE_SHARED,
+                                                     job->rank, MPI_INFO_NULL, &node);
+    if (rc) return rc;
+    rc = MPI_Bcast(&leader, 1, MPI_INT, 0, node);
     MPI_Comm_free(&node);
-    if (rc || across) return containers_mpi_failed(job);
-    *offset = (uint64_t)before_node + (uint64_t)on_node;
-    return 0;
+    int split = MPI_Comm_split(job->own, 0, leader, ordered);
+    if (rc && !split) MPI_Comm_free(ordered);
+    return rc ? rc : split;
+}
+
+/* Collective, the result is this rank's own. *offset: of its first byte. */
+static int containers_find_offset(filo_job *job, int64_t mine, uint64_t *offset)
+{
+    MPI_Comm ordered;
+    int64_t before = 0;
+    int rank;
+    if (containers_order(job, &ordered) != MPI_SUCCESS) return containers_mpi_failed(job);
+    MPI_Comm_rank(ordered, &rank);
+    int rc = MPI_Exscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, ordered);
+    MPI_Comm_free(&ordered);
+    *offset = rank == 0 ? 0 : (uint64_t)before; /* MPI leaves it undefined */
+    return rc ? containers_mpi_failed(job) : 0;
 }
 
 /* ---- containers ---- */

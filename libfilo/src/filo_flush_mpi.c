@@ -119,7 +119,10 @@ static int flush_plan(filo_transfer *t)
 {
     filo_job *job = &t->job;
     bool packed = job->options.container > 0;
-    int rc = filo_job_agree(job, filo_map_prepare(job));
+    int rc = job->rank ? 0
+                       : filo_map_make_folder(job->options.base, job->folder, job->map,
+                                              job->text);
+    rc = filo_job_agree(job, rc);
     if (rc) return rc;
     rc = filo_job_agree(job, filo_job_open(job));
     if (!rc) rc = filo_job_make_stage(job);

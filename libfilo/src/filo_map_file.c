@@ -43,20 +43,16 @@ static kvtree_gather_place map_file_place(const work *w, size_t limit)
 
 /* ---- writing ---- */
 
-/* Makes the folder of the map, and all above it, where missing. */
-static int map_file_make_folders(const work *w, char *err)
+int filo_map_make_folder(const char *base, const char *folder, const char *map, char *err)
 {
     char *path;
     int made;
-    const char *slash = strrchr(w->map, '/');
-    int length = slash ? (int)(slash - w->map) : 0;
-    if (asprintf(&path, "%s/%.*s", w->folder, length, w->map) < 0)
-        return err_sys(err, -ENOMEM, "make folder %s", w->folder);
-    int rc = folder_make_below(w->base, path, 0777, &made, err);
+    if (asprintf(&path, "%s/%.*s", folder, filo_folder_length(map), map) < 0)
+        return err_sys(err, -ENOMEM, "make folder %s", folder);
+    int rc = folder_make_below(base, path, 0777, &made, err);
     free(path);
-    if (rc) return rc;
-    io_close(&made);
-    return 0;
+    if (!rc) io_close(&made);
+    return rc;
 }
 
 /* Nobody may have a name that the map needs, not even for a container. */
@@ -113,7 +109,7 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
     int rc = map_file_begin(&w, to, err);
     if (rc == 0 && (!give || ranks < 1))
         rc = err_set(err, -EINVAL, "a map of %d ranks", give ? ranks : 0);
-    if (rc == 0) rc = map_file_make_folders(&w, err);
+    if (rc == 0) rc = filo_map_make_folder(w.base, w.folder, w.map, err);
     if (rc == 0) rc = folder_make_below(w.base, w.folder, 0, &w.dir, err);
     if (rc) return rc;
     const kvtree_gather_place place = map_file_place(&w, to->limit);

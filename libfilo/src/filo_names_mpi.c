@@ -35,46 +35,7 @@ static int names_address(filo_job *job, int count, const filo_file files[], kvtr
     return 0;
 }
 
-static int names_find_double(filo_job *job, const kvtree *received)
-{
-    kvtree_elem *sender, *name;
-    kvtree *seen = kvtree_new(); /* name -> rank */
-    int rc = seen ? 0 : err_sys(job->text, -ENOMEM, "compare file names");
-    for (sender = kvtree_elem_first(received); sender && !rc;
-         sender = kvtree_elem_next(sender)) {
-        const char *rank = kvtree_elem_key(sender);
-        for (name = kvtree_elem_first(kvtree_elem_hash(sender)); name && !rc;
-             name = kvtree_elem_next(name)) {
-            const char *text = kvtree_elem_key(name);
-            const char *other = kvtree_elem_get_first_val(seen, text);
-            if (other)
-                rc = err_set(job->text, -EEXIST,
-                             "file name \"%s\" is listed by ranks %s and %s", text, other,
-                             rank);
-            else if (!kvtree_set_kv(seen, text, rank))
-                rc = err_sys(job->text, -ENOMEM, "compare file names");
-        }
-    }
-    kvtree_delete(&seen);
-    return rc;
-}
-
-int filo_names_compare(filo_job *job, int count, const filo_file files[])
-{
-    kvtree *send = kvtree_new(), *received = kvtree_new();
-    int addressed = send && received ? names_address(job, count, files, send)
-                                     : err_sys(job->text, -ENOMEM, "compare file names");
-    int rc = kvtree_exchange(send, received, job->comm);
-    if (rc)
-        err_sys(job->text, rc, "compare file names");
-    else
-        rc = addressed ? addressed : names_find_double(job, received);
-    kvtree_delete(&send);
-    kvtree_delete(&received);
-    return filo_job_agree(job, rc);
-}
-
-/* ---- whose a file is ---- */
+/* ---- the lowest rank of a name ---- */
 
 /* What each sender is told: of its names, those that a lower rank has, too. Senders come
  * in any order. */
@@ -140,6 +101,22 @@ static int names_find_owners(filo_job *job, int count, const filo_file files[],
     kvtree_delete(&reply);
     kvtree_delete(&replies);
     return filo_job_agree(job, rc);
+}
+
+int filo_names_compare(filo_job *job, int count, const filo_file files[])
+{
+    int *owner = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *owner);
+    int rc = filo_job_agree(
+        job, owner ? 0 : err_sys(job->text, -ENOMEM, "compare file names"));
+    if (!rc) rc = names_find_owners(job, count, files, owner);
+    int own = rc;
+    for (int i = 0; i < count && !own; i++)
+        if (owner[i] != job->rank)
+            own = err_set(job->text, -EEXIST,
+                          "file name \"%s\" is listed by ranks %d and %d", files[i].name,
+                          owner[i], job->rank);
+    free(owner);
+    return rc ? rc : filo_job_agree(job, own);
 }
 
 /* ---- the calls ---- */

@@ -9,5 +9,6 @@
 #define filo_map_check scr_filo_map_check
 #define filo_map_entry scr_filo_map_entry
 #define filo_map_files scr_filo_map_files
+#define filo_map_make_folder scr_filo_map_make_folder
 
 #endif

@@ -98,9 +98,6 @@ bool filo_map_owns(const filo_job *job, const char *name);
  */
 int filo_map_check_name(filo_job *job);
 
-/* Rank 0 makes the folder of the map, and all above it, where missing. */
-int filo_map_prepare(filo_job *job);
-
 /* Collective, agreed. All ranks have all data in place or in their stage (NULL: there is
  * none). An earlier map is removed, staged files get their names, folders (that this rank
  * looks after) are synced, containers beyond so many are removed, and the map is written

@@ -70,7 +70,9 @@ static int register_write_map(filo_job *job, int count, filo_file files[])
         rc = register_inspect(job, &files[i]);
     rc = filo_job_agree(job, rc);
     if (rc) return rc;
-    rc = filo_map_prepare(job);
+    rc = job->rank
+             ? 0
+             : filo_map_make_folder(job->options.base, job->folder, job->map, job->text);
     /* they are there; it is shared out who syncs which */
     rc = filo_folders_make(job, rc, count, files, &folders);
     if (!rc && !(entry = filo_map_entry(count, files)))
