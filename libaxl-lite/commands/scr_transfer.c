@@ -31,7 +31,7 @@ static void on_signal(int number)
 
 /* ---- work ---- */
 
-/* One who is asked to end lets it be resumed; a file that may not grow is an error, like
+/* A process that is asked to end leaves it to be resumed; a file that may not grow is an error, like
  * a full disk. */
 static void handle_signals(void)
 {

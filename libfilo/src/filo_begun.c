@@ -26,7 +26,7 @@ int filo_begun_write(int dir, const char *folder, const filo_begun *flush, char 
     return rc;
 }
 
-/* A record that is missing or damaged is that of no flush: nobody can resume it. */
+/* A record that is missing or damaged is that of a flush that cannot be resumed. */
 static int begun_read(int stage, const char *folder, kvtree *record, filo_begun *flush,
                       char *err)
 {

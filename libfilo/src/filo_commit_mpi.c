@@ -43,7 +43,7 @@ int filo_map_check_name(filo_job *job)
 
 /* ---- names and map ---- */
 
-/* What is said of every failure from here on, before the reason. */
+/* The prefix of the text of every failure from here on. */
 static int commit_lacks_map(filo_job *job, int rc)
 {
     return err_wrap(job->text, rc, "%s may have no map now", job->folder);
@@ -90,7 +90,7 @@ static int commit_remove_surplus(filo_job *job, uint64_t containers)
     return rc;
 }
 
-/* Rank 0: the folder itself; the others belong to somebody, and that of the map is synced
+/* Rank 0: the folder itself; the others have owners, and that of the map is synced
  * with each file of it. */
 static int commit_sync_folders(filo_job *job, const kvtree *folders, int64_t containers)
 {

@@ -68,7 +68,7 @@ static int containers_add_sizes(filo_job *job, int count, const filo_file files[
     return 0;
 }
 
-/* Collective, agreed. Two halves, whose sums fit. */
+/* Collective, agreed. In two halves, because the sums of those fit. */
 static int containers_add_ranks(filo_job *job, int rc, int64_t mine, uint64_t *total)
 {
     int64_t halves[2] = {mine >> 32, mine & UINT32_MAX};

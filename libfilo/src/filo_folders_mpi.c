@@ -3,10 +3,10 @@
  * one rank.
  *
  * A folder belongs to the rank that its hash selects. Names travel there in log2(P) steps
- * of a hypercube: in step i a rank and its partner, whose numbers differ in bit i, swap
- * the names that belong to ranks with the other's bit. Equal names become one wherever
- * they meet, so a folder that all ranks name costs each of them one name per step, and no
- * rank ever holds all. */
+ * of a hypercube: in step i a rank and its partner, with numbers that differ in bit i,
+ * swap the names that belong to ranks with the other's bit. Equal names become one
+ * wherever they meet, so a folder that all ranks name costs each of them one name per
+ * step, and no rank ever holds all. */
 #include "src/filo_private_mpi.h"
 
 #include "common/io.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- whose folder ---- */
+/* ---- owners ---- */
 
 /* All folders of a name, from the top. */
 static int folders_add(kvtree *folders, const char *name)
@@ -44,7 +44,8 @@ static int folders_pick(kvtree *folders, unsigned bit, unsigned mine, kvtree *aw
     return 0;
 }
 
-/* One message in each direction; either may go to nobody. What was sent is gone. */
+/* One message in each direction; either may go to no rank. The tree that was sent is
+ * freed. */
 static int folders_swap(const filo_job *job, kvtree *folders, kvtree **away, int to,
                         int from)
 {
@@ -55,7 +56,7 @@ static int folders_swap(const filo_job *job, kvtree *folders, kvtree **away, int
 
 /* Collective, the result is this rank's own. With P ranks the largest power of two of
  * them are owners; the others first hand all they have to one of these. A rank that has
- * failed goes on, so that nobody waits for it. */
+ * failed still takes part, so that no other rank blocks. */
 static int folders_to_owners(const filo_job *job, kvtree *folders)
 {
     unsigned owners = 1, me = (unsigned)job->rank, size = (unsigned)job->size;

@@ -55,7 +55,7 @@ int filo_map_make_folder(const char *base, const char *folder, const char *map, 
     return rc;
 }
 
-/* Nobody may have a name that the map needs, not even for a container. */
+/* No file or container may have a name that the map needs. */
 static int map_file_check_name(const work *w, const char *name, char *err)
 {
     int rc = beneath_check_name(name, err);

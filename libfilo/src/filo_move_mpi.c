@@ -213,7 +213,7 @@ void filo_move_abort(filo_move *move)
     move_fail(move, -ECANCELED); /* a rank that waits does not start */
     while (filo_move_go_on(move, true) == FILO_RUNNING) {
     }
-    axl_cancel(move->transfer, NULL); /* nobody resumes it: removes its state file */
+    axl_cancel(move->transfer, NULL); /* removes its state file: it is not resumed */
 }
 
 void filo_move_end(filo_move *move)

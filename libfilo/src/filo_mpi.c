@@ -148,10 +148,14 @@ static int job_make_record(filo_job *job)
     const filo_options *o = &job->options;
     const filo_begun flush = {o->identity ? o->identity : "", o->container};
     char *slash = strrchr(job->stage, '/');
-    *slash = 0;
-    int rc = job_make_folder(job, job->stage);
-    *slash = '/';
-    if (!rc) rc = job_make_folder(job, job->stage);
+    int rc = -ENOENT;
+    /* another flush may remove the empty stage in between */
+    for (int tries = 0; tries < 3 && rc == -ENOENT; tries++) {
+        *slash = 0;
+        rc = job_make_folder(job, job->stage);
+        *slash = '/';
+        if (!rc) rc = job_make_folder(job, job->stage);
+    }
     return rc ? rc : filo_begun_write(job->dir, job->stage, &flush, job->text);
 }
 

@@ -37,7 +37,7 @@ static int names_address(filo_job *job, int count, const filo_file files[], kvtr
 
 /* ---- the lowest rank of a name ---- */
 
-/* What each sender is told: of its names, those that a lower rank has, too. Senders come
+/* The reply to each sender: those of its names that a lower rank has, too. Senders come
  * in any order. */
 static int names_find_lowest(kvtree *received, kvtree *reply)
 {
@@ -64,7 +64,7 @@ static int names_find_lowest(kvtree *received, kvtree *reply)
     return rc;
 }
 
-/* Each judge tells of the names that it was sent. */
+/* The owners of all names, from the replies. */
 static int names_take_owners(const kvtree *replies, int rank, int count,
                              const filo_file files[], int owner[])
 {

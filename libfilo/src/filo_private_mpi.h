@@ -11,7 +11,7 @@
  *     filo_commit_mpi.c        the step in which a folder changes
  *     filo_fetch_mpi.c         filo_fetch
  *     filo_read_map_mpi.c      filo_read_map
- *     filo_names_mpi.c         no name twice; whose a name is
+ *     filo_names_mpi.c         no name twice; the owner of a name
  *     filo_folders_mpi.c       folders, each made by one rank
  *     filo_containers_mpi.c    where in containers files go; filo_layout.c: the numbers
  *     filo_move_mpi.c          what this rank copies, when it is its turn
@@ -74,7 +74,7 @@ void filo_job_remove_stage(filo_job *job);
 int filo_job_agree(filo_job *job, int rc);
 
 /* Collective. Returns when all ranks came here: after a failure, when each has removed
- * its temporary files, so that nobody finds those of another one. */
+ * its temporary files, so that no rank finds those of another. */
 void filo_job_meet(const filo_job *job);
 
 /* Collective. Closes the folder; passes on rc, agreed, and, if that is not 0, the text,
@@ -100,8 +100,8 @@ int filo_map_check_name(filo_job *job);
 
 /* Collective, agreed. All ranks have all data in place or in their stage (NULL: there is
  * none). An earlier map is removed, staged files get their names, folders (that this rank
- * looks after) are synced, containers beyond so many are removed, and the map is written
- * with this rank's entry. */
+ * looks after) are synced, containers beyond that number are removed, and the map is
+ * written with this rank's entry. */
 int filo_commit(filo_job *job, filo_stage *stage, const kvtree *folders,
                 const kvtree *entry, int64_t containers);
 
@@ -201,9 +201,9 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
 int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
                   char *destination, uint64_t destination_offset, uint64_t length);
 
-/* Where the flush has an id: takes over what an earlier process did of all these parts,
- * if it had the same ones. Before their destinations are made, but after the last one was
- * added. */
+/* Where the flush has an identity: resumes from what an earlier process copied of all
+ * these parts, if it had the same ones. Before their destinations are made, but after the
+ * last one was added. */
 int filo_move_continue(filo_move *move);
 
 /* Goes on, with wait to the end. FILO_RUNNING, or 0 when this rank has nothing left to

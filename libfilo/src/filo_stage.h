@@ -25,7 +25,7 @@ typedef struct filo_stage {
     filo_staged *items;
 } filo_stage;
 
-/* Ranks whose files share a subfolder of the stage. */
+/* Number of ranks with files in one subfolder of the stage. */
 enum { FILO_STAGE_SPREAD = 256 };
 
 /* A number for a flush: of equal arguments the same on all ranks and in every run. */

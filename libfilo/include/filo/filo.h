@@ -2,7 +2,7 @@
 #ifndef FILO_FILO_H
 #define FILO_FILO_H
 
-/* A distributed list of files in a folder, and the map that tells whose they are.
+/* A distributed list of files in a folder, and the map from files to ranks.
  *
  * Each rank of a parallel program had some files, and all of them lie below one folder
  * now: each under its own name, or packed into large containers. A map in the folder
@@ -55,7 +55,7 @@ typedef struct filo_file {
     int packed;            /* 1: in containers, not under its name. What follows is */
     unsigned mode;         /* known of packed files only: permissions, and ... */
     int segments;          /* ... number of segments, ... */
-    filo_segment *segment; /* ... in whose order the bytes are those of the file */
+    filo_segment *segment; /* ... the bytes of the file in this order */
     int64_t mtime; /* of files that are not packed, when has_mtime: time of the last
                       change when the map was written, nanoseconds since 1970 */
     int has_mtime;
@@ -83,8 +83,8 @@ typedef struct filo_place {
     const char *base;   /* NULL, or a folder that is there and that folder lies below, and
                            begins with: then links are followed on the way to base only */
     const char *map;    /* name of the root of the map below folder; NULL: FILO_MAP */
-    size_t limit;       /* writing: most bytes per map file; 0: 1 MB. A rank whose own
-                           list needs more gets a larger file, and a file above the lowest
+    size_t limit;       /* writing: most bytes per map file; 0: 1 MB. A rank with a
+                           longer list gets a larger file, and a file above the lowest
                            level holds at least two names, whatever the limit */
 } filo_place;
 
@@ -125,10 +125,10 @@ int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void 
 /* ---- flushes that have begun and not ended ---- */
 
 /* A flush writes below a folder of its own in the stage, which it removes at its end. A
- * flush that was interrupted is what is left there. */
+ * flush that was interrupted is what remains there. */
 typedef struct filo_begun {
     const char *identity; /* that of its filo_options; "" where its record cannot be used
-                             and nobody can resume it */
+                             and it cannot be resumed */
     uint64_t container;   /* the same */
 } filo_begun;
 

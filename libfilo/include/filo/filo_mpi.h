@@ -35,18 +35,18 @@ extern "C" {
 
 /* Zeros are the defaults; a NULL pointer to options, too. */
 typedef struct filo_options {
-    const char *method; /* transfer method of libaxl-lite; NULL: "sync" */
-    int checksum;       /* flush: compute checksums; fetch: verify those in the map */
-    size_t map_limit;   /* flush: most bytes per map file; 0: 1 MB. A rank whose own list
-                           needs more gets a larger file, and a file above the lowest
-                           level holds at least two names, whatever the limit */
-    int width;          /* most ranks that copy at a time; 0: 256 */
-    uint64_t container; /* flush: files are packed into containers of at most so many
-                           bytes; 0: each file lies under its name */
-    const char *node;   /* each rank's own. Files of ranks with the same text are packed
-                           side by side; NULL on all ranks: those that share memory */
-    const char *stage;  /* flush: folder below `folder`, made where missing, in the file
-                           system of the files; NULL: "stage" beside the map */
+    const char *method;   /* transfer method of libaxl-lite; NULL: "sync" */
+    int checksum;         /* flush: compute checksums; fetch: verify those in the map */
+    size_t map_limit;     /* flush: most bytes per map file; 0: 1 MB. A rank with a longer
+                             list gets a larger file, and a file above the lowest
+                             level holds at least two names, whatever the limit */
+    int width;            /* most ranks that copy at a time; 0: 256 */
+    uint64_t container;   /* flush: files are packed into containers of at most that
+                             many bytes; 0: each file lies under its name */
+    const char *node;     /* each rank's own. Files of ranks with the same text are packed
+                             side by side; NULL on all ranks: those that share memory */
+    const char *stage;    /* flush: folder below `folder`, made where missing, in the file
+                             system of the files; NULL: "stage" beside the map */
     const char *identity; /* flush: at most 511 bytes that say which data this is; a flush
                              that was interrupted is resumed by one with the same
                              identity, see below. NULL: it cannot be resumed */
@@ -127,9 +127,9 @@ filo_transfer *filo_flush_free(filo_transfer *transfer);
  * two files of any ranks have the same one; err names the ranks. */
 int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err);
 
-/* Whose a file is that several ranks wrote together: owner[i] becomes the lowest of the
- * ranks that list the name of files[i], of which only name is looked at. -EINVAL for a
- * name that is not allowed, -EEXIST for one that a rank lists twice. */
+/* The owner of a file that several ranks wrote together: owner[i] becomes the lowest of
+ * the ranks that list the name of files[i], of which only name is looked at. -EINVAL for
+ * a name that is not allowed, -EEXIST for one that a rank lists twice. */
 int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owner[],
                      char *err);
 
