@@ -22,6 +22,7 @@
 #include "job/job.h"
 #include "plan/dataset.h"
 #include "plan/decide.h"
+#include "plan/evict.h"
 #include <redset/redset_mpi.h>
 #include <stdbool.h>
 
@@ -63,10 +64,11 @@ typedef struct scr_cache {
                       OTHER/<id>/{NAME, RANKS} was written by another number of ranks */
     scr_store_dir *stores; /* in use, the same number on every rank */
     int store_count;
-    int *store_of_desc; /* number of the store of each redundancy descriptor; -1: none */
-    redset **sets;      /* of each redundancy descriptor in force; else NULL */
-    scr_kept *kept;     /* the same on every rank */
-    scr_cached *listed; /* room to list as many */
+    int *store_of_desc;  /* number of the store of each redundancy descriptor; -1: none */
+    redset **sets;       /* of each redundancy descriptor in force; else NULL */
+    scr_kept *kept;      /* the same on every rank */
+    scr_cached *listed;  /* room to list as many, */
+    scr_evict_row *rows; /* and to plan evictions among them */
     int kept_count;
     struct scr_removal *removing; /* under way, at the first of a store; or NULL */
     int leaving, leaving_from;    /* the dataset that is removed, or 0; its store */
@@ -225,7 +227,7 @@ int scr_filemaps_newest(const scr_cache *cache);
 /* All of them, the same on every rank; to be freed. Collective. */
 scr_cached *scr_cached_list(const scr_cache *cache, int *count);
 
-/* Those of a store (-1: of all) that may leave, in cache->listed; their number. Local. */
+/* Those of a store (-1: of all), in cache->listed; their number. Local. */
 int scr_cached_in_store(scr_cache *cache, int store);
 
 /* Id of the newest checkpoint among them; 0: none. Local. */

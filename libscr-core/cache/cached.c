@@ -27,6 +27,8 @@ int scr_cached_get(const scr_cache *cache, int id, scr_dataset *dataset)
 static int is_usable(const scr_cache *cache, int id, scr_cached *cached)
 {
     scr_dataset d;
+    const scr_kept *kept = scr_kept_find(cache, id);
+    int held = kept && kept->held;
     if (scr_cached_get(cache, id, &d) != 0) return 0;
     /* an entry of our own rank may be a leftover of an earlier dataset of that id */
     if (d.ranks != cache->job->ranks || kvtree_get_kv_int(cache->aside, "ID", d.id) ||
@@ -35,7 +37,8 @@ static int is_usable(const scr_cache *cache, int id, scr_cached *cached)
     *cached = (scr_cached){.id = d.id,
                            .ckpt = d.ckpt,
                            .output = d.output,
-                           .flushing = d.id == cache->flushing};
+                           .flushing = d.id == cache->flushing,
+                           .held = held};
     return 1;
 }
 
@@ -65,13 +68,11 @@ scr_cached *scr_cached_list(const scr_cache *cache, int *count)
     return NULL;
 }
 
-/* Local: fills cache->listed with those of a store; -1: of all. What is in the cache
- * is kept note of. */
 int scr_cached_in_store(scr_cache *cache, int store)
 {
     int count = 0;
     for (int i = 0; i < cache->kept_count; i++)
-        if (store < 0 || (cache->kept[i].store == store && !cache->kept[i].held))
+        if (store < 0 || cache->kept[i].store == store)
             count += is_usable(cache, cache->kept[i].id, &cache->listed[count]);
     return count;
 }

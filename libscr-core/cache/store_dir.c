@@ -212,10 +212,12 @@ void scr_stores_close(scr_cache *cache)
     free(cache->store_of_desc);
     free(cache->kept);
     free(cache->listed);
+    free(cache->rows);
     cache->stores = NULL;
     cache->store_of_desc = NULL;
     cache->kept = NULL;
     cache->listed = NULL;
+    cache->rows = NULL;
     cache->store_count = cache->kept_count = 0;
 }
 
@@ -274,6 +276,10 @@ int scr_keep(scr_cache *cache, int id, int dir, const scr_reddesc *desc)
         realloc(cache->listed, ((size_t)cache->kept_count + 1) * sizeof *listed);
     if (!listed) return -ENOMEM;
     cache->listed = listed;
+    scr_evict_row *rows =
+        realloc(cache->rows, ((size_t)cache->kept_count + 1) * sizeof *rows);
+    if (!rows) return -ENOMEM;
+    cache->rows = rows;
     list[cache->kept_count++] = (scr_kept){.id = id, .store = dir, .desc = *desc};
     return 0;
 }

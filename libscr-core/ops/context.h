@@ -340,6 +340,10 @@ typedef int scr_index_changer(kvtree *index, const scr_dataset *dataset);
 int scr_index_change(struct scr *scr, const scr_dataset *dataset,
                      scr_index_changer *change, char *err);
 
+/* Rank 0 reads the index, lets change alter any of it (> 0: it did), and writes it.
+ * Local; 0 or -errno with a text. */
+int scr_index_rewrite(struct scr *scr, scr_changer *change, void *arg, char *err);
+
 /* Removes all that the index has of that name, for good. The same. */
 int scr_index_drop(struct scr *scr, const scr_dataset *dataset, char *err);
 
@@ -353,7 +357,7 @@ int scr_index_correct(struct scr *scr, const scr_dataset *dataset, char *err);
 int scr_index_flush_begins(struct scr *scr, const scr_dataset *dataset, char *err);
 int scr_index_flush_ends(struct scr *scr, const scr_dataset *dataset, char *err);
 
-/* ---- ops/retention.c: what leaves the prefix folder ---- */
+/* ---- ops/retention.c: deletion and retention on the prefix folder ---- */
 
 /* Deletes a flushed dataset: its files, shared out among the ranks, its records, and its
  * entry. 0 or -errno with a text. */
@@ -361,11 +365,11 @@ int scr_flushed_delete(struct scr *scr, const scr_dataset *dataset, char *err);
 
 /* At start: deletes all of the prefix folder (SCR_PREFIX_PURGE), or finishes what a run
  * that was killed began to delete. Failures are said. */
-void scr_window_begin(struct scr *scr);
+void scr_retention_begin(struct scr *scr);
 
 /* Checkpoint id has just been flushed: older ones make way (SCR_PREFIX_SIZE). Failures
  * are said. */
-void scr_window_move(struct scr *scr, int id);
+void scr_retention_flushed(struct scr *scr, int id);
 
 /* ---- ops/dataset_admin.c ---- */
 int scr_manage_current(struct scr *scr, const char *name);

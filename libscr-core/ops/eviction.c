@@ -2,21 +2,10 @@
 /* What leaves the cache, and when. */
 #include "ops/context.h"
 
-#include "base/path.h"
-#include "cache/removal.h"
-#include "common/beneath.h"
 #include "common/errtext.h"
-#include "common/number.h"
+#include "plan/evict.h"
 #include "prefix/flush_file.h"
-#include <dirent.h>
-#include <errno.h>
-#include <kvtree/kvtree_util.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
                   int on)
@@ -69,98 +58,127 @@ void scr_cache_delete_aside(struct scr *scr, int above, const char *why)
     }
 }
 
-/* Keeps one more than the store should have, but not more than twice as many. */
-static int hold(struct scr *scr, int cache, int id)
+/* ---- making room ---- */
+
+/* What is asked of a store. */
+typedef struct eviction {
+    int store, capacity; /* fewer datasets than this may stay */
+    int spare;           /* id of one that stays in any case; 0: none */
+    int unsaved;         /* id of one that could not be flushed just now; 0: none */
+} eviction;
+
+/* Whether some row leaves only if the prefix folder has it. */
+static bool eviction_asks_for_copies(const scr_evict_facts *f)
 {
-    int held = 0, most = scr->cache.stores[cache].capacity;
-    for (int i = 0; i < scr->cache.kept_count; i++)
-        held += scr->cache.kept[i].store == cache && scr->cache.kept[i].held;
-    if (held >= (most > 1 ? most : 1)) return 0;
-    scr_kept_find(&scr->cache, id)->held = 1;
-    return 1;
+    bool asks = false;
+    for (int i = 0; i < f->count; i++)
+        asks |= f->rows[i].output || (f->rows[i].newest && !f->replaces_newest);
+    return asks && f->count >= f->capacity;
 }
 
-/* Collective. An output that could not be flushed when it was written gets another
- * chance; and the only checkpoint is not given up for something that nobody can restart
- * from. 0: it stays. */
-static int can_leave(struct scr *scr, const scr_cached *cached, int needed, int cache)
+/* Collective. Rank 0 knows what is on the prefix folder. */
+static void eviction_find_copies(const struct scr *scr, scr_evict_facts *f)
 {
-    const scr_store_dir *c = &scr->cache.stores[cache];
-    if (!cached->output && !needed) return 1;
-    if (scr_location_has(scr, cached->id, SCR_LOCATION_PFS)) return 1;
-    if (scr_flush_dataset(scr, cached->id) == SCR_SUCCESS) return 1;
-    if (!scr_kept_find(&scr->cache, cached->id))
-        return 0; /* it was lost, as the flush found */
-    if (hold(scr, cache, cached->id)) {
+    for (int i = 0; i < f->count; i++)
+        f->rows[i].saved =
+            scr->job.rank == 0 &&
+            scr_flush_file_has(scr->prefix.flush_file, f->rows[i].id, SCR_LOCATION_PFS);
+    MPI_Bcast(f->rows, (int)((size_t)f->count * sizeof *f->rows), MPI_BYTE, 0,
+              scr->job.world);
+}
+
+/* Collective; the same on every rank. */
+static scr_evict_facts eviction_gather(struct scr *scr, const eviction *e)
+{
+    scr_evict_row *rows = scr->cache.rows;
+    const int newest = scr_cached_newest(&scr->cache);
+    const int count = scr_cached_in_store(&scr->cache, e->store);
+    const int capacity = scr->cache.stores[e->store].capacity;
+    scr_evict_facts f = {.count = count,
+                         .rows = rows,
+                         .capacity = e->capacity,
+                         .most_held = capacity > 1 ? capacity : 1,
+                         .spare = e->spare,
+                         .replaces_newest = scr->lifecycle.open.ckpt != 0};
+    for (int i = 0; i < count; i++) {
+        const scr_cached *c = &scr->cache.listed[i];
+        memset(&rows[i], 0, sizeof rows[i]);
+        rows[i].id = c->id;
+        rows[i].checkpoint = c->ckpt > 0;
+        rows[i].output = c->output;
+        rows[i].newest = c->id == newest;
+        rows[i].flushing = c->flushing;
+        rows[i].held = c->held;
+        rows[i].unsaved = c->id == e->unsaved;
+    }
+    if (eviction_asks_for_copies(&f)) eviction_find_copies(scr, &f);
+    return f;
+}
+
+/* Reports what a step keeps in, or takes from the cache. */
+static void eviction_report(const struct scr *scr, const eviction *e,
+                            scr_evict_action action, int id)
+{
+    const scr_store_dir *dir = &scr->cache.stores[e->store];
+    if (action == SCR_EVICT_HOLD)
         scr_say(&scr->report, 0,
                 "warning: dataset %d cannot be flushed, so it stays in %s, which holds "
                 "more than %d datasets now",
-                cached->id, c->folder, c->capacity);
-        return 0;
-    }
-    scr_say(&scr->report, 0,
-            "warning: dataset %d leaves the cache, and is lost, because it cannot be "
-            "flushed, and %s has too many others that cannot",
-            cached->id, c->folder);
-    return 1;
+                id, dir->folder, dir->capacity);
+    if (action == SCR_EVICT_LOSE)
+        scr_say(&scr->report, 0,
+                "warning: dataset %d leaves the cache, and is lost, because it cannot be "
+                "flushed, and %s has too many others that cannot",
+                id, dir->folder);
+    if (action == SCR_EVICT_LOSE || action == SCR_EVICT_REMOVE)
+        scr_say(&scr->report, 2, "dataset %d leaves the cache", id);
 }
 
-/* Collective. The dataset that has to leave a store so that there are less than capacity,
- * when nothing needs it any more; 0: none, or none but spare. */
-static int next_victim(struct scr *scr, int cache, int capacity, int spare)
+/* Collective. Executes steps up to the next removal: the id of the dataset that leaves;
+ * 0: none does. */
+static int eviction_next(struct scr *scr, eviction *e)
 {
     for (;;) {
-        int newest = scr_cached_newest(&scr->cache),
-            count = scr_cached_in_store(&scr->cache, cache);
-        if (scr_decide_wait(scr->cache.listed, count, capacity)) {
+        const scr_evict_facts facts = eviction_gather(scr, e);
+        const scr_evict_step step = scr_plan_evict(&facts);
+        const int id = step.row < 0 ? 0 : facts.rows[step.row].id;
+        eviction_report(scr, e, step.action, id);
+        switch (step.action) {
+        case SCR_EVICT_DONE:
+        case SCR_EVICT_REMOVE:
+        case SCR_EVICT_LOSE:
+            return id;
+        case SCR_EVICT_WAIT:
             scr_flush_wait(scr);
-            continue;
+            break;
+        case SCR_EVICT_FLUSH:
+            if (scr_flush_dataset(scr, id) != SCR_SUCCESS) e->unsaved = id;
+            break;
+        case SCR_EVICT_HOLD:
+            scr_kept_find(&scr->cache, id)->held = 1;
+            break;
         }
-        int out = scr_decide_evict(scr->cache.listed, count, capacity);
-        if (out < 0 || scr->cache.listed[out].id == spare) return 0;
-        scr_cached victim = scr->cache.listed[out];
-        if (!can_leave(scr, &victim, victim.id == newest && !scr->lifecycle.open.ckpt,
-                       cache))
-            continue;
-        scr_say(&scr->report, 2, "dataset %d leaves the cache", victim.id);
-        return victim.id;
     }
 }
 
-void scr_cache_try_again(struct scr *scr)
+void scr_cache_make_room(struct scr *scr, int store, int capacity, int spare_newest)
 {
-    for (int i = 0; i < scr->cache.kept_count; i++)
-        scr->cache.kept[i].held = 0;
-}
-
-void scr_cache_make_room(struct scr *scr, int cache, int capacity, int spare_newest)
-{
-    int spare = spare_newest ? scr_cached_newest(&scr->cache) : 0, id, last = 0;
+    eviction e = {.store = store,
+                  .capacity = capacity,
+                  .spare = spare_newest ? scr_cached_newest(&scr->cache) : 0};
+    int id, last = 0;
     /* a victim that is still listed could not be removed, for lack of memory */
-    while ((id = next_victim(scr, cache, capacity, spare)) != 0 && id != last) {
+    while ((id = eviction_next(scr, &e)) != 0 && id != last) {
         scr_cache_delete(scr, id);
         last = id;
     }
 }
 
-void scr_cache_relieve(struct scr *scr, int cache)
+int scr_cache_leave(struct scr *scr, int store, int capacity, int64_t *tight)
 {
-    const scr_store_dir *c = &scr->cache.stores[cache];
-    if (!scr_cache_has_aside(&scr->cache, SCR_ASIDE_USELESS)) return;
-    int tight = scr_cached_lacks_room(&scr->cache, cache);
-    MPI_Allreduce(MPI_IN_PLACE, &tight, 1, MPI_INT, MPI_MAX, scr->job.world);
-    if (!tight) return;
-    scr_say(&scr->report, 0,
-            "warning: %s has no room for a new dataset beside the remains of lost ones, "
-            "which are removed now",
-            c->folder);
-    scr_cache_delete_aside(scr, 0, SCR_ASIDE_USELESS);
-}
-
-int scr_cache_leave(struct scr *scr, int cache, int capacity, int64_t *tight)
-{
-    int id = next_victim(scr, cache, capacity, 0);
-    *tight = id ? scr_cached_is_tight(&scr->cache, cache, id) : 0;
+    eviction e = {.store = store, .capacity = capacity};
+    int id = eviction_next(scr, &e);
+    *tight = id ? scr_cached_is_tight(&scr->cache, store, id) : 0;
     if (!id) return 0;
     scr_cache_verify(&scr->cache, id);
     /* both are written when the new dataset is complete: till then they name one too many
@@ -176,4 +194,24 @@ void scr_cache_outdate(struct scr *scr)
     scr_cache_delete_aside(scr, 0, NULL);
     for (int i = 0; i < scr->cache.store_count; i++)
         if (scr->cache.stores[i].capacity == 0) scr_cache_make_room(scr, i, 1, 0);
+}
+
+void scr_cache_try_again(struct scr *scr)
+{
+    for (int i = 0; i < scr->cache.kept_count; i++)
+        scr->cache.kept[i].held = 0;
+}
+
+void scr_cache_relieve(struct scr *scr, int store)
+{
+    const scr_store_dir *c = &scr->cache.stores[store];
+    if (!scr_cache_has_aside(&scr->cache, SCR_ASIDE_USELESS)) return;
+    int tight = scr_cached_lacks_room(&scr->cache, store);
+    MPI_Allreduce(MPI_IN_PLACE, &tight, 1, MPI_INT, MPI_MAX, scr->job.world);
+    if (!tight) return;
+    scr_say(&scr->report, 0,
+            "warning: %s has no room for a new dataset beside the remains of lost ones, "
+            "which are removed now",
+            c->folder);
+    scr_cache_delete_aside(scr, 0, SCR_ASIDE_USELESS);
 }

@@ -219,7 +219,7 @@ static int conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
         scr_restart_forget(scr);
     scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
-    if (!rc && d->ckpt) scr_window_move(scr, d->id);
+    if (!rc && d->ckpt) scr_retention_flushed(scr, d->id);
     filo_flush_free(f->transfer);
     /* nobody restarts from it: the cache is for what protects the run */
     if (!rc && d->output && !d->ckpt) scr_cache_delete(scr, d->id);

@@ -165,6 +165,11 @@ static int update(struct scr *scr, scr_changer *change, void *arg, char *err)
     return rc;
 }
 
+int scr_index_rewrite(struct scr *scr, scr_changer *change, void *arg, char *err)
+{
+    return update(scr, change, arg, err);
+}
+
 static int enter_found(kvtree *index, void *arg)
 {
     const scr_scan *scan = arg;

@@ -233,7 +233,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     rc = rc ? rc : read_cache(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
     if (!rc) scr_flush_recover(scr);
-    if (!rc) scr_window_begin(scr);
+    if (!rc) scr_retention_begin(scr);
     if (!rc && scr->set.current) rc = scr_manage_current(scr, scr->set.current);
     if (!rc && scr->set.flush_on_restart) scr_flush_newest(scr);
     if (!rc && scr->set.global_restart) scr_leave_cache(scr);

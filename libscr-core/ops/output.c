@@ -423,7 +423,7 @@ int scr_output_complete(struct scr *scr, int valid)
     if (d->ckpt) scr_restart_forget(scr);
     count_checkpoint(scr);
     if (d->bypass && d->ckpt)
-        scr_window_move(scr, d->id);
+        scr_retention_flushed(scr, d->id);
     else if (!d->bypass &&
              (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush))))
         rc = scr_flush_start(scr, d->id);

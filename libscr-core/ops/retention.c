@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What leaves the prefix folder: datasets that are deleted, and the window of checkpoints
- * that are kept.
+/* Retention and deletion of datasets on the prefix folder.
+ *
+ * A deletion has three durable states. The index marks all datasets as being deleted, by
+ * one change: a restart does not offer them any more. Then their files go. Then the index
+ * drops those of which nothing is left, by one change: until then it names what may
+ * still be there, and the next run finishes the deletion.
  *
  * The map of a dataset may be larger than a process wants to have in memory, and be of
  * more ranks than this run has. So rank 0 reads it file by file, and hands the names out
@@ -27,7 +31,8 @@
 #define PIECE 4096
 #define PIECE_TAG 1
 
-struct deletion {
+/* The files of one dataset. */
+typedef struct deletion {
     struct scr *scr;
     const scr_dataset *d;
     scr_place place;
@@ -39,12 +44,28 @@ struct deletion {
     char piece[PIECE];
     int rc; /* the first failure to remove a file, and its text */
     char err[SCR_ERR_TEXT];
-};
+} deletion;
+
+/* A dataset that is to be deleted, and what came of it. Rank 0 has them. */
+typedef struct doomed {
+    scr_dataset d;
+    bool no_map; /* it has no files that are known */
+    int rc;
+    char err[SCR_ERR_TEXT];
+} doomed;
+
+/* All of an operation. */
+typedef struct retention {
+    struct scr *scr;
+    int count;
+    doomed *list; /* on rank 0 */
+    kvtree *others;
+} retention;
 
 /* ---- removing files ---- */
 
 /* Folders of the dataset that are empty now go, too. */
-static void remove_folders(const struct deletion *x, const char *name)
+static void retention_remove_folders(const deletion *x, const char *name)
 {
     char folder[SCR_NAME_SIZE], *slash;
     if (x->d->scattered) return; /* these are the application's */
@@ -55,14 +76,14 @@ static void remove_folders(const struct deletion *x, const char *name)
     }
 }
 
-static int same_folder(const char *a, const char *b)
+static int retention_same_folder(const char *a, const char *b)
 {
     const char *slash = strrchr(a, '/');
     size_t n = slash ? (size_t)(slash - a) + 1 : 0;
     return strncmp(a, b, n) == 0 && !strchr(b + n, '/');
 }
 
-static void remove_piece(struct deletion *x, size_t size)
+static void retention_remove_piece(deletion *x, size_t size)
 {
     const char *name, *next;
     for (name = x->piece; name < x->piece + size; name += strlen(name) + 1) {
@@ -72,16 +93,17 @@ static void remove_piece(struct deletion *x, size_t size)
     }
     for (name = x->piece; name < x->piece + size; name = next) {
         next = name + strlen(name) + 1;
-        if (next >= x->piece + size || !same_folder(name, next)) remove_folders(x, name);
+        if (next >= x->piece + size || !retention_same_folder(name, next))
+            retention_remove_folders(x, name);
     }
 }
 
 /* Rank 0: the piece is full, or the last. A helper that is busy is waited for. */
-static void hand_out(struct deletion *x)
+static void retention_hand_out(deletion *x)
 {
     if (x->used == 0) return;
     if (x->helpers == 0) {
-        remove_piece(x, x->used);
+        retention_remove_piece(x, x->used);
     } else {
         MPI_Ssend(x->piece, (int)x->used, MPI_CHAR, x->next, PIECE_TAG,
                   x->scr->job.world);
@@ -90,13 +112,13 @@ static void hand_out(struct deletion *x)
     x->used = 0;
 }
 
-static void dismiss_helpers(struct deletion *x)
+static void retention_dismiss_helpers(deletion *x)
 {
     for (int i = 1; i <= x->helpers; i++)
         MPI_Send(NULL, 0, MPI_CHAR, i, PIECE_TAG, x->scr->job.world);
 }
 
-static void help(struct deletion *x)
+static void retention_help(deletion *x)
 {
     for (;;) {
         MPI_Status status;
@@ -106,44 +128,221 @@ static void help(struct deletion *x)
             return;
         MPI_Get_count(&status, MPI_CHAR, &size);
         if (size <= 0) return;
-        remove_piece(x, (size_t)size);
+        retention_remove_piece(x, (size_t)size);
     }
 }
 
 /* Those that are packed go with their containers, which lie among the records. */
-static int take(void *arg, int rank, int count, const filo_file files[], char *err)
+static int retention_take(void *arg, int rank, int count, const filo_file files[],
+                          char *err)
 {
-    struct deletion *x = arg;
+    deletion *x = arg;
     (void)rank;
     (void)err;
     for (int i = 0; i < count; i++) {
         size_t n = strlen(files[i].name) + 1;
         if (files[i].packed || n > PIECE || kvtree_get(x->others, files[i].name))
             continue;
-        if (x->used + n > PIECE) hand_out(x);
+        if (x->used + n > PIECE) retention_hand_out(x);
         memcpy(x->piece + x->used, files[i].name, n);
         x->used += n;
     }
     return 0;
 }
 
+/* ---- before the first file goes ---- */
+
 /* Rank 0. Nothing is touched before all of the map has been read once: of a dataset with
- * a damaged map files would stay that nobody knows. One without a map has none to remove:
- * *none. */
-static int check_map(struct scr *scr, const scr_dataset *d, int *none, char *err)
+ * a damaged map files would stay that nothing names. */
+static void retention_check_map(struct scr *scr, doomed *x)
 {
     scr_place place = {.folder = NULL};
-    if (scr_place_of(scr, d, &place) != 0) return err_set(err, -ENOMEM, "no memory");
+    if (scr_place_of(scr, &x->d, &place) != 0) {
+        x->rc = err_set(x->err, -ENOMEM, "no memory");
+        return;
+    }
     const filo_place from = {.folder = place.folder, .map = place.map};
-    int rc = filo_map_read(&from, NULL, NULL, NULL, err);
+    x->rc = filo_map_read(&from, NULL, NULL, NULL, x->err);
     free(place.folder);
-    *none = rc == -ENOENT;
-    return *none ? 0 : rc;
+    x->no_map = x->rc == -ENOENT;
+    if (x->no_map) x->rc = 0;
 }
 
-/* Rank 0. A dataset without a map was deleted: what else is in its folder stays, and
- * where its files lie elsewhere, that is not known. */
-static void tell_rest(struct scr *scr, const scr_dataset *d)
+static int retention_note_names(void *arg, int rank, int count, const filo_file files[],
+                                char *err)
+{
+    (void)rank;
+    for (int i = 0; i < count; i++)
+        if (!kvtree_get(arg, files[i].name) && !kvtree_set(arg, files[i].name, NULL))
+            return err_set(err, -ENOMEM, "no memory");
+    return 0;
+}
+
+static bool retention_is_doomed(const retention *r, const scr_dataset *d)
+{
+    for (int i = 0; i < r->count; i++)
+        if (!r->list[i].rc && strcmp(r->list[i].d.name, d->name) == 0) return true;
+    return false;
+}
+
+/* The names of a dataset's files become others. One whose map is damaged has none: no run
+ * can restart from it. */
+static int retention_note_dataset(const retention *r, const scr_dataset *d, char *err)
+{
+    scr_place place;
+    if (scr_place_of(r->scr, d, &place) != 0) return err_set(err, -ENOMEM, "no memory");
+    const filo_place from = {.folder = place.folder, .map = place.map};
+    int rc = filo_map_read(&from, NULL, retention_note_names, r->others, err);
+    free(place.folder);
+    return rc == -ENOENT || rc == FILO_DAMAGED ? 0 : rc;
+}
+
+/* Rank 0. Datasets that lie scattered may have files of the same names; those that a
+ * newer one replaced do not belong to the older one any more. Each map is read once,
+ * however many datasets go. */
+static int retention_note_others(const retention *r, char *err)
+{
+    scr_dataset *list = NULL;
+    kvtree *index = kvtree_new();
+    int count = 0, rc = r->others ? scr_index_load(r->scr, index, err) : -ENOMEM;
+    if (!rc) rc = scr_index_list(index, &list, &count);
+    if (rc == -ENOMEM) err_set(err, rc, "no memory");
+    for (int i = 0; i < count && !rc; i++)
+        if (list[i].scattered && !retention_is_doomed(r, &list[i]))
+            rc = retention_note_dataset(r, &list[i], err);
+    kvtree_delete(&index);
+    free(list);
+    return rc;
+}
+
+static int retention_mark_entries(kvtree *index, void *arg)
+{
+    const retention *r = arg;
+    int changed = 0;
+    for (int i = 0; i < r->count; i++) {
+        doomed *x = &r->list[i];
+        if (x->rc) continue;
+        x->rc = scr_index_mark_deleting(index, &x->d);
+        if (x->rc) err_sys(x->err, x->rc, "index entry of %.200s", x->d.name);
+        changed |= !x->rc;
+    }
+    return changed;
+}
+
+static void retention_fail_all(const retention *r, int rc, const char *err)
+{
+    for (int i = 0; i < r->count; i++)
+        if (!r->list[i].rc) r->list[i].rc = err_set(r->list[i].err, rc, "%s", err);
+}
+
+/* Rank 0. From here on no restart is offered any of them. */
+static void retention_prepare(retention *r)
+{
+    char err[SCR_ERR_TEXT] = "";
+    bool scattered = false;
+    int rc = 0;
+    for (int i = 0; i < r->count; i++) {
+        retention_check_map(r->scr, &r->list[i]);
+        scattered |= r->list[i].d.scattered && !r->list[i].rc;
+    }
+    if (scattered) rc = retention_note_others(r, err);
+    rc = rc ? rc : scr_index_rewrite(r->scr, retention_mark_entries, r, err);
+    if (rc) retention_fail_all(r, rc, err);
+}
+
+/* ---- files ---- */
+
+static int retention_deal(deletion *x)
+{
+    char err[SCR_ERR_TEXT] = "";
+    const filo_place from = {.folder = x->place.folder, .map = x->place.map};
+    int rc = filo_map_read(&from, NULL, retention_take, x, err);
+    retention_hand_out(x);
+    retention_dismiss_helpers(x);
+    return rc && rc != -ENOENT ? err_set(x->err, rc, "%s", err) : x->rc;
+}
+
+/* Opens the folder that the map's names are below; no link leads there. */
+static int retention_open_place(deletion *x, char *err)
+{
+    char inside[SCR_NAME_SIZE + 2];
+    const char *last;
+    snprintf(inside, sizeof inside, "%s%sx", x->d->scattered ? "" : x->d->name,
+             x->d->scattered ? "" : "/");
+    return beneath_open_parent(x->scr->prefix.fd, inside, 0, &x->dir, &last, err);
+}
+
+/* Collective, agreed. */
+static int retention_remove_opened(deletion *x, char *err)
+{
+    const scr_job *job = &x->scr->job;
+    int width = x->scr->set.flush_width, rc = scr_place_of(x->scr, x->d, &x->place);
+    if (rc) err_set(err, rc, "no memory");
+    if (!rc && (rc = retention_open_place(x, err)) == -ENOENT) rc = 0;
+    /* ranks may differ in what they see of a folder that goes away */
+    int gone = x->dir < 0;
+    rc = agree(job->world, rc, err);
+    MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, job->world);
+    if (rc || gone) return rc;
+    x->helpers = job->ranks - 1 < width ? job->ranks - 1 : width;
+    x->next = 1;
+    if (job->rank == 0)
+        rc = retention_deal(x);
+    else if (job->rank <= x->helpers)
+        retention_help(x);
+    rc = rc ? rc : x->rc;
+    if (rc) err_set(err, rc, "%s", x->err);
+    return agree(job->world, rc, err);
+}
+
+/* Collective, agreed. */
+static int retention_remove_files(const retention *r, const scr_dataset *d, char *err)
+{
+    deletion *x = calloc(1, sizeof *x);
+    int rc = agree(r->scr->job.world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    if (!rc) {
+        *x = (deletion){.scr = r->scr, .d = d, .dir = -1, .others = r->others};
+        rc = retention_remove_opened(x, err);
+        if (x->dir >= 0) close(x->dir);
+        free(x->place.folder);
+    }
+    free(x);
+    return rc;
+}
+
+/* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
+ * folder. */
+static int retention_remove_records(struct scr *scr, const scr_dataset *d, char *err)
+{
+    char hidden[SCR_NAME_SIZE + 8];
+    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
+    int rc = beneath_remove_tree(scr->prefix.fd, hidden, err);
+    if (!rc) beneath_rmdir(scr->prefix.fd, d->name, NULL);
+    return rc;
+}
+
+/* Collective. Those that rank 0 has marked. */
+static void retention_remove_all(const retention *r)
+{
+    for (int i = 0; i < r->count; i++) {
+        char err[SCR_ERR_TEXT] = "";
+        scr_dataset d = {.id = 0};
+        if (r->scr->job.rank == 0 && !r->list[i].rc) d = r->list[i].d;
+        /* all ranks run the same program, so the struct has the same layout */
+        MPI_Bcast(&d, sizeof d, MPI_BYTE, 0, r->scr->job.world);
+        if (!d.id) continue;
+        int rc = retention_remove_files(r, &d, err);
+        if (r->scr->job.rank != 0) continue;
+        rc = rc ? rc : retention_remove_records(r->scr, &d, err);
+        if (rc) r->list[i].rc = err_set(r->list[i].err, rc, "%s", err);
+    }
+}
+
+/* ---- when they are gone ---- */
+
+/* Rank 0. Without a map, what else is in the folder stays, and where the files lie
+ * elsewhere, they are not known. */
+static void retention_report_rest(struct scr *scr, const scr_dataset *d)
 {
     struct stat st;
     if (!d->scattered && fstatat(scr->prefix.fd, d->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
@@ -154,196 +353,129 @@ static void tell_rest(struct scr *scr, const scr_dataset *d)
             d->name);
 }
 
-static int note_names(void *arg, int rank, int count, const filo_file files[], char *err)
+static int retention_drop_entries(kvtree *index, void *arg)
 {
-    (void)rank;
-    for (int i = 0; i < count; i++)
-        if (!kvtree_get(arg, files[i].name) && !kvtree_set(arg, files[i].name, NULL))
-            return err_set(err, -ENOMEM, "no memory");
-    return 0;
+    const retention *r = arg;
+    int changed = 0;
+    for (int i = 0; i < r->count; i++)
+        changed |= !r->list[i].rc && scr_index_remove(index, &r->list[i].d) == 0;
+    return changed;
 }
 
-/* Rank 0. Datasets that lie scattered may have files of the same names; those that a
- * newer one replaced are not the older one's any more. others gets the names that all but
- * this dataset have. One whose map is damaged has none: nobody can restart from it. */
-static int find_others(struct scr *scr, const scr_dataset *d, kvtree *others, char *err)
-{
-    scr_dataset *list = NULL;
-    kvtree *index = kvtree_new();
-    int count = 0, rc = others ? scr_index_load(scr, index, err) : -ENOMEM;
-    if (!rc) rc = scr_index_list(index, &list, &count);
-    if (rc == -ENOMEM) err_set(err, rc, "no memory");
-    for (int i = 0; i < count && !rc; i++) {
-        scr_place place;
-        if (!list[i].scattered || strcmp(list[i].name, d->name) == 0) continue;
-        if (scr_place_of(scr, &list[i], &place) != 0)
-            rc = err_set(err, -ENOMEM, "no memory");
-        const filo_place from = {.folder = place.folder, .map = place.map};
-        rc = rc ? rc : filo_map_read(&from, NULL, note_names, others, err);
-        if (rc == -ENOENT || rc == FILO_DAMAGED) rc = 0;
-        free(place.folder);
-    }
-    kvtree_delete(&index);
-    free(list);
-    return rc;
-}
-
-static int deal(struct deletion *x)
+/* Rank 0. */
+static void retention_finish(const retention *r)
 {
     char err[SCR_ERR_TEXT] = "";
-    const filo_place from = {.folder = x->place.folder, .map = x->place.map};
-    int rc = filo_map_read(&from, NULL, take, x, err);
-    hand_out(x);
-    dismiss_helpers(x);
-    return rc && rc != -ENOENT ? err_set(x->err, rc, "%s", err) : x->rc;
-}
-
-/* Opens the folder that the map's names are below; no link leads there. */
-static int open_place(struct deletion *x, char *err)
-{
-    char inside[SCR_NAME_SIZE + 2];
-    const char *last;
-    snprintf(inside, sizeof inside, "%s%sx", x->d->scattered ? "" : x->d->name,
-             x->d->scattered ? "" : "/");
-    return beneath_open_parent(x->scr->prefix.fd, inside, 0, &x->dir, &last, err);
-}
-
-/* Collective, agreed. */
-static int remove_files(struct deletion *x, char *err)
-{
-    struct scr *scr = x->scr;
-    int width = scr->set.flush_width, rc = scr_place_of(scr, x->d, &x->place);
-    if (rc) err_set(err, rc, "no memory");
-    if (!rc && (rc = open_place(x, err)) == -ENOENT) rc = 0;
-    /* ranks may differ in what they see of a folder that goes away */
-    int gone = x->dir < 0;
-    rc = agree(scr->job.world, rc, err);
-    MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->job.world);
-    if (rc || gone) return rc;
-    x->helpers = scr->job.ranks - 1 < width ? scr->job.ranks - 1 : width;
-    x->next = 1;
-    if (scr->job.rank == 0)
-        rc = deal(x);
-    else if (scr->job.rank <= x->helpers)
-        help(x);
-    rc = rc ? rc : x->rc;
-    if (rc) err_set(err, rc, "%s", x->err);
-    return agree(scr->job.world, rc, err);
-}
-
-/* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
- * folder. */
-static int remove_records(struct scr *scr, const scr_dataset *d, char *err)
-{
-    char hidden[SCR_NAME_SIZE + 8];
-    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    int rc = beneath_remove_tree(scr->prefix.fd, hidden, err);
-    if (!rc) beneath_rmdir(scr->prefix.fd, d->name, NULL);
-    return rc;
-}
-
-/* The index stops offering the dataset before its first file goes, but names it until
- * the last is gone, so that nothing is left that nobody knows. */
-static int delete_one(struct scr *scr, const scr_dataset *d, char *err)
-{
-    kvtree *others = kvtree_new();
-    int none = 0, rc = scr->job.rank ? 0 : check_map(scr, d, &none, err);
-    if (!rc && scr->job.rank == 0 && d->scattered) rc = find_others(scr, d, others, err);
-    if (!rc && scr->job.rank == 0)
-        rc = scr_index_change(scr, d, scr_index_mark_deleting, err);
-    struct deletion *x = calloc(1, sizeof *x);
-    if (!rc && !x) rc = err_set(err, -ENOMEM, "no memory");
-    rc = agree(scr->job.world, rc, err);
-    if (!rc) {
-        *x = (struct deletion){.scr = scr, .d = d, .dir = -1, .others = others};
-        rc = remove_files(x, err);
-        if (x->dir >= 0) close(x->dir);
-        free(x->place.folder);
+    struct scr *scr = r->scr;
+    int rc = scr_index_rewrite(scr, retention_drop_entries, (void *)(uintptr_t)r, err);
+    if (rc) retention_fail_all(r, rc, err);
+    for (int i = 0; i < r->count; i++) {
+        const doomed *x = &r->list[i];
+        if (x->rc) continue;
+        if (x->no_map) retention_report_rest(scr, &x->d);
+        if (scr_flush_file_has(scr->prefix.flush_file, x->d.id, SCR_LOCATION_PFS))
+            scr_location(scr, &x->d, SCR_LOCATION_PFS, 0);
     }
-    free(x);
-    kvtree_delete(&others);
-    if (rc) return rc;
-    if (scr->job.rank == 0) {
-        rc = remove_records(scr, d, err);
-        rc = rc ? rc : scr_index_drop(scr, d, err);
-        if (!rc && none) tell_rest(scr, d);
-        if (!rc && scr_flush_file_has(scr->prefix.flush_file, d->id, SCR_LOCATION_PFS))
-            scr_location(scr, d, SCR_LOCATION_PFS, 0);
-    }
-    return agree(scr->job.world, rc, err);
+}
+
+/* Collective. Deletes what rank 0 has in list; rc and err of each tell what came of it.
+ */
+static void retention_delete_list(struct scr *scr, doomed *list, int count)
+{
+    retention r = {.scr = scr, .list = list, .count = count};
+    scr_wait wait;
+    MPI_Bcast(&r.count, 1, MPI_INT, 0, scr->job.world);
+    if (r.count == 0) return;
+    r.others = scr->job.rank == 0 ? kvtree_new() : NULL;
+    scr_wait_begin(&scr->report, &wait,
+                   "waits for the removal of %d datasets from %.400s", r.count,
+                   scr->prefix.path);
+    if (scr->job.rank == 0) retention_prepare(&r);
+    retention_remove_all(&r);
+    if (scr->job.rank == 0) retention_finish(&r);
+    scr_wait_end(&wait);
+    kvtree_delete(&r.others);
 }
 
 int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
 {
-    scr_wait wait;
-    scr_wait_begin(&scr->report, &wait,
-                   "waits for the removal of dataset %d (%.150s) from %.250s", d->id,
-                   d->name, scr->prefix.path);
-    int rc = delete_one(scr, d, err);
-    scr_wait_end(&wait);
+    doomed *x = calloc(1, sizeof *x);
+    int rc = agree(scr->job.world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    if (!rc) {
+        x->d = *d;
+        retention_delete_list(scr, x, 1);
+        if (x->rc) err_set(err, x->rc, "%s", x->err);
+        rc = agree(scr->job.world, x->rc, err);
+    }
+    free(x);
     return rc;
 }
 
-/* ---- several ---- */
+/* ---- retention ---- */
 
-/* What rank 0 has in list goes. */
-static void delete_all(struct scr *scr, const scr_dataset *list, int count,
-                       const char *reason)
+static void retention_report_deleted(const struct scr *scr, const doomed *x,
+                                     const char *reason)
 {
-    MPI_Bcast(&count, 1, MPI_INT, 0, scr->job.world);
-    for (int i = 0; i < count; i++) {
-        char err[SCR_ERR_TEXT] = "";
-        scr_dataset d;
-        double start = MPI_Wtime();
-        if (scr->job.rank == 0) d = list[i];
-        /* all ranks run the same program, so the struct has the same layout */
-        MPI_Bcast(&d, sizeof d, MPI_BYTE, 0, scr->job.world);
-        if (scr_flushed_delete(scr, &d, err) != 0)
-            scr_say(
-                &scr->report, 0,
+    if (x->rc)
+        scr_say(&scr->report, 0,
                 "warning: dataset %d (%s) could not be deleted from the prefix folder "
                 "(%s): %s",
-                d.id, d.name, reason, err);
-        else
-            scr_say(&scr->report, 1,
-                    "dataset %d (%s) is deleted from the prefix folder (%s): %.3f s",
-                    d.id, d.name, reason, MPI_Wtime() - start);
-    }
+                x->d.id, x->d.name, reason, x->err);
+    else
+        scr_say(&scr->report, 1, "dataset %d (%s) is deleted from the prefix folder (%s)",
+                x->d.id, x->d.name, reason);
 }
 
-static void warn(const struct scr *scr, const char *err)
+/* Collective. Deletes the datasets that rank 0 names, which are freed. */
+static void retention_delete_all(struct scr *scr, scr_dataset *list, int count,
+                                 const char *reason)
 {
-    scr_say(&scr->report, 0, "warning: nothing is deleted from the prefix folder: %s",
-            err);
-}
-
-void scr_window_begin(struct scr *scr)
-{
-    char err[SCR_ERR_TEXT] = "";
-    const scr_window none = {.keep = 0};
-    scr_dataset *list = NULL;
-    int count = 0;
-    if (scr->job.rank == 0) {
-        kvtree *index = kvtree_new();
-        int rc = scr_index_load(scr, index, err);
-        if (!rc)
-            rc = scr->set.prefix_purge ? scr_index_list(index, &list, &count)
-                                       : scr_index_leaving(index, &none, &list, &count);
-        if (rc) warn(scr, err[0] ? err : "no memory");
-        if (rc) count = 0;
-        kvtree_delete(&index);
+    doomed *all = count ? calloc((size_t)count, sizeof *all) : NULL;
+    if (count && !all) {
+        scr_say(&scr->report, 0,
+                "warning: nothing is deleted from the prefix folder: no memory");
+        count = 0;
     }
-    if (scr->set.prefix_purge && count > 0)
-        scr_say(&scr->report, 0, "SCR_PREFIX_PURGE: all %d datasets of %s are deleted",
-                count, scr->prefix.path);
-    delete_all(scr, list, count,
-               scr->set.prefix_purge ? "SCR_PREFIX_PURGE" : "as begun by an earlier run");
+    for (int i = 0; i < count; i++)
+        all[i].d = list[i];
+    retention_delete_list(scr, all, count);
+    for (int i = 0; i < count; i++)
+        retention_report_deleted(scr, &all[i], reason);
+    free(all);
     free(list);
 }
 
-void scr_window_move(struct scr *scr, int id)
+/* Rank 0. What leaves by the index; window NULL: all of it. */
+static int retention_choose(struct scr *scr, const scr_window *window, scr_dataset **list)
 {
     char err[SCR_ERR_TEXT] = "";
+    kvtree *index = kvtree_new();
+    int count = 0, rc = index ? scr_index_load(scr, index, err) : -ENOMEM;
+    if (!rc && window) rc = scr_index_leaving(index, window, list, &count);
+    if (!rc && !window) rc = scr_index_list(index, list, &count);
+    if (rc)
+        scr_say(&scr->report, 0, "warning: nothing is deleted from the prefix folder: %s",
+                err[0] ? err : "no memory");
+    kvtree_delete(&index);
+    return rc ? 0 : count;
+}
+
+void scr_retention_begin(struct scr *scr)
+{
+    const scr_window none = {.keep = 0};
+    const bool purge = scr->set.prefix_purge != 0;
+    scr_dataset *list = NULL;
+    int count =
+        scr->job.rank == 0 ? retention_choose(scr, purge ? NULL : &none, &list) : 0;
+    if (purge && count > 0)
+        scr_say(&scr->report, 0, "SCR_PREFIX_PURGE: all %d datasets of %s are deleted",
+                count, scr->prefix.path);
+    retention_delete_all(scr, list, count,
+                         purge ? "SCR_PREFIX_PURGE" : "as begun by an earlier run");
+}
+
+void scr_retention_flushed(struct scr *scr, int id)
+{
     const scr_window window = {.keep = scr->set.prefix_size,
                                .flushed = id,
                                .reading = scr->lifecycle.state == SCR_STATE_RESTART
@@ -351,16 +483,7 @@ void scr_window_move(struct scr *scr, int id)
                                               : scr->restart.offered,
                                .stay = kvtree_get(scr->restart.spared, "ID")};
     scr_dataset *list = NULL;
-    int count = 0;
     if (window.keep == 0) return;
-    if (scr->job.rank == 0) {
-        kvtree *index = kvtree_new();
-        int rc = scr_index_load(scr, index, err);
-        if (!rc) rc = scr_index_leaving(index, &window, &list, &count);
-        if (rc) warn(scr, err[0] ? err : "no memory");
-        if (rc) count = 0;
-        kvtree_delete(&index);
-    }
-    delete_all(scr, list, count, "SCR_PREFIX_SIZE");
-    free(list);
+    int count = scr->job.rank == 0 ? retention_choose(scr, &window, &list) : 0;
+    retention_delete_all(scr, list, count, "SCR_PREFIX_SIZE");
 }

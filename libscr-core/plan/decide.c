@@ -14,28 +14,6 @@ int scr_decide_newest(const scr_cached *cached, int count)
     return newest;
 }
 
-int scr_decide_evict(const scr_cached *cached, int count, int capacity)
-{
-    int newest = scr_decide_newest(cached, count);
-    int oldest = -1, flushing = 0;
-    for (int i = 0; i < count; i++) {
-        flushing |= cached[i].flushing;
-        if (!cached[i].flushing && i != newest &&
-            (oldest < 0 || cached[i].id < cached[oldest].id))
-            oldest = i;
-    }
-    if (count < capacity) return -1;
-    return oldest < 0 && !flushing ? newest : oldest;
-}
-
-int scr_decide_wait(const scr_cached *cached, int count, int capacity)
-{
-    int flushing = 0;
-    for (int i = 0; i < count; i++)
-        flushing |= cached[i].flushing;
-    return flushing && count >= capacity && scr_decide_evict(cached, count, capacity) < 0;
-}
-
 int scr_decide_checkpoint(const scr_advice *a)
 {
     if (a->halt) return 1;

@@ -12,16 +12,8 @@ typedef struct scr_cached {
     int ckpt;     /* checkpoint id; 0: not a checkpoint */
     int output;   /* 1: wanted on the prefix folder */
     int flushing; /* 1: must stay, it is being copied */
+    int held;     /* 1: stays beyond the capacity of its store */
 } scr_cached;
-
-/* Which dataset must leave so that one more fits where capacity datasets may be: the
- * index of the oldest that is not being flushed, but not the newest checkpoint while
- * another one would do, now or when its flush is done; -1 if there is room, or if nothing
- * may leave. */
-int scr_decide_evict(const scr_cached *cached, int count, int capacity);
-
-/* 1 when one more would be too many, but none may leave before a flush is done. */
-int scr_decide_wait(const scr_cached *cached, int count, int capacity);
 
 /* Index of the newest checkpoint, or -1. */
 int scr_decide_newest(const scr_cached *cached, int count);

@@ -3,6 +3,8 @@
  */
 #include "prefix/index.h"
 
+#include "plan/retain.h"
+
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
@@ -401,37 +403,36 @@ int scr_index_list(const scr_index *index, scr_dataset **list, int *count)
     return 0;
 }
 
-/* 1 for a checkpoint that may leave when it is old enough. */
-static int may_leave(const scr_index *index, const scr_window *window,
-                     const scr_dataset *d)
+static scr_retain_row retain_row(const scr_index *index, const scr_window *window,
+                                 const scr_dataset *d)
 {
-    return state_of(entry(index, d)).complete == 1 && d->ckpt > 0 && !d->output &&
-           d->id != window->flushed && d->id != window->reading &&
-           !kvtree_getf(window->stay, "%d", d->id) &&
-           !scr_index_is_current(index, d->name);
+    return (scr_retain_row){.checkpoint = d->ckpt > 0 && !d->output,
+                            .complete = state_of(entry(index, d)).complete == 1,
+                            .usable = is_usable(entry(index, d)),
+                            .deleting = state_of(entry(index, d)).deleting != 0,
+                            .pinned = d->id == window->flushed ||
+                                      d->id == window->reading ||
+                                      kvtree_getf(window->stay, "%d", d->id) ||
+                                      scr_index_is_current(index, d->name)};
 }
 
 int scr_index_leaving(const scr_index *index, const scr_window *window,
                       scr_dataset **list, int *count)
 {
-    int all, out = 0, kept = 0;
+    int all, out = 0;
     scr_dataset *sorted;
     if (scr_index_list(index, &sorted, &all) != 0) return -ENOMEM;
-    char *leaves = calloc((size_t)all + 1, 1);
-    for (int i = all - 1; leaves && i >= 0; i--) {
-        const scr_dataset *d = &sorted[i];
-        leaves[i] =
-            state_of(entry(index, d)).deleting != 0 ||
-            (window->keep > 0 && kept >= window->keep && may_leave(index, window, d));
-        kept += d->ckpt > 0 && !d->output && is_usable(entry(index, d));
-    }
-    for (int i = 0; leaves && i < all; i++)
-        if (leaves[i]) sorted[out++] = sorted[i];
-    if (!leaves) {
+    scr_retain_row *rows = calloc((size_t)all + 1, sizeof *rows);
+    if (!rows) {
         free(sorted);
         return -ENOMEM;
     }
-    free(leaves);
+    for (int i = 0; i < all; i++)
+        rows[i] = retain_row(index, window, &sorted[i]);
+    scr_plan_retain(rows, all, window->keep);
+    for (int i = 0; i < all; i++)
+        if (rows[i].leaves) sorted[out++] = sorted[i];
+    free(rows);
     *list = sorted;
     *count = out;
     return 0;

@@ -10,9 +10,8 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <stdio.h>
 
-/* ---- what leaves the cache, and which checkpoint is the newest ---- */
+/* ---- which checkpoint is the newest ---- */
 
 /* 1 if a is the newest checkpoint: nothing newer of that kind is there. */
 static int is_newest(const scr_cached *c, int count, int a)
@@ -21,35 +20,6 @@ static int is_newest(const scr_cached *c, int count, int a)
     for (int i = 0; i < count; i++)
         if (c[i].ckpt > 0 && c[i].id > c[a].id) return 0;
     return 1;
-}
-
-static int any_flushing(const scr_cached *c, int count)
-{
-    int any = 0;
-    for (int i = 0; i < count; i++)
-        any |= c[i].flushing;
-    return any;
-}
-
-/* 1 if the rule would rather see a leave than b: the newest checkpoint last of all, else
- * the older one first. */
-static int leaves_before(const scr_cached *c, int count, int a, int b)
-{
-    int keep_a = is_newest(c, count, a), keep_b = is_newest(c, count, b);
-    return keep_a != keep_b ? keep_b : c[a].id < c[b].id;
-}
-
-static int expected_evict(const scr_cached *c, int count, int capacity)
-{
-    if (count + 1 <= capacity) return -1;
-    for (int a = 0; a < count; a++) {
-        /* the newest leaves only where nothing else will ever do */
-        int first = !c[a].flushing && !(is_newest(c, count, a) && any_flushing(c, count));
-        for (int b = 0; b < count; b++)
-            if (b != a && !c[b].flushing && !leaves_before(c, count, a, b)) first = 0;
-        if (first) return a;
-    }
-    return -1;
 }
 
 static int expected_newest(const scr_cached *c, int count)
@@ -62,17 +32,6 @@ static int expected_newest(const scr_cached *c, int count)
 static void check_cache(const scr_cached *c, int count)
 {
     assert_int_equal(scr_decide_newest(c, count), expected_newest(c, count));
-    for (int capacity = 0; capacity <= count + 1; capacity++) {
-        int out = scr_decide_evict(c, count, capacity);
-        assert_int_equal(scr_decide_wait(c, count, capacity),
-                         count >= capacity && out < 0 && any_flushing(c, count));
-        if (out == expected_evict(c, count, capacity)) continue;
-        for (int i = 0; i < count; i++)
-            printf("id %d ckpt %d flushing %d output %d\n", c[i].id, c[i].ckpt,
-                   c[i].flushing, c[i].output);
-        fail_msg("capacity %d: %d leaves, not %d", capacity, out,
-                 expected_evict(c, count, capacity));
-    }
 }
 
 /* All orders of ids, with all flags for each dataset: each position takes an id that is
@@ -103,28 +62,6 @@ static void every_small_cache(void **state)
     scr_cached cached[4] = {{.id = 0}};
     for (int count = 0, flags = 1; count <= 4; count++, flags *= 8)
         assert_int_equal(every_cache(cached, count, 0, 0), orders[count] * flags);
-}
-
-/* Making room ends with room, or with nothing that may leave; and the newest checkpoint
- * is among what is left whenever the cache can hold two. */
-static void making_room_ends(void **state)
-{
-    scr_cached c[6];
-    for (int i = 0; i < 6; i++)
-        c[i] = (scr_cached){.id = i + 1, .ckpt = i < 5 ? i + 1 : 0};
-    for (int capacity = 1; capacity <= 6; capacity++) {
-        scr_cached left[6];
-        int count = 6, out;
-        for (int i = 0; i < 6; i++)
-            left[i] = c[i];
-        while ((out = scr_decide_evict(left, count, capacity)) >= 0) {
-            for (count--; out < count; out++)
-                left[out] = left[out + 1];
-        }
-        assert_int_equal(count, capacity - 1);
-        int newest = scr_decide_newest(left, count);
-        if (capacity >= 2) assert_int_equal(left[newest].ckpt, 5);
-    }
 }
 
 /* ---- when to checkpoint ---- */
@@ -249,7 +186,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_small_cache),
-        cmocka_unit_test(making_room_ends),
         cmocka_unit_test(nothing_configured_asks_for_nothing),
         cmocka_unit_test(halt_asks),
         cmocka_unit_test(interval_asks_every_nth_call),

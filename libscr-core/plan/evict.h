@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_PLAN_EVICT_H
+#define SCR_PLAN_EVICT_H
+
+/* Which dataset leaves a store of the cache to make room for the next. A pure function:
+ * facts in, next step out. The caller executes the step, enters what came of it into the
+ * facts, and asks again, until the step is DONE.
+ *
+ * The rule:
+ *  - The oldest dataset leaves first. The newest checkpoint stays while another dataset
+ *    can leave instead, now or when its flush has ended.
+ *  - An output, and the newest checkpoint where no newer one is being written, leave only
+ *    when the prefix folder has them. Where they cannot be flushed, the store keeps them
+ *    beyond its capacity, up to twice that; then the oldest of them is lost. */
+
+#include <stdbool.h>
+
+/* A dataset of the store. */
+typedef struct scr_evict_row {
+    int id;
+    bool checkpoint, output;
+    bool newest;   /* the newest checkpoint of the whole cache */
+    bool flushing; /* a flush reads its files */
+    bool held;     /* stays beyond the capacity */
+    bool saved;    /* on the prefix folder */
+    bool unsaved;  /* a flush of it has just failed */
+} scr_evict_row;
+
+typedef struct scr_evict_facts {
+    int count;
+    scr_evict_row *rows;
+    int capacity;         /* fewer datasets than this may be there in the end */
+    int most_held;        /* datasets that may stay beyond the capacity */
+    int spare;            /* id of one that stays in any case; 0: none */
+    bool replaces_newest; /* the room is for a checkpoint */
+} scr_evict_facts;
+
+typedef enum scr_evict_action {
+    SCR_EVICT_DONE,   /* there is room, or nothing may leave */
+    SCR_EVICT_WAIT,   /* for the end of the flush that is under way */
+    SCR_EVICT_FLUSH,  /* the row: saved or unsaved then, or gone */
+    SCR_EVICT_HOLD,   /* the row: held then */
+    SCR_EVICT_REMOVE, /* the row */
+    SCR_EVICT_LOSE,   /* the row, though the prefix folder does not have it */
+} scr_evict_action;
+
+typedef struct scr_evict_step {
+    scr_evict_action action;
+    int row;
+} scr_evict_step;
+
+scr_evict_step scr_plan_evict(const scr_evict_facts *facts);
+
+#endif
