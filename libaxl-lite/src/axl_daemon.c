@@ -274,9 +274,11 @@ static void daemon_wait(axl_transfer *transfer)
 /* Whether a process still moves files when the time is over. */
 static bool daemon_is_moving(const char *path, int most, double end)
 {
+    axl_news news;
+    axl_command command;
     /* one that is about to begin says so soon, and obeys then */
     for (int quiet = 0; quiet < most && axl_owner_is_there(path); quiet++) {
-        if (axl_state_is_running(path)) quiet = 0;
+        if (axl_state_peek(path, &news, &command) == 0 && news.running) quiet = 0;
         if (axl_seconds(CLOCK_MONOTONIC) >= end) return true;
         usleep((useconds_t)(1e6 * FIRST_PAUSE));
     }

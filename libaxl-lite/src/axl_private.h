@@ -276,8 +276,8 @@ uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry,
  * wrong with that is returned. */
 int axl_state_fail(const axl_transfer *transfer, int result, char *err);
 
-/* Whether the file says that a process moves files. */
-bool axl_state_is_running(const char *path);
+/* Reads what the file says of the transfer, but not the list. */
+int axl_state_peek(const char *path, axl_news *news, axl_command *command);
 
 /* ---- axl_owner.c ---- */
 

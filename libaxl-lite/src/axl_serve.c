@@ -28,9 +28,7 @@ static axl_command serve_command_now(const axl_service *s)
 {
     axl_news news;
     axl_command command = AXL_COMMAND_STOP;
-    kvtree *state = kvtree_new();
-    if (state) axl_state_read(s->path, state, &news, &command, NULL);
-    kvtree_delete(&state);
+    axl_state_peek(s->path, &news, &command);
     return command;
 }
 

@@ -431,12 +431,10 @@ int axl_state_fail(const axl_transfer *transfer, int result, char *err)
     return rc;
 }
 
-bool axl_state_is_running(const char *path)
+int axl_state_peek(const char *path, axl_news *news, axl_command *command)
 {
-    axl_news news = {0};
-    axl_command command;
     kvtree *state = kvtree_new();
-    int rc = state ? axl_state_read(path, state, &news, &command, NULL) : -ENOMEM;
+    int rc = state ? axl_state_read(path, state, news, command, NULL) : -ENOMEM;
     kvtree_delete(&state);
-    return rc == 0 && news.running;
+    return rc;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -165,31 +166,17 @@ static int extract_inspect_target(const filo_file *file, const filo_target *to, 
 
 /* ---- writing ---- */
 
-/* Makes the folder that is name up to its length, if it is missing, for good. */
-static int extract_make_folder(int dir, const char *name, size_t length, char *err)
+/* Makes the folder of the file, and those above it, durably, if it is missing. */
+static int extract_make_folders(const filo_target *to, char *err)
 {
     char folder[BENEATH_NAME_MAX];
     struct stat st;
-    const char *last;
-    int parent;
-    memcpy(folder, name, length);
-    folder[length] = 0;
-    int rc = beneath_stat(dir, folder, &st, NULL);
-    if (rc != -ENOENT) return rc ? err_sys(err, rc, "look at folder %s", folder) : 0;
-    rc = beneath_mkdirs(dir, folder, 0777, err);
-    if (rc == 0) rc = beneath_open_parent(dir, folder, 0, &parent, &last, err);
-    if (rc) return rc;
-    rc = io_fsync(parent);
-    io_close(&parent);
-    return rc ? err_sys(err, rc, "fsync of the folder of %s", folder) : 0;
-}
-
-static int extract_make_folders(const filo_target *to, char *err)
-{
-    int rc = beneath_check_name(to->name, err);
-    for (const char *c = to->name; rc == 0 && (c = strchr(c, '/')) != NULL; c++)
-        rc = extract_make_folder(to->dir, to->name, (size_t)(c - to->name), err);
-    return rc;
+    int length = filo_folder_length(to->name), rc = beneath_check_name(to->name, err);
+    if (rc || length == 0) return rc;
+    snprintf(folder, sizeof folder, "%.*s", length - 1, to->name);
+    rc = beneath_stat(to->dir, folder, &st, NULL);
+    if (rc != -ENOENT) return rc ? err_sys(err, rc, "inspect folder %s", folder) : 0;
+    return beneath_make_durable(to->dir, folder, 0777, err);
 }
 
 /* The mode of the file: that of the map, or of the file that is copied. */
