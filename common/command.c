@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all commands say in the same way; see command.h. */
+/* Messages and exit codes of all commands; see command.h. */
 #include "common/command.h"
 
 #include "common/quote.h"
@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ const char *command_self(void)
 
 void command_open_streams(void)
 {
-    /* open gives the lowest number that is free */
+    /* open returns the lowest free number */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
@@ -29,24 +30,26 @@ void command_open_streams(void)
 
 /* ---- readers ---- */
 
-static void no_reader(int number)
+static void command_ignore_signal(int number)
 {
     (void)number;
 }
 
 void command_outlive_reader(void)
 {
-    struct sigaction action = {.sa_handler = no_reader, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = command_ignore_signal,
+                               .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
 }
 
-/* 1 when standard output has none, and need not have one. */
-static int is_outlived(void)
+/* Whether standard output has no reader, and needs none. */
+static bool command_is_outlived(void)
 {
     struct sigaction action;
     struct pollfd out = {.fd = STDOUT_FILENO};
-    return sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == no_reader &&
-           poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+    return sigaction(SIGPIPE, NULL, &action) == 0 &&
+           action.sa_handler == command_ignore_signal && poll(&out, 1, 0) == 1 &&
+           (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 /* ---- the end ---- */
@@ -72,7 +75,7 @@ int command_complain(const char *format, ...)
 
 int command_write_failed(int error)
 {
-    if (is_outlived()) return COMMAND_GOOD;
+    if (command_is_outlived()) return COMMAND_GOOD;
     return command_complain("write: %s", strerror(error));
 }
 

@@ -2,7 +2,7 @@
 #ifndef COMMON_COMMAND_H
 #define COMMON_COMMAND_H
 
-/* What all commands say in the same way. For programs only: libraries never print. */
+/* Messages and exit codes of all commands. For programs only: libraries never print. */
 
 #include "common/prefix.h"
 #include <stdarg.h>
@@ -28,45 +28,43 @@ enum { COMMAND_GOOD = 0, COMMAND_BAD = 1, COMMAND_WRONG_USAGE = 2 };
 /* The name by which the program was called. */
 const char *command_self(void);
 
-/* Prints "<self>: <text>" as a line on standard error, in which a terminal obeys nothing
- * (quote.h): whatever commands say of names and contents that others made. COMMAND_BAD.
- */
+/* Prints "<self>: <text>" as a line on standard error, with control characters quoted
+ * (quote.h): names and contents may come from others. COMMAND_BAD. */
 int command_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int command_complain_list(const char *format, va_list list)
     __attribute__((format(printf, 1, 0)));
 
-/* The first thing to do: opens those of the descriptors 0 to 2 that are closed, so that
- * no file gets their numbers, and with it what is printed. They cannot be read or
- * written, as before. */
+/* To be called first: opens those of the descriptors 0 to 2 that are closed, so that no
+ * file gets their numbers and the output with them. Reading and writing still fail. */
 void command_open_streams(void);
 
-/* For commands that change something, before they do: that nobody reads any more what
- * they print (a pipe to head, a tee that Ctrl-C ended) does not end them, and their exit
- * code tells of their work alone. Commands that only print end by SIGPIPE then. Programs
- * that are started from here do as well: it is a handler, and none outlives exec. */
+/* For commands that change something, before they do: when the reader of their output has
+ * ended (a pipe to head, a tee after Ctrl-C) they continue, and their exit code reports
+ * only their work. Commands that only print are ended by SIGPIPE, and so are programs
+ * started from here: handlers do not survive exec. */
 void command_outlive_reader(void);
 
-/* Says that standard output is lost, for that errno; COMMAND_BAD. COMMAND_GOOD, without a
- * word, where nobody reads it, after command_outlive_reader. */
+/* Reports that standard output is lost, for that errno; COMMAND_BAD. COMMAND_GOOD without
+ * a message where its reader has ended, after command_outlive_reader. */
 int command_write_failed(int error);
 
-/* The last thing to do: COMMAND_GOOD if all that was printed was written. */
+/* To be called last: COMMAND_GOOD if all output was written. */
 int command_flush(void);
 
 /* "usage: <self> <arguments>" */
 void command_usage(FILE *out, const char *arguments);
 
-/* The same on standard error, and where to find more; COMMAND_WRONG_USAGE. */
+/* The same on standard error, with a reference to --help; COMMAND_WRONG_USAGE. */
 int command_wrong_usage(const char *arguments);
 
-/* Whether there are least to most (-1: any number) arguments that are no options. If not,
- * says so, and how the command is used. */
+/* Checks that there are least to most (-1: any number) arguments besides options. If not,
+ * reports that, and the usage. */
 int command_count(const char *usage, int count, int least, int most);
 
-/* The same where one of them is empty, as a variable that is not set makes it. */
+/* The same where one of them is empty, for example from an unset variable. */
 int command_names(const char *usage, int count, char **list);
 
-/* The argument of an option that takes a number from 0 on; otherwise says so. */
+/* Parses the value of an option that takes a number from 0 on; reports others. */
 int command_number(const char *option, const char *text, int *number);
 
 /* Prints name and version; an exit code. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner of a folder, and root who becomes that user; see owner.h. */
+/* Root becomes the owner of a folder; see owner.h. */
 #include "common/owner.h"
 
 #include "common/command.h"
@@ -11,6 +11,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,32 +30,32 @@ typedef struct walk {
     char rest[2 * PATH_MAX];
 } walk;
 
-static int move_to(walk *w, int folder)
+static int owner_walk_to(walk *w, int folder)
 {
     io_close(&w->here);
     w->here = folder;
     return folder < 0 ? -errno : 0;
 }
 
-static int go_to_root(walk *w)
+static int owner_walk_to_root(walk *w)
 {
-    return move_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return owner_walk_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* Whether only root can put an entry into this folder. */
-static int is_of_root(const struct stat *folder)
+static bool owner_is_root_only(const struct stat *folder)
 {
     return folder->st_uid == 0 && !(folder->st_mode & 022);
 }
 
-/* Puts what a link of root says before the rest of the path. */
-static int take_link(walk *w, int link, const char *name, char *err)
+/* Replaces a link of root in the path by its target. */
+static int owner_walk_link(walk *w, int link, const char *name, char *err)
 {
     char target[PATH_MAX], rest[sizeof w->rest];
     struct stat st, parent;
     if (fstat(link, &st) != 0 || fstat(w->here, &parent) != 0)
         return err_sys(err, -errno, "%s", name);
-    if (st.st_uid != 0 || !is_of_root(&parent))
+    if (st.st_uid != 0 || !owner_is_root_only(&parent))
         return err_set(err, -ELOOP,
                        "%s on the way to it is a link that user %lu can change; give the "
                        "path without links",
@@ -67,17 +68,17 @@ static int take_link(walk *w, int link, const char *name, char *err)
     if (size < 0 || (size_t)size >= sizeof rest)
         return err_sys(err, -ENAMETOOLONG, "%s", name);
     strcpy(w->rest, rest);
-    return *w->rest == '/' ? go_to_root(w) : 0;
+    return *w->rest == '/' ? owner_walk_to_root(w) : 0;
 }
 
-/* In a sticky folder nobody takes away what is root's. */
-static int is_firm(const struct stat *parent, const struct stat *entry)
+/* In a sticky folder entries of root can be replaced by root only. */
+static bool owner_is_fixed(const struct stat *parent, const struct stat *entry)
 {
     int sticky = parent->st_uid == 0 && parent->st_mode & S_ISVTX;
-    return is_of_root(parent) || (sticky && entry->st_uid == 0);
+    return owner_is_root_only(parent) || (sticky && entry->st_uid == 0);
 }
 
-static int step(walk *w, const char *name, char *err)
+static int owner_walk_step(walk *w, const char *name, char *err)
 {
     struct stat st, parent;
     int next = openat(w->here, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -86,23 +87,23 @@ static int step(walk *w, const char *name, char *err)
         io_close(&next);
         return err_sys(err, rc, "%s", name);
     }
-    w->loose |= !is_firm(&parent, &st);
-    if (!S_ISLNK(st.st_mode)) return move_to(w, next);
-    int rc = take_link(w, next, name, err);
+    w->loose |= !owner_is_fixed(&parent, &st);
+    if (!S_ISLNK(st.st_mode)) return owner_walk_to(w, next);
+    int rc = owner_walk_link(w, next, name, err);
     io_close(&next);
     return rc;
 }
 
 /* The descriptor of the folder, or -errno with a text. *firm: only root can make the path
  * lead elsewhere. */
-static int open_walking(const char *path, int *firm, char *err)
+static int owner_open_folder(const char *path, int *firm, char *err)
 {
     walk w = {.here = -1};
     char cwd[PATH_MAX] = "";
     if (*path != '/' && !getcwd(cwd, sizeof cwd)) return err_sys(err, -errno, "path");
     int size = snprintf(w.rest, sizeof w.rest, "%s/%s", cwd, path);
     if (size < 0 || (size_t)size >= PATH_MAX) return err_sys(err, -ENAMETOOLONG, "path");
-    int rc = go_to_root(&w);
+    int rc = owner_walk_to_root(&w);
     while (!rc) {
         char name[NAME_SIZE];
         const char *first = w.rest + strspn(w.rest, "/");
@@ -115,7 +116,7 @@ static int open_walking(const char *path, int *firm, char *err)
         memcpy(name, first, n);
         name[n] = 0;
         memmove(w.rest, first + n, strlen(first + n) + 1);
-        rc = step(&w, name, err);
+        rc = owner_walk_step(&w, name, err);
     }
     int folder = rc ? rc : io_open(w.here, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     io_close(&w.here);
@@ -126,15 +127,15 @@ static int open_walking(const char *path, int *firm, char *err)
 
 /* ---- owners ---- */
 
-/* What in a folder decides what a command does there. */
+/* Entries of a folder that determine the work of a command there. */
 static const struct {
     const char *name;
     int config; /* may be root's, too */
 } decisive[] = {{".scr", 0}, {"scr.yaml", 1}, {".scrconf", 1}};
 
 /* *known: whether it is there; it belongs to the owner, or to root where it may. */
-static int check_inner(int folder, const char *name, uid_t owner, int may_be_root,
-                       struct stat *inner, int *known, char *err)
+static int owner_check_entry(int folder, const char *name, uid_t owner, int may_be_root,
+                             struct stat *inner, int *known, char *err)
 {
     *known = 0;
     if (fstatat(folder, name, inner, AT_SYMLINK_NOFOLLOW) != 0)
@@ -143,11 +144,11 @@ static int check_inner(int folder, const char *name, uid_t owner, int may_be_roo
     if (inner->st_uid == owner || (may_be_root && inner->st_uid == 0)) return 0;
     return err_set(err, -EPERM,
                    "it belongs to user %lu, but %s in it to user %lu; run this as the "
-                   "user whose job it is, or give them one owner",
+                   "user of the job, or give them one owner",
                    (unsigned long)owner, name, (unsigned long)inner->st_uid);
 }
 
-static int find_owner(int folder, int firm, const char *file, uid_t *owner, char *err)
+static int owner_find(int folder, int firm, const char *file, uid_t *owner, char *err)
 {
     struct stat st, inner;
     int known, rc = 0;
@@ -156,15 +157,15 @@ static int find_owner(int folder, int firm, const char *file, uid_t *owner, char
     for (size_t i = 0; i < sizeof decisive / sizeof *decisive && !rc; i++) {
         const char *name = decisive[i].name;
         int config = decisive[i].config;
-        rc = check_inner(folder, name, *owner, config, &inner, &known, err);
+        rc = owner_check_entry(folder, name, *owner, config, &inner, &known, err);
         if (!rc && known && *owner && !config && !S_ISDIR(inner.st_mode))
             rc = err_set(err, -EPERM, "%s in it is no folder", name);
     }
-    if (!rc && file) rc = check_inner(folder, file, *owner, 0, &inner, &known, err);
-    if (!rc && *owner == 0 && !is_of_root(&st))
+    if (!rc && file) rc = owner_check_entry(folder, file, *owner, 0, &inner, &known, err);
+    if (!rc && *owner == 0 && !owner_is_root_only(&st))
         rc = err_set(err, -EPERM,
                      "it belongs to root, but others may write there; run this as the "
-                     "user whose job it is");
+                     "user of the job");
     if (!rc && *owner == 0 && !firm)
         rc = err_set(err, -EPERM,
                      "it belongs to root, but others can put another folder in its "
@@ -174,21 +175,21 @@ static int find_owner(int folder, int firm, const char *file, uid_t *owner, char
 
 /* ---- becoming the owner ---- */
 
-static int become(const struct passwd *user)
+static int owner_become(const struct passwd *user)
 {
     if (initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
         setuid(user->pw_uid) != 0)
         return -errno;
-    /* what is run now finds that user's files, not root's */
+    /* programs find files of that user, not of root */
     if (setenv("HOME", user->pw_dir, 1) != 0 || setenv("USER", user->pw_name, 1) != 0 ||
         setenv("LOGNAME", user->pw_name, 1) != 0)
         return -ENOMEM;
     return 0;
 }
 
-/* Who is in a folder reads what lies there, though the way to it be closed. Names that
- * begin there lead nowhere for that user. */
-static int leave_hidden_folder(const char *folder)
+/* A process keeps access to its current folder, even if the path to it is closed for its
+ * user. */
+static int owner_leave_hidden_folder(const char *folder)
 {
     char path[PATH_MAX];
     struct stat here, there;
@@ -198,7 +199,7 @@ static int leave_hidden_folder(const char *folder)
     return *folder == '/' && chdir("/") == 0 ? 0 : -EACCES;
 }
 
-static int go_on_as(uid_t owner, const char *what, const char *folder)
+static int owner_continue_as(uid_t owner, const char *what, const char *folder)
 {
     const struct passwd *user = getpwuid(owner);
     pid_t front = 0;
@@ -207,9 +208,9 @@ static int go_on_as(uid_t owner, const char *what, const char *folder)
                                 "this machine does not know",
                                 what, folder, (unsigned long)owner);
     int rc = relay_split(&front);
-    if (!rc) rc = become(user);
+    if (!rc) rc = owner_become(user);
     if (!rc) rc = relay_depend(front);
-    if (!rc) rc = leave_hidden_folder(folder);
+    if (!rc) rc = owner_leave_hidden_folder(folder);
     if (rc)
         return command_complain("%s %s belongs to %s, and this program cannot become "
                                 "that user: %s",
@@ -217,7 +218,7 @@ static int go_on_as(uid_t owner, const char *what, const char *folder)
     return COMMAND_GOOD;
 }
 
-static int complain(const char *what, const char *folder, int rc, const char *why)
+static int owner_complain(const char *what, const char *folder, int rc, const char *why)
 {
     char cwd[PATH_MAX] = "";
     if (*folder != '/' && !getcwd(cwd, sizeof cwd)) *cwd = 0;
@@ -227,21 +228,21 @@ static int complain(const char *what, const char *folder, int rc, const char *wh
                             rc == -ENOENT ? strerror(ENOENT) : why);
 }
 
-static int enter(const char *what, const char *folder, const char *file)
+static int owner_enter_folder(const char *what, const char *folder, const char *file)
 {
     char err[ERRTEXT_SIZE] = "";
     uid_t owner = 0;
     if (geteuid() != 0) return COMMAND_GOOD;
-    int firm = 0, dir = open_walking(folder, &firm, err);
-    int rc = dir < 0 ? dir : find_owner(dir, firm, file, &owner, err);
+    int firm = 0, dir = owner_open_folder(folder, &firm, err);
+    int rc = dir < 0 ? dir : owner_find(dir, firm, file, &owner, err);
     io_close(&dir);
-    if (rc) return complain(what, folder, rc, err);
-    return owner ? go_on_as(owner, what, folder) : COMMAND_GOOD;
+    if (rc) return owner_complain(what, folder, rc, err);
+    return owner ? owner_continue_as(owner, what, folder) : COMMAND_GOOD;
 }
 
 int owner_enter(const char *what, const char *folder)
 {
-    return enter(what, folder, NULL);
+    return owner_enter_folder(what, folder, NULL);
 }
 
 int owner_enter_of(const char *path)
@@ -253,5 +254,5 @@ int owner_enter_of(const char *path)
         return command_complain("%.100s...: %s", path, strerror(ENAMETOOLONG));
     memcpy(folder, slash ? path : ".", slash ? n : 1);
     folder[slash ? n : 1] = 0;
-    return enter("folder", folder, slash ? slash + 1 : path);
+    return owner_enter_folder("folder", folder, slash ? slash + 1 : path);
 }

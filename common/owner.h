@@ -2,7 +2,7 @@
 #ifndef COMMON_OWNER_H
 #define COMMON_OWNER_H
 
-/* The user as whom a command of root works in a folder (docs/security.md). For programs
+/* The user as which a command of root works in a folder (docs/security.md). For programs
  * only. */
 
 #include "common/prefix.h"
@@ -11,9 +11,9 @@
 #define owner_enter_of COMMON(owner_enter_of)
 
 /* Root becomes the owner of the folder, for the rest of the process, before anything in
- * that folder is read. The process of root stays in front (relay.h); the one that goes on
- * from here has no terminal, file or hidden working folder of root. Other users than root
- * go on as they are.
+ * that folder is read. The process of root stays in front (relay.h); the one that
+ * continues has no terminal, file or hidden working folder of root. For other users
+ * nothing changes.
  *
  * Refused with a message, which calls the folder `what`: a way to it through a link that
  * root did not make; a folder, and .scr or a configuration file in it with different

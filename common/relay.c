@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,7 +21,7 @@ enum { PIECE = 65536 };
 
 /* One of the streams. */
 typedef struct stream {
-    int from, to; /* from -1: there is nothing more to come */
+    int from, to; /* from -1: all was read */
     int is_terminal;
     unsigned char last; /* byte that was printed */
     int lost;           /* errno of what could not be printed */
@@ -35,8 +36,8 @@ typedef struct relay {
 
 /* ---- the process in front ---- */
 
-/* A terminal obeys bytes below blank, and C1 in UTF-8. */
-static void disarm(stream *s, unsigned char *bytes, size_t size)
+/* Terminals interpret bytes below blank, and C1 in UTF-8. */
+static void relay_mask_controls(stream *s, unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         unsigned char c = bytes[i];
@@ -47,9 +48,9 @@ static void disarm(stream *s, unsigned char *bytes, size_t size)
     }
 }
 
-/* Whoever prints into a pipe that nobody reads gets SIGPIPE: so does the process behind
- * when the reader of this one is gone. Other losses are told at the end. */
-static void pass_on(stream *s)
+/* A process that prints into a pipe without a reader gets SIGPIPE: so does the process
+ * behind when the reader of this one is gone. Other losses are reported at the end. */
+static void relay_forward(stream *s)
 {
     unsigned char bytes[PIECE];
     ssize_t n = read(s->from, bytes, sizeof bytes);
@@ -58,7 +59,7 @@ static void pass_on(stream *s)
         io_close(&s->from);
         return;
     }
-    if (s->is_terminal) disarm(s, bytes, (size_t)n);
+    if (s->is_terminal) relay_mask_controls(s, bytes, (size_t)n);
     int rc = s->lost ? 0 : io_write(s->to, bytes, (size_t)n);
     if (rc == -EPIPE)
         io_close(&s->from);
@@ -66,9 +67,9 @@ static void pass_on(stream *s)
         s->lost = -rc;
 }
 
-/* Whether the child has ended; passes on what came from somebody else. Whoever it works
- * as can stop it, and this process would wait for ever. */
-static int take_signal(const relay *r)
+/* Forwards signals; whether the child has ended. Its user can stop it, and this process
+ * would wait forever. */
+static int relay_read_signal(const relay *r)
 {
     struct signalfd_siginfo info;
     siginfo_t news = {.si_pid = 0};
@@ -78,27 +79,28 @@ static int take_signal(const relay *r)
     if (waitid(P_PID, (id_t)r->child, &news, events) != 0 || news.si_pid != r->child)
         return 0;
     if (news.si_code != CLD_STOPPED) return 1;
-    command_complain("somebody has stopped process %ld, which is killed", (long)r->child);
+    command_complain("process %ld was stopped by another one, and is killed",
+                     (long)r->child);
     kill(r->child, SIGKILL);
     return waitid(P_PID, (id_t)r->child, &news, WEXITED | WNOWAIT) == 0;
 }
 
-/* Until the child has ended; what it printed before that is in the pipes then. */
-static void pass_all_on(relay *r)
+/* Until the child has ended; its remaining output is in the pipes then. */
+static void relay_forward_all(relay *r)
 {
     for (int ended = 0; !ended;) {
         struct pollfd polled[3] = {{.fd = r->signals, .events = POLLIN}};
         for (int i = 0; i < 2; i++)
             polled[1 + i] = (struct pollfd){.fd = r->streams[i].from, .events = POLLIN};
         if (poll(polled, 3, -1) < 0 && errno != EINTR) break;
-        ended = take_signal(r);
+        ended = relay_read_signal(r);
         for (int i = 0; i < 2; i++)
             if (ended || polled[1 + i].revents)
-                if (r->streams[i].from >= 0) pass_on(&r->streams[i]);
+                if (r->streams[i].from >= 0) relay_forward(&r->streams[i]);
     }
 }
 
-static void end_as_child(relay *r)
+static void relay_exit_as_child(relay *r)
 {
     int status = 0, code;
     while (waitpid(r->child, &status, 0) < 0 && errno == EINTR)
@@ -118,8 +120,8 @@ static void end_as_child(relay *r)
 
 /* ---- the process behind ---- */
 
-/* Lines come in the order in which they are printed. */
-static int go_behind(const relay *r, const int ends[2])
+/* Output is flushed line by line, which keeps the order of both streams. */
+static int relay_detach(const relay *r, const int ends[2])
 {
     int null = io_open(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0);
     if (null < 0) return null;
@@ -138,7 +140,7 @@ int relay_depend(pid_t front)
 
 /* ---- both ---- */
 
-static int is_same(int a, int b)
+static bool relay_is_same(int a, int b)
 {
     struct stat x, y;
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
@@ -146,9 +148,9 @@ static int is_same(int a, int b)
 }
 
 /* One pipe where both streams go to one place, so that their order is kept. */
-static int open_pipes(relay *r, int ends[2])
+static int relay_open_pipes(relay *r, int ends[2])
 {
-    const int together = is_same(1, 2);
+    const int together = relay_is_same(1, 2);
     for (int i = 0; i < 2; i++) {
         int pair[2] = {-1, together && i ? ends[0] : -1};
         if (pair[1] < 0 && pipe2(pair, O_CLOEXEC) != 0) return -errno;
@@ -160,7 +162,7 @@ static int open_pipes(relay *r, int ends[2])
     return 0;
 }
 
-static int catch_signals(relay *r)
+static int relay_catch_signals(relay *r)
 {
     static const int all[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
                               SIGUSR1, SIGUSR2, SIGCHLD};
@@ -178,18 +180,18 @@ int relay_split(pid_t *front)
 {
     relay r = {.signals = -1};
     int ends[2] = {-1, -1};
-    int rc = open_pipes(&r, ends);
-    if (!rc) rc = catch_signals(&r);
+    int rc = relay_open_pipes(&r, ends);
+    if (!rc) rc = relay_catch_signals(&r);
     if (rc) return rc;
     fflush(NULL);
     *front = getpid();
     r.child = fork();
     if (r.child < 0) return -errno;
-    if (r.child == 0) return go_behind(&r, ends);
+    if (r.child == 0) return relay_detach(&r, ends);
     if (ends[1] != ends[0]) io_close(&ends[1]);
     io_close(&ends[0]);
     signal(SIGPIPE, SIG_IGN);
-    pass_all_on(&r);
-    end_as_child(&r);
+    relay_forward_all(&r);
+    relay_exit_as_child(&r);
     return -ECHILD;
 }

@@ -38,14 +38,25 @@ typedef struct scr_store_dir {
     int rank;
 } scr_store_dir;
 
-/* A dataset in the cache, or on its way there. */
-typedef struct scr_kept {
-    int id, store; /* number of the store */
-    int held;      /* eviction is due, but the dataset cannot be flushed */
-    int unread; /* of an earlier run; its checksums have not been compared since then */
-    int used;   /* this run wrote it, or restarted from it, since they were compared */
+typedef enum scr_cached_state {
+    SCR_CACHED_INCOMPLETE,  /* its files are being written, fetched or rebuilt */
+    SCR_CACHED_GOOD,        /* this run can use it */
+    SCR_CACHED_UNREADABLE,  /* an error keeps it from being used, which may pass */
+    SCR_CACHED_USELESS,     /* it lost too much, or the program refused it */
+    SCR_CACHED_OTHER_RANKS, /* written by another number of ranks */
+} scr_cached_state;
+
+/* A dataset in the cache. What this run cannot use leaves when a newer checkpoint is
+ * complete; what other numbers of ranks wrote stays. */
+typedef struct scr_cached {
+    scr_dataset d;
+    scr_cached_state state;
+    int store;   /* its number; -1: it was not found in any */
+    bool held;   /* eviction is due, but the dataset cannot be flushed */
+    bool unread; /* of an earlier run; its checksums have not been compared since then */
+    bool used;   /* this run wrote it, or restarted from it, since they were compared */
     scr_reddesc desc;
-} scr_kept;
+} scr_cached;
 
 /* The node-local side: control directory, stores, and what they hold. */
 typedef struct scr_cache {
@@ -58,18 +69,14 @@ typedef struct scr_cache {
     int control_fd;
     int lock_fd; /* at the leader of a node: of this run; else -1 */
     char map_name[64];
-    scr_filemap *map; /* files of the cache, for which this process is responsible */
-    kvtree *aside; /* datasets that this run cannot use, the same on every rank: cached,
-                      ID/<id> could not be rebuilt here, but may be in another run;
-                      OTHER/<id>/{NAME, RANKS} was written by another number of ranks */
+    scr_filemap *map;      /* files of the cache, for which this process is responsible */
     scr_store_dir *stores; /* in use, the same number on every rank */
     int store_count;
     int *store_of_desc;  /* number of the store of each redundancy descriptor; -1: none */
     redset **sets;       /* of each redundancy descriptor in force; else NULL */
-    scr_kept *kept;      /* the same on every rank */
-    scr_cached *listed;  /* room to list as many, */
-    scr_evict_row *rows; /* and to plan evictions among them */
-    int kept_count;
+    scr_cached *list;    /* all datasets, the same on every rank; no order */
+    scr_evict_row *rows; /* room to plan evictions among them */
+    int count;
     struct scr_removal *removing; /* under way, at the first of a store; or NULL */
     int leaving, leaving_from;    /* the dataset that is removed, or 0; its store */
     int flushing;                 /* id of the dataset that a flush reads; 0: none */
@@ -164,12 +171,6 @@ int scr_open_private(const scr_private *where, char **path, int *fd, char *err);
 /* Removes the folder name below base, and those above it, as far as they are empty. */
 void scr_remove_private(const char *base, const char *name);
 
-/* Records in which store the dataset is, and what protects it. Local; the same on every
- * rank; 0 or -ENOMEM. */
-int scr_keep(scr_cache *cache, int id, int store, const scr_reddesc *desc);
-void scr_forget(scr_cache *cache, int id);
-scr_kept *scr_kept_find(const scr_cache *cache, int id); /* NULL: unknown */
-
 /* The store of a dataset; NULL: unknown. */
 scr_store_dir *scr_cache_of(const scr_cache *cache, int id);
 
@@ -179,7 +180,8 @@ const char *scr_cache_path(const scr_cache *cache, int id);
 /* Finds out where a dataset of an earlier run is, by the paths of its files in the map,
  * also in a store that this run does not use otherwise, and records it with its
  * descriptor. Agreed. */
-int scr_stores_locate(scr_cache *cache, int id, const scr_reddesc *desc, char *err);
+int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
+                      const scr_reddesc *desc, char *err);
 
 /* Name of a cached file below the fd of its store: "scr.dataset.<id>/<name>". Cut if name
  * is longer than a file's name may be, and then refused by beneath.h. */
@@ -222,43 +224,44 @@ int scr_filemaps_write(const scr_cache *cache, char *err);
  * Local. */
 int scr_filemaps_newest(const scr_cache *cache);
 
-/* ---- cache/cached.c: the datasets that this run can use ---- */
+/* ---- cache/cached.c: the datasets of the cache. Local; the same on every rank ---- */
 
-/* All of them, the same on every rank; to be freed. Collective. */
-scr_cached *scr_cached_list(const scr_cache *cache, int *count);
+/* Enters a dataset, in the place of any other with its id; its state is INCOMPLETE. 0 or
+ * -ENOMEM. */
+int scr_cached_add(scr_cache *cache, const scr_dataset *dataset, int store,
+                   const scr_reddesc *desc);
+void scr_cached_remove(scr_cache *cache, int id);
 
-/* Those of a store (-1: of all), in cache->listed; their number. Local. */
-int scr_cached_in_store(scr_cache *cache, int store);
+/* Enters a state, also of a dataset that is unknown so far. */
+void scr_cached_set_state(scr_cache *cache, int id, scr_cached_state state);
 
-/* Id of the newest checkpoint among them; 0: none. Local. */
-int scr_cached_newest(scr_cache *cache);
+scr_cached *scr_cached_find(const scr_cache *cache, int id); /* NULL: unknown */
 
-/* The description of a cached dataset. Local; 0 or -ENOENT. */
+/* The GOOD dataset with the smallest id above; 0: the first. NULL: there is none. Valid
+ * until a dataset is added or removed. */
+scr_cached *scr_cached_next(const scr_cache *cache, int above);
+
+/* The same among all that this run cannot use, but for those of other numbers of ranks.
+ */
+scr_cached *scr_cached_next_unusable(const scr_cache *cache, int above);
+bool scr_cached_is_unusable(const scr_cached *cached);
+
+/* Id of the newest GOOD checkpoint; 0: none. */
+int scr_cached_newest(const scr_cache *cache);
+
+/* The description of a complete dataset. 0 or -ENOENT. */
 int scr_cached_get(const scr_cache *cache, int id, scr_dataset *dataset);
 
 /* Adds up this rank's own files of a dataset, without redundancy, and their bytes. */
 void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2]);
 
 /* Whether the store could become full when a dataset is written that is as large as the
- * largest that is known, or as dataset id. Local; 0 but on the first of a store. */
+ * largest that is known, or as dataset id. 0 but on the first of a store. */
 int scr_cached_lacks_room(const scr_cache *cache, int store);
 int scr_cached_is_tight(const scr_cache *cache, int store, int id);
 
-/* Sets a dataset aside: it is not used in this run, and leaves the cache when a newer
- * checkpoint is complete. Local; the same on every rank. */
-#define SCR_ASIDE_UNREAD "UNREAD" /* a checkpoint that an error keeps from being used */
-#define SCR_ASIDE_OUTPUT "OUTPUT" /* no checkpoint, for the same reason */
-#define SCR_ASIDE_USELESS                                                                \
-    "USELESS" /* it lost too much, or the application refused it                         \
-               */
-void scr_cache_set_aside(scr_cache *cache, int id, const char *why);
-
-/* Whether it, or anything, was set aside for that reason. Local. */
-bool scr_cache_is_aside(const scr_cache *cache, int id, const char *why);
-bool scr_cache_has_aside(const scr_cache *cache, const char *why);
-
 /* Enters what redset reports of a rank's own files into the map: after an encode or a
- * rebuild. */
+ * rebuild. The dataset is GOOD then. */
 int scr_map_record(scr_cache *cache, const scr_dataset *dataset,
                    const redset_manifest *manifest, char *err);
 
@@ -268,8 +271,8 @@ int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const cha
                          const redset_manifest *manifest);
 
 /* Removes folders of datasets that no header describes, left by runs that were killed.
- * One that has redundancy files, which cannot be used, is set aside; *highest becomes its
- * id where that is greater. */
+ * One that has redundancy files, which cannot be used, is entered as useless; *highest
+ * becomes its id where that is greater. */
 void scr_cache_sweep(scr_cache *cache, int *highest);
 
 /* ---- cache/verify.c ---- */

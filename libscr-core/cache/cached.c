@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The datasets in the cache: listing, records, and what this run cannot use. */
+/* The datasets of the cache: the list, the filemap, and room. */
 #include "cache/catalog.h"
 
 #include "base/path.h"
@@ -17,70 +17,91 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-int scr_cached_get(const scr_cache *cache, int id, scr_dataset *dataset)
-{
-    const kvtree *tree = scr_filemap_get_dataset(cache->map, id, cache->job->rank);
-    return scr_dataset_from_tree(tree, dataset, NULL) == 0 ? 0 : -ENOENT;
-}
+/* ---- the list ---- */
 
-/* 1 when this run can use it; fills in what is to be known of it then. */
-static int is_usable(const scr_cache *cache, int id, scr_cached *cached)
+scr_cached *scr_cached_find(const scr_cache *cache, int id)
 {
-    scr_dataset d;
-    const scr_kept *kept = scr_kept_find(cache, id);
-    int held = kept && kept->held;
-    if (scr_cached_get(cache, id, &d) != 0) return 0;
-    /* an entry of our own rank may be a leftover of an earlier dataset of that id */
-    if (d.ranks != cache->job->ranks || kvtree_get_kv_int(cache->aside, "ID", d.id) ||
-        kvtree_get_kv_int(cache->aside, "OTHER", d.id))
-        return 0;
-    *cached = (scr_cached){.id = d.id,
-                           .ckpt = d.ckpt,
-                           .output = d.output,
-                           .flushing = d.id == cache->flushing,
-                           .held = held};
-    return 1;
-}
-
-static int list_own(const scr_cache *cache, int *count, scr_cached **list)
-{
-    int n = 0, *ids = NULL;
-    int rc = scr_filemap_list_datasets(cache->map, &n, &ids);
-    scr_cached *all = rc ? NULL : calloc((size_t)n + 1, sizeof *all);
-    for (int i = 0; all && i < n; i++)
-        *count += is_usable(cache, ids[i], &all[*count]);
-    free(ids);
-    *list = all;
-    return all ? 0 : -ENOMEM;
-}
-
-scr_cached *scr_cached_list(const scr_cache *cache, int *count)
-{
-    scr_cached *list = NULL;
-    *count = 0;
-    int failed = list_own(cache, count, &list) != 0;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, cache->job->world);
-    if (!failed) return list;
-    scr_say(cache->job->report, 0,
-            "warning: no memory to list the cache; it counts as empty");
-    free(list);
-    *count = 0;
+    for (int i = 0; i < cache->count; i++)
+        if (cache->list[i].d.id == id) return &cache->list[i];
     return NULL;
 }
 
-int scr_cached_in_store(scr_cache *cache, int store)
+int scr_cached_add(scr_cache *cache, const scr_dataset *dataset, int store,
+                   const scr_reddesc *desc)
 {
-    int count = 0;
-    for (int i = 0; i < cache->kept_count; i++)
-        if (store < 0 || cache->kept[i].store == store)
-            count += is_usable(cache, cache->kept[i].id, &cache->listed[count]);
-    return count;
+    scr_cached_remove(cache, dataset->id);
+    size_t count = (size_t)cache->count + 1;
+    scr_cached *list = realloc(cache->list, count * sizeof *list);
+    if (!list) return -ENOMEM;
+    cache->list = list;
+    scr_evict_row *rows = realloc(cache->rows, count * sizeof *rows);
+    if (!rows) return -ENOMEM;
+    cache->rows = rows;
+    list[cache->count] = (scr_cached){.d = *dataset, .store = store};
+    if (desc) list[cache->count].desc = *desc;
+    cache->count++;
+    return 0;
 }
 
-int scr_cached_newest(scr_cache *cache)
+void scr_cached_remove(scr_cache *cache, int id)
 {
-    int newest = scr_decide_newest(cache->listed, scr_cached_in_store(cache, -1));
-    return newest < 0 ? 0 : cache->listed[newest].id;
+    scr_cached *cached = scr_cached_find(cache, id);
+    if (cached) *cached = cache->list[--cache->count];
+}
+
+void scr_cached_set_state(scr_cache *cache, int id, scr_cached_state state)
+{
+    const scr_dataset unknown = {.id = id};
+    scr_cached *cached = scr_cached_find(cache, id);
+    if (!cached && scr_cached_add(cache, &unknown, -1, NULL) == 0)
+        cached = scr_cached_find(cache, id);
+    if (cached) cached->state = state;
+}
+
+bool scr_cached_is_unusable(const scr_cached *cached)
+{
+    return cached->state == SCR_CACHED_UNREADABLE || cached->state == SCR_CACHED_USELESS;
+}
+
+static scr_cached *cached_next(const scr_cache *cache, int above, bool usable)
+{
+    scr_cached *next = NULL;
+    for (int i = 0; i < cache->count; i++) {
+        scr_cached *c = &cache->list[i];
+        if (usable ? c->state == SCR_CACHED_GOOD : scr_cached_is_unusable(c))
+            if (c->d.id > above && (!next || c->d.id < next->d.id)) next = c;
+    }
+    return next;
+}
+
+scr_cached *scr_cached_next(const scr_cache *cache, int above)
+{
+    return cached_next(cache, above, true);
+}
+
+scr_cached *scr_cached_next_unusable(const scr_cache *cache, int above)
+{
+    return cached_next(cache, above, false);
+}
+
+int scr_cached_newest(const scr_cache *cache)
+{
+    int newest = 0;
+    for (int i = 0; i < cache->count; i++) {
+        const scr_cached *c = &cache->list[i];
+        if (c->state == SCR_CACHED_GOOD && c->d.ckpt > 0 && c->d.id > newest)
+            newest = c->d.id;
+    }
+    return newest;
+}
+
+int scr_cached_get(const scr_cache *cache, int id, scr_dataset *dataset)
+{
+    const scr_cached *cached = scr_cached_find(cache, id);
+    if (!cached || cached->state == SCR_CACHED_INCOMPLETE || !cached->d.complete)
+        return -ENOENT;
+    *dataset = cached->d;
+    return 0;
 }
 
 /* ---- records ---- */
@@ -89,7 +110,7 @@ int scr_cached_newest(scr_cache *cache)
  * where. */
 static int record_reddesc(scr_cache *cache, int id, const redset_place *place)
 {
-    const scr_kept *kept = scr_kept_find(cache, id);
+    const scr_cached *kept = scr_cached_find(cache, id);
     const scr_store_dir *store = &cache->stores[kept->store];
     scr_reddesc desc = kept->desc;
     scr_reddesc_place here = {.groups = place->sets,
@@ -174,7 +195,11 @@ int scr_map_record(scr_cache *cache, const scr_dataset *dataset,
     int rc = folder ? scr_map_record_found(cache->map, dataset, folder, &own) : -ENOMEM;
     rc = rc ? rc : record_reddesc(cache, dataset->id, &manifest->place);
     free(folder);
-    return rc ? err_set(err, rc, "no memory for the filemap") : 0;
+    if (rc) return err_set(err, rc, "no memory for the filemap");
+    scr_cached *cached = scr_cached_find(cache, dataset->id);
+    cached->d = *dataset;
+    cached->state = SCR_CACHED_GOOD;
+    return 0;
 }
 
 void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2])
@@ -190,25 +215,6 @@ void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2])
         sums[0]++;
         sums[1] += size;
     }
-}
-
-void scr_cache_set_aside(scr_cache *cache, int id, const char *why)
-{
-    kvtree *entry = kvtree_set_kv_int(cache->aside, "ID", id);
-    kvtree_set(entry, why, NULL);
-}
-
-bool scr_cache_is_aside(const scr_cache *cache, int id, const char *why)
-{
-    return kvtree_get(kvtree_get_kv_int(cache->aside, "ID", id), why) != NULL;
-}
-
-bool scr_cache_has_aside(const scr_cache *cache, const char *why)
-{
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(cache->aside, "ID"));
-    while (e && !kvtree_get(kvtree_elem_hash(e), why))
-        e = kvtree_elem_next(e);
-    return e != NULL;
 }
 
 /* On the first of a store: whether it could become full when a dataset is written of
@@ -291,7 +297,7 @@ static int next_folder(const scr_cache *cache, int last)
 static void judge_folder(scr_cache *cache, int id, int *highest)
 {
     enum { KNOWN, REMAINS, ALL };
-    int is[ALL] = {knows(cache->map, id) || kvtree_get_kv_int(cache->aside, "ID", id),
+    int is[ALL] = {knows(cache->map, id) || scr_cached_find(cache, id) != NULL,
                    scr_catalog_has_redundancy(cache, id)};
     MPI_Allreduce(MPI_IN_PLACE, is, ALL, MPI_INT, MPI_MAX, cache->job->world);
     if (is[KNOWN]) return;
@@ -307,7 +313,7 @@ static void judge_folder(scr_cache *cache, int id, int *highest)
             "until a newer checkpoint is complete: none of its redundancy files can be "
             "used",
             id);
-    scr_cache_set_aside(cache, id, SCR_ASIDE_USELESS);
+    scr_cached_set_state(cache, id, SCR_CACHED_USELESS);
 }
 
 void scr_cache_sweep(scr_cache *cache, int *highest)

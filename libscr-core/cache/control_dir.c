@@ -135,8 +135,8 @@ int scr_cache_renew(scr_cache *cache, char *err)
     int rc = scr_job_lock_renew(cache, err);
     if (rc) return rc;
     rc = scr_stores_renew(cache, err);
-    for (int i = 0; i < cache->kept_count; i++)
-        cache->kept[i].unread = 1;
+    for (int i = 0; i < cache->count; i++)
+        cache->list[i].unread = true;
     rc = rc ? rc : scr_filemaps_write(cache, err);
     return agree(cache->job->world, rc, err);
 }
@@ -149,7 +149,5 @@ void scr_cache_abandon(scr_cache *cache)
     for (int i = 0; i < count; i++)
         scr_filemap_remove_dataset(cache->map, ids[i]);
     free(ids);
-    cache->kept_count = 0;
-    kvtree_unset(cache->aside, "ID");
-    kvtree_unset(cache->aside, "OTHER");
+    cache->count = 0;
 }

@@ -99,8 +99,8 @@ void scr_removal_begin(scr_cache *cache, int store, int id)
 char *scr_removal_spare(const scr_cache *cache, int id)
 {
     char name[SCR_FOLDER_SIZE];
-    const scr_kept *kept = scr_kept_find(cache, id);
-    if (!cache->leaving || !kept || kept->store != cache->leaving_from) return NULL;
+    const scr_cached *cached = scr_cached_find(cache, id);
+    if (!cache->leaving || !cached || cached->store != cache->leaving_from) return NULL;
     leaving_name(cache->leaving, name);
     return scr_path_join(cache->stores[cache->leaving_from].folder, name);
 }

@@ -210,15 +210,13 @@ void scr_stores_close(scr_cache *cache)
         close_cache(&cache->stores[i], cache->job->node, cache->job->world);
     free(cache->stores);
     free(cache->store_of_desc);
-    free(cache->kept);
-    free(cache->listed);
+    free(cache->list);
     free(cache->rows);
     cache->stores = NULL;
     cache->store_of_desc = NULL;
-    cache->kept = NULL;
-    cache->listed = NULL;
+    cache->list = NULL;
     cache->rows = NULL;
-    cache->store_count = cache->kept_count = 0;
+    cache->store_count = cache->count = 0;
 }
 
 /* Local. After an error nothing has changed. */
@@ -256,44 +254,10 @@ int scr_stores_renew(scr_cache *cache, char *err)
     return rc;
 }
 
-/* ---- which dataset lies where ---- */
-
-scr_kept *scr_kept_find(const scr_cache *cache, int id)
-{
-    for (int i = 0; i < cache->kept_count; i++)
-        if (cache->kept[i].id == id) return &cache->kept[i];
-    return NULL;
-}
-
-int scr_keep(scr_cache *cache, int id, int dir, const scr_reddesc *desc)
-{
-    scr_forget(cache, id);
-    size_t size = ((size_t)cache->kept_count + 1) * sizeof *cache->kept;
-    scr_kept *list = realloc(cache->kept, size);
-    if (!list) return -ENOMEM;
-    cache->kept = list;
-    scr_cached *listed =
-        realloc(cache->listed, ((size_t)cache->kept_count + 1) * sizeof *listed);
-    if (!listed) return -ENOMEM;
-    cache->listed = listed;
-    scr_evict_row *rows =
-        realloc(cache->rows, ((size_t)cache->kept_count + 1) * sizeof *rows);
-    if (!rows) return -ENOMEM;
-    cache->rows = rows;
-    list[cache->kept_count++] = (scr_kept){.id = id, .store = dir, .desc = *desc};
-    return 0;
-}
-
-void scr_forget(scr_cache *cache, int id)
-{
-    for (int i = 0; i < cache->kept_count; i++)
-        if (cache->kept[i].id == id) cache->kept[i--] = cache->kept[--cache->kept_count];
-}
-
 scr_store_dir *scr_cache_of(const scr_cache *cache, int id)
 {
-    const scr_kept *kept = scr_kept_find(cache, id);
-    return kept ? &cache->stores[kept->store] : NULL;
+    const scr_cached *cached = scr_cached_find(cache, id);
+    return cached && cached->store >= 0 ? &cache->stores[cached->store] : NULL;
 }
 
 const char *scr_cache_path(const scr_cache *cache, int id)
@@ -382,18 +346,20 @@ static int adopt(scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE], char 
     return rc;
 }
 
-int scr_stores_locate(scr_cache *cache, int id, const scr_reddesc *desc, char *err)
+int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
+                      const scr_reddesc *desc, char *err)
 {
+    const int id = dataset->id;
     char path[SCR_DESC_PATH_SIZE];
     int has = own_store(cache, id, path), dir = agree_on_cache(cache, has, path), rc = 0;
     if (dir < 0) {
         dir = cache->store_count;
         rc = adopt(cache, has, path, err);
     }
-    if (!rc && scr_keep(cache, id, dir, desc) != 0)
+    if (!rc && scr_cached_add(cache, dataset, dir, desc) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     rc = agree(cache->job->world, rc, err);
-    if (rc) scr_forget(cache, id);
+    if (rc) scr_cached_remove(cache, id);
     return rc;
 }
 
@@ -450,5 +416,5 @@ void scr_dataset_folder_remove(scr_cache *cache, int id)
         remove_folder(cache, &cache->stores[i], id);
         MPI_Barrier(cache->stores[i].comm);
     }
-    scr_forget(cache, id);
+    scr_cached_remove(cache, id);
 }

@@ -4,10 +4,10 @@
 
 /* SCR: scalable checkpoint / restart for MPI applications.
  *
- * The application asks SCR where to write its files; SCR keeps the newest datasets in
- * fast storage on the nodes, protects them against the loss of nodes, copies some of them
- * to the prefix folder on the parallel file system, and after a failure hands the newest
- * complete checkpoint back.
+ * The application asks SCR where to write its files. SCR keeps the newest datasets in
+ * fast storage on the nodes and protects them against the loss of nodes. It copies some
+ * of them to the prefix directory on the parallel file system. After a failure it returns
+ * the newest complete checkpoint.
  *
  *     SCR_Init();                                    after MPI_Init
  *     SCR_Have_restart(&have, name);
@@ -28,14 +28,21 @@
  *     }
  *     SCR_Finalize();                                before MPI_Finalize
  *
- * Every call returns SCR_SUCCESS or a positive code (SCR_Strerror tells which) and never
- * exits or aborts, with one exception that users choose: with SCR_HALT_EXIT=1, SCR_Init
- * and SCR_Complete_output end the processes when a halt condition holds. All calls but
- * SCR_Route_file, SCR_Config and the last section are collective over the communicator of
- * SCR_Init and return the same code on every rank. A call in the wrong state returns
- * SCR_ERR_STATE. With SCR_ENABLE=0, or after SCR_Init failed, every call fails but still
- * sets its outputs, so that an application that ignores codes runs unharmed. One thread
- * at a time may be inside SCR. */
+ * Every call returns SCR_SUCCESS or a positive code; SCR_Strerror gives its text. No call
+ * exits or aborts, with one exception that the user requests: with SCR_HALT_EXIT=1,
+ * SCR_Init and SCR_Complete_output end the processes when a halt condition holds.
+ *
+ * All calls are collective over the communicator of SCR_Init and return the same code on
+ * every rank. The exceptions are SCR_Route_file, SCR_Config, SCR_Configf,
+ * SCR_Get_version and SCR_Strerror, which are local.
+ *
+ * Three codes are possible for every call that returns a code, and the descriptions do
+ * not repeat them: SCR_ERR_STATE when the call is not allowed in this state (also after
+ * SCR_Init failed), SCR_ERR_DISABLED when SCR_ENABLE=0, and SCR_FAILURE when MPI fails
+ * or memory is exhausted. A call that fails still sets its outputs, unless it says
+ * otherwise, so an application that ignores all codes runs unharmed.
+ *
+ * Only one thread at a time may be inside SCR. */
 
 #include <mpi.h>
 
@@ -49,139 +56,211 @@ extern "C" {
 #define SCR_VERSION "v4.0.0"
 
 #define SCR_SUCCESS 0
-#define SCR_FAILURE 1      /* see the message */
-#define SCR_ERR_DISABLED 2 /* SCR_ENABLE=0 */
-#define SCR_ERR_STATE 3    /* the call does not belong here */
-#define SCR_ERR_ARGUMENT 4 /* a parameter of the call is not usable */
-#define SCR_ERR_CONFIG 5   /* configuration is wrong */
-#define SCR_ERR_CACHE 6    /* a control or cache folder cannot be used */
-#define SCR_ERR_INVALID                                                                  \
-    7 /* a rank said that its files are not valid, or a file is missing */
+#define SCR_FAILURE 1         /* the message gives the reason */
+#define SCR_ERR_DISABLED 2    /* SCR_ENABLE=0 */
+#define SCR_ERR_STATE 3       /* the call is not allowed in this state */
+#define SCR_ERR_ARGUMENT 4    /* an argument is invalid */
+#define SCR_ERR_CONFIG 5      /* the configuration is invalid */
+#define SCR_ERR_CACHE 6       /* a control or cache directory cannot be used */
+#define SCR_ERR_INVALID 7     /* a rank reported invalid files, or a file is missing */
 #define SCR_ERR_REDUNDANCY 8  /* the files could not be protected */
-#define SCR_ERR_FLUSH 9       /* the files could not be copied to the prefix folder */
+#define SCR_ERR_FLUSH 9       /* the files could not be copied to the prefix directory */
 #define SCR_ERR_NO_DATASET 10 /* no such dataset */
-#define SCR_ERR_PREFIX 11     /* the prefix folder cannot be used */
+#define SCR_ERR_PREFIX 11     /* the prefix directory cannot be used */
 
-/* Size of every buffer for a file or dataset name, in bytes with the NUL. */
+/* Size of every buffer for a file name or dataset name, in bytes, including the NUL. */
 #define SCR_MAX_FILENAME 1024
 
-/* Flags of SCR_Start_output: what the dataset is. They may be combined with |. */
+/* Flags of SCR_Start_output: the kind of the dataset. They may be combined with |. */
 #define SCR_FLAG_NONE 0
 #define SCR_FLAG_CHECKPOINT (1 << 0) /* the application can restart from it */
-#define SCR_FLAG_OUTPUT (1 << 1)     /* wanted on the prefix folder */
+#define SCR_FLAG_OUTPUT (1 << 1)     /* must be copied to the prefix directory */
 
-/* ---- begin and end ---- */
+/* ---- start and end SCR ---- */
 
-/* Prepares cache and control folders and rebuilds cached datasets. Uses MPI_COMM_WORLD.
- * From now on signals (SCR_HALT_SIGNALS) are a halt condition. */
+/* Prepares the control and cache directories and rebuilds cached datasets. Uses
+ * MPI_COMM_WORLD. From then on the signals of SCR_HALT_SIGNALS are a halt condition.
+ *
+ * Returns SCR_ERR_CONFIG, SCR_ERR_PREFIX, SCR_ERR_CACHE, SCR_ERR_REDUNDANCY, or, with
+ * SCR_CURRENT, SCR_ERR_NO_DATASET. */
 int SCR_Init(void);
 
-/* As SCR_Init over a communicator of the application, which is duplicated. */
+/* The same over a communicator of the application, which SCR duplicates.
+ *
+ * Returns the codes of SCR_Init, and SCR_ERR_ARGUMENT for MPI_COMM_NULL and for an
+ * intercommunicator. */
 int SCR_Init_comm(MPI_Comm comm);
 
-/* Records that the application ended by itself (SCR_FINALIZE_CALLED, unless the halt file
- * has a reason already), gives signals back, flushes the newest checkpoint if it is
- * not on the prefix folder yet (unless SCR_FLUSH=0), and frees everything. Once that
- * checkpoint is there, nothing of the run is left on the nodes (but SCR_CACHE_KEEP). An
- * output that is open is closed as failed, an open restart without a mark: the call does
- * all of the above, and returns SCR_ERR_STATE. */
+/* Ends SCR. Records in the halt file that the application ended regularly
+ * (SCR_FINALIZE_CALLED, unless a reason is recorded already) and restores the signal
+ * handlers. Flushes the newest checkpoint if the prefix directory does not have it yet
+ * (unless SCR_FLUSH=0). When that checkpoint is complete there, removes all data of the
+ * run from the nodes (unless SCR_CACHE_KEEP=1). Frees all memory.
+ *
+ * If an output is open, the call closes it as failed; if a restart is open, the call
+ * closes it without a mark. It then does everything above and returns SCR_ERR_STATE.
+ *
+ * Returns SCR_ERR_FLUSH when a checkpoint or an output could not be flushed, or
+ * SCR_ERR_CACHE when another run has taken the cache that held it. SCR is finalized in
+ * both cases. */
 int SCR_Finalize(void);
 
-/* ---- configuration: any number of calls before SCR_Init, the same on every rank ---- */
+/* ---- set and read the configuration ---- */
 
-/* "K=V" sets a parameter, "K=" unsets what an earlier call set; both return NULL. "K"
- * returns a copy of the value in force, to be freed, or NULL; queries may be made at any
- * time. Descriptors: "CKPT=0 TYPE=XOR SET_SIZE=16" sets fields, "CKPT=0 TYPE=" unsets
- * one, "CKPT=" all; "CKPT=0 TYPE" returns one, "CKPT" the numbers that there are, one in
- * a line. Likewise "STORE=/ssd COUNT=3" and "GROUPS=node1 RACK=7". A name that does not
- * exist is printed as an error, and nothing is set; a value that its parameter cannot
- * have fails SCR_Init. SCR_Finalize forgets what was set: another SCR_Init is without. */
+/* Sets or reads the configuration. Parameters and descriptors are set before SCR_Init,
+ * with the same calls on every rank; the configuration can be read at any time.
+ *
+ *     "K=V"                          sets parameter K
+ *     "K="                           removes what an earlier call set
+ *     "K"                            returns the value in force
+ *     "CKPT=0 TYPE=XOR SET_SIZE=16"  sets fields of a descriptor
+ *     "CKPT=0 TYPE="                 removes a field
+ *     "CKPT="                        removes all descriptors CKPT
+ *     "CKPT=0 TYPE"                  returns a field
+ *     "CKPT"                         returns the keys, one per line
+ *
+ * The same forms work for "STORE=/ssd COUNT=3" and "GROUPS=node1 RACK=7".
+ *
+ * A call that sets returns NULL. A call that reads returns a string that the caller
+ * frees, or NULL if there is no value. An unknown name is printed as an error, and
+ * nothing is set. A value that is invalid for its parameter makes SCR_Init fail with
+ * SCR_ERR_CONFIG. SCR_Finalize drops all settings. */
 const char *SCR_Config(const char *config);
 const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- output ---- */
+/* ---- write a checkpoint or an output ---- */
 
-/* *flag becomes 1 when it is time to checkpoint: a halt condition holds,
- * it is the SCR_CHECKPOINT_INTERVAL-th call, or with "auto" the time that wastes the
- * least passed, SCR_CHECKPOINT_SECONDS passed, or checkpoints cost less than
- * SCR_CHECKPOINT_OVERHEAD percent. */
+/* *flag becomes 1 when a checkpoint is due:
+ *
+ *  - a halt condition holds;
+ *  - the number of calls since SCR_Init is a multiple of SCR_CHECKPOINT_INTERVAL;
+ *  - with SCR_CHECKPOINT_INTERVAL=auto, the interval that wastes the least has passed;
+ *  - SCR_CHECKPOINT_SECONDS have passed since the last checkpoint;
+ *  - the cost of a checkpoint is below SCR_CHECKPOINT_OVERHEAD percent.
+ *
+ * Returns only the codes that are common to all calls, such as SCR_FAILURE. */
 int SCR_Need_checkpoint(int *flag);
 
-/* Opens a dataset. name: unique, relative, shorter than SCR_MAX_FILENAME, without empty,
- * "." and ".." components and control characters, not below ".scr" (SCR_ERR_ARGUMENT);
- * its files belong below the folder of that name. NULL: "scr.dataset.<id>". May remove
- * the oldest dataset from the cache (SCR_CACHE_SIZE). */
+/* Opens a dataset for output. May remove the oldest dataset from the cache
+ * (SCR_CACHE_SIZE).
+ *
+ * name is the name of the dataset, and its files belong in the directory of that name
+ * below the prefix directory. It is unique and relative, and shorter than
+ * SCR_MAX_FILENAME. It has no control characters and no empty, "." or ".." component,
+ * and is not below ".scr". NULL stands for "scr.dataset.<id>".
+ *
+ * Returns SCR_ERR_ARGUMENT for an invalid name or flag, or when ranks differ;
+ * SCR_ERR_CACHE; or, where the dataset bypasses the cache, SCR_ERR_PREFIX. */
 int SCR_Start_output(const char *name, int flags);
 
-/* Local, not collective. In output: registers the file (path relative to the current
- * folder or absolute, below the prefix folder, also where links lead there) and gives the
- * path to write it to. In restart: gives the path to read it from, and fails if that is
- * not readable. The file is found by its place below the prefix folder, by its name at
- * output, or by the end of its path, such as a bare file name, whatever the current
- * folder is now; SCR_ERR_ARGUMENT if that may be several files. A file of another rank is
- * found where the dataset is on the prefix folder, too, not in containers, and read
- * there. Between SCR_Init and the first SCR_Start_... call: gives the path of a file that
- * this rank has in the checkpoint that SCR_Have_restart offered or, if it was not called,
- * in the newest one of the cache (SCR_FETCH_ON_INIT=1: of cache and prefix folder); the
- * application may read it until the first SCR_Start_... call. Otherwise, also before
- * SCR_Init: copies name. In output, a failure makes
- * SCR_Complete_output fail, too, unless the name was at fault (SCR_ERR_ARGUMENT) and the
- * rank routes another file afterwards, one for each such name. What holds for names of
- * datasets holds for the path below the prefix folder, too. file has SCR_MAX_FILENAME
- * bytes and holds name after a failure, too, if that fits. */
+/* Returns the path at which to open a file. Local, not collective. file is a buffer of
+ * SCR_MAX_FILENAME bytes; after a failure it holds name, if that fits.
+ *
+ * In an output: registers the file and returns the path to write it to. name is a path,
+ * absolute or relative to the current directory, that lies below the prefix directory,
+ * directly or through symbolic links. The rules for dataset names apply to the path below
+ * the prefix directory. A failure makes SCR_Complete_output fail, too. The exception is
+ * SCR_ERR_ARGUMENT when the rank then routes another file, one for each refused name.
+ *
+ * In a restart: returns the path to read the file from. The file is found by its place
+ * below the prefix directory, by its name at output, or by the end of its path, such as a
+ * bare file name; the current directory does not matter. A file of another rank is found
+ * where the dataset is on the prefix directory, outside containers, and is read there.
+ *
+ * Between SCR_Init and the first SCR_Start_output or SCR_Start_restart: returns the path
+ * of a file that this rank has in the checkpoint that SCR_Have_restart offered. Without
+ * that call, the checkpoint is the newest one in the cache, or, with SCR_FETCH_ON_INIT=1,
+ * the newest one in cache and prefix directory. The path is valid until the first
+ * SCR_Start_output or SCR_Start_restart.
+ *
+ * At any other time, also before SCR_Init: copies name to file.
+ *
+ * Returns SCR_ERR_ARGUMENT for a name that is missing, too long, not allowed, unknown or
+ * ambiguous; in an output SCR_ERR_CACHE or SCR_ERR_PREFIX; in a restart SCR_FAILURE when
+ * the file cannot be read. */
 int SCR_Route_file(const char *name, char *file);
 
-/* Closes the dataset: valid is 1 on a rank that wrote all its files. A file belongs to
- * the one rank that routed it. Success means that every rank was valid, no name was
- * refused without another one in its place, there is at least one file, every file is
- * there, and the files are protected; otherwise the dataset is removed, and older ones
- * stay. Also flushes it when its turn has come; if that fails, SCR_ERR_FLUSH, and the
- * dataset stays in the cache. */
+/* Closes the dataset. valid is 1 on a rank that wrote all its files. Each file belongs to
+ * the one rank that routed it.
+ *
+ * The call succeeds when every rank was valid, every refused name was replaced, there is
+ * at least one file, every file exists, and the files are protected. Otherwise SCR
+ * removes the dataset and keeps older ones. The call also flushes the dataset when it is
+ * due.
+ *
+ * Returns SCR_ERR_INVALID when a rank was not valid or a file is missing;
+ * SCR_ERR_REDUNDANCY when the files could not be protected; SCR_ERR_PREFIX where the
+ * dataset bypasses the cache; SCR_ERR_FLUSH when this flush, or one in the background,
+ * failed. With SCR_ERR_FLUSH the dataset is complete and stays in the cache. */
 int SCR_Complete_output(int valid);
 
-/* An unnamed checkpoint: SCR_Start_output(NULL, SCR_FLAG_CHECKPOINT),
- * SCR_Complete_output. */
+/* An unnamed checkpoint: SCR_Start_output(NULL, SCR_FLAG_CHECKPOINT) and
+ * SCR_Complete_output.
+ *
+ * They return the codes of these calls, such as SCR_ERR_CACHE and SCR_ERR_INVALID. */
 int SCR_Start_checkpoint(void);
 int SCR_Complete_checkpoint(int valid);
 
-/* ---- restart ---- */
+/* ---- restart from a checkpoint ---- */
 
-/* *flag becomes 1 and name (SCR_MAX_FILENAME bytes, or NULL) the newest checkpoint that
- * can be read: from the cache, otherwise fetched from the prefix folder, walking to older
- * ones. Without one, *flag becomes 0 and name empty. One that the cache has no room for
- * is read in the prefix folder itself. Where there are checkpoints, but none could be
- * read for a reason that is not theirs (a full or failing cache, say), *flag is 0 and the
- * call fails: whoever begins anew then begins from nothing though there is something. */
+/* Finds the newest checkpoint that can be read: in the cache, or else on the prefix
+ * directory, from which SCR fetches it. If one cannot be read, SCR tries older ones.
+ * *flag becomes 1, and name (SCR_MAX_FILENAME bytes, or NULL) its name. If there is no
+ * checkpoint, *flag becomes 0 and name empty. A checkpoint that does not fit in the cache
+ * is read in the prefix directory itself.
+ *
+ * If checkpoints exist but none can be read because of an I/O error rather than
+ * corruption (such as a full or failing cache), *flag becomes 0 and the call fails. An
+ * application that then starts from the beginning ignores checkpoints that exist.
+ *
+ * Returns SCR_ERR_CACHE or SCR_ERR_PREFIX, after the place that cannot be read. */
 int SCR_Have_restart(int *flag, char *name);
 
-/* Opens that checkpoint for SCR_Route_file; name (SCR_MAX_FILENAME bytes, or NULL) gets
- * its name. A call that fails does not write to it. */
+/* Opens that checkpoint for SCR_Route_file. name (SCR_MAX_FILENAME bytes, or NULL)
+ * receives its name. A call that fails does not write to name.
+ *
+ * Returns SCR_ERR_STATE when SCR_Have_restart offered no checkpoint. */
 int SCR_Start_restart(char *name);
 
-/* Closes it: valid is 1 on a rank that read what it needs. If any was not, the call fails
- * on every rank, the checkpoint is marked as failed, and SCR_Have_restart offers an older
- * one. There is no mark when SCR_Route_file refused a name on some rank and gave it no
- * other file afterwards, or had no memory: then the next run offers the checkpoint again.
- */
+/* Closes the restart. valid is 1 on a rank that read what it needs. If a rank was not
+ * valid, the call fails on every rank and marks the checkpoint as failed, and
+ * SCR_Have_restart offers an older one next.
+ *
+ * The checkpoint is not marked when SCR_Route_file refused a name on some rank that
+ * routed no other file afterwards, or when memory was exhausted. The next run then offers
+ * the checkpoint again.
+ *
+ * Returns SCR_ERR_INVALID when a rank was not valid. */
 int SCR_Complete_restart(int valid);
 
-/* ---- control ---- */
+/* ---- when to stop; select and remove datasets ---- */
 
-/* *flag becomes 1 when the run should end: a condition of the halt file holds, the
- * allocation ends (SCR_HALT_SECONDS), or a signal came to any rank. */
+/* *flag becomes 1 when the run should stop: a condition of the halt file holds, the
+ * allocation is about to end (SCR_HALT_SECONDS), or a rank received a signal of
+ * SCR_HALT_SIGNALS.
+ *
+ * Returns only the codes that are common to all calls, such as SCR_FAILURE. */
 int SCR_Should_exit(int *flag);
 
-/* Makes the checkpoint of that name the one to restart from, also if it failed before;
- * newer ones leave the cache. */
+/* Makes the checkpoint of that name the one to restart from, even if it failed before.
+ * Removes newer checkpoints from the cache.
+ *
+ * Returns SCR_ERR_ARGUMENT when no name is given or ranks differ, SCR_ERR_NO_DATASET when
+ * there is no such checkpoint or it is not complete, or SCR_ERR_PREFIX. */
 int SCR_Current(const char *name);
 
-/* Removes a dataset: its files in cache and prefix folder and its entry (Delete),
- * whatever the number of ranks that wrote it; its entry only (Drop). */
+/* SCR_Delete removes a dataset, written by any number of ranks: its files in the cache
+ * and on the prefix directory, and its entry in the index. SCR_Drop removes only the
+ * entry.
+ *
+ * They return SCR_ERR_ARGUMENT when no name is given or ranks differ, SCR_ERR_NO_DATASET,
+ * or SCR_ERR_PREFIX. */
 int SCR_Delete(const char *name);
 int SCR_Drop(const char *name);
 
-/* ---- texts, static ---- */
+/* ---- version and error texts ---- */
 
+/* The version and the text of a code. The strings are static. */
 char *SCR_Get_version(void);
 const char *SCR_Strerror(int code);
 

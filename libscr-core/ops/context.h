@@ -13,7 +13,7 @@
 #include "config/descs.h"
 #include "config/parameters.h"
 #include "config/values.h"
-#include "halt/halt.h"
+#include "halt/halt_run.h"
 #include "job/job.h"
 #include "ops/restart.h"
 #include "plan/dataset.h"
@@ -73,15 +73,6 @@ typedef struct scr_flush {
     int failed_id;                 /* of which dataset */
     double waited;                 /* seconds for flushes in the background */
 } scr_flush;
-
-/* Conditions to stop. */
-typedef struct scr_halt {
-    kvtree *file;     /* rank 0's copy counts */
-    int told;         /* the halt condition that holds has been logged */
-    int unusable;     /* ... and that the halt file cannot be used */
-    int signal;       /* that came to some rank; 0: none */
-    scr_halt_end end; /* of the allocation; on rank 0 */
-} scr_halt;
 
 /* What SCR_Need_checkpoint goes by. */
 typedef struct scr_pace {
@@ -159,12 +150,12 @@ void scr_leave_cache(struct scr *scr);
 
 /* ---- ops/eviction.c: what leaves the cache, and when ---- */
 
-/* Removes what is set aside as useless, if the store has no room for a new dataset beside
+/* Removes useless datasets, if the store has no room for a new dataset beside
  * it. Collective. */
 void scr_cache_relieve(struct scr *scr, int store);
 
-/* Removes what was set aside for that reason (NULL: any) and has an id above this one. */
-void scr_cache_delete_aside(struct scr *scr, int above, const char *why);
+/* Removes what this run cannot use and has an id above this one. */
+void scr_cache_delete_unusable(struct scr *scr, int above);
 
 /* Removes what was kept only until a newer checkpoint is complete. */
 void scr_cache_outdate(struct scr *scr);

@@ -9,17 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The id of the cached dataset of that name; 0: none. */
-static int cached_by_name(struct scr *scr, const char *name)
+/* The id of the newest cached dataset of that name; 0: none. */
+static int cached_by_name(const struct scr *scr, const char *name)
 {
-    int count, id = 0;
-    scr_cached *list = scr_cached_list(&scr->cache, &count);
-    for (int i = 0; i < count; i++) {
-        scr_dataset d;
-        if (scr_cached_get(&scr->cache, list[i].id, &d) == 0 && strcmp(d.name, name) == 0)
-            id = d.id;
-    }
-    free(list);
+    const scr_cached *c = scr_cached_next(&scr->cache, 0);
+    int id = 0;
+    for (; c; c = scr_cached_next(&scr->cache, c->d.id))
+        if (strcmp(c->d.name, name) == 0) id = c->d.id;
     return id;
 }
 
@@ -69,23 +65,18 @@ static int fail_unknown(struct scr *scr, const char *name, const struct indexed 
 
 /* ---- current ---- */
 
-/* 1 when the cached dataset is a checkpoint. Collective. */
-static int is_checkpoint(struct scr *scr, int id)
+static bool is_checkpoint(const struct scr *scr, int id)
 {
     scr_dataset d;
-    int ckpt = scr_cached_get(&scr->cache, id, &d) == 0 && d.ckpt > 0;
-    MPI_Allreduce(MPI_IN_PLACE, &ckpt, 1, MPI_INT, MPI_MIN, scr->job.world);
-    return ckpt;
+    return scr_cached_get(&scr->cache, id, &d) == 0 && d.ckpt > 0;
 }
 
-/* 1 when the cached dataset of d's id is another, newer one. Collective. */
-static int is_newer(struct scr *scr, const scr_dataset *d)
+/* Whether the cached dataset of d's id is another, newer one. */
+static bool is_newer(const struct scr *scr, const scr_dataset *d)
 {
     scr_dataset cached;
-    int newer = scr_cached_get(&scr->cache, d->id, &cached) == 0 &&
-                scr_dataset_is_newer(&cached, d) && strcmp(cached.name, d->name) != 0;
-    MPI_Allreduce(MPI_IN_PLACE, &newer, 1, MPI_INT, MPI_MAX, scr->job.world);
-    return newer;
+    return scr_cached_get(&scr->cache, d->id, &cached) == 0 &&
+           scr_dataset_is_newer(&cached, d) && strcmp(cached.name, d->name) != 0;
 }
 
 int scr_manage_current(struct scr *scr, const char *name)
@@ -116,13 +107,12 @@ int scr_manage_current(struct scr *scr, const char *name)
     scr_dataset chosen;
     if (scr_cached_get(&scr->cache, id, &chosen) == 0)
         scr_location(scr, &chosen, SCR_LOCATION_FAILED, 0);
-    int count;
-    scr_cached *list = scr_cached_list(&scr->cache, &count);
-    for (int i = 0; i < count; i++)
-        if (list[i].id > id || (list[i].id == id && flushed && is_newer(scr, &found.d)))
-            scr_cache_delete(scr, list[i].id);
-    free(list);
-    scr_cache_delete_aside(scr, id, NULL); /* another run might rebuild a newer one */
+    int newer = flushed && is_newer(scr, &found.d) ? id - 1 : id;
+    for (const scr_cached *c; (c = scr_cached_next(&scr->cache, newer)) != NULL;) {
+        newer = c->d.id;
+        scr_cache_delete(scr, newer);
+    }
+    scr_cache_delete_unusable(scr, id); /* another run might rebuild a newer one */
     scr->restart.offered = scr->restart.elsewhere = 0;
     /* where only the cache has it, the index may go on naming a newer one */
     scr_restart_forget(scr);

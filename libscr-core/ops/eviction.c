@@ -46,15 +46,11 @@ void scr_cache_delete(struct scr *scr, int id)
     }
 }
 
-void scr_cache_delete_aside(struct scr *scr, int above, const char *why)
+void scr_cache_delete_unusable(struct scr *scr, int above)
 {
-    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->cache.aside, "ID"));
-    for (; e; e = next) {
-        int id = kvtree_elem_key_int(e);
-        next = kvtree_elem_next(e);
-        if (id <= above || (why && !kvtree_get(kvtree_elem_hash(e), why))) continue;
-        scr_cache_delete(scr, id);
-        kvtree_unset_kv_int(scr->cache.aside, "ID", id);
+    for (const scr_cached *c; (c = scr_cached_next_unusable(&scr->cache, above));) {
+        above = c->d.id;
+        scr_cache_delete(scr, above);
     }
 }
 
@@ -92,24 +88,25 @@ static scr_evict_facts eviction_gather(struct scr *scr, const eviction *e)
 {
     scr_evict_row *rows = scr->cache.rows;
     const int newest = scr_cached_newest(&scr->cache);
-    const int count = scr_cached_in_store(&scr->cache, e->store);
     const int capacity = scr->cache.stores[e->store].capacity;
-    scr_evict_facts f = {.count = count,
-                         .rows = rows,
+    scr_evict_facts f = {.rows = rows,
                          .capacity = e->capacity,
                          .most_held = capacity > 1 ? capacity : 1,
                          .spare = e->spare,
                          .replaces_newest = scr->lifecycle.open.ckpt != 0};
-    for (int i = 0; i < count; i++) {
-        const scr_cached *c = &scr->cache.listed[i];
-        memset(&rows[i], 0, sizeof rows[i]);
-        rows[i].id = c->id;
-        rows[i].checkpoint = c->ckpt > 0;
-        rows[i].output = c->output;
-        rows[i].newest = c->id == newest;
-        rows[i].flushing = c->flushing;
-        rows[i].held = c->held;
-        rows[i].unsaved = c->id == e->unsaved;
+    for (int i = 0; i < scr->cache.count; i++) {
+        const scr_cached *c = &scr->cache.list[i];
+        scr_evict_row *row = &rows[f.count];
+        if (c->store != e->store || c->state != SCR_CACHED_GOOD) continue;
+        memset(row, 0, sizeof *row);
+        row->id = c->d.id;
+        row->checkpoint = c->d.ckpt > 0;
+        row->output = c->d.output != 0;
+        row->newest = c->d.id == newest;
+        row->flushing = c->d.id == scr->cache.flushing;
+        row->held = c->held;
+        row->unsaved = c->d.id == e->unsaved;
+        f.count++;
     }
     if (eviction_asks_for_copies(&f)) eviction_find_copies(scr, &f);
     return f;
@@ -155,7 +152,7 @@ static int eviction_next(struct scr *scr, eviction *e)
             if (scr_flush_dataset(scr, id) != SCR_SUCCESS) e->unsaved = id;
             break;
         case SCR_EVICT_HOLD:
-            scr_kept_find(&scr->cache, id)->held = 1;
+            scr_cached_find(&scr->cache, id)->held = true;
             break;
         }
     }
@@ -185,33 +182,38 @@ int scr_cache_leave(struct scr *scr, int store, int capacity, int64_t *tight)
      */
     scr_filemap_remove_dataset(scr->cache.map, id);
     if (scr->job.rank == 0) scr_flush_file_remove(scr->prefix.flush_file, id);
-    scr_forget(&scr->cache, id);
+    scr_cached_remove(&scr->cache, id);
     return id;
 }
 
 void scr_cache_outdate(struct scr *scr)
 {
-    scr_cache_delete_aside(scr, 0, NULL);
+    scr_cache_delete_unusable(scr, 0);
     for (int i = 0; i < scr->cache.store_count; i++)
         if (scr->cache.stores[i].capacity == 0) scr_cache_make_room(scr, i, 1, 0);
 }
 
 void scr_cache_try_again(struct scr *scr)
 {
-    for (int i = 0; i < scr->cache.kept_count; i++)
-        scr->cache.kept[i].held = 0;
+    for (int i = 0; i < scr->cache.count; i++)
+        scr->cache.list[i].held = false;
 }
 
 void scr_cache_relieve(struct scr *scr, int store)
 {
-    const scr_store_dir *c = &scr->cache.stores[store];
-    if (!scr_cache_has_aside(&scr->cache, SCR_ASIDE_USELESS)) return;
-    int tight = scr_cached_lacks_room(&scr->cache, store);
+    const scr_cached *c = scr_cached_next_unusable(&scr->cache, 0);
+    while (c && c->state != SCR_CACHED_USELESS)
+        c = scr_cached_next_unusable(&scr->cache, c->d.id);
+    if (!c) return;
+    int tight = scr_cached_lacks_room(&scr->cache, store), id = 0;
     MPI_Allreduce(MPI_IN_PLACE, &tight, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (!tight) return;
     scr_say(&scr->report, 0,
             "warning: %s has no room for a new dataset beside the remains of lost ones, "
             "which are removed now",
-            c->folder);
-    scr_cache_delete_aside(scr, 0, SCR_ASIDE_USELESS);
+            scr->cache.stores[store].folder);
+    while ((c = scr_cached_next_unusable(&scr->cache, id)) != NULL) {
+        id = c->d.id;
+        if (c->state == SCR_CACHED_USELESS) scr_cache_delete(scr, id);
+    }
 }

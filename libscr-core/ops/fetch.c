@@ -172,7 +172,7 @@ static int cache_of(const struct scr *scr, const scr_dataset *d)
 /* Local. */
 static int make_folder(struct scr *scr, const scr_dataset *d, char *err)
 {
-    if (scr_keep(&scr->cache, d->id, cache_of(scr, d), desc_of(scr, d)) != 0)
+    if (scr_cached_add(&scr->cache, d, cache_of(scr, d), desc_of(scr, d)) != 0)
         return err_set(err, -ENOMEM, "no memory");
     return scr_dataset_folder_make(&scr->cache, d->id, err);
 }
@@ -245,11 +245,9 @@ static int bring_to_cache(struct scr *scr, const scr_dataset *d, char *err)
     int cache = cache_of(scr, d);
     /* should the fetch fail, the newest cached checkpoint is what is left */
     scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity, 1);
-    if (kvtree_get_kv_int(scr->cache.aside, "ID", d->id)) {
-        /* remains that could not be rebuilt make way for the whole */
-        scr_cache_delete(scr, d->id);
-        kvtree_unset_kv_int(scr->cache.aside, "ID", d->id);
-    }
+    const scr_cached *remains = scr_cached_find(&scr->cache, d->id);
+    /* what could not be rebuilt makes way for the whole */
+    if (remains && scr_cached_is_unusable(remains)) scr_cache_delete(scr, d->id);
     int rc = fetch_files(scr, d, err);
     if (rc) scr_cache_delete(scr, d->id);
     return rc;
@@ -303,7 +301,8 @@ static int begin_cache(struct scr *scr, const scr_dataset *d, char *err)
 static int is_taken(struct scr *scr, const scr_dataset *d)
 {
     int count = 0, *ranks = NULL, taken = 0;
-    int remains = kvtree_get_kv_int(scr->cache.aside, "ID", d->id) != NULL;
+    const scr_cached *cached = scr_cached_find(&scr->cache, d->id);
+    const bool remains = cached && scr_cached_is_unusable(cached);
     if (scr_filemap_list_ranks_of(scr->cache.map, d->id, &count, &ranks) != 0) count = 0;
     for (int i = 0; i < count; i++) {
         scr_dataset other;

@@ -24,27 +24,23 @@ int scr_flush_newest(struct scr *scr)
 /* Outputs whose flush failed when they were written. */
 static int flush_outputs(struct scr *scr)
 {
-    int count, result = SCR_SUCCESS;
-    scr_cached *list = scr_cached_list(&scr->cache, &count);
-    for (int i = 0; i < count; i++) {
-        if (!list[i].output || scr_location_has(scr, list[i].id, SCR_LOCATION_PFS))
-            continue;
-        int rc = scr_flush_dataset(scr, list[i].id);
+    int result = SCR_SUCCESS, id = 0;
+    for (const scr_cached *c; (c = scr_cached_next(&scr->cache, id)) != NULL;) {
+        id = c->d.id;
+        if (!c->d.output || scr_location_has(scr, id, SCR_LOCATION_PFS)) continue;
+        int rc = scr_flush_dataset(scr, id);
         result = result ? result : rc;
     }
-    free(list);
     return result;
 }
 
-/* ---- out of the cache ---- */
-
 static void delete_cached(struct scr *scr)
 {
-    int count;
-    scr_cached *list = scr_cached_list(&scr->cache, &count);
-    for (int i = 0; i < count; i++)
-        scr_cache_delete(scr, list[i].id);
-    free(list);
+    int id = 0;
+    for (const scr_cached *c; (c = scr_cached_next(&scr->cache, id)) != NULL;) {
+        id = c->d.id;
+        scr_cache_delete(scr, id);
+    }
 }
 
 void scr_leave_cache(struct scr *scr)
@@ -68,41 +64,30 @@ void scr_leave_cache(struct scr *scr)
 /* What this run could not rebuild is older than its own checkpoint now. */
 static void delete_older(struct scr *scr, int newest)
 {
-    const kvtree_elem *next, *e = kvtree_elem_first(kvtree_get(scr->cache.aside, "ID"));
-    for (; e; e = next) {
-        int id = kvtree_elem_key_int(e);
-        next = kvtree_elem_next(e);
-        if (id > newest) continue;
-        scr_cache_delete(scr, id);
-        kvtree_unset_kv_int(scr->cache.aside, "ID", id);
+    int id = 0;
+    for (const scr_cached *c; (c = scr_cached_next_unusable(&scr->cache, id)) != NULL;) {
+        id = c->d.id;
+        if (id <= newest) scr_cache_delete(scr, id);
     }
 }
 
 /* Collective. What another number of ranks wrote is of no use to this run, but no
- * checkpoint of this run makes up for it: it leaves only if the prefix folder has it. */
+ * checkpoint of this run replaces it: it leaves only if the prefix folder has it. */
 static void delete_others(struct scr *scr)
 {
-    const kvtree_elem *next,
-        *e = kvtree_elem_first(kvtree_get(scr->cache.aside, "OTHER"));
-    for (; e; e = next) {
-        scr_dataset d = {.id = kvtree_elem_key_int(e)};
-        const char *name = kvtree_get_val(kvtree_elem_hash(e), "NAME");
-        kvtree_util_get_int(kvtree_elem_hash(e), "RANKS", &d.ranks);
-        kvtree_util_get_int64(kvtree_elem_hash(e), "CREATED", &d.created);
-        snprintf(d.name, sizeof d.name, "%s", name ? name : "");
-        next = kvtree_elem_next(e);
+    for (int i = scr->cache.count - 1; i >= 0; i--) {
+        if (scr->cache.list[i].state != SCR_CACHED_OTHER_RANKS) continue;
+        const scr_dataset d = scr->cache.list[i].d;
         int there = scr->job.rank == 0 && scr_fetch_finds(scr, &d);
         MPI_Bcast(&there, 1, MPI_INT, 0, scr->job.world);
-        if (!there) {
+        if (there)
+            scr_cache_delete(scr, d.id);
+        else
             scr_say(&scr->report, 0,
                     "warning: dataset %d (%s) of %d ranks is in the cache only, where it "
                     "stays; start with %d ranks on these nodes to use it, or with "
                     "SCR_CACHE_PURGE=1 to give it up",
                     d.id, d.name, d.ranks, d.ranks);
-            continue;
-        }
-        scr_cache_delete(scr, d.id);
-        kvtree_unset_kv_int(scr->cache.aside, "OTHER", d.id);
     }
 }
 
@@ -137,7 +122,7 @@ static void empty_cache(struct scr *scr)
     delete_older(scr, newest);
     delete_others(scr);
     delete_cached(scr);
-    scr->cache.clean = scr->cache.kept_count == 0;
+    scr->cache.clean = scr->cache.count == 0;
 }
 
 /* ---- a program that forgets SCR_Finalize ---- */
@@ -197,7 +182,7 @@ int scr_finish(struct scr *scr)
 {
     scr_wait wait;
     tell_never_needed(scr);
-    if (scr->job.rank == 0) scr_halt_record(scr, SCR_HALT_FINALIZED);
+    if (scr->job.rank == 0) scr_halt_run_record(&scr->halt, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);
     scr_wait_begin(&scr->report, &wait, "copies what is only in the cache to %.400s",

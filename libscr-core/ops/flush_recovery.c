@@ -111,15 +111,12 @@ static void try_resume(struct recovery *r, int id)
 /* Collective. The newest. */
 static void choose(struct recovery *r)
 {
-    int count, any = has_state(r->scr);
-    scr_dataset d;
-    scr_cached *list = scr_cached_list(&r->scr->cache, &count);
-    for (int i = count - 1; i >= 0; i--) {
-        if (scr_cached_get(&r->scr->cache, list[i].id, &d) == 0)
-            kvtree_set(r->names, d.name, NULL);
-        if (any && !r->id) try_resume(r, list[i].id);
+    const scr_cached *c = NULL;
+    int any = has_state(r->scr);
+    while ((c = scr_cached_next(&r->scr->cache, c ? c->d.id : 0)) != NULL) {
+        kvtree_set(r->names, c->d.name, NULL);
+        if (any) try_resume(r, c->d.id);
     }
-    free(list);
 }
 
 /* ---- transfers ---- */

@@ -89,13 +89,12 @@ int scr_folders_open(struct scr *scr)
 /* Collective. Whether the newest checkpoint, or an output, is only in the cache. */
 static bool folders_have_unsaved(struct scr *scr)
 {
-    int count, newest = scr_cached_newest(&scr->cache);
+    const int newest = scr_cached_newest(&scr->cache);
+    const scr_cached *c = scr_cached_next(&scr->cache, 0);
     bool unsaved = false;
-    scr_cached *list = scr_cached_list(&scr->cache, &count);
-    for (int i = 0; i < count && !unsaved; i++)
-        unsaved = (list[i].id == newest || list[i].output) &&
-                  !scr_location_has(scr, list[i].id, SCR_LOCATION_PFS);
-    free(list);
+    for (; c && !unsaved; c = scr_cached_next(&scr->cache, c->d.id))
+        unsaved = (c->d.id == newest || c->d.output) &&
+                  !scr_location_has(scr, c->d.id, SCR_LOCATION_PFS);
     return unsaved;
 }
 

@@ -21,10 +21,10 @@ static int is_everybody(const struct scr *scr)
 static void tell(struct scr *scr)
 {
     char why[SCR_HALT_REASON_SIZE] = "", reason[SCR_HALT_REASON_SIZE + 32];
-    scr_halt_check(scr->halt.file, &scr->halt.end, scr_halt_today(), why);
+    scr_halt_run_reason(&scr->halt, why);
     scr_say(&scr->report, 0, "the run is ended (SCR_HALT_EXIT=1): %s", why);
     snprintf(reason, sizeof reason, SCR_HALT_EXITED ": %s", why);
-    scr_halt_record(scr, reason);
+    scr_halt_run_record(&scr->halt, reason);
 }
 
 void scr_halt_exit(struct scr *scr)

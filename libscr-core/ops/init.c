@@ -18,45 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* When the allocation ends. */
-static void find_end(struct scr *scr)
-{
-    char err[SCR_ERR_TEXT] = "";
-    if (scr->set.end_time > 0)
-        scr->halt.end = (scr_halt_end){scr->set.end_time, "SCR_END_TIME"};
-    else if (scr_halt_find_end(&scr->halt.end, err))
-        scr_say(&scr->report, 0, "warning: %s", err);
-    if (scr_halt_lacks_end(scr->halt.file, &scr->halt.end))
-        scr_say(&scr->report, 0,
-                "warning: SCR_HALT_SECONDS has no end to count from: neither "
-                "SCR_END_TIME, the batch system nor ExitBefore in the halt file tells "
-                "when the allocation ends");
-}
-
-/* Why the last run ended does not keep a new one from running; reasons of others to halt
- * do. */
-static int begin_conditions(kvtree *halt, void *seconds)
-{
-    int changed = scr_halt_drop_own_reason(halt);
-    int rc = scr_halt_begin_seconds(halt, *(const int64_t *)seconds);
-    return rc ? rc : changed;
-}
-
-/* A damaged file is replaced: nobody can tell what it asked for. */
-static int begin_halt(struct scr *scr, char *err)
-{
-    int64_t *seconds = &scr->set.halt_seconds;
-    int rc =
-        scr_halt_change(scr->prefix.fd, begin_conditions, seconds, scr->halt.file, err);
-    if (rc == -EBADMSG) {
-        scr_say(&scr->report, 0, "warning: %s; what it asked for is forgotten", err);
-        begin_conditions(scr->halt.file, seconds);
-        rc = scr_halt_write(scr->prefix.fd, scr->halt.file, err);
-    }
-    if (!rc) find_end(scr);
-    return rc;
-}
-
 /* A full prefix folder keeps no run from what is in its cache: what could not be written
  * there is reported. */
 static int bear(const struct scr *scr, int rc, const char *err)
@@ -74,21 +35,27 @@ static int begin_records(struct scr *scr)
     scr->output.routed = kvtree_new();
     scr->output.refused = kvtree_new();
     scr->direct.files = kvtree_new();
-    scr->cache.aside = kvtree_new();
     scr->restart.spared = kvtree_new();
     scr->prefix.flush_file = kvtree_new();
     snprintf(scr->cache.map_name, sizeof scr->cache.map_name, "filemap_%d.scriinfo",
              scr->job.node_rank);
     scr->halt.file = kvtree_new();
+    scr->halt.job = &scr->job;
+    scr->halt.prefix = scr->prefix.fd;
+    scr->halt.prefix_path = scr->prefix.path;
     if (!scr->cache.map || !scr->output.routed || !scr->output.refused ||
-        !scr->direct.files || !scr->cache.aside || !scr->restart.spared ||
-        !scr->prefix.flush_file || !scr->halt.file)
+        !scr->direct.files || !scr->restart.spared || !scr->prefix.flush_file ||
+        !scr->halt.file)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc && scr->job.rank == 0) {
         rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
         rc = rc ? rc
                 : bear(scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err), err);
-        rc = rc ? rc : bear(scr, begin_halt(scr, err), err);
+        rc = rc ? rc
+                : bear(scr,
+                       scr_halt_run_begin(&scr->halt, scr->set.halt_seconds,
+                                          scr->set.end_time, err),
+                       err);
         if (rc) err_wrap(err, rc, "prefix folder %s", scr->prefix.real);
     }
     if (agree(scr->job.world, rc, err))
@@ -244,7 +211,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     scr->pace.idle_since = MPI_Wtime();
     scr_advise_begin(scr);
     scr_signal_catch(scr->set.halt_signals);
-    scr_halt_tell(scr);
+    if (scr->job.rank == 0 && !scr->set.halt_exit) scr_halt_run_check(&scr->halt);
     return SCR_SUCCESS;
 }
 
@@ -258,7 +225,6 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->output.routed);
     kvtree_delete(&scr->output.refused);
     kvtree_delete(&scr->direct.files);
-    kvtree_delete(&scr->cache.aside);
     kvtree_delete(&scr->restart.spared);
     for (int i = 0; scr->cache.sets && i < scr->descs.reddescs.count; i++)
         redset_free(scr->cache.sets[i]);

@@ -114,7 +114,7 @@ static void describe(struct scr *scr, const char *name, int flags, int64_t creat
 /* Local. */
 static int make_folder(struct scr *scr, int cache, const scr_reddesc *desc, char *err)
 {
-    if (scr_keep(&scr->cache, scr->lifecycle.open.id, cache, desc) != 0)
+    if (scr_cached_add(&scr->cache, &scr->lifecycle.open, cache, desc) != 0)
         return err_set(err, -ENOMEM, "no memory");
     return scr_dataset_folder_make(&scr->cache, scr->lifecycle.open.id, err);
 }
@@ -277,7 +277,7 @@ static int record_protected(void *arg, char *err)
 int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                 redset_file *files, char *err)
 {
-    redset *set = scr->cache.sets[scr_kept_find(&scr->cache, dataset->id)->desc.index];
+    redset *set = scr->cache.sets[scr_cached_find(&scr->cache, dataset->id)->desc.index];
     struct protected p = {.scr = scr,
                           .dataset = dataset,
                           .manifest = {.count = count,
@@ -365,7 +365,7 @@ static int count_down(kvtree *halt, void *unused)
 static void count_checkpoint(struct scr *scr)
 {
     if (scr->lifecycle.open.ckpt && scr->job.rank == 0)
-        scr_halt_update(scr, count_down, NULL);
+        scr_halt_run_change(&scr->halt, count_down, NULL);
 }
 
 /* The outcome, said and logged. */
@@ -418,7 +418,7 @@ int scr_output_complete(struct scr *scr, int valid)
     }
     kvtree_unset_all(scr->output.routed);
     if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
-    if (!d->bypass) scr_kept_find(&scr->cache, d->id)->used = 1;
+    if (!d->bypass) scr_cached_find(&scr->cache, d->id)->used = true;
     if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
     if (d->ckpt) scr_restart_forget(scr);
     count_checkpoint(scr);

@@ -93,7 +93,7 @@ static const char *redundancy_file(const struct scr *scr, const scr_filemap *map
 
 /* Collective. Reads the files, unless a glance shows that nothing is missing, and
  * rebuilds what is lost: err tells what, and why, also where that succeeds. */
-static int restore(redset *set, const char *folder, scr_kept *kept, int glance,
+static int restore(redset *set, const char *folder, scr_cached *kept, int glance,
                    redset_manifest **manifest, int *rebuilt, char *err)
 {
     int lost, rc = glance ? 0 : redset_verify(set, folder, &lost, err);
@@ -109,7 +109,7 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance
 {
     redset *set = NULL;
     redset_manifest *manifest = NULL;
-    scr_kept *kept = scr_kept_find(&scr->cache, dataset->id);
+    scr_cached *kept = scr_cached_find(&scr->cache, dataset->id);
     char *folder = scr_dataset_folder(&scr->cache, dataset->id);
     int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = agree(scr->job.world, rc, err);
@@ -181,7 +181,7 @@ static void remove_old(const struct scr *scr, int id, const char *old)
  * protected anew. */
 static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, char *err)
 {
-    scr_kept *kept = scr_kept_find(&scr->cache, dataset->id);
+    scr_cached *kept = scr_cached_find(&scr->cache, dataset->id);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
     const char *name = redundancy_file(scr, scr->cache.map, dataset->id);
@@ -294,10 +294,10 @@ static void give_up(struct scr *scr, const scr_dataset *dataset, double start, i
                   "the cache until a newer checkpoint is complete, and is not used in "
                   "this run: %s",
                   dataset->id, dataset->name, err);
-    scr_cache_set_aside(&scr->cache, dataset->id,
-                        rc > 0          ? SCR_ASIDE_USELESS
-                        : dataset->ckpt ? SCR_ASIDE_UNREAD
-                                        : SCR_ASIDE_OUTPUT);
+    scr_cached_set_state(&scr->cache, dataset->id,
+                         rc > 0 ? SCR_CACHED_USELESS : SCR_CACHED_UNREADABLE);
+    scr_cached *cached = scr_cached_find(&scr->cache, dataset->id);
+    if (cached) cached->d = *dataset;
 }
 
 /* Tells that another number of ranks wrote it. */
@@ -308,10 +308,7 @@ static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
             "run has %d; it stays there unused. Start with %d ranks to use it, or "
             "with SCR_CACHE_PURGE=1 to give it up",
             dataset->id, dataset->name, dataset->ranks, scr->job.ranks, dataset->ranks);
-    kvtree *other = kvtree_set_kv_int(scr->cache.aside, "OTHER", dataset->id);
-    kvtree_util_set_str(other, "NAME", dataset->name);
-    kvtree_util_set_int(other, "RANKS", dataset->ranks);
-    kvtree_util_set_int64(other, "CREATED", dataset->created);
+    scr_cached_set_state(&scr->cache, dataset->id, SCR_CACHED_OTHER_RANKS);
 }
 
 /* Collective. A dataset that this run can use; false: it cannot, which was reported. */
@@ -322,7 +319,7 @@ static bool find_one(struct scr *scr, int id, scr_dataset *dataset)
     if (!agree_on_description(scr, id, dataset)) return false;
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
-    int rc = scr_stores_locate(&scr->cache, id, desc, err);
+    int rc = scr_stores_locate(&scr->cache, dataset, desc, err);
     if (scr->set.cache_purge || !scr->set.distribute) {
         scr_cache_delete(scr, id);
         return false;
@@ -375,12 +372,13 @@ static void rebuild_one(struct scr *scr, int id)
 
 int scr_cache_ensure(struct scr *scr, int id)
 {
-    const scr_kept *kept = scr_kept_find(&scr->cache, id);
+    const scr_cached *kept = scr_cached_find(&scr->cache, id);
     char err[SCR_ERR_TEXT] = "";
     scr_dataset dataset;
     int rebuilt = 0;
     double start = MPI_Wtime();
-    if (!kept || !kept->unread) return kept != NULL;
+    if (!kept || kept->state != SCR_CACHED_GOOD || !kept->unread)
+        return kept && kept->state == SCR_CACHED_GOOD;
     /* every rank has it: else something would have been missing */
     int rc = scr_cached_get(&scr->cache, id, &dataset);
     rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, err),

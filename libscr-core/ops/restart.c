@@ -111,41 +111,34 @@ static bool is_unwanted(const struct scr *scr, const scr_restart_row *row, int i
 /* Collective. Cached checkpoints, which are the same on every rank. */
 static int gather_cached(struct scr *scr, struct table *t)
 {
-    int count, failed = 0;
-    scr_cached *list = scr_cached_list(&scr->cache, &count);
-    char *skip = calloc((size_t)count + 1, 1);
-    for (int i = 0; i < count && scr->job.rank == 0; i++) {
-        scr_dataset d;
-        if (!list[i].ckpt || scr_cached_get(&scr->cache, list[i].id, &d) != 0) continue;
-        scr_restart_row *row = table_row(t, &d);
-        if (!row || !skip) {
-            failed = 1;
-            break;
-        }
-        skip[i] = is_unwanted(scr, row, d.id);
-        if (skip[i])
-            scr_say(&scr->report, 1, "dataset %d (%s) of the cache is skipped", d.id,
-                    d.name);
-        else
+    int failed = 0, id = 0;
+    for (const scr_cached *c; (c = scr_cached_next(&scr->cache, id)) != NULL;) {
+        int skip = 0;
+        id = c->d.id;
+        if (!c->d.ckpt) continue;
+        scr_restart_row *row = scr->job.rank == 0 ? table_row(t, &c->d) : NULL;
+        failed |= scr->job.rank == 0 && !row;
+        if (row) skip = is_unwanted(scr, row, id);
+        MPI_Bcast(&skip, 1, MPI_INT, 0, scr->job.world);
+        if (skip) {
+            scr_say(&scr->report, 1, "dataset %d (%s) of the cache is skipped", id,
+                    c->d.name);
+            scr_cached_set_state(&scr->cache, id, SCR_CACHED_USELESS);
+        } else if (row) {
             row->cached = SCR_COPY_THERE;
+        }
     }
-    failed |= !skip;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
-    if (!failed) MPI_Bcast(skip, count, MPI_CHAR, 0, scr->job.world);
-    for (int i = 0; i < count && !failed; i++)
-        if (skip[i]) scr_cache_set_aside(&scr->cache, list[i].id, SCR_ASIDE_USELESS);
-    free(skip);
-    free(list);
+    MPI_Bcast(&failed, 1, MPI_INT, 0, scr->job.world);
     return failed ? -ENOMEM : 0;
 }
 
 /* Rank 0. Those that an error keeps from being used. */
 static int gather_unreadable(const struct scr *scr, struct table *t)
 {
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->cache.aside, "ID"));
-    for (; e; e = kvtree_elem_next(e)) {
-        if (!kvtree_get(kvtree_elem_hash(e), SCR_ASIDE_UNREAD)) continue;
-        const scr_dataset d = {.id = kvtree_elem_key_int(e)};
+    const scr_cached *c = scr_cached_next_unusable(&scr->cache, 0);
+    for (; c; c = scr_cached_next_unusable(&scr->cache, c->d.id)) {
+        if (c->state != SCR_CACHED_UNREADABLE || !c->d.ckpt) continue;
+        const scr_dataset d = {.id = c->d.id};
         scr_restart_row *row = table_row(t, &d);
         if (!row) return -ENOMEM;
         row->cached = SCR_COPY_UNREADABLE;
@@ -196,26 +189,25 @@ static scr_restart_step next_step(struct scr *scr, const struct table *t, scr_da
  * again. */
 static scr_copy compare_cached(struct scr *scr, int id)
 {
-    scr_kept *kept = scr_kept_find(&scr->cache, id);
-    if (kept && kept->used) kept->unread = 1;
-    if (kept) kept->used = 0;
+    scr_cached *cached = scr_cached_find(&scr->cache, id);
+    if (cached && cached->used) cached->unread = true;
+    if (cached) cached->used = false;
     if (scr_cache_ensure(scr, id)) return SCR_COPY_READY;
-    return scr_cache_is_aside(&scr->cache, id, SCR_ASIDE_UNREAD) ? SCR_COPY_UNREADABLE
-                                                                 : SCR_COPY_NONE;
+    cached = scr_cached_find(&scr->cache, id);
+    return cached && cached->state == SCR_CACHED_UNREADABLE ? SCR_COPY_UNREADABLE
+                                                            : SCR_COPY_NONE;
 }
 
 /* Rank 0. What left the cache to make room is gone. */
 static void refresh_cached(const struct scr *scr, struct table *t)
 {
     for (int i = 0; i < t->facts.count; i++) {
-        scr_dataset d;
         scr_restart_row *row = &t->facts.rows[i];
         const int id = t->datasets[i].id;
         if (row->cached != SCR_COPY_THERE && row->cached != SCR_COPY_READY) continue;
-        if (scr->direct.dataset.id != id &&
-            (scr_cached_get(&scr->cache, id, &d) != 0 ||
-             scr_cache_is_aside(&scr->cache, id, SCR_ASIDE_USELESS)))
-            row->cached = SCR_COPY_NONE;
+        if (scr->direct.dataset.id == id) continue;
+        const scr_cached *cached = scr_cached_find(&scr->cache, id);
+        if (!cached || cached->state == SCR_CACHED_USELESS) row->cached = SCR_COPY_NONE;
     }
 }
 
@@ -508,8 +500,8 @@ int scr_restart_complete(struct scr *scr, int valid)
     e.secs = scr->pace.idle_since - scr->restart.start;
     e.code = SCR_ERR_INVALID;
     if (all) {
-        scr_kept *kept = scr_kept_find(&scr->cache, scr->lifecycle.open.id);
-        if (kept) kept->used = 1;
+        scr_cached *cached = scr_cached_find(&scr->cache, scr->lifecycle.open.id);
+        if (cached) cached->used = true;
         if (scr->set.fetch && scr->job.rank == 0)
             note(scr, &scr->lifecycle.open, scr_index_mark_good);
         scr_event(&scr->report, 2, &e, "the application restarted from dataset %d (%s)",
@@ -528,7 +520,7 @@ int scr_restart_complete(struct scr *scr, int valid)
     mark_failed(scr, &scr->lifecycle.open);
     if (!direct) {
         scr_location(scr, &scr->lifecycle.open, SCR_LOCATION_FAILED, 1);
-        scr_cache_set_aside(&scr->cache, scr->lifecycle.open.id, SCR_ASIDE_USELESS);
+        scr_cached_set_state(&scr->cache, scr->lifecycle.open.id, SCR_CACHED_USELESS);
     }
     return SCR_ERR_INVALID;
 }

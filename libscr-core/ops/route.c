@@ -303,7 +303,7 @@ static int newest_loadable(struct scr *scr, scr_dataset *d)
 /* Local. What an earlier run left is compared with its checksums, once. */
 static int compare_early(struct scr *scr, const scr_dataset *d, char *err)
 {
-    const scr_kept *kept = scr_kept_find(&scr->cache, d->id);
+    const scr_cached *kept = scr_cached_find(&scr->cache, d->id);
     if (d->id == scr->direct.dataset.id || d->id == scr->restart.compared || !kept ||
         !kept->unread)
         return 0;

@@ -5,15 +5,6 @@
 #include <errno.h>
 #include <stddef.h>
 
-int scr_decide_newest(const scr_cached *cached, int count)
-{
-    int newest = -1;
-    for (int i = 0; i < count; i++)
-        if (cached[i].ckpt > 0 && (newest < 0 || cached[i].id > cached[newest].id))
-            newest = i;
-    return newest;
-}
-
 int scr_decide_checkpoint(const scr_advice *a)
 {
     if (a->halt) return 1;

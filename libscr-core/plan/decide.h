@@ -6,18 +6,6 @@
 
 #include <stdint.h>
 
-/* A dataset in the cache, as far as decisions need it. */
-typedef struct scr_cached {
-    int id;
-    int ckpt;     /* checkpoint id; 0: not a checkpoint */
-    int output;   /* 1: wanted on the prefix folder */
-    int flushing; /* 1: must stay, it is being copied */
-    int held;     /* 1: stays beyond the capacity of its store */
-} scr_cached;
-
-/* Index of the newest checkpoint, or -1. */
-int scr_decide_newest(const scr_cached *cached, int count);
-
 /* What SCR_Need_checkpoint looks at. */
 typedef struct scr_advice {
     int halt;          /* a halt condition holds */

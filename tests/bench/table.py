@@ -5,7 +5,7 @@
     tests/bench/table.py BUILD
 
 The text around the tables is that of benchmarks.md.in beside this script, where ${bench_kvtree}
-stands for the tables that the program of that name prints, and ${machine} for what the numbers depend on.
+stands for the tables that the program of that name prints (without the middle of long ones), and ${machine} for what the numbers depend on.
 """
 import json
 import os
@@ -23,15 +23,37 @@ OUTPUT = HERE.parents[1] / "docs/benchmarks.md"
 USED = ("mpich", "zlib", "libisal", "jansson")
 
 
+LONG = 12  # rows, beyond which a table shows only the first and the last case
+
+
+def shorten(text):
+    """Tables without the blanks that align columns; a long one only for the first and the last value of its first
+    column, and then of its second."""
+    tables = [[[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+              for table in text.split("\n\n")]
+    return "\n\n".join(shorten_table(table) if len(table) > 2 else "\n".join("|".join(row) for row in table)
+                       for table in tables)
+
+
+def shorten_table(table):
+    head, rule, *rows = table
+    for column in 0, 1:
+        ends = rows[0][column], rows[-1][column]
+        if len(rows) > LONG and ends[0] != ends[1]:
+            rows = [row for row in rows if row[column] in ends]
+    rule = ["--:" if cell.endswith(":") else "---" for cell in rule]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
 def run(command, **more):
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **more).stdout
 
 
 def measure(build, benchmark):
-    """The tables that a program prints."""
+    """The tables that a program prints, shortened."""
     print(f"{benchmark['name']} ...", file=sys.stderr)
     environment = {**os.environ, **benchmark["env"]}
-    return run(benchmark["cmd"], cwd=build, env=environment, timeout=benchmark["timeout"]).strip()
+    return shorten(run(benchmark["cmd"], cwd=build, env=environment, timeout=benchmark["timeout"]).strip())
 
 
 def first_match(path, pattern):

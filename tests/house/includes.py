@@ -12,8 +12,11 @@ OWNER = {header.relative_to(ROOT / room / "include").as_posix(): room
 # Headers of others that users bring along
 FOREIGN = {"tv_data_display.h"}
 
-# Where MPI may be used besides in files with _mpi in their name
-MPI_PLACES = re.compile(r"libscr-core/(api|ops|include)/|tests/|[^/]+/(tests|examples|bench)/")
+# Where MPI may be used besides in files with _mpi in their name: the chapters of libscr-core, but for the sources
+# that commands use, too, with the headers of the same names
+MPI_PLACES = re.compile(r"libscr-core/(api|ops|job|cache|prefix|halt|include)/|tests/|[^/]+/(tests|examples|bench)/")
+RECORDS = set(re.findall(r"'([a-z]+/\w+)\.c'",
+                         (ROOT / "libscr-core/meson.build").read_text().split("'scr-records'")[1].split("'common'")[0]))
 
 
 def is_mpi_header(name):
@@ -21,7 +24,10 @@ def is_mpi_header(name):
 
 
 def may_use_mpi(path):
-    return "mpi" in path.stem.split("_")[1:] or MPI_PLACES.match(path.relative_to(ROOT).as_posix())
+    place = path.relative_to(ROOT).as_posix()
+    if place.removeprefix("libscr-core/").rsplit(".", 1)[0] in RECORDS:
+        return False
+    return "mpi" in path.stem.split("_")[1:] or MPI_PLACES.match(place)
 
 
 def candidates(path, room):

@@ -63,6 +63,10 @@ for command in "$installed"/bin/*; do
     page=$installed/share/man/man1/$(basename "$command").1
     [ -f "$page" ] || { echo "$page is not installed" && exit 1; }
 done
+if command -v man >"$scratch/log" && ! MANPATH=$installed/share/man man -w scr SCR_Drop kvtree_get redset_encode axl_copy filo_fetch >"$scratch/log" 2>&1; then
+    cat "$scratch/log"
+    exit 1
+fi
 page=$installed/share/man/man1/kvtree_print.1
 library=$(basename "$(readlink -f "$installed/$libdir/libscr-kvtree.so")")
 for file in "$page" "$installed/share/man/man1/scr_halt.1" "$installed/share/scr-kvtree/kvtree_totalview.c" "$installed/share/scr/scr.mysql" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every parameter has a test that sees what it does: docs/testing.md names one for each, and that test
+"""Every parameter has a test that observes its effect: parameters.md beside this script names one for each, and that test
 names the parameter."""
 import ast
 import re
@@ -8,7 +8,7 @@ import re
 from house import ROOT, finish
 
 TABLE = ROOT / "libscr-core/config/parameter_table.c"
-DOC = ROOT / "docs/testing.md"
+DOC = ROOT / "tests/house/parameters.md"
 ROW = re.compile(r"^\| `(SCR_\w+)` \| `([\w/.-]+)` (?:`(test_\w+)` )?\|$", re.MULTILINE)
 
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 
 from job import JOB, USER, Job, checkpoint, main, restart
-from scavenged import command, is_settled, lose_all, next_run_reads, scavenge
+from scavenged import command, is_committed, lose_all, next_run_reads, scavenge
 
 SOMEBODY = 65534
 DETOUR = f"{USER}.{os.geteuid()}"
@@ -86,7 +86,7 @@ def test_commands():
             assert f"/{DETOUR}/{USER}/scr.{JOB}" in done.out, done
         scavenge(job, 2)
         command(job, "scr_index", "--add", "b")
-        is_settled(job, "b", 2)
+        is_committed(job, "b", 2)
         lose_all(job)
         next_run_reads(job, "b")
 

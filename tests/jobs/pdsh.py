@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from job import Job, Skip, checkpoint, main, nothing_is_left, wait_until
-from scavenged import BUILD, cached, command, is_settled, next_run_reads, saved
+from scavenged import BUILD, cached, command, is_committed, next_run_reads, saved
 import damage
 
 # "ssh -oConnectTimeout=10 -2 -a -x NODE LINE". A node that hangs has a file "hung" with the command at which it does so.
@@ -59,7 +59,7 @@ def test_all():
         done = command(job, "scr_postrun", **reach(job))
         assert "b: added; the next run begins with it" in done.out and not done.err, done
         assert done.out.count("round 1, ") == 4, done
-        is_settled(job, "b", 3)
+        is_committed(job, "b", 3)
         next_run_reads(job, "b", size=5000)
 
 
@@ -75,7 +75,7 @@ def test_failures():
         assert "Permanently" not in done.out and " of 8 ranks are missing" in done.out, done
         expect_gone(job)
         command(job, "scr_index", "--add", "b")
-        is_settled(job, "b", 3)
+        is_committed(job, "b", 3)
         next_run_reads(job, "b", size=5000)
 
 
@@ -87,7 +87,7 @@ def test_node_is_not_there():
         assert "node n2: pdsh: exit code 255" in done.err and "No route to host" in done.err, done
         assert "round 1, 3 of 3: " in done.out and "2 of 8 ranks are missing" in done.out, done
         command(job, "scr_index", "--add", "b")
-        is_settled(job, "b", 3)
+        is_committed(job, "b", 3)
         next_run_reads(job, "b", size=5000)
 
 
@@ -123,7 +123,7 @@ def test_interrupted():
             assert not (job.prefix / "b/rank_4").exists() and not list(saved(job, "b", 3).glob(".scr/[45].scrfilemap")), out
             (job.node("n3") / "hung").unlink()
             command(job, "scr_postrun", **reach(job))
-            is_settled(job, "b", 3)
+            is_committed(job, "b", 3)
             next_run_reads(job, "b", size=5000)
 
 

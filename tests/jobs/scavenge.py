@@ -5,7 +5,7 @@ commands, and read by the next run, byte for byte."""
 import json
 
 from job import JOB, Job, checkpoint, main, restart
-from scavenged import cached, command, copy, entry, is_settled, lose_all, next_run_reads, saved, scavenge
+from scavenged import cached, command, copy, entry, is_committed, lose_all, next_run_reads, saved, scavenge
 import tree
 
 
@@ -29,7 +29,7 @@ def test_all_nodes():
         assert not (job.prefix / "b/rank_0").exists()
         done = command(job, "scr_index", "--add", "b")
         assert done.out == "b: added; the next run begins with it\n", done
-        is_settled(job, "b", 2)
+        is_committed(job, "b", 2)
         before = sorted(job.prefix.rglob("*"))
         done = command(job, "scr_index", "--add", "b")
         assert done.out == "b: is in the index already\n" and sorted(job.prefix.rglob("*")) == before
@@ -54,7 +54,7 @@ def lost_and_saved(scheme, lost, rebuilt):
         done = command(job, "scr_index", "--add", "b", code=0 if rebuilt else 1)
         if rebuilt:
             assert f"set 0: files of {len(lost)} rank" in done.out and "b: added; the next run" in done.out, done
-            is_settled(job, "b", 3)
+            is_committed(job, "b", 3)
             assert command(job, "scr_index", "--verify").code == 0
             next_run_reads(job, "b", size=5000)
             return
@@ -141,7 +141,7 @@ def test_after_the_last_run():
         job.lose("n3")
         done = command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")
         assert "b: added; the next run begins with it" in done.out, done
-        is_settled(job, "b", 3)
+        is_committed(job, "b", 3)
         done = command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")
         assert "dataset 3 is on the parallel file system" in done.out, done
         next_run_reads(job, "b", size=5000)

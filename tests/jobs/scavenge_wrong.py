@@ -10,7 +10,7 @@ import subprocess
 from flush import stages, with_scr_transfer
 from job import Job, checkpoint, main, nothing_is_left, restart, wait_until
 from resume import DAEMON, expect_clean, let_finish, temporaries
-from scavenged import (BUILD, begin, cached, command, copy, entry, index, is_settled, lose_all, next_run_reads, saved, scavenge)
+from scavenged import (BUILD, begin, cached, command, copy, entry, index, is_committed, lose_all, next_run_reads, saved, scavenge)
 import damage
 import tree
 
@@ -45,7 +45,7 @@ def strikes(job, run, how):
 
 
 def is_good(job, files):
-    is_settled(job, "b", 3)
+    is_committed(job, "b", 3)
     assert contents(job.prefix / "b") == files
     assert command(job, "scr_index", "--verify").code == 0
 
@@ -247,7 +247,7 @@ def test_transfer_goes_on():
         assert command(job, "scr_index", "--verify").code == 0
         job.run("init", restart("b", size=100000), "finalize")
         assert not stages(job), stages(job)
-        is_settled(job, "b", 1)
+        is_committed(job, "b", 1)
         assert contents(job.prefix / "b") == files
 
 
@@ -323,7 +323,7 @@ def test_postrun_is_interrupted():
             process.send_signal(number)
             out, _ = process.communicate(timeout=120)
             assert process.returncode == -number, (process.returncode, out)
-            assert f"told to end by signal {int(number)}: dataset 3 (b) is not saved, it may be only in the cache; " in out, out
+            assert f"ended by signal {int(number)}: dataset 3 (b) is not saved, it may be only in the cache; " in out, out
             assert nothing_is_left(), out
             assert "b" not in index(job)["DSET"].get("3", {}).get("DIR", {}), out
             command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")
@@ -366,7 +366,7 @@ def test_hostile_names():
             assert "1.scrfilemap" in done.err and "\x1b" not in done.err, done
             command(job, "scr_index", "--add", "b")  # the set has it
             assert victim.read_text() == "mine"
-            is_settled(job, "b", 3)
+            is_committed(job, "b", 3)
 
 
 def test_links():

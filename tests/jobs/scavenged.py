@@ -60,7 +60,7 @@ def saved(job, name, number):
     return next((job.prefix / name / ".scr").glob(f"scavenge.{number}.*"), job.prefix / "nowhere")
 
 
-def is_settled(job, name, number):
+def is_committed(job, name, number):
     """It looks as a flush leaves it."""
     folder = job.prefix / name / ".scr"
     assert sorted(path.name for path in folder.iterdir()) == ["rank2file.0.0.scr", "rank2file.scr", "summary.scr"], \

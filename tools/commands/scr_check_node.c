@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_check_node: whether the node on which it runs can be used (SCR Developer Guide 1.2,
+/* scr_check_node: tests whether this node can be used (SCR Developer Guide 1.2,
  * section 2.24.5). */
 #include "cache/base.h"
 #include "config/descs.h"
@@ -13,10 +13,10 @@
 typedef struct request {
     const char *dir, *control, *cache, *tests;
     int seconds, list;
-    char user[SCR_USER_SIZE]; /* whose job it is */
+    char user[SCR_USER_SIZE]; /* of the job */
 } request;
 
-static int list_checks(void)
+static int check_node_list_checks(void)
 {
     for (const node_check *c = node_checks; c->name; c++)
         printf("%-10s %s\n", c->name, c->help);
@@ -24,8 +24,8 @@ static int list_checks(void)
     return command_flush();
 }
 
-/* Of two exit codes the one that tells more. */
-static int worse(int a, int b)
+/* The more severe of two exit codes. */
+static int check_node_worse(int a, int b)
 {
     static const int order[] = {COMMAND_WRONG_USAGE, COMMAND_BAD, NODE_UNCHECKED};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
@@ -35,7 +35,7 @@ static int worse(int a, int b)
 
 /* ---- folders ---- */
 
-static int check(const request *r, const char *path, uint64_t bytes, int made)
+static int check_node_folder(const request *r, const char *path, uint64_t bytes, int made)
 {
     char err[ERRTEXT_SIZE] = "";
     const node_folder folder = {path, bytes, made, r->user};
@@ -45,7 +45,7 @@ static int check(const request *r, const char *path, uint64_t bytes, int made)
 }
 
 /* PATH or PATH:SIZE, separated by commas. */
-static int check_given(const request *r, const char *list)
+static int check_node_given(const request *r, const char *list)
 {
     char *copy = strdup(list), *rest = copy, *path;
     int code = copy ? COMMAND_GOOD : tool_complain("no memory");
@@ -57,7 +57,7 @@ static int check_given(const request *r, const char *list)
             tool_complain("'%s%s%s' is no FOLDER or FOLDER:SIZE", path, colon ? ":" : "",
                           colon ? colon + 1 : "");
             code = COMMAND_WRONG_USAGE;
-        } else if (check(r, path, bytes, 0) != COMMAND_GOOD) {
+        } else if (check_node_folder(r, path, bytes, 0) != COMMAND_GOOD) {
             code = COMMAND_BAD;
         }
     }
@@ -65,7 +65,7 @@ static int check_given(const request *r, const char *list)
     return code;
 }
 
-static int check_stores(const request *r, const scr_descs *descs)
+static int check_node_stores(const request *r, const scr_descs *descs)
 {
     int code = COMMAND_GOOD;
     for (int i = 0; i < descs->stores.count; i++) {
@@ -74,47 +74,49 @@ static int check_stores(const request *r, const scr_descs *descs)
         for (int k = 0; k < descs->reddescs.count; k++)
             used |= descs->reddescs.list[k].enabled &&
                     strcmp(descs->reddescs.list[k].store, store->path) == 0;
-        if (used && check(r, store->path, store->capacity, store->mkdir) != COMMAND_GOOD)
+        if (used && check_node_folder(r, store->path, store->capacity, store->mkdir) !=
+                        COMMAND_GOOD)
             code = COMMAND_BAD;
     }
     return code;
 }
 
-/* The control folder of the configuration; only a descriptor says how large it is. */
-static int check_control(const request *r, const tool_prefix *prefix,
-                         const scr_descs *descs)
+/* The control folder of the configuration; its size is known from a descriptor only. */
+static int check_node_control(const request *r, const tool_prefix *prefix,
+                              const scr_descs *descs)
 {
     const char *path = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
     const scr_store *store = scr_stores_find(&descs->stores, path);
-    return check(r, path, store && store->own_capacity ? store->capacity : 0, 1);
+    return check_node_folder(r, path, store && store->own_capacity ? store->capacity : 0,
+                             1);
 }
 
-/* Those of the configuration, where the command line names none. */
-static int check_folders(const request *r, const tool_prefix *prefix)
+/* Folders of the command line, else of the configuration. */
+static int check_node_folders(const request *r, const tool_prefix *prefix)
 {
     scr_problems problems = {0, NULL};
     scr_descs descs;
     if (scr_descs_load(&prefix->config, &descs, &problems) != 0)
         return tool_complain("no memory");
-    int control =
-        r->control ? check_given(r, r->control) : check_control(r, prefix, &descs);
-    int code = r->cache             ? check_given(r, r->cache)
+    int control = r->control ? check_node_given(r, r->control)
+                             : check_node_control(r, prefix, &descs);
+    int code = r->cache             ? check_node_given(r, r->cache)
                : problems.count > 0 ? NODE_UNCHECKED
-                                    : check_stores(r, &descs);
+                                    : check_node_stores(r, &descs);
     if (!r->cache) tool_tell_problems(&problems);
     scr_problems_done(&problems);
     scr_descs_done(&descs);
-    return worse(code, control);
+    return check_node_worse(code, control);
 }
 
 /* ---- work ---- */
 
-static int work(const request *r, const tool_prefix *prefix)
+static int check_node_run(const request *r, const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "";
     const char *tests = r->tests;
-    int code = check_folders(r, prefix);
-    if (prefix->mistaken) code = worse(code, NODE_UNCHECKED);
+    int code = check_node_folders(r, prefix);
+    if (prefix->mistaken) code = check_node_worse(code, NODE_UNCHECKED);
     if (!tests) tests = scr_config_get(&prefix->config, "SCR_NODE_TESTS", NULL);
     if (code == COMMAND_GOOD && tests && *tests &&
         node_check_programs(tests, r->seconds, err) != 0)
@@ -127,8 +129,7 @@ int main(int argc, char **argv)
 {
     request r = {.seconds = 30};
     const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_PREFIX_OPTION(&r.dir),
         {'c', "cntl", "LIST", "control folders, FOLDER or FOLDER:SIZE, with commas",
          .text = &r.control},
         {'a', "cache", "LIST", "the same for cache folders", .text = &r.cache},
@@ -151,10 +152,10 @@ int main(int argc, char **argv)
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
-    if (r.list) return list_checks();
+    if (r.list) return check_node_list_checks();
     code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = tool_owner_user(&prefix, r.user);
-    if (code == COMMAND_GOOD) code = work(&r, &prefix);
+    if (code == COMMAND_GOOD) code = check_node_run(&r, &prefix);
     tool_prefix_close(&prefix);
     return code == COMMAND_WRONG_USAGE ? tool_misused(&t, "folders") : tool_finish(code);
 }

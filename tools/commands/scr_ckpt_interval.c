@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_ckpt_interval: how long to compute between two checkpoints, by what the log of
- * earlier runs tells, or by numbers (SCR Developer Guide 1.2, section 2.14). */
+/* scr_ckpt_interval: computes the time between two checkpoints from the log of earlier
+ * runs, or from numbers (SCR Developer Guide 1.2, section 2.14). */
 #include "common/number.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
@@ -25,10 +25,10 @@ typedef struct findings {
     double cost, mtbf;
 } findings;
 
-/* ---- what the log tells ---- */
+/* ---- the log ---- */
 
 /* An exit code. */
-static int learn(const tool_prefix *prefix, findings *f)
+static int ckpt_interval_read_log(const tool_prefix *prefix, findings *f)
 {
     char err[ERRTEXT_SIZE] = "";
     int64_t now = (int64_t)time(NULL) * 1000000;
@@ -38,7 +38,7 @@ static int learn(const tool_prefix *prefix, findings *f)
         f->cost = f->history.ckpt_seconds / f->history.ckpts;
     if (f->cost <= 0)
         return tool_complain("%s checkpoint: --cost is needed",
-                             rc ? "no log tells of a" : "the log tells of no");
+                             rc ? "there is no log of a" : "the log has no");
     if (!f->nodes && scr_nodes_read(prefix->dir, &f->nodes, err) != 0) f->nodes = 1;
     if (f->mtbf <= 0) f->mtbf = scr_history_mtbf(&f->history, f->nodes, 0);
     return COMMAND_GOOD;
@@ -46,7 +46,7 @@ static int learn(const tool_prefix *prefix, findings *f)
 
 /* ---- output ---- */
 
-static int print(const findings *f, int json)
+static int ckpt_interval_print(const findings *f, int json)
 {
     static const tool_column columns[] = {
         {"interval", "seconds between checkpoints", TOOL_NUMBER},
@@ -74,7 +74,7 @@ static int print(const findings *f, int json)
 
 /* ---- arguments ---- */
 
-static int take_seconds(const tool *t, const char *text, double *seconds)
+static int ckpt_interval_parse_seconds(const tool *t, const char *text, double *seconds)
 {
     int64_t whole;
     if (!text) return -1;
@@ -85,17 +85,17 @@ static int take_seconds(const tool *t, const char *text, double *seconds)
     return -1;
 }
 
-static int run(const request *r)
+static int ckpt_interval_run(const request *r)
 {
     findings f = {.nodes = r->nodes, .cost = r->cost, .mtbf = r->mtbf};
     tool_prefix prefix;
     if (r->cost > 0 && r->mtbf > 0) {
         f.nodes = 0;
-        return print(&f, r->json);
+        return ckpt_interval_print(&f, r->json);
     }
     int code = tool_prefix_open(&prefix, r->dir);
-    if (code == COMMAND_GOOD) code = learn(&prefix, &f);
-    if (code == COMMAND_GOOD) code = print(&f, r->json);
+    if (code == COMMAND_GOOD) code = ckpt_interval_read_log(&prefix, &f);
+    if (code == COMMAND_GOOD) code = ckpt_interval_print(&f, r->json);
     tool_prefix_close(&prefix);
     return code;
 }
@@ -104,8 +104,7 @@ int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_DIR_OPTION(&r.dir),
         {'c', "cost", "TIME", "what a checkpoint takes (12.5, 90, 2min)",
          .text = &r.cost_text},
         {'m', "mtbf", "TIME", "mean time between failures of the whole job (36h)",
@@ -117,7 +116,7 @@ int main(int argc, char **argv)
     const tool t = {
         .arguments = "[OPTION]... [FOLDER]",
         .about =
-            "Tells how long to compute between two checkpoints, so that checkpoints "
+            "Prints how long to compute between two checkpoints, so that checkpoints "
             "and\nfailures together cost the least time. What is not given comes from "
             "the log\nof earlier runs in the prefix folder FOLDER.\n",
         .codes = "0 done, 1 an error, or nothing is known, 2 wrong usage.\n",
@@ -126,7 +125,7 @@ int main(int argc, char **argv)
     tool_args args;
     int code = tool_start(&t, argc, argv, &args);
     if (code < 0) code = tool_one_folder(&t, &args, &r.dir);
-    if (code < 0) code = take_seconds(&t, r.cost_text, &r.cost);
-    if (code < 0) code = take_seconds(&t, r.mtbf_text, &r.mtbf);
-    return code >= 0 ? code : tool_finish(run(&r));
+    if (code < 0) code = ckpt_interval_parse_seconds(&t, r.cost_text, &r.cost);
+    if (code < 0) code = ckpt_interval_parse_seconds(&t, r.mtbf_text, &r.mtbf);
+    return code >= 0 ? code : tool_finish(ckpt_interval_run(&r));
 }

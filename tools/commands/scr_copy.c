@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_copy: on one node, copies its part of a dataset from the cache to the prefix
- * folder (SCR Developer Guide 1.2, sections 2.13.1 and 2.33.3). */
+/* scr_copy: copies a node's part of a dataset from its cache to the prefix folder (SCR
+ * Developer Guide 1.2, sections 2.13.1 and 2.33.3). */
 #include "common/number.h"
 #include "lib/hostlist.h"
 #include "lib/tool.h"
-#include "lib/tool_alive.h"
+#include "lib/tool_heartbeat.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "scavenge/copy.h"
-#include "scavenge/enter.h"
+#include "scavenge/node_command.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -17,25 +17,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTHING_HERE = 3 }; /* exit code */
-
-typedef struct request {
+typedef struct copy_request {
     const char *dir, *control, *created, *sets;
     int files, json, wait, alive;
     scavenge_wish wish;
-} request;
+} copy_request;
 
-/* ---- output ---- */
+/* ---- work ---- */
 
-static int print(const request *r, const scavenge_copied *c)
+static int copy_print(const copy_request *r, const scavenge_copied *c)
 {
     static const tool_column columns[] = {
-        {"dset", "dataset", TOOL_NUMBER},        {"name", "name", TOOL_TEXT},
-        {"created", "created", TOOL_NUMBER},     {"ranks", "ranks", TOOL_NUMBER},
-        {"files", "files", TOOL_NUMBER},         {"bytes", "bytes", TOOL_NUMBER},
-        {"failed", "failed ranks", TOOL_NUMBER}, {"reason", "reason", TOOL_TEXT},
+        {"dset", NULL, TOOL_NUMBER},    {"name", NULL, TOOL_TEXT},
+        {"created", NULL, TOOL_NUMBER}, {"ranks", NULL, TOOL_NUMBER},
+        {"files", NULL, TOOL_NUMBER},   {"bytes", NULL, TOOL_NUMBER},
+        {"failed", NULL, TOOL_NUMBER},  {"reason", NULL, TOOL_TEXT},
     };
-    tool_table *table;
     if (!r->json) {
         printf("dataset %d (", c->dataset.id);
         tool_print(c->dataset.name);
@@ -43,7 +40,7 @@ static int print(const request *r, const scavenge_copied *c)
                c->bytes);
         return COMMAND_GOOD;
     }
-    table = tool_table_new(columns, 8);
+    tool_table *table = tool_table_new(columns, 8);
     tool_table_number(table, c->dataset.id);
     tool_table_text(table, c->dataset.name);
     tool_table_number(table, c->dataset.created);
@@ -55,9 +52,14 @@ static int print(const request *r, const scavenge_copied *c)
     return tool_table_print(table, TOOL_JSON);
 }
 
-/* ---- work ---- */
+static int copy_fail(int rc, const char *err)
+{
+    tool_complain("%s", err);
+    return rc == -ENOENT ? SCAVENGE_NOTHING_HERE : COMMAND_BAD;
+}
 
-static int copy(const request *r, const tool_prefix *prefix, const scavenge_node *node)
+static int copy_dataset(const copy_request *r, const tool_prefix *prefix,
+                        const scavenge_node *node)
 {
     char err[ERRTEXT_SIZE] = "";
     scavenge_copied copied;
@@ -65,42 +67,36 @@ static int copy(const request *r, const tool_prefix *prefix, const scavenge_node
     if (node->refused)
         tool_complain("%d filemaps count as lost; the first: %s", node->refused,
                       node->why);
-    if (rc == -ENOENT) {
-        tool_complain("%s", err);
-        return NOTHING_HERE;
-    }
-    if (rc) return tool_complain("%s", err);
-    int code = print(r, &copied);
+    if (rc) return copy_fail(rc, err);
+    int code = copy_print(r, &copied);
     if (copied.failed)
         code = tool_complain("files of %d rank%s could not be copied; the first: %s",
                              copied.failed, copied.failed == 1 ? "" : "s", copied.why);
     return code;
 }
 
-static int work(const request *r, const tool_prefix *prefix)
+static int copy_work(const copy_request *r, const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "", control[TOOL_PATH_SIZE];
     scavenge_node node;
     if (tool_control_folder(prefix, r->control, control) != COMMAND_GOOD)
         return COMMAND_BAD;
     int rc = scavenge_node_open(control, prefix->path, &node, err);
-    if (rc == -ENOENT) {
-        tool_complain("%s", err);
-        return NOTHING_HERE;
-    }
-    if (rc) return tool_complain("%s", err);
-    tool_alive *alive = tool_alive_begin(r->alive);
+    if (rc) return copy_fail(rc, err);
+    tool_heartbeat heartbeat;
+    tool_heartbeat_begin(&heartbeat, r->alive);
     rc = scavenge_node_wait(&node, r->wait, err);
-    int code = rc ? tool_complain("%s: %s", control, err) : copy(r, prefix, &node);
-    tool_alive_end(&alive);
+    int code =
+        rc ? tool_complain("%s: %s", control, err) : copy_dataset(r, prefix, &node);
+    tool_heartbeat_end(&heartbeat);
     scavenge_node_close(&node);
     return code;
 }
 
 /* ---- arguments ---- */
 
-/* "0,4,12": a list of numbers, which is one of hosts, too. -1 to go on. */
-static int take_sets(const tool *t, const char *text, scavenge_wish *wish)
+/* "0,[4-7]": the syntax of host lists. -1 to continue, or an exit code. */
+static int copy_take_sets(const tool *t, const char *text, scavenge_wish *wish)
 {
     char err[ERRTEXT_SIZE] = "";
     hostlist list = {0};
@@ -121,7 +117,7 @@ static int take_sets(const tool *t, const char *text, scavenge_wish *wish)
     return sets ? -1 : tool_complain("no memory");
 }
 
-static int take_request(const tool *t, request *r)
+static int copy_take_request(const tool *t, copy_request *r)
 {
     if (r->wish.dset < 1) return tool_misused(t, "--id is missing");
     if (r->created &&
@@ -131,12 +127,12 @@ static int take_request(const tool *t, request *r)
     if (r->wish.width < 1) return tool_misused(t, "--width is at least 1");
     r->wish.files = !r->sets;
     r->wish.redundancy = !r->files;
-    return take_sets(t, r->sets, &r->wish);
+    return copy_take_sets(t, r->sets, &r->wish);
 }
 
 int main(int argc, char **argv)
 {
-    request r = {.wait = 10, .wish = {.width = 4}};
+    copy_request r = {.wait = 10, .wish = {.width = 4}};
     const tool_option options[] = {
         {'i', "id", "ID", "the dataset", .number = &r.wish.dset},
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
@@ -144,20 +140,18 @@ int main(int argc, char **argv)
         {'c', "cntldir", "FOLDER",
          "the control folder (default: as scr_list_dir\nprints it)", .text = &r.control},
         {'t', "created", "TIME",
-         "only the dataset that was made then, in microseconds\nsince 1970",
+         "only the dataset with this time of creation, in\nmicroseconds since 1970",
          .text = &r.created},
         {'f', "files", NULL, "no redundancy files", .flag = &r.files},
         {'s', "sets", "LIST", "only redundancy files, of these sets: 0,[4-7], or all",
          .text = &r.sets},
-        {'w', "width", "N", "copy so many ranks at a time (default: 4)",
+        {'w', "width", "N", "copy N ranks at the same time (default: 4)",
          .number = &r.wish.width},
         {'W', "wait", "SECONDS", "wait for the end of a run (default: 10)",
          .number = &r.wait},
         {'a', "alive", "SECONDS",
-         "print an empty line so often, to show that this node\nis there",
-         .number = &r.alive},
-        {'x', "stop", NULL,
-         "end what scr_transfer still copies for ranks that are\nsaved",
+         "print an empty line at this interval, as a sign of life", .number = &r.alive},
+        {'x', "stop", NULL, "end transfers of scr_transfer for ranks that are saved",
          .flag = &r.wish.stop},
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},
         {0}};
@@ -172,14 +166,13 @@ int main(int argc, char **argv)
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
-    if (code < 0) code = take_request(&t, &r);
+    if (code < 0) code = copy_take_request(&t, &r);
     if (code >= 0) return code;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
-    /* signs of life are for one who waits; there is no other way to learn that nobody
-     * does */
+    /* with signs of life, SIGPIPE ends the copy when the caller is gone */
     if (!r.alive) command_outlive_reader();
     code = tool_prefix_configure_anyway(&prefix, r.dir);
-    if (code == COMMAND_GOOD) code = work(&r, &prefix);
+    if (code == COMMAND_GOOD) code = copy_work(&r, &prefix);
     tool_prefix_close(&prefix);
     free((int *)(uintptr_t)r.wish.sets);
     return tool_finish(code);

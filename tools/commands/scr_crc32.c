@@ -20,7 +20,7 @@ typedef struct sum {
 } sum;
 
 /* 0 or -errno. */
-static int add_up(int fd, char *buffer, sum *s)
+static int crc32_sum(int fd, char *buffer, sum *s)
 {
     ssize_t n;
     *s = (sum){0, 0};
@@ -31,17 +31,17 @@ static int add_up(int fd, char *buffer, sum *s)
     return (int)n;
 }
 
-static int of_file(const char *name, char *buffer, sum *s)
+static int crc32_sum_file(const char *name, char *buffer, sum *s)
 {
-    if (strcmp(name, "-") == 0) return add_up(STDIN_FILENO, buffer, s);
+    if (strcmp(name, "-") == 0) return crc32_sum(STDIN_FILENO, buffer, s);
     int fd = io_open(AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return fd;
-    int rc = add_up(fd, buffer, s);
+    int rc = crc32_sum(fd, buffer, s);
     io_close(&fd);
     return rc;
 }
 
-static int print_json(const char *name, const char *crc, uint64_t size)
+static int crc32_print_json(const char *name, const char *crc, uint64_t size)
 {
     static const tool_column columns[] = {{"file", "FILE", TOOL_TEXT},
                                           {"crc32", "CRC32", TOOL_TEXT},
@@ -54,14 +54,14 @@ static int print_json(const char *name, const char *crc, uint64_t size)
 }
 
 /* An exit code. */
-static int handle(const char *name, char *buffer, int json)
+static int crc32_print(const char *name, char *buffer, int json)
 {
     char crc[16];
     sum s;
-    int rc = of_file(name, buffer, &s);
+    int rc = crc32_sum_file(name, buffer, &s);
     if (rc) return tool_complain("%s: %s", name, strerror(-rc));
     snprintf(crc, sizeof crc, "0x%08" PRIx32, s.crc);
-    if (json) return print_json(name, crc, s.size);
+    if (json) return crc32_print_json(name, crc, s.size);
     printf("%s  ", crc);
     tool_print(name);
     printf("\n");
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     char *buffer = malloc(BUFFER);
     code = buffer ? COMMAND_GOOD : tool_complain("no memory");
     for (int i = 0; buffer && i < args.count; i++)
-        if (handle(args.list[i], buffer, json) != COMMAND_GOOD) code = COMMAND_BAD;
+        if (crc32_print(args.list[i], buffer, json) != COMMAND_GOOD) code = COMMAND_BAD;
     free(buffer);
     return tool_finish(code);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_env: what is known of the allocation (SCR Developer Guide 1.2, sections 2.24
- * and 2.25). */
+/* scr_env: prints facts about the allocation (SCR Developer Guide 1.2, sections 2.24 and
+ * 2.25). */
 #include "common/number.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
@@ -10,31 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ANSWER = 30 }; /* seconds that the batch system has for an answer */
+enum { ANSWER = 30 }; /* seconds for an answer of the batch system */
 
 typedef struct request {
     const char *dir;
     int user, jobid, nodes, down, endtime, runnodes, manager, json;
 } request;
 
-/* ---- what is known: exit codes ---- */
-
-/* *end is 0 where nobody tells it. */
-static int find_end(const tool_prefix *prefix, int64_t *end)
-{
-    scr_problems problems = {0, NULL};
-    scr_halt_end told;
-    *end = 0;
-    scr_config_int64(&prefix->config, "SCR_END_TIME", 0, end, &problems);
-    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
-    if (*end) return COMMAND_GOOD;
-    int code = tool_manager_end(ANSWER, &told);
-    *end = told.time;
-    return code;
-}
-
-/* The short form of the nodes, or of those that are down, to be freed. */
-static int find_nodes(const tool_prefix *prefix, int down, char **text)
+/* The nodes, or those that are down, in short form, to be freed. An exit code. */
+static int env_find_nodes(const tool_prefix *prefix, int down, char **text)
 {
     hostlist all = {0, NULL}, bad = {0, NULL};
     int code = tool_manager_nodes(prefix, &all);
@@ -48,32 +32,32 @@ static int find_nodes(const tool_prefix *prefix, int down, char **text)
 
 /* ---- output ---- */
 
-static int print_text(const char *text)
+static int env_print_text(const char *text)
 {
     tool_print(text);
     printf("\n");
     return COMMAND_GOOD;
 }
 
-static int print_nodes(const tool_prefix *prefix, int down)
+static int env_print_nodes(const tool_prefix *prefix, int down)
 {
     char *text;
-    int code = find_nodes(prefix, down, &text);
+    int code = env_find_nodes(prefix, down, &text);
     if (code == COMMAND_GOOD) printf("%s\n", text);
     free(text);
     return code;
 }
 
-static int print_end(const tool_prefix *prefix)
+static int env_print_end(const tool_prefix *prefix)
 {
-    int64_t end;
-    if (find_end(prefix, &end) != COMMAND_GOOD) return COMMAND_BAD;
-    if (!end) return tool_complain("nobody tells when the allocation ends");
-    printf("%" PRId64 "\n", end);
+    scr_halt_end end;
+    if (tool_manager_find_end(prefix, ANSWER, &end) != COMMAND_GOOD) return COMMAND_BAD;
+    if (!end.time) return tool_complain("the end of the allocation is not known");
+    printf("%" PRId64 "\n", end.time);
     return COMMAND_GOOD;
 }
 
-static int print_run_nodes(const tool_prefix *prefix)
+static int env_print_run_nodes(const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "";
     int nodes;
@@ -82,8 +66,8 @@ static int print_run_nodes(const tool_prefix *prefix)
     return COMMAND_GOOD;
 }
 
-/* What is not known has no value; the batch system is not asked which nodes are down. */
-static int print_all(const tool_prefix *prefix, const tool_owner *owner, int json)
+/* Unknown facts have no value; nodes that are down are not asked for. */
+static int env_print_all(const tool_prefix *prefix, const tool_owner *owner, int json)
 {
     static const tool_column columns[] = {
         {"user", "user", TOOL_TEXT},
@@ -94,15 +78,15 @@ static int print_all(const tool_prefix *prefix, const tool_owner *owner, int jso
         {"runnodes", "nodes of the last run", TOOL_NUMBER}};
     tool_table *table = tool_table_new(columns, 6);
     char *nodes;
-    int64_t end = 0;
-    int last, code = find_nodes(prefix, 0, &nodes);
-    if (find_end(prefix, &end) != COMMAND_GOOD) code = COMMAND_BAD;
+    scr_halt_end end;
+    int last, code = env_find_nodes(prefix, 0, &nodes);
+    if (tool_manager_find_end(prefix, ANSWER, &end) != COMMAND_GOOD) code = COMMAND_BAD;
     tool_table_text(table, owner->user);
     tool_table_text(table, owner->job);
     tool_table_text(table, tool_manager_name());
     tool_table_text(table, nodes);
-    if (end)
-        tool_table_number(table, end);
+    if (end.time)
+        tool_table_number(table, end.time);
     else
         tool_table_text(table, NULL);
     if (scr_nodes_read(prefix->dir, &last, NULL) == 0)
@@ -114,27 +98,26 @@ static int print_all(const tool_prefix *prefix, const tool_owner *owner, int jso
     return code == COMMAND_GOOD ? printed : code;
 }
 
-static int answer(const tool_prefix *prefix, const request *r)
+static int env_answer(const tool_prefix *prefix, const request *r)
 {
     tool_owner owner;
     int code = tool_owner_find(prefix, &owner);
     if (code != COMMAND_GOOD) return code;
-    if (r->user) return print_text(owner.user);
-    if (r->jobid) return print_text(owner.job);
-    if (r->manager) return print_text(tool_manager_name());
-    if (r->nodes || r->down) return print_nodes(prefix, r->down);
-    if (r->endtime) return print_end(prefix);
-    if (r->runnodes) return print_run_nodes(prefix);
-    return print_all(prefix, &owner, r->json);
+    if (r->user) return env_print_text(owner.user);
+    if (r->jobid) return env_print_text(owner.job);
+    if (r->manager) return env_print_text(tool_manager_name());
+    if (r->nodes || r->down) return env_print_nodes(prefix, r->down);
+    if (r->endtime) return env_print_end(prefix);
+    if (r->runnodes) return env_print_run_nodes(prefix);
+    return env_print_all(prefix, &owner, r->json);
 }
 
 int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
-        {'u', "user", NULL, "print who runs the job", .flag = &r.user},
+        TOOL_PREFIX_OPTION(&r.dir),
+        {'u', "user", NULL, "print the user of the job", .flag = &r.user},
         {'i', "jobid", NULL, "print the id of the allocation", .flag = &r.jobid},
         {'m', "manager", NULL, "print the batch system: slurm, pbs, lsf, flux, none",
          .flag = &r.manager},
@@ -150,7 +133,8 @@ int main(int argc, char **argv)
         {0}};
     const tool t = {
         .arguments = "[OPTION]...",
-        .about = "Prints what is known of the allocation, or one part of it.\n",
+        .about =
+            "Prints the facts that are known about the allocation, or one of them.\n",
         .codes = "0 printed, 1 it is not known, or an error, 2 wrong usage.\n",
         .options = options};
     tool_args args;
@@ -162,7 +146,7 @@ int main(int argc, char **argv)
         1)
         return tool_misused(&t, "more than one question");
     code = tool_prefix_configure(&prefix, r.dir);
-    if (code == COMMAND_GOOD) code = answer(&prefix, &r);
+    if (code == COMMAND_GOOD) code = env_answer(&prefix, &r);
     tool_prefix_close(&prefix);
     return tool_finish(code);
 }

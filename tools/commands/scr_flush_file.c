@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_flush_file: where the datasets of the last run are (SCR Developer Guide 1.2,
- * section 2.24.2), for scripts that save what is still in the cache. */
-#include "common/number.h"
+/* scr_flush_file: prints where the datasets of the last run are (SCR Developer Guide 1.2,
+ * section 2.24.2), for scripts that save datasets from the cache. */
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
@@ -10,39 +9,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct request {
+typedef struct flush_file_request {
     const char *dir;
     int latest, list, json;
-    const char *needflush, *location, *subdir, *before; /* an id, as a text */
-    int id;
-} request;
+    int needflush, location, subdir, before; /* ids of datasets; -1: not given */
+} flush_file_request;
 
-static const char *const places[] = {SCR_LOCATION_CACHE, SCR_LOCATION_PFS,
-                                     SCR_LOCATION_FLUSHING};
+static const char *const flush_file_places[] = {SCR_LOCATION_CACHE, SCR_LOCATION_PFS,
+                                                SCR_LOCATION_FLUSHING};
 enum { PLACES = 3 };
 
-/* Which places have it; their number. */
-static int places_of(const kvtree *flush, int id, const char *has[PLACES])
+/* The places that have the dataset; their number. */
+static int flush_file_places_of(const kvtree *flush, int id, const char *has[PLACES])
 {
     int count = 0;
     for (int i = 0; i < PLACES; i++)
-        if (scr_flush_file_has(flush, id, places[i])) has[count++] = places[i];
+        if (scr_flush_file_has(flush, id, flush_file_places[i]))
+            has[count++] = flush_file_places[i];
     return count;
 }
 
 /* ---- tasks: exit codes ---- */
 
-/* The highest id, of those below the one that is asked about. */
-static int print_latest(const request *r, int count, const int *ids)
+/* The highest id, or the highest below `before`. */
+static int flush_file_print_latest(int before, int count, const int *ids)
 {
-    while (count > 0 && r->before && ids[count - 1] >= r->id)
+    while (count > 0 && before > 0 && ids[count - 1] >= before)
         count--;
     if (count == 0 || ids[count - 1] < 1) return COMMAND_BAD;
     printf("%d\n", ids[count - 1]);
     return COMMAND_GOOD;
 }
 
-static int print_list(const kvtree *flush, int count, const int *ids, int json)
+static int flush_file_print_list(const kvtree *flush, int count, const int *ids, int json)
 {
     static const tool_column columns[] = {{"dset", "DSET", TOOL_NUMBER},
                                           {"name", "NAME", TOOL_TEXT},
@@ -50,7 +49,7 @@ static int print_list(const kvtree *flush, int count, const int *ids, int json)
     tool_table *table = tool_table_new(columns, 3);
     for (int i = 0; i < count; i++) {
         const char *has[PLACES];
-        int n = places_of(flush, ids[i], has);
+        int n = flush_file_places_of(flush, ids[i], has);
         tool_table_number(table, ids[i]);
         tool_table_text(table, scr_flush_file_name(flush, ids[i]));
         tool_table_list(table, has, n);
@@ -58,27 +57,29 @@ static int print_list(const kvtree *flush, int count, const int *ids, int json)
     return tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS);
 }
 
-static int answer(const request *r, const kvtree *flush)
+static int flush_file_answer(const flush_file_request *r, const kvtree *flush)
 {
-    const char *has[PLACES], *name = scr_flush_file_name(flush, r->id);
-    int known = kvtree_get_kv_int(flush, "DSET", r->id) != NULL;
-    if (!known) return tool_complain("there is no dataset %d", r->id);
-    if (r->needflush)
-        return scr_flush_file_has(flush, r->id, SCR_LOCATION_PFS) ? COMMAND_BAD
-                                                                  : COMMAND_GOOD;
-    if (r->location) {
-        int count = places_of(flush, r->id, has);
+    const char *has[PLACES];
+    int id = r->needflush > 0 ? r->needflush : r->location > 0 ? r->location : r->subdir;
+    if (!kvtree_get_kv_int(flush, "DSET", id))
+        return tool_complain("there is no dataset %d", id);
+    if (r->needflush > 0)
+        return scr_flush_file_has(flush, id, SCR_LOCATION_PFS) ? COMMAND_BAD
+                                                               : COMMAND_GOOD;
+    if (r->location > 0) {
+        int count = flush_file_places_of(flush, id, has);
         for (int i = 0; i < count; i++)
             printf("%s\n", has[i]);
         return count ? COMMAND_GOOD : COMMAND_BAD;
     }
-    if (!name) return tool_complain("dataset %d has no name that can be used", r->id);
+    const char *name = scr_flush_file_name(flush, id);
+    if (!name) return tool_complain("dataset %d has no name that can be used", id);
     tool_print(name);
     printf("\n");
     return COMMAND_GOOD;
 }
 
-static int work(const request *r, const tool_prefix *prefix)
+static int flush_file_work(const flush_file_request *r, const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     int count = 0, *ids = NULL, code;
@@ -90,12 +91,12 @@ static int work(const request *r, const tool_prefix *prefix)
         tool_prefix_tell_unused(prefix);
     } else if (scr_flush_file_list(flush, &count, &ids) != 0)
         code = tool_complain("%s has something else than ids", SCR_FLUSH_FILE_NAME);
-    else if (r->latest || r->before)
-        code = print_latest(r, count, ids);
+    else if (r->latest || r->before > 0)
+        code = flush_file_print_latest(r->before, count, ids);
     else if (r->list)
-        code = print_list(flush, count, ids, r->json);
+        code = flush_file_print_list(flush, count, ids, r->json);
     else
-        code = answer(r, flush);
+        code = flush_file_answer(r, flush);
     free(ids);
     kvtree_delete(&flush);
     return code;
@@ -103,18 +104,16 @@ static int work(const request *r, const tool_prefix *prefix)
 
 /* ---- arguments ---- */
 
-/* Exactly one task; -1 to go on. */
-static int check_request(const tool *t, request *r)
+/* Exactly one task; -1 to continue. */
+static int flush_file_check(const tool *t, const flush_file_request *r)
 {
-    const char *const given[] = {r->needflush, r->location, r->subdir, r->before};
-    int64_t id;
+    const int ids[] = {r->needflush, r->location, r->subdir, r->before};
     int tasks = r->latest + r->list;
     for (int i = 0; i < 4; i++) {
-        if (!given[i]) continue;
+        if (ids[i] == -1) continue;
         tasks++;
-        if (number_int64(given[i], &id) != 0 || id < 1 || id > SCR_ID_MAX)
-            return tool_misused(t, "'%s' is no id of a dataset", given[i]);
-        r->id = (int)id;
+        if (ids[i] < 1 || ids[i] > SCR_ID_MAX)
+            return tool_misused(t, "'%d' is no id of a dataset", ids[i]);
     }
     if (tasks != 1) return tool_misused(t, "one task is needed");
     if (r->json && !r->list) return tool_misused(t, "--json goes with --list");
@@ -123,28 +122,28 @@ static int check_request(const tool *t, request *r)
 
 int main(int argc, char **argv)
 {
-    request r = {.dir = NULL};
+    flush_file_request r = {.needflush = -1, .location = -1, .subdir = -1, .before = -1};
     const tool_option options[] = {
         {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &r.dir},
         {'l', "latest", NULL, "print the id of the newest dataset", .flag = &r.latest},
         {'b', "before", "ID", "print the newest id that is less than ID",
-         .text = &r.before},
+         .number = &r.before},
         {'n', "needflush", "ID",
          "exit with 0 if dataset ID must still be copied to the\n"
          "parallel file system, with 1 if it is there",
-         .text = &r.needflush},
+         .number = &r.needflush},
         {'o', "location", "ID", "print where dataset ID is: CACHE, PFS, FLUSHING",
-         .text = &r.location},
+         .number = &r.location},
         {'s', "subdir", "ID", "print the folder that dataset ID has below FOLDER",
-         .text = &r.subdir},
+         .number = &r.subdir},
         {'a', "list", NULL, "list all datasets", .flag = &r.list},
         {'j', "json", NULL, "with --list: a JSON object per dataset", .flag = &r.json},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... [FOLDER]",
-        .about = "Tells where the datasets of the last run in the prefix folder FOLDER "
-                 "are, by\nits flush file.\n",
+        .about = "Prints where the datasets of the last run in the prefix folder FOLDER "
+                 "are, from\nits flush file.\n",
         .codes = "0 found, or yes; 1 not found, or no, or an error; 2 wrong usage.\n",
         .options = options,
         .most = 1};
@@ -154,10 +153,10 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     code = tool_one_folder(&t, &args, &r.dir);
     if (code >= 0) return code;
-    code = check_request(&t, &r);
+    code = flush_file_check(&t, &r);
     if (code >= 0) return code;
     code = tool_prefix_open(&prefix, r.dir);
-    if (code == COMMAND_GOOD) code = work(&r, &prefix);
+    if (code == COMMAND_GOOD) code = flush_file_work(&r, &prefix);
     tool_prefix_close(&prefix);
     return tool_finish(code);
 }

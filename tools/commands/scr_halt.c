@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_halt: tells a run when to end, or that it need not (SCR Developer Guide 1.2,
+/* scr_halt: sets and removes the conditions that end a run (SCR Developer Guide 1.2,
  * section 2.20). */
 #include "common/beneath.h"
 #include "common/number.h"
@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_util.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ typedef struct request {
 
 /* ---- what was asked for ---- */
 
-static int take_time(const tool *t, request *r, enum condition which)
+static int halt_take_time(const tool *t, request *r, enum condition which)
 {
     int64_t when;
     const char *text = r->given[which];
@@ -49,7 +50,7 @@ static int take_time(const tool *t, request *r, enum condition which)
     return -1;
 }
 
-static int take_numbers(const tool *t, request *r)
+static int halt_take_numbers(const tool *t, request *r)
 {
     int64_t value;
     const char *left = r->given[LEFT], *seconds = r->given[SECONDS];
@@ -63,7 +64,7 @@ static int take_numbers(const tool *t, request *r)
     return -1;
 }
 
-static int take_reason(const tool *t, request *r)
+static int halt_take_reason(const tool *t, request *r)
 {
     char user[SCR_USER_SIZE];
     const char *text = r->given[REASON];
@@ -77,8 +78,8 @@ static int take_reason(const tool *t, request *r)
     return -1;
 }
 
-/* -1 to go on, or an exit code. */
-static int take_request(const tool *t, request *r)
+/* -1 to continue, or an exit code. */
+static int halt_take_request(const tool *t, request *r)
 {
     int changes = r->immediate || r->remove;
     for (int i = 0; i < CONDITIONS; i++) {
@@ -92,47 +93,46 @@ static int take_request(const tool *t, request *r)
     if (!changes && !r->list)
         return tool_misused(t, "nothing to do: give a condition, as --checkpoints 1, "
                                "--before 20:00 or --reason TEXT; or --list, or --remove");
-    int code = take_time(t, r, AFTER);
-    if (code < 0) code = take_time(t, r, BEFORE);
-    if (code < 0) code = take_numbers(t, r);
-    return code < 0 ? take_reason(t, r) : code;
+    int code = halt_take_time(t, r, AFTER);
+    if (code < 0) code = halt_take_time(t, r, BEFORE);
+    if (code < 0) code = halt_take_numbers(t, r);
+    return code < 0 ? halt_take_reason(t, r) : code;
 }
 
 /* ---- the file ---- */
 
-static int apply(kvtree *halt, void *arg)
+/* 1 when the condition was there. */
+static int halt_unset(kvtree *halt, const char *key)
+{
+    int there = kvtree_get(halt, key) != NULL;
+    kvtree_unset(halt, key);
+    return there;
+}
+
+static int halt_apply(kvtree *halt, void *arg)
 {
     const request *r = arg;
     int changed = 0;
     for (int i = 0; i < CONDITIONS; i++) {
         const char *value = kvtree_get_val(halt, keys[i]);
-        if (r->unset[i] && kvtree_get(halt, keys[i])) {
-            kvtree_unset(halt, keys[i]);
-            changed = 1;
-        }
+        if (r->unset[i]) changed |= halt_unset(halt, keys[i]);
         if (!*r->value[i] || (value && strcmp(value, r->value[i]) == 0)) continue;
         if (kvtree_util_set_str(halt, keys[i], r->value[i]) != 0) return -ENOMEM;
         changed = 1;
     }
-    /* it is somebody's wish now, also where a run had the same */
-    if ((r->unset[SECONDS] || *r->value[SECONDS]) &&
-        kvtree_get(halt, SCR_HALT_KEY_OF_RUN)) {
-        kvtree_unset(halt, SCR_HALT_KEY_OF_RUN);
-        changed = 1;
-    }
+    /* it is a request of the user now, also where a run had set it */
+    if (r->unset[SECONDS] || *r->value[SECONDS])
+        changed |= halt_unset(halt, SCR_HALT_KEY_OF_RUN);
     if (r->immediate && !kvtree_get(halt, SCR_HALT_KEY_NOW)) {
         if (kvtree_util_set_str(halt, SCR_HALT_KEY_NOW, "1") != 0) return -ENOMEM;
         changed = 1;
     }
-    if (r->unset[REASON] && kvtree_get(halt, SCR_HALT_KEY_NOW)) {
-        kvtree_unset(halt, SCR_HALT_KEY_NOW);
-        changed = 1;
-    }
+    if (r->unset[REASON]) changed |= halt_unset(halt, SCR_HALT_KEY_NOW);
     return changed;
 }
 
 /* Whether anything else than printing was asked for. */
-static int is_change(const request *r)
+static bool halt_is_change(const request *r)
 {
     int is = r->remove || r->immediate;
     for (int i = 0; i < CONDITIONS; i++)
@@ -140,24 +140,24 @@ static int is_change(const request *r)
     return is;
 }
 
-static int change(const tool_prefix *prefix, request *r, kvtree *halt, char *err)
+static int halt_change(const tool_prefix *prefix, request *r, kvtree *halt, char *err)
 {
-    if (is_change(r)) command_outlive_reader();
+    if (halt_is_change(r)) command_outlive_reader();
     if (r->remove) return beneath_unlink(prefix->dir, SCR_HALT_NAME, err);
     int rc = scr_halt_read(prefix->dir, halt, err);
     if (rc) return rc;
-    int wanted = apply(halt, r);
+    int wanted = halt_apply(halt, r);
     kvtree_unset_all(halt);
     if (wanted < 0) return err_set(err, wanted, "no memory");
     /* conditions may be there before the first run is */
     if (wanted) rc = beneath_mkdirs(prefix->dir, ".scr", 0777, err);
-    return rc ? rc : scr_halt_change(prefix->dir, apply, r, halt, err);
+    return rc ? rc : scr_halt_change(prefix->dir, halt_apply, r, halt, err);
 }
 
 /* ---- output ---- */
 
-static void add_cell(tool_table *table, const kvtree *halt, enum condition which,
-                     int json)
+static void halt_add_cell(tool_table *table, const kvtree *halt, enum condition which,
+                          int json)
 {
     char text[VALUE_SIZE + TOOL_TIME_SIZE + 64];
     int64_t number;
@@ -176,7 +176,7 @@ static void add_cell(tool_table *table, const kvtree *halt, enum condition which
     }
 }
 
-static int print(const kvtree *halt, const request *r)
+static int halt_print(const kvtree *halt, const request *r)
 {
     static const tool_column columns[] = {
         {"reason", "ExitReason", TOOL_TEXT},
@@ -188,13 +188,13 @@ static int print(const kvtree *halt, const request *r)
     int any = 0;
     for (int i = 0; i < CONDITIONS; i++) {
         any |= kvtree_elem_get_first_val(halt, keys[i]) != NULL;
-        add_cell(table, halt, (enum condition)i, r->json);
+        halt_add_cell(table, halt, (enum condition)i, r->json);
     }
     if (!any && !r->json) printf("no halt conditions\n");
     return tool_table_print(table, r->json ? TOOL_JSON : TOOL_LINES);
 }
 
-static void tell_damaged(const tool_prefix *prefix)
+static void halt_report_damaged(const tool_prefix *prefix)
 {
     char *remedy = tool_halt_damaged(prefix->path);
     if (remedy) tool_complain("%s", remedy);
@@ -202,7 +202,7 @@ static void tell_damaged(const tool_prefix *prefix)
 }
 
 /* What the conditions do now, and what undoes it; to people only. */
-static void explain(const tool_prefix *prefix, const kvtree *halt)
+static void halt_explain(const tool_prefix *prefix, const kvtree *halt)
 {
     char reason[SCR_HALT_REASON_SIZE];
     scr_halt_end end = {0, NULL};
@@ -222,17 +222,17 @@ static void explain(const tool_prefix *prefix, const kvtree *halt)
     free(remedy);
 }
 
-static int run(request *r)
+static int halt_run(request *r)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     tool_prefix prefix;
     kvtree *halt = kvtree_new();
     int code = tool_prefix_open(&prefix, r->dir);
     if (code == COMMAND_GOOD) {
-        int rc = halt ? change(&prefix, r, halt, err) : -ENOMEM;
-        code = rc ? tool_complain("%s: %s", prefix.path, err) : print(halt, r);
-        if (rc == -EBADMSG) tell_damaged(&prefix);
-        if (!rc && !r->json) explain(&prefix, halt);
+        int rc = halt ? halt_change(&prefix, r, halt, err) : -ENOMEM;
+        code = rc ? tool_complain("%s: %s", prefix.path, err) : halt_print(halt, r);
+        if (rc == -EBADMSG) halt_report_damaged(&prefix);
+        if (!rc && !r->json) halt_explain(&prefix, halt);
     }
     tool_prefix_close(&prefix);
     kvtree_delete(&halt);
@@ -243,15 +243,14 @@ int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_DIR_OPTION(&r.dir),
         {'c', "checkpoints", "N", "end after N more checkpoints", .text = &r.given[LEFT]},
         {'a', "after", "TIME", "end at the first chance after TIME",
          .text = &r.given[AFTER]},
-        {'b', "before", "TIME", "end before TIME, by as much as --seconds says",
+        {'b', "before", "TIME", "end before TIME, by the time of --seconds",
          .text = &r.given[BEFORE]},
         {'s', "seconds", "N",
-         "end so many seconds before --before, or before the\n"
+         "end that many seconds before --before, or before the\n"
          "allocation ends (600, 10min)",
          .text = &r.given[SECONDS]},
         {'r', "reason", "TEXT", "end at the next chance, for this reason",
@@ -260,21 +259,20 @@ int main(int argc, char **argv)
          "end at once, where scr_run runs the job; else at the next\nchance",
          .flag = &r.immediate},
         {'l', "list", NULL, "only list the conditions", .flag = &r.list},
-        {'C', "unset-checkpoints", NULL, "forget about --checkpoints",
-         .flag = &r.unset[LEFT]},
-        {'A', "unset-after", NULL, "forget about --after", .flag = &r.unset[AFTER]},
-        {'B', "unset-before", NULL, "forget about --before", .flag = &r.unset[BEFORE]},
-        {'S', "unset-seconds", NULL, "forget about --seconds", .flag = &r.unset[SECONDS]},
-        {'R', "unset-reason", NULL, "forget why a run should end",
+        {'C', "unset-checkpoints", NULL, "remove --checkpoints", .flag = &r.unset[LEFT]},
+        {'A', "unset-after", NULL, "remove --after", .flag = &r.unset[AFTER]},
+        {'B', "unset-before", NULL, "remove --before", .flag = &r.unset[BEFORE]},
+        {'S', "unset-seconds", NULL, "remove --seconds", .flag = &r.unset[SECONDS]},
+        {'R', "unset-reason", NULL, "remove --reason and --immediate",
          .flag = &r.unset[REASON]},
-        {'x', "remove", NULL, "forget everything, and remove the halt file",
+        {'x', "remove", NULL, "remove all conditions with the halt file",
          .flag = &r.remove},
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... [FOLDER]",
-        .about = "Tells the run in the prefix folder FOLDER when to end, and prints the "
-                 "conditions.\nSCR looks at them after each checkpoint, and whenever the "
+        .about = "Sets when the run in the prefix folder FOLDER ends, and prints the "
+                 "conditions.\nSCR checks them after each checkpoint, and whenever the "
                  "program asks.\nTIME: " TOOL_TIME_FORMS ".\n",
         .codes = "0 done, 1 an error, 2 wrong usage.\n",
         .options = options,
@@ -284,6 +282,6 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     code = tool_one_folder(&t, &args, &r.dir);
     if (code >= 0) return code;
-    code = take_request(&t, &r);
-    return code >= 0 ? code : tool_finish(run(&r));
+    code = halt_take_request(&t, &r);
+    return code >= 0 ? code : tool_finish(halt_run(&r));
 }

@@ -1,53 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_index --add: a dataset that lies on the prefix folder, or of which scr_scavenge or
- * scr_copy saved what they could, enters the index (SCR Developer Guide 1.2, sections
- * 2.13.2 and 2.33.5). */
+/* scr_index --add: enters a dataset on the prefix folder, or one that scr_scavenge or
+ * scr_copy saved, into the index (SCR Developer Guide 1.2, sections 2.13.2 and 2.33.5).
+ */
 #include "commands/scr_index.h"
 
 #include "lib/tool.h"
-#include "scavenge/settle.h"
+#include "scavenge/commit_scavenged.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
-/* ---- what was scavenged ---- */
+/* ---- scavenged datasets ---- */
 
-/* Members of sets that are rebuilt need many descriptors. */
-static void raise_limit(void)
+static void index_add_report_sets(const char *name, const scavenge_commit_result *result)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static void tell_sets(const char *name, const scavenge_settled *settled)
-{
-    for (int i = 0; i < settled->sets; i++) {
-        const scavenge_rebuilt *r = &settled->rebuilt[i];
+    for (int i = 0; i < result->sets; i++) {
+        const scavenge_rebuilt *r = &result->rebuilt[i];
         char what[ERRTEXT_SIZE + 100];
         snprintf(what, sizeof what, "set %d: files of %d rank%s were rebuilt: %s", r->id,
                  r->ranks, r->ranks == 1 ? "" : "s", r->why);
         if (r->failed)
             tool_complain("%s: set %d: %s", name, r->id, r->why);
         else
-            index_say(name, what);
+            index_report(name, what);
     }
 }
 
-/* A dataset that cannot be completed is in the index, too; that is no success. */
-static int tell(const char *name, const scavenge_settled *settled)
-{
-    tell_sets(name, settled);
-    if (!settled->complete)
-        return tool_complain("%s: in the index as not complete: %s", name, settled->why);
-    index_say(name, settled->current ? "added; the next run begins with it" : "added");
-    return COMMAND_GOOD;
-}
-
-/* Bytes of the containers that a flush would make; 0: none. */
-static int find_container(const tool_prefix *prefix, uint64_t *bytes)
+/* Size of the containers that a flush would write; 0: none. */
+static int index_add_container(const tool_prefix *prefix, uint64_t *bytes)
 {
     scr_problems problems = {0, NULL};
     int containers = 0;
@@ -61,29 +42,38 @@ static int find_container(const tool_prefix *prefix, uint64_t *bytes)
     return code;
 }
 
-static int settle(const tool_prefix *prefix, const index_request *r,
-                  const scavenge_key *key)
+/* An incomplete dataset is entered, too, but that is no success. */
+static int index_add_scavenged(const tool_prefix *prefix, const index_request *r,
+                               const scavenge_key *key)
 {
     char err[ERRTEXT_SIZE] = "";
-    scavenge_settled settled;
+    scavenge_commit_result result;
     scavenge_prefix where = {prefix->path, prefix->dir, r->width, 0};
-    if (find_container(prefix, &where.container) != COMMAND_GOOD) return COMMAND_BAD;
-    raise_limit();
-    if (scavenge_settle(&where, key, &settled, err) != 0)
+    struct rlimit files;
+    if (index_add_container(prefix, &where.container) != COMMAND_GOOD) return COMMAND_BAD;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) { /* a rebuild opens many files */
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (scavenge_commit(&where, key, &result, err) != 0)
         return tool_complain("%s: %s", r->name, err);
-    int code = tell(r->name, &settled);
-    free(settled.rebuilt);
-    return code;
+    index_add_report_sets(r->name, &result);
+    free(result.rebuilt);
+    if (!result.complete)
+        return tool_complain("%s: in the index as not complete: %s", r->name, result.why);
+    index_report(r->name,
+                 result.current ? "added; the next run begins with it" : "added");
+    return COMMAND_GOOD;
 }
 
-int index_scan(const tool_prefix *prefix, const index_request *r)
+int index_print_scan(const tool_prefix *prefix, const index_request *r)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     scavenge_saved saved;
     scavenge_key key;
     const scavenge_prefix where = {prefix->path, prefix->dir, r->width, 0};
     int rc = scavenge_find(prefix->dir, r->name, &key, err);
-    rc = rc ? rc : scavenge_open(&where, &key, &saved, err);
+    if (!rc) rc = scavenge_open(&where, &key, &saved, err);
     if (rc) return tool_complain("%s: %s", r->name, err);
     kvtree *tree = kvtree_new();
     rc = tree ? scavenge_scan_to_tree(&saved.scan, tree) : -ENOMEM;
@@ -98,9 +88,9 @@ int index_scan(const tool_prefix *prefix, const index_request *r)
     return rc ? tool_complain("the scan could not be printed") : COMMAND_GOOD;
 }
 
-/* ---- what lies there ---- */
+/* ---- datasets on the prefix folder ---- */
 
-static int add_found(const tool_prefix *prefix, const index_request *r)
+static int index_add_found(const tool_prefix *prefix, const index_request *r)
 {
     char err[ERRTEXT_SIZE] = "";
     scr_scan scan;
@@ -112,11 +102,13 @@ static int add_found(const tool_prefix *prefix, const index_request *r)
         code = tool_complain("%s", scan.why);
     else
         code = index_enter_all(prefix, &scan, &added);
-    if (code == COMMAND_GOOD && scan.refused) tool_complain("%s", scan.why);
-    if (code == COMMAND_GOOD)
-        index_say(r->name, scan.found[0].complete
-                               ? "added"
-                               : "added; it is not complete, and no run begins with it");
+    if (code == COMMAND_GOOD) {
+        if (scan.refused) tool_complain("%s", scan.why);
+        index_report(r->name,
+                     scan.found[0].complete
+                         ? "added"
+                         : "added; it is not complete, and no run begins with it");
+    }
     scr_scan_close(&scan);
     return code;
 }
@@ -126,15 +118,15 @@ int index_add(const tool_prefix *prefix, const index_request *r)
     char err[ERRTEXT_SIZE] = "";
     scr_dataset known;
     scavenge_key key;
-    kvtree *index = kvtree_new();
-    int code = index_read(prefix, index);
-    int there = code == COMMAND_GOOD && scr_index_get(index, r->name, &known) == 0;
-    kvtree_delete(&index);
+    kvtree *index;
+    int code = index_read(prefix, &index);
     if (code != COMMAND_GOOD) return code;
+    bool there = scr_index_get(index, r->name, &known) == 0;
+    kvtree_delete(&index);
     int rc = scavenge_find(prefix->dir, r->name, &key, err);
-    if (rc == 0) return settle(prefix, r, &key);
+    if (rc == 0) return index_add_scavenged(prefix, r, &key);
     if (rc != -ENOENT) return tool_complain("%s", err);
-    if (!there) return add_found(prefix, r);
-    index_say(r->name, "is in the index already");
+    if (!there) return index_add_found(prefix, r);
+    index_report(r->name, "is in the index already");
     return COMMAND_GOOD;
 }

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datasets as scr_index prints them. */
+/* Tables of datasets: short lists for people, all fields for programs and for one
+ * dataset. */
 #include "commands/scr_index.h"
 #include "lib/tool_time.h"
 
 #include <stddef.h>
-#include <stdio.h>
 
-/* The first ones are those of a list for people; the others are for programs, and for
- * people who ask about one dataset. */
 enum { SHORT = 5, ALL = 23 };
 
-static const tool_column short_columns[SHORT] = {
+static const tool_column index_short_columns[SHORT] = {
     {"dset", "DSET", TOOL_NUMBER},     {"valid", "VALID", TOOL_SWITCH},
     {"flushed", "FLUSHED", TOOL_TEXT}, {"current", "CUR", TOOL_TEXT},
     {"name", "NAME", TOOL_TEXT},
 };
 
-static const tool_column all_columns[ALL] = {
+static const tool_column index_all_columns[ALL] = {
     {"dset", "dataset", TOOL_NUMBER},
     {"valid", "valid", TOOL_SWITCH},
     {"flushed", "flushed", TOOL_TEXT},
@@ -42,18 +40,18 @@ static const tool_column all_columns[ALL] = {
     {"cluster", "cluster", TOOL_TEXT},
 };
 
-tool_table *index_table(int whole)
+tool_table *index_table(int all)
 {
-    return whole ? tool_table_new(all_columns, ALL)
-                 : tool_table_new(short_columns, SHORT);
+    return all ? tool_table_new(index_all_columns, ALL)
+               : tool_table_new(index_short_columns, SHORT);
 }
 
-static const char *or_none(const char *text)
+static void index_row_text(tool_table *table, const char *text)
 {
-    return *text ? text : NULL;
+    tool_table_text(table, *text ? text : NULL);
 }
 
-static void add_description(tool_table *table, const scr_dataset *d)
+static void index_row_description(tool_table *table, const scr_dataset *d)
 {
     char created[TOOL_TIME_SIZE];
     tool_time_text(d->created / 1000000, created);
@@ -63,14 +61,14 @@ static void add_description(tool_table *table, const scr_dataset *d)
     tool_table_number(table, (int64_t)d->size);
     tool_table_switch(table, d->bypass);
     tool_table_switch(table, d->scattered);
-    tool_table_text(table, or_none(d->user));
-    tool_table_text(table, or_none(d->job_id));
-    tool_table_text(table, or_none(d->job_name));
-    tool_table_text(table, or_none(d->cluster));
+    index_row_text(table, d->user);
+    index_row_text(table, d->job_id);
+    index_row_text(table, d->job_name);
+    index_row_text(table, d->cluster);
 }
 
-/* Nothing, where no index tells. */
-static void add_known(tool_table *table, int known, int on)
+/* Empty without an index entry. */
+static void index_row_switch(tool_table *table, int known, int on)
 {
     if (known)
         tool_table_switch(table, on);
@@ -78,7 +76,7 @@ static void add_known(tool_table *table, int known, int on)
         tool_table_text(table, NULL);
 }
 
-void index_row(tool_table *table, int whole, const scr_index *index, const scr_dataset *d)
+void index_row(tool_table *table, int all, const scr_index *index, const scr_dataset *d)
 {
     scr_index_state state = {.complete = d->complete};
     int known = scr_index_look(index, d, &state) == 0;
@@ -88,20 +86,19 @@ void index_row(tool_table *table, int whole, const scr_index *index, const scr_d
     tool_table_switch(table, valid);
     tool_table_mark(table, valid ? TOOL_GOOD : TOOL_BAD);
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FLUSHED));
-    if (!whole) {
+    if (all)
+        index_row_switch(table, known, current);
+    else
         tool_table_text(table, current ? "*" : NULL);
-        tool_table_text(table, d->name);
-        return;
-    }
-    add_known(table, known, current);
     tool_table_text(table, d->name);
+    if (!all) return;
     tool_table_number(table, d->ckpt);
     tool_table_switch(table, d->output);
     tool_table_switch(table, state.complete == 1);
-    add_known(table, known, state.deleting);
+    index_row_switch(table, known, state.deleting);
     tool_table_number(table, state.attempts);
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FETCHED));
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FAILED));
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_REASON));
-    add_description(table, d);
+    index_row_description(table, d);
 }

@@ -1,73 +1,83 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_inspect: what the cache of a node has of which datasets (SCR Developer Guide 1.2,
- * section 2.33.1). */
+/* scr_inspect: the datasets in the cache of a node (SCR Developer Guide 1.2, section
+ * 2.33.1). */
 #include "commands/scr_inspect.h"
 
-#include "common/beneath.h"
 #include "common/io.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_table.h"
 #include "lib/tool_time.h"
-#include "scavenge/copy.h"
+#include "scavenge/node.h"
+#include "scavenge/node_command.h"
+#include "scavenge/scan.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <string.h>
 
-/* What the node has of a dataset. */
-typedef struct contents {
+/* A dataset on this node. */
+typedef struct inspect_contents {
     scr_dataset dataset;
-    int ranks, whole, files;
+    scavenge_answer brief;
+    int files;
     uint64_t bytes;
     char type[8];
-} contents;
+} inspect_contents;
 
-/* ---- looking ---- */
+/* ---- the cache ---- */
 
-/* 1 when all files are there, with their sizes. */
-static int is_whole(const scavenge_part *part)
+/* Whether all files exist, with their sizes. */
+static bool inspect_is_whole(const scavenge_part *part)
 {
-    int folder, good = 1;
-    struct stat st;
-    if (scavenge_part_open(part, &folder, NULL) != 0) return 0;
-    for (int i = 0; i < part->rank->count && good; i++) {
-        const scavenge_file *f = &part->rank->files[i];
-        good = beneath_stat(folder, f->name, &st, NULL) == 0 && S_ISREG(st.st_mode) &&
-               (uint64_t)st.st_size == f->size;
-    }
+    int folder = -1;
+    bool whole = scavenge_part_open(part, &folder, NULL) == 0;
+    for (int i = 0; i < part->rank->count && whole; i++)
+        whole = scavenge_has_file(folder, &part->rank->files[i], NULL);
     io_close(&folder);
-    return good;
+    return whole;
 }
 
-static void add_up(const scavenge_part *part, contents *c)
-{
-    for (int i = 0; i < part->rank->count; i++) {
-        if (part->rank->files[i].redundancy) continue;
-        c->files++;
-        c->bytes += part->rank->files[i].size;
-    }
-}
-
-static void look_at_rank(const scavenge_node *node, int rank, contents *c)
+static void inspect_rank(const scavenge_node *node, int rank, inspect_contents *c)
 {
     scavenge_part part;
     int id = c->dataset.id;
     if (scavenge_part_find(node, id, rank, &part, NULL) != 0) return;
     if (part.dataset.created == c->dataset.created) {
-        c->ranks++;
-        c->whole += is_whole(&part);
-        add_up(&part, c);
         const char *type =
             kvtree_get_val(scr_filemap_get_reddesc(node->map, id, rank), "TYPE");
         if (type) snprintf(c->type, sizeof c->type, "%s", type);
+        c->brief.here++;
+        c->brief.whole += inspect_is_whole(&part);
+        for (int i = 0; i < part.rank->count; i++) {
+            if (part.rank->files[i].redundancy) continue;
+            c->files++;
+            c->bytes += part.rank->files[i].size;
+        }
     }
     scavenge_part_done(&part);
 }
 
+/* 0, or -errno if its description cannot be read. */
+static int inspect_dataset(const scavenge_node *node, int id, inspect_contents *c)
+{
+    int ranks = 0, *list = NULL;
+    *c = (inspect_contents){.files = 0};
+    const scr_dataset *d = &c->dataset;
+    int rc = scavenge_node_newest(node, id, &c->dataset);
+    if (!rc) rc = scr_filemap_list_ranks_of(node->map, id, &ranks, &list);
+    if (rc) return rc;
+    c->brief = (scavenge_answer){
+        .id = id, .created = d->created, .ranks = d->ranks, .run = node->run != 0};
+    strcpy(c->brief.name, d->name);
+    for (int i = 0; i < ranks; i++)
+        inspect_rank(node, list[i], c);
+    free(list);
+    return 0;
+}
+
 /* ---- output ---- */
 
-static void add_row(tool_table *table, const scavenge_node *node, const contents *c)
+static void inspect_add_row(tool_table *table, const inspect_contents *c)
 {
     char created[TOOL_TIME_SIZE];
     const scr_dataset *d = &c->dataset;
@@ -77,63 +87,18 @@ static void add_row(tool_table *table, const scavenge_node *node, const contents
     tool_table_text(table, created);
     tool_table_text(table, c->type[0] ? c->type : NULL);
     tool_table_number(table, d->ranks);
-    tool_table_number(table, c->ranks);
-    tool_table_number(table, c->whole);
-    tool_table_mark(table, c->whole == c->ranks ? TOOL_GOOD : TOOL_BAD);
+    tool_table_number(table, c->brief.here);
+    tool_table_number(table, c->brief.whole);
+    tool_table_mark(table, c->brief.whole == c->brief.here ? TOOL_GOOD : TOOL_BAD);
     tool_table_number(table, c->files);
     tool_table_number(table, (int64_t)c->bytes);
     tool_table_text(table, d->name);
     tool_table_number(table, d->created);
     tool_table_switch(table, d->output);
-    tool_table_switch(table, node->run != 0);
+    tool_table_switch(table, c->brief.run);
 }
 
-/* For scripts that read no JSON; names have no control characters. */
-static void print_brief(const scavenge_node *node, const contents *c)
-{
-    printf("%d %" PRId64 " %d %d %d %d ", c->dataset.id, c->dataset.created,
-           c->dataset.ranks, c->ranks, c->whole, node->run != 0);
-    tool_print(c->dataset.name);
-    printf("\n");
-}
-
-static int add_rows(tool_table *table, const inspect_request *r,
-                    const scavenge_node *node)
-{
-    int count = 0, *ids = NULL;
-    if (scr_filemap_list_datasets(node->map, &count, &ids) != 0)
-        return tool_complain("no memory");
-    for (int i = 0; i < count; i++) {
-        int ranks = 0, *list = NULL;
-        contents c = {.ranks = 0};
-        if (r->id && ids[i] != r->id) continue;
-        if (scavenge_newest(node, ids[i], &c.dataset) != 0 ||
-            scr_filemap_list_ranks_of(node->map, ids[i], &ranks, &list) != 0)
-            continue;
-        for (int k = 0; k < ranks; k++)
-            look_at_rank(node, list[k], &c);
-        free(list);
-        if (r->brief)
-            print_brief(node, &c);
-        else
-            add_row(table, node, &c);
-    }
-    free(ids);
-    return COMMAND_GOOD;
-}
-
-/* ---- work ---- */
-
-static void tell_nothing(const tool_prefix *prefix, const inspect_request *r)
-{
-    tool_owner owner;
-    if (r->control || tool_owner_find(prefix, &owner) != COMMAND_GOOD) return;
-    tool_complain("nothing of job %s (SCR_JOB_ID) is on this node; --all asks all nodes",
-                  owner.job);
-    tool_prefix_tell_unused(prefix);
-}
-
-static int work(const inspect_request *r, const tool_prefix *prefix)
+static int inspect_print(const inspect_request *r, const scavenge_node *node)
 {
     static const tool_column columns[] = {
         {"dset", "DSET", TOOL_NUMBER},     {"checkpoint", "CKPT", TOOL_NUMBER},
@@ -144,23 +109,52 @@ static int work(const inspect_request *r, const tool_prefix *prefix)
         {"time", NULL, TOOL_NUMBER},       {"output", NULL, TOOL_SWITCH},
         {"run", NULL, TOOL_SWITCH},
     };
+    int count = 0, *ids = NULL;
+    inspect_contents c;
+    if (scr_filemap_list_datasets(node->map, &count, &ids) != 0)
+        return tool_complain("no memory");
+    tool_table *table = r->brief ? NULL : tool_table_new(columns, 13);
+    for (int i = 0; i < count; i++) {
+        if ((r->id && ids[i] != r->id) || inspect_dataset(node, ids[i], &c) != 0)
+            continue;
+        if (r->brief)
+            scavenge_answer_print(&c.brief);
+        else
+            inspect_add_row(table, &c);
+    }
+    free(ids);
+    if (r->brief) return COMMAND_GOOD;
+    return tool_table_print(table, r->json ? TOOL_JSON : TOOL_COLUMNS);
+}
+
+/* ---- work ---- */
+
+static void inspect_report_nothing(const tool_prefix *prefix, const inspect_request *r)
+{
+    tool_owner owner;
+    if (r->control || tool_owner_find(prefix, &owner) != COMMAND_GOOD) return;
+    tool_complain("nothing of job %s (SCR_JOB_ID) is on this node; --all asks all nodes",
+                  owner.job);
+    tool_prefix_tell_unused(prefix);
+}
+
+static int inspect_work(const inspect_request *r, const tool_prefix *prefix)
+{
     char err[ERRTEXT_SIZE] = "", control[TOOL_PATH_SIZE];
     scavenge_node node;
     if (tool_control_folder(prefix, r->control, control) != COMMAND_GOOD)
         return COMMAND_BAD;
     int rc = scavenge_node_open(control, prefix->path, &node, err);
     if (rc) tool_complain("%s", err);
-    if (rc == -ENOENT && !r->brief) tell_nothing(prefix, r);
-    if (rc) return rc == -ENOENT ? INSPECT_NOTHING : COMMAND_BAD;
+    if (rc == -ENOENT && !r->brief) inspect_report_nothing(prefix, r);
+    if (rc) return rc == -ENOENT ? SCAVENGE_NOTHING_HERE : COMMAND_BAD;
     if (node.run)
         tool_complain("%s: a run, process %ld, uses the cache", control, (long)node.run);
     if (node.refused)
         tool_complain("%d filemaps count as lost; the first: %s", node.refused, node.why);
-    tool_table *table = r->brief ? NULL : tool_table_new(columns, 13);
-    int code = add_rows(table, r, &node), printed = COMMAND_GOOD;
-    if (!r->brief) printed = tool_table_print(table, r->json ? TOOL_JSON : TOOL_COLUMNS);
+    int code = inspect_print(r, &node);
     scavenge_node_close(&node);
-    return code == COMMAND_GOOD ? printed : code;
+    return code;
 }
 
 int main(int argc, char **argv)
@@ -174,11 +168,10 @@ int main(int argc, char **argv)
         {'f', "from", "FOLDER", "the same", .text = &r.control},
         {'i', "id", "ID", "only this dataset", .number = &r.id},
         {'b', "brief", NULL,
-         "print a line of words per dataset: id, creation in\nmicroseconds, ranks, ranks "
-         "here, whole ones, 1 if a run\nuses the cache, name",
+         "print one line per dataset: id, creation in microseconds,\nranks, ranks here, "
+         "whole ones, 1 if a run uses the cache,\nname",
          .flag = &r.brief},
-        {'u', "up", "NODES", "look at these nodes, together; not at this one",
-         .text = &r.up},
+        {'u', "up", "NODES", "print the datasets of these nodes together", .text = &r.up},
         {'a', "all", NULL, "the same for the nodes of the allocation", .flag = &r.all},
         {'j', "json", NULL, "print a JSON object per dataset", .flag = &r.json},
         {0}};
@@ -193,12 +186,12 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
     if (r.up && r.all) return tool_misused(&t, "either --up or --all");
-    if ((r.up || r.all) && r.brief) return tool_misused(&t, "--brief is of one node");
+    if ((r.up || r.all) && r.brief) return tool_misused(&t, "--brief is for one node");
     code = tool_manager_check(&t, r.up);
     if (code >= 0) return code;
     code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD)
-        code = r.up || r.all ? inspect_nodes(&r, &prefix) : work(&r, &prefix);
+        code = r.up || r.all ? inspect_nodes(&r, &prefix) : inspect_work(&r, &prefix);
     tool_prefix_close(&prefix);
     return tool_finish(code);
 }

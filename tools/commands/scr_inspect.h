@@ -2,19 +2,17 @@
 #ifndef SCR_INSPECT_H
 #define SCR_INSPECT_H
 
-/* The parts of the command scr_inspect. */
+/* Shared by the sources of scr_inspect. */
 
 #include "lib/tool_prefix.h"
-
-enum { INSPECT_NOTHING = 3 }; /* exit code: no run was here */
 
 typedef struct inspect_request {
     const char *dir, *control, *up;
     int id, brief, json, all;
 } inspect_request;
 
-/* scr_inspect_nodes.c: asks the nodes that the request names, or with `all` those of the
- * allocation, and prints what they have together; an exit code. */
+/* scr_inspect_nodes.c: prints the datasets of several nodes together, those of the
+ * request or, with `all`, of the allocation; an exit code. */
 int inspect_nodes(const inspect_request *r, const tool_prefix *prefix);
 
 #endif

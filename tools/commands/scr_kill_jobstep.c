@@ -16,7 +16,7 @@ int main(int argc, char **argv)
     const tool t = {
         .arguments = "[OPTION]... [ID]",
         .about =
-            "Ends the job step ID, as scr_get_jobstep_id tells it; the job goes on.\n",
+            "Ends the job step ID, as scr_get_jobstep_id prints it; the job continues.\n",
         .codes = "0 it has ended, or had already, 1 an error, 2 wrong usage.\n",
         .options = options,
         .most = 1};

@@ -19,7 +19,8 @@ typedef struct request {
 
 /* ---- output ---- */
 
-static int print_table(const hostlist *nodes, const down_reason *reasons, int json)
+static int list_down_print_table(const hostlist *nodes, const down_reason *reasons,
+                                 int json)
 {
     static const tool_column columns[] = {{"node", "NODE", TOOL_TEXT},
                                           {"reason", "REASON", TOOL_TEXT}};
@@ -32,7 +33,7 @@ static int print_table(const hostlist *nodes, const down_reason *reasons, int js
     return tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS);
 }
 
-static int print_list(const hostlist *nodes, const down_reason *reasons)
+static int list_down_print_list(const hostlist *nodes, const down_reason *reasons)
 {
     hostlist down = {0, calloc((size_t)nodes->count + 1, sizeof(char *))};
     for (int i = 0; i < nodes->count && down.names; i++)
@@ -45,8 +46,8 @@ static int print_list(const hostlist *nodes, const down_reason *reasons)
     return code;
 }
 
-static void write_log(const tool_prefix *prefix, const hostlist *nodes,
-                      const down_reason *reasons, const hostlist *known)
+static void list_down_write_log(const tool_prefix *prefix, const hostlist *nodes,
+                                const down_reason *reasons, const hostlist *known)
 {
     hostlist fresh = {0, NULL};
     if (hostlist_minus(nodes, known, &fresh) != 0) tool_complain("no memory");
@@ -64,7 +65,7 @@ static void write_log(const tool_prefix *prefix, const hostlist *nodes,
 
 /* ---- work ---- */
 
-static int count_down(const hostlist *nodes, const down_reason *reasons)
+static int list_down_count_down(const hostlist *nodes, const down_reason *reasons)
 {
     int count = 0;
     for (int i = 0; reasons && i < nodes->count; i++)
@@ -72,21 +73,22 @@ static int count_down(const hostlist *nodes, const down_reason *reasons)
     return count;
 }
 
-static int report(const tool_prefix *prefix, const request *r, const hostlist *nodes,
-                  const hostlist *known, const down_reason *reasons)
+static int list_down_report(const tool_prefix *prefix, const request *r,
+                            const hostlist *nodes, const hostlist *known,
+                            const down_reason *reasons)
 {
-    int some = count_down(nodes, reasons) > 0, code;
-    code = r->json || (r->reason && some) ? print_table(nodes, reasons, r->json)
+    int some = list_down_count_down(nodes, reasons) > 0, code;
+    code = r->json || (r->reason && some) ? list_down_print_table(nodes, reasons, r->json)
            : r->reason                    ? COMMAND_GOOD
-                                          : print_list(nodes, reasons);
-    /* what cannot be logged is told; which nodes are down is known */
-    if (r->log) write_log(prefix, nodes, reasons, known);
+                                          : list_down_print_list(nodes, reasons);
+    /* an error of the log is reported and changes nothing else */
+    if (r->log) list_down_write_log(prefix, nodes, reasons, known);
     if (command_flush() != COMMAND_GOOD || code != COMMAND_GOOD) return UNKNOWN;
     return some ? SOME_ARE_DOWN : COMMAND_GOOD;
 }
 
-static int work(const tool_prefix *prefix, const request *r, hostlist *nodes,
-                const hostlist *known)
+static int list_down_run(const tool_prefix *prefix, const request *r, hostlist *nodes,
+                         const hostlist *known)
 {
     double seconds = r->seconds;
     int code = COMMAND_GOOD;
@@ -99,29 +101,22 @@ static int work(const tool_prefix *prefix, const request *r, hostlist *nodes,
         down_nodes_mark(nodes, known, "known to be down", reasons);
         code = down_nodes_check(prefix);
     }
-    int before = count_down(nodes, reasons);
+    int before = list_down_count_down(nodes, reasons);
     if (code == COMMAND_GOOD) code = down_nodes_find(prefix, nodes, seconds, reasons);
-    if (code == COMMAND_GOOD && count_down(nodes, reasons) > before &&
+    if (code == COMMAND_GOOD && list_down_count_down(nodes, reasons) > before &&
         tool_manager_is_over(seconds))
         code = tool_complain("the allocation is over: which nodes are down is not known");
-    code = code == COMMAND_GOOD ? report(prefix, r, nodes, known, reasons) : (int)UNKNOWN;
+    code = code == COMMAND_GOOD ? list_down_report(prefix, r, nodes, known, reasons)
+                                : (int)UNKNOWN;
     free(reasons);
     return code;
-}
-
-static int take_list(const tool *t, const char *text, hostlist *list)
-{
-    char err[ERRTEXT_SIZE] = "";
-    if (!text || hostlist_parse(text, list, err) == 0) return -1;
-    return tool_misused(t, "%s", err);
 }
 
 int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_PREFIX_OPTION(&r.dir),
         {'d', "down", "NODES", "these are down already; they are not asked",
          .text = &r.down},
         {'s', "seconds", "N", "seconds that a node may take (default: SCR_NODE_TIMEOUT)",
@@ -136,22 +131,23 @@ int main(int argc, char **argv)
         .about = "Prints which of NODES (default: those of the allocation) cannot be "
                  "used: they are\nexcluded by SCR_EXCLUDE_NODES, or down for the batch "
                  "system, do not answer, or\nscr_check_node fails there.\n",
-        .codes = "0 none is down, 1 some are, 2 wrong usage, 3 nobody can tell.\n",
+        .codes = "0 none is down, 1 some are, 2 wrong usage, 3 unknown.\n",
         .options = options,
         .most = 1};
     tool_args args;
     tool_prefix prefix;
     hostlist nodes = {0, NULL}, known = {0, NULL};
     int code = tool_start(&t, argc, argv, &args);
+    const char *given = code < 0 && args.count ? args.list[0] : NULL;
+    if (code < 0) code = tool_manager_check(&t, given);
+    if (code < 0) code = tool_manager_check(&t, r.down);
     if (code >= 0) return code;
-    code = take_list(&t, args.count ? args.list[0] : NULL, &nodes);
-    if (code < 0) code = take_list(&t, r.down, &known);
-    if (code < 0) {
-        if (r.log) command_outlive_reader();
-        code = tool_prefix_configure(&prefix, r.dir);
-        code = code == COMMAND_GOOD ? work(&prefix, &r, &nodes, &known) : (int)UNKNOWN;
-        tool_prefix_close(&prefix);
-    }
+    if (r.log) command_outlive_reader();
+    code = tool_prefix_configure(&prefix, r.dir);
+    if (code == COMMAND_GOOD && given) code = tool_manager_parse(given, &nodes);
+    if (code == COMMAND_GOOD && r.down) code = tool_manager_parse(r.down, &known);
+    code = code == COMMAND_GOOD ? list_down_run(&prefix, &r, &nodes, &known) : UNKNOWN;
+    tool_prefix_close(&prefix);
     hostlist_done(&nodes);
     hostlist_done(&known);
     return code;

@@ -9,10 +9,7 @@
 int main(int argc, char **argv)
 {
     const char *dir = NULL;
-    const tool_option options[] = {
-        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &dir},
-        {0}};
+    const tool_option options[] = {TOOL_DIR_OPTION(&dir), {0}};
     const tool t = {
         .arguments = "[OPTION]... [FOLDER]",
         .about = "Prints how many nodes the last run in the prefix folder FOLDER used.\n",

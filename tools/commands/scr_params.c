@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_params: the parameters of SCR, what they are set to here and by whom; and all
+/* scr_params: prints the parameters of SCR with their values and sources, and all
  * mistakes in the configuration, without a job. */
 #include "config/values.h"
 #include "lib/tool.h"
@@ -8,6 +8,7 @@
 #include "nodes/down_nodes.h"
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +19,8 @@ typedef struct request {
 
 /* ---- mistakes ---- */
 
-static void check_type(const scr_config *c, const scr_param *p, scr_problems *problems)
+static void params_check_type(const scr_config *c, const scr_param *p,
+                              scr_problems *problems)
 {
     int number, automatic;
     int64_t long_number;
@@ -49,7 +51,7 @@ static void check_type(const scr_config *c, const scr_param *p, scr_problems *pr
     }
 }
 
-static void tell_unknown(void *found, const char *name, const char *nearest)
+static void params_report_unknown(void *found, const char *name, const char *nearest)
 {
     *(int *)found = 1;
     tool_complain("%s is in the environment, but no parameter; did you mean %s?", name,
@@ -57,16 +59,16 @@ static void tell_unknown(void *found, const char *name, const char *nearest)
 }
 
 /* An exit code, after all complaints. */
-static int check(const scr_config *c)
+static int params_check(const scr_config *c)
 {
     scr_problems problems = {0, NULL};
     scr_descs descs = {0};
     struct scr_settings values = {0};
     int unknown = 0;
-    scr_param_find_unknown(tell_unknown, &unknown);
+    scr_param_find_unknown(params_report_unknown, &unknown);
     scr_values_load(c, &values, &descs, &problems);
     for (const scr_param *p = scr_param_table; p->name; p++)
-        check_type(c, p, &problems); /* those of commands, too */
+        params_check_type(c, p, &problems); /* those of commands, too */
     scr_descs_done(&descs);
     int code = tool_tell_problems(&problems);
     return unknown ? COMMAND_BAD : code;
@@ -74,19 +76,20 @@ static int check(const scr_config *c)
 
 /* ---- output ---- */
 
-/* What nobody should read over a shoulder, or in a log. */
-static int is_secret(const scr_param *p)
+/* Values that must not appear on screens and in logs. */
+static bool params_is_secret(const scr_param *p)
 {
     return strcmp(p->name, "SCR_LOG_DB_PASS") == 0;
 }
 
-static void add_row(tool_table *table, const scr_config *c, const scr_param *p, int set)
+static void params_add_row(tool_table *table, const scr_config *c, const scr_param *p,
+                           int set)
 {
     const char *source = NULL, *value = scr_config_get(c, p->name, &source);
     int is_set = value && source && strcmp(source, "default") != 0;
     if (set && !is_set) return;
     tool_table_text(table, p->name);
-    tool_table_text(table, is_set && is_secret(p) ? "(not shown)" : value);
+    tool_table_text(table, is_set && params_is_secret(p) ? "(not shown)" : value);
     if (is_set) tool_table_mark(table, TOOL_GOOD);
     tool_table_text(table, is_set ? source : NULL);
     tool_table_text(table, scr_param_type_name(p->type));
@@ -94,7 +97,7 @@ static void add_row(tool_table *table, const scr_config *c, const scr_param *p, 
     tool_table_text(table, p->help);
 }
 
-static int print(const scr_config *c, const tool_args *args, const request *r)
+static int params_print(const scr_config *c, const tool_args *args, const request *r)
 {
     static const tool_column columns[] = {
         {"name", "PARAMETER", TOOL_TEXT},  {"value", "VALUE", TOOL_TEXT},
@@ -102,9 +105,9 @@ static int print(const scr_config *c, const tool_args *args, const request *r)
         {"default", "DEFAULT", TOOL_TEXT}, {"help", "MEANING", TOOL_TEXT}};
     tool_table *table = tool_table_new(columns, 6);
     for (const scr_param *p = scr_param_table; p->name && !args->count; p++)
-        add_row(table, c, p, r->set);
+        params_add_row(table, c, p, r->set);
     for (int i = 0; i < args->count; i++)
-        add_row(table, c, scr_param_find(args->list[i]), 0);
+        params_add_row(table, c, scr_param_find(args->list[i]), 0);
     return tool_table_print(table, r->json ? TOOL_JSON : TOOL_COLUMNS);
 }
 
@@ -112,20 +115,19 @@ int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_PREFIX_OPTION(&r.dir),
         {'y', "system", "FILE", "read FILE in place of the system file",
          .text = &r.system},
-        {'s', "set", NULL, "only those that somebody has set", .flag = &r.set},
+        {'s', "set", NULL, "only those that are set", .flag = &r.set},
         {'c', "check", NULL, "print nothing but what is wrong", .flag = &r.check},
         {'j', "json", NULL, "print a JSON object for each", .flag = &r.json},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... [PARAMETER]...",
         .about =
-            "Prints parameters of SCR: the value that a run in the prefix folder would\n"
-            "have, who has set it, its type, its default and its meaning; all of them,\n"
-            "or those that are named. Says what is wrong in the configuration, too.\n",
+            "Prints parameters of SCR: the value for a run in the prefix folder, its\n"
+            "source, its type, its default and its meaning; all of them, or those that\n"
+            "are named. Reports mistakes in the configuration, too.\n",
         .codes =
             "0 all is right, 1 something in the configuration is wrong, or an error,\n"
             "2 wrong usage.\n",
@@ -146,11 +148,13 @@ int main(int argc, char **argv)
     if (r.system && access(r.system, R_OK) != 0)
         return tool_complain("%s: %s", r.system, strerror(errno));
     code = tool_prefix_configure_by(&prefix, r.dir, r.system);
-    /* also where files have mistakes: all that is wrong is said at once */
-    if (prefix.config.env && check(&prefix.config) != COMMAND_GOOD) code = COMMAND_BAD;
+    /* all mistakes are reported at once */
+    if (prefix.config.env && params_check(&prefix.config) != COMMAND_GOOD)
+        code = COMMAND_BAD;
     if (prefix.config.env && down_nodes_check(&prefix) != COMMAND_GOOD)
         code = COMMAND_BAD;
-    if (prefix.config.env && !r.check && print(&prefix.config, &args, &r) != COMMAND_GOOD)
+    if (prefix.config.env && !r.check &&
+        params_print(&prefix.config, &args, &r) != COMMAND_GOOD)
         code = COMMAND_BAD;
     tool_prefix_close(&prefix);
     return tool_finish(code);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_postrun: saves what is only in the caches, after the last run of an allocation (SCR
- * Developer Guide 1.2, section 2.33.1). */
+/* scr_postrun: saves datasets that are only in the caches, after the last run of an
+ * allocation (SCR Developer Guide 1.2, section 2.33.1). */
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
-#include "lib/tool_remote.h"
-#include "lib/tool_words.h"
+#include "lib/tool_process.h"
 #include "nodes/down_nodes.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
-#include "run/execute.h"
 #include "run/hooks.h"
+#include "scavenge/node_command.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,33 +18,27 @@
 
 enum { PATIENCE = 10 /* seconds that a command has to end after a signal */ };
 
-typedef struct save {
+typedef struct postrun {
     const tool_prefix *prefix;
-    execute_signals signals;
-    kvtree *flush; /* the flush file */
-    int count, *ids;
-    int safe;         /* a newer checkpoint than those that are left is saved */
-    int id;           /* of a dataset, ... */
-    const char *name; /* ... and its name */
+    tool_signals signals;
+    kvtree *flush; /* the flush file, ... */
+    int *ids;      /* ... its datasets, newest first */
+    int count, next;
+    bool safe;        /* a checkpoint newer than the next dataset is saved */
+    int id;           /* the dataset to save, ... */
+    const char *name; /* ... and its name; NULL: unknown */
     char *up, *down;  /* nodes */
-} save;
+} postrun;
 
-/* ---- what is to be saved ---- */
+/* ---- datasets ---- */
 
-/* Newest first. */
-static int compare(const void *a, const void *b)
+static int postrun_compare_ids(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b;
     return (x < y) - (x > y);
 }
 
-static int is_in(const save *s, int id, const char *location)
-{
-    return scr_flush_file_has(s->flush, id, location);
-}
-
-/* What the flush file lists; ids[0] is the newest dataset. */
-static int list_datasets(save *s)
+static int postrun_list_datasets(postrun *s)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     s->flush = kvtree_new();
@@ -57,42 +50,57 @@ static int list_datasets(save *s)
                              "scr_scavenge --id ID and scr_index --add NAME save it",
                              s->prefix->path, err);
     if (rc) return tool_complain("%s: %s", s->prefix->path, err);
-    if (s->count > 0) qsort(s->ids, (size_t)s->count, sizeof *s->ids, compare);
+    if (s->count > 1)
+        qsort(s->ids, (size_t)s->count, sizeof *s->ids, postrun_compare_ids);
     return COMMAND_GOOD;
 }
 
-/* 1 if the index has it as complete; with what it is. */
-static int is_saved(const save *s, int id, scr_dataset *d)
+static bool postrun_is_in(const postrun *s, int id, const char *location)
+{
+    return scr_flush_file_has(s->flush, id, location);
+}
+
+/* Whether the dataset is complete in the index; with its description. */
+static bool postrun_is_saved(const postrun *s, int id, scr_dataset *d)
 {
     scr_index_state state = {.complete = 0};
     const char *name = scr_flush_file_name(s->flush, id);
     kvtree *index = kvtree_new();
-    int is = index && name && scr_index_read(s->prefix->dir, index, NULL) == 0 &&
-             scr_index_get(index, name, d) == 0 && d->id == id &&
-             scr_index_look(index, d, &state) == 0 && state.complete == 1;
+    bool saved = index && name && scr_index_read(s->prefix->dir, index, NULL) == 0 &&
+                 scr_index_get(index, name, d) == 0 && d->id == id &&
+                 scr_index_look(index, d, &state) == 0 && state.complete == 1;
     kvtree_delete(&index);
-    return is;
+    return saved;
 }
 
-/* Whether a restart could begin with what is saved: an output that is no checkpoint makes
- * no older one dispensable. */
-static int is_saved_checkpoint(const save *s, int id)
+/* Only a saved checkpoint replaces older ones: not an output. */
+static void postrun_note_saved(postrun *s, int id)
 {
-    scr_dataset d = {.id = 0};
-    return is_saved(s, id, &d) && d.ckpt > 0;
+    scr_dataset d;
+    if (postrun_is_saved(s, id, &d) && d.ckpt > 0) s->safe = true;
 }
 
-/* Whether somebody would miss the dataset: no newer checkpoint is safe, or it was on its
- * way to the parallel file system. */
-static int is_wanted(const save *s, int id)
+/* Selects the next dataset to save: it is only in the cache, and no newer checkpoint is
+ * saved, or a flush of it has begun. */
+static bool postrun_next(postrun *s)
 {
-    return is_in(s, id, SCR_LOCATION_CACHE) && !is_in(s, id, SCR_LOCATION_PFS) &&
-           (!s->safe || is_in(s, id, SCR_LOCATION_FLUSHING));
+    while (s->next < s->count) {
+        int id = s->ids[s->next++];
+        bool flushed = postrun_is_in(s, id, SCR_LOCATION_PFS);
+        if (flushed) postrun_note_saved(s, id);
+        if (flushed || !postrun_is_in(s, id, SCR_LOCATION_CACHE) ||
+            (s->safe && !postrun_is_in(s, id, SCR_LOCATION_FLUSHING)))
+            continue;
+        s->id = id;
+        s->name = scr_flush_file_name(s->flush, id);
+        return true;
+    }
+    return false;
 }
 
 /* ---- nodes ---- */
 
-static int split(save *s, const hostlist *nodes, const down_reason *reasons)
+static int postrun_split(postrun *s, const hostlist *nodes, const down_reason *reasons)
 {
     size_t n = (size_t)nodes->count + 1;
     hostlist up = {0, calloc(n, sizeof(char *))}, down = {0, calloc(n, sizeof(char *))};
@@ -105,13 +113,12 @@ static int split(save *s, const hostlist *nodes, const down_reason *reasons)
     free(up.names);
     free(down.names);
     if (!s->up || !s->down) return tool_complain("no memory");
-    return *s->up ? COMMAND_GOOD
-                  : tool_complain("dataset %d (%s) is not saved: no node is left to "
-                                  "copy from",
-                                  s->id, s->name ? s->name : "?");
+    if (*s->up) return COMMAND_GOOD;
+    return tool_complain("dataset %d (%s) is not saved: no node is left to copy from",
+                         s->id, s->name ? s->name : "?");
 }
 
-static int find_nodes(save *s, const hostlist *known)
+static int postrun_find_nodes(postrun *s, const hostlist *known)
 {
     double seconds;
     hostlist nodes = {0, NULL};
@@ -126,7 +133,7 @@ static int find_nodes(save *s, const hostlist *known)
         down_nodes_mark(&nodes, known, "known to be down", reasons);
         code = down_nodes_find(s->prefix, &nodes, seconds, reasons);
     }
-    if (code == COMMAND_GOOD) code = split(s, &nodes, reasons);
+    if (code == COMMAND_GOOD) code = postrun_split(s, &nodes, reasons);
     free(reasons);
     hostlist_done(&nodes);
     return code;
@@ -134,167 +141,139 @@ static int find_nodes(save *s, const hostlist *known)
 
 /* ---- commands ---- */
 
-/* Runs a command of ours in the foreground; its exit code, or -errno. */
-static int run_command(save *s, const char *name, const char *const *arguments)
+/* Runs a command in the foreground; its exit code, or -errno. */
+static int postrun_run(postrun *s, const char *name, const char *const *arguments)
 {
-    char *path = tool_remote_command(name);
     tool_words words = {0};
-    execute_result result;
-    tool_words_add(&words, "%s", path ? path : name);
-    tool_words_add(&words, "--prefix=%s", s->prefix->path);
+    tool_job_result result;
+    scavenge_command_begin(&words, name, s->prefix);
     tool_words_add_all(&words, arguments);
-    const execute_job job = {
-        .argv = tool_words_list(&words), .interval = 1, .patience = PATIENCE, .ours = 1};
-    int rc = words.failed ? -ENOMEM : execute(&job, &s->signals, &result);
+    const tool_job job = {.argv = tool_words_list(&words),
+                          .interval = 1,
+                          .patience = PATIENCE,
+                          .ours = true,
+                          .out = -1};
+    int rc = words.failed ? -ENOMEM : tool_process_watch(&job, &s->signals, &result);
     tool_words_done(&words);
-    free(path);
+    if (!rc) return result.code;
     if (rc == -ENOENT)
         tool_complain("%s is not there", name);
-    else if (rc)
+    else
         tool_complain("%s: %s", name, strerror(-rc));
-    return rc ? rc : result.code;
+    return rc;
 }
 
-static int copy(save *s)
+/* Copies the dataset, and enters it into the index. */
+static int postrun_save_dataset(postrun *s)
 {
     char id[16];
-    const char *const known[] = {"--stop", "--id", id, "--up", s->up, NULL};
-    const char *const all[] = {"--stop", "--id",   id,      "--up",
-                               s->up,    "--down", s->down, NULL};
-    snprintf(id, sizeof id, "%d", s->id);
-    return run_command(s, "scr_scavenge", *s->down ? all : known);
-}
-
-/* Copies, completes and enters it; the next run begins with it, if it is a checkpoint and
- * the newest. */
-static int save_dataset(save *s)
-{
+    const char *const copy[] = {
+        "--stop", "--id", id, "--up", s->up, *s->down ? "--down" : NULL, s->down, NULL};
     const char *const add[] = {"--add", s->name, NULL};
     scr_dataset d;
+    if (!s->name) return tool_complain("dataset %d has no name in the flush file", s->id);
     printf("dataset %d (%s) is only in the cache: it is copied from %s\n", s->id, s->name,
            s->up);
     fflush(stdout);
-    int code = copy(s);
-    /* what was copied may do although a node failed, or output was lost: the index knows
+    snprintf(id, sizeof id, "%d", s->id);
+    int code = postrun_run(s, "scr_scavenge", copy);
+    /* after failed nodes or lost output the copied files may suffice: the index decides
      */
-    if (code >= 0 && !s->signals.stop) run_command(s, "scr_index", add);
-    return is_saved(s, s->id, &d) ? COMMAND_GOOD : COMMAND_BAD;
+    if (code >= 0 && !s->signals.stop) postrun_run(s, "scr_index", add);
+    return postrun_is_saved(s, s->id, &d) ? COMMAND_GOOD : COMMAND_BAD;
 }
 
-static int tell_unsaved(const save *s)
+static int postrun_report_unsaved(const postrun *s)
 {
     char why[64] = "";
     if (s->signals.stop)
-        snprintf(why, sizeof why, "told to end by signal %d: ", s->signals.stop);
+        snprintf(why, sizeof why, "ended by signal %d: ", s->signals.stop);
     return tool_complain("%sdataset %d (%s) is not saved, it may be only in the cache; "
                          "scr_postrun --prefix=%s %s",
                          why, s->id, s->name ? s->name : "?", s->prefix->path,
                          s->signals.stop ? "saves it" : "tries again");
 }
 
-/* The newest, and where that cannot be saved the one before it; a failure stays one. */
-static int save_all(save *s)
+/* The selected dataset, and then the next one that is to be saved; after a failure that
+ * is the one before it. A failure stays one. */
+static int postrun_save_all(postrun *s)
 {
     int result = COMMAND_GOOD;
-    for (int i = 0; i < s->count; i++) {
-        s->id = s->ids[i];
-        s->name = scr_flush_file_name(s->flush, s->id);
-        if (is_in(s, s->id, SCR_LOCATION_PFS)) s->safe |= is_saved_checkpoint(s, s->id);
-        if (!is_wanted(s, s->id)) continue;
-        if (s->signals.stop) return tell_unsaved(s);
-        int code = s->name
-                       ? save_dataset(s)
-                       : tool_complain("dataset %d has no name in the flush file", s->id);
-        if (code == COMMAND_GOOD)
-            s->safe |= is_saved_checkpoint(s, s->id);
-        else
-            result = tell_unsaved(s);
-        if (s->signals.stop && code != COMMAND_GOOD) return result;
-    }
+    do {
+        if (s->signals.stop) return postrun_report_unsaved(s);
+        if (postrun_save_dataset(s) == COMMAND_GOOD) {
+            postrun_note_saved(s, s->id);
+            continue;
+        }
+        result = postrun_report_unsaved(s);
+        if (s->signals.stop) return result;
+    } while (postrun_next(s));
     return result;
 }
 
-/* And which is the first. */
-static int has_wanted(save *s)
-{
-    int wanted = 0;
-    for (int i = 0; i < s->count; i++) {
-        if (is_in(s, s->ids[i], SCR_LOCATION_PFS))
-            s->safe |= is_saved_checkpoint(s, s->ids[i]);
-        if (wanted || !is_wanted(s, s->ids[i])) continue;
-        wanted = 1;
-        s->id = s->ids[i];
-        s->name = scr_flush_file_name(s->flush, s->id);
-    }
-    s->safe = 0;
-    if (!s->count)
-        printf("no dataset is in the cache\n");
-    else if (!wanted)
-        printf("dataset %d is on the parallel file system\n", s->ids[0]);
-    return wanted;
-}
-
-/* Nothing goes on when a command had to be killed. */
-static void end_strays(const save *s)
-{
-    static const processes_filter all = {{NULL}, NULL};
-    if (s->signals.stop && processes_end(&all, PATIENCE) != 0)
-        tool_complain("processes are left behind");
-}
+/* ---- work ---- */
 
 /* A wrong job id looks like lost caches. */
-static void tell_other_owner(const save *s)
+static void postrun_warn_of_owner(const postrun *s)
 {
     tool_owner us;
-    const char *theirs = scr_flush_file_owner(s->flush);
-    if (!theirs || tool_owner_find(s->prefix, &us) != COMMAND_GOOD ||
-        tool_owner_is(&us, theirs))
+    const char *owner = scr_flush_file_owner(s->flush);
+    if (!owner || tool_owner_find(s->prefix, &us) != COMMAND_GOOD ||
+        tool_owner_is(&us, owner))
         return;
     tool_complain(
         "warning: the datasets are in the caches of %s, but this is job %s of %s "
         "(SCR_JOB_ID, SCR_USER_NAME)",
-        theirs, us.job, us.user);
+        owner, us.job, us.user);
 }
 
-static int save_what_is_left(save *s, const hostlist *known)
+static int postrun_save(postrun *s, const hostlist *known)
 {
-    int code = list_datasets(s);
-    if (code == COMMAND_GOOD && !s->count && tool_prefix_tell_unused(s->prefix))
-        return COMMAND_BAD;
-    if (code != COMMAND_GOOD || !has_wanted(s)) return code;
-    tell_other_owner(s);
-    if (processes_adopt() != 0 || execute_catch(&s->signals) != 0)
-        code = tool_complain("no signals");
-    if (code == COMMAND_GOOD) {
-        code = find_nodes(s, known);
-        if (code != COMMAND_GOOD && execute_wait(&s->signals, 0, 0)) tell_unsaved(s);
+    static const processes_filter all = {.spared = NULL};
+    int code = postrun_list_datasets(s);
+    if (code != COMMAND_GOOD) return code;
+    if (!s->count && tool_prefix_tell_unused(s->prefix)) return COMMAND_BAD;
+    if (!postrun_next(s)) {
+        if (s->count)
+            printf("dataset %d is on the parallel file system\n", s->ids[0]);
+        else
+            printf("no dataset is in the cache\n");
+        return COMMAND_GOOD;
     }
-    if (code == COMMAND_GOOD) code = save_all(s);
-    end_strays(s);
-    execute_release(&s->signals);
+    postrun_warn_of_owner(s);
+    if (processes_adopt() != 0 || tool_signals_catch(&s->signals, true) != 0)
+        code = tool_complain("signals cannot be handled");
+    if (code == COMMAND_GOOD) {
+        code = postrun_find_nodes(s, known);
+        if (code != COMMAND_GOOD && tool_signals_wait(&s->signals, 0, 0))
+            postrun_report_unsaved(s);
+    }
+    if (code == COMMAND_GOOD) code = postrun_save_all(s);
+    if (s->signals.stop && processes_end(&all, PATIENCE) != 0)
+        tool_complain("processes are left behind");
+    tool_signals_release(&s->signals);
     return code;
 }
 
-/* between: another run follows. *signal: the one that told it to end before all was
- * saved, or 0. */
-static int work(const tool_prefix *prefix, const hostlist *known, int between,
-                int *signal)
+/* between: another run follows. *signal: the one that ended the work early, or 0. */
+static int postrun_work(const tool_prefix *prefix, const hostlist *known, int between,
+                        int *signal)
 {
     scr_problems problems = {0, NULL};
     int enabled = 1;
-    save s = {.prefix = prefix, .signals = {.fd = -1, .out = -1}};
+    postrun s = {.prefix = prefix, .signals = {.fd = -1}};
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;
-    code = save_what_is_left(&s, known);
+    code = postrun_save(&s, known);
     *signal = code == COMMAND_GOOD ? 0 : s.signals.stop;
     kvtree_delete(&s.flush);
     free(s.ids);
     free(s.up);
     free(s.down);
     if (between) return code;
-    int told = hooks_call(prefix, HOOK_POSTRUN, code == COMMAND_GOOD ? "0" : "1", NULL);
-    return code == COMMAND_GOOD ? told : code;
+    int hook = hooks_call(prefix, HOOK_POSTRUN, code == COMMAND_GOOD ? "0" : "1", NULL);
+    return code == COMMAND_GOOD ? hook : code;
 }
 
 int main(int argc, char **argv)
@@ -306,16 +285,16 @@ int main(int argc, char **argv)
     const tool_option options[] = {
         {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
          .text = &dir},
-        {'d', "down", "NODES", "these are down; they are not asked", .text = &down},
+        {'d', "down", "NODES", "these are down and are not asked", .text = &down},
         {'b', "between", NULL, "another run follows: the site's postrun is not called",
          .flag = &between},
         {0}};
     const tool t = {
         .arguments = "[OPTION]...",
-        .about = "After the last run of an allocation: when the newest dataset is only "
-                 "in the caches\nof the nodes, copies it to the prefix folder, rebuilds "
-                 "what is missing, and enters\nit into the index; and so what was being "
-                 "flushed. scr_run does so itself.\n",
+        .about = "After the last run of an allocation: if the newest dataset is only in "
+                 "the caches of\nthe nodes, copies it to the prefix folder, rebuilds "
+                 "missing files, and enters it\ninto the index; likewise datasets with "
+                 "an interrupted flush. scr_run does so\nitself.\n",
         .codes = "0 saved, or there was nothing to save, 1 it could not be saved, or an\n"
                  "error, 2 wrong usage.\n",
         .options = options};
@@ -327,7 +306,7 @@ int main(int argc, char **argv)
         return tool_misused(&t, "%s", err);
     command_outlive_reader();
     code = tool_prefix_configure_anyway(&prefix, dir);
-    if (code == COMMAND_GOOD) code = work(&prefix, &known, between, &signal);
+    if (code == COMMAND_GOOD) code = postrun_work(&prefix, &known, between, &signal);
     tool_prefix_close(&prefix);
     hostlist_done(&known);
     code = tool_finish(code);

@@ -2,17 +2,17 @@
 /* scr_prerun: prepares an allocation (SCR Developer Guide 1.2, section 2.25.3). */
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
-#include "run/prepare.h"
+#include "run/prerun.h"
 
-static int work(const tool_prefix *prefix)
+static int prerun_work(const tool_prefix *prefix)
 {
     scr_problems problems = {0, NULL};
     int enabled = 1;
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;
-    code = prepare_test_runtime(prefix, NULL);
-    return code == COMMAND_GOOD ? prepare_prefix(prefix) : code;
+    code = prerun_test_runtime(prefix, NULL);
+    return code == COMMAND_GOOD ? prerun_prefix(prefix) : code;
 }
 
 int main(int argc, char **argv)
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, dir);
-    if (code == COMMAND_GOOD) code = work(&prefix);
+    if (code == COMMAND_GOOD) code = prerun_work(&prefix);
     tool_prefix_close(&prefix);
     return code;
 }

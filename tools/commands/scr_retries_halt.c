@@ -13,7 +13,7 @@
 enum {
     GO_ON = 1, /* exit codes beside 0, halt */
     UNKNOWN = 3,
-    ANSWER = 30 /* seconds that the batch system has for an answer */
+    ANSWER = 30 /* seconds for an answer of the batch system */
 };
 
 typedef struct request {
@@ -21,23 +21,20 @@ typedef struct request {
     int quiet;
 } request;
 
-/* When the allocation ends, where a condition counts from it; that a batch system has no
- * answer, or one that is no time, is told, and is no end. */
-static int find_end(const tool_prefix *prefix, const kvtree *halt, scr_halt_end *end)
+/* The end of the allocation, where a condition counts from it. A batch system without an
+ * answer is reported, and the end is unknown then. */
+static int retries_halt_find_end(const tool_prefix *prefix, const kvtree *halt,
+                                 scr_halt_end *end)
 {
-    scr_problems problems = {0, NULL};
-    int64_t time = 0;
-    scr_config_int64(&prefix->config, "SCR_END_TIME", 0, &time, &problems);
-    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
-    *end = (scr_halt_end){time, "SCR_END_TIME"};
-    if (time == 0 && kvtree_get(halt, SCR_HALT_KEY_SECONDS))
+    int code = tool_manager_find_end(prefix, 0, end);
+    if (code == COMMAND_GOOD && !end->time && kvtree_get(halt, SCR_HALT_KEY_SECONDS))
         tool_manager_end(ANSWER, end);
-    return COMMAND_GOOD;
+    return code;
 }
 
 /* To standard error: scripts read the reason alone. */
-static void tell_remedy(const tool_prefix *prefix, const kvtree *halt,
-                        const scr_halt_end *end)
+static void retries_halt_report_remedy(const tool_prefix *prefix, const kvtree *halt,
+                                       const scr_halt_end *end)
 {
     char *text = end ? tool_halt_remedy(halt, end, time(NULL), prefix->path)
                      : tool_halt_damaged(prefix->path);
@@ -45,15 +42,15 @@ static void tell_remedy(const tool_prefix *prefix, const kvtree *halt,
     free(text);
 }
 
-static int check(const tool_prefix *prefix, const request *r)
+static int retries_halt_check(const tool_prefix *prefix, const request *r)
 {
     char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
     scr_halt_end end = {0, NULL};
     kvtree *halt = kvtree_new();
     int rc = halt ? scr_halt_read(prefix->dir, halt, err) : -ENOMEM;
-    int code = find_end(prefix, halt, &end);
+    int code = retries_halt_find_end(prefix, halt, &end);
     if (rc) tool_complain("%s: %s", prefix->path, err);
-    if (rc == -EBADMSG) tell_remedy(prefix, halt, NULL);
+    if (rc == -EBADMSG) retries_halt_report_remedy(prefix, halt, NULL);
     if (rc || code != COMMAND_GOOD)
         code = UNKNOWN;
     else
@@ -61,7 +58,7 @@ static int check(const tool_prefix *prefix, const request *r)
     if (code == COMMAND_GOOD && !r->quiet) {
         tool_print(reason);
         printf("\n");
-        tell_remedy(prefix, halt, &end);
+        retries_halt_report_remedy(prefix, halt, &end);
     }
     kvtree_delete(&halt);
     return code;
@@ -71,16 +68,16 @@ int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_DIR_OPTION(&r.dir),
         {'q', "quiet", NULL, "print neither the reason nor what to do", .flag = &r.quiet},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... [FOLDER]",
-        .about = "Tells whether the run in the prefix folder FOLDER should end, and no "
-                 "other one\nbe started: a condition in the halt file holds. Prints the "
-                 "reason then,\nand to standard error what to do for the job to go on.\n",
-        .codes = "0 it should end, 1 it may go on, 2 wrong usage, 3 nobody can tell\n"
+        .about =
+            "Tests whether the run in the prefix folder FOLDER should end, and no other "
+            "one\nstart: a condition in the halt file holds. Prints the reason then, "
+            "and how to\ncontinue the job to standard error.\n",
+        .codes = "0 it should end, 1 it may continue, 2 wrong usage, 3 unknown\n"
                  "(the halt file is damaged, or the configuration has mistakes).\n",
         .options = options,
         .most = 1};
@@ -91,8 +88,8 @@ int main(int argc, char **argv)
     code = tool_one_folder(&t, &args, &r.dir);
     if (code >= 0) return code;
     code = tool_prefix_configure(&prefix, r.dir);
-    code = code == COMMAND_GOOD ? check(&prefix, &r) : UNKNOWN;
+    code = code == COMMAND_GOOD ? retries_halt_check(&prefix, &r) : UNKNOWN;
     tool_prefix_close(&prefix);
-    /* that the reason could not be printed does not make the run go on */
+    /* a reason that could not be printed does not let the run continue */
     return command_flush() == COMMAND_GOOD || code != COMMAND_GOOD ? code : UNKNOWN;
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_run: a job that goes on after failures (SCR Developer Guide 1.2, section 2.25.1).
+/* scr_run: a job that survives failures (SCR Developer Guide 1.2, section 2.25.1).
  * Called scr_srun or scr_mpirun it takes the arguments of that launcher. */
 #include "run/run.h"
 
 #include "common/number.h"
 #include "lib/tool.h"
-#include "run/program.h"
+#include "run/program_check.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* The launcher that a name of the command stands for; NULL: scr_run itself. */
-static const char *face(void)
+/* The launcher for which the name of the command stands; NULL: scr_run itself. */
+static const char *run_launcher_name(void)
 {
     if (strcmp(command_self(), "scr_srun") == 0) return "slurm";
     if (strcmp(command_self(), "scr_mpirun") == 0) return "hydra";
     return NULL;
 }
 
-static int run_raw(const char *name, char **argv)
+static int run_as_launcher(const char *name, char **argv)
 {
     const run_request request = {
         .launcher = name, .raw = 1, .words = (const char *const *)argv + 1};
@@ -35,8 +35,8 @@ static int run_raw(const char *name, char **argv)
     return run_job(&request);
 }
 
-/* -1 to go on; otherwise an exit code. */
-static int check_numbers(const tool *t, run_request *r)
+/* -1 to continue; otherwise an exit code. */
+static int run_check_numbers(const tool *t, run_request *r)
 {
     static const char *const names[] = {"ranks", "nodes", "per-node"};
     int *const numbers[] = {&r->ranks, &r->nodes, &r->per_node};
@@ -46,12 +46,12 @@ static int check_numbers(const tool *t, run_request *r)
         if (*numbers[i] == 0)
             return tool_misused(t, "--%s 0: nothing would run; it is at least 1",
                                 names[i]);
-        if (*numbers[i] < 0) *numbers[i] = 0; /* not said */
+        if (*numbers[i] < 0) *numbers[i] = 0; /* not given */
     }
     return -1;
 }
 
-static int check_runs(const tool *t, const char *text, int *runs)
+static int run_check_runs(const tool *t, const char *text, int *runs)
 {
     int64_t number;
     if (!text) return -1;
@@ -65,7 +65,7 @@ static int check_runs(const tool *t, const char *text, int *runs)
     return -1;
 }
 
-static int check_simulation(const tool *t, const run_request *r)
+static int run_check_simulation(const tool *t, const run_request *r)
 {
     char err[ERRTEXT_SIZE] = "";
     simulate_failure failures[SIMULATE_FAILURES];
@@ -87,8 +87,7 @@ int main(int argc, char **argv)
     const char *runs = NULL;
     char *fail = NULL;
     const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_PREFIX_OPTION(&r.dir),
         {'n', "ranks", "N", "ranks of the program (default: one per node)",
          .number = &r.ranks},
         {'N', "nodes", "N", "nodes to run on; the others are spare (default: all)",
@@ -109,7 +108,7 @@ int main(int argc, char **argv)
          "[,while=checkpoint]; once for each failure, or\n"
          "several with blanks",
          .joined = &fail},
-        {'q', "quiet", NULL, "tell in .scr/runs.log only what happens", .flag = &r.quiet},
+        {'q', "quiet", NULL, "log to .scr/runs.log only", .flag = &r.quiet},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... PROGRAM [ARGUMENT]...",
@@ -125,18 +124,17 @@ int main(int argc, char **argv)
         .program = 1};
     tool_args args;
     command_open_streams();
-    if (face()) return run_raw(face(), argv);
+    if (run_launcher_name()) return run_as_launcher(run_launcher_name(), argv);
     int code = tool_start(&t, argc, argv, &args);
     r.fail = fail;
-    int ranked = r.simulate || r.ranks > 0 || r.per_node > 0;
     if (code < 0 && args.count == 0)
         code =
             tool_misused(&t, "no PROGRAM given: it follows the options, as in: scr_run "
                              "--simulate 4x2 ./program");
-    if (code < 0) code = check_runs(&t, runs, &r.runs);
-    if (code < 0) code = check_numbers(&t, &r);
-    if (code < 0) code = check_simulation(&t, &r);
-    if (code < 0) code = program_check(&t, argv, &args, ranked, r.simulate != NULL);
+    if (code < 0) code = run_check_runs(&t, runs, &r.runs);
+    if (code < 0) code = run_check_numbers(&t, &r);
+    if (code < 0) code = run_check_simulation(&t, &r);
+    if (code < 0) code = program_check(&t, argv, &args, r.simulate != NULL);
     if (code < 0) {
         r.words = (const char *const *)args.list;
         command_outlive_reader();

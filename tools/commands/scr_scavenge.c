@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_scavenge: after a job's last run, copies a dataset from the caches of its nodes to
- * the prefix folder (SCR Developer Guide 1.2, section 2.33.2). In the first round each
- * node that answers copies the files of its ranks; if some ranks are missing then, the
- * second round brings the redundancy files of their sets. */
-#include "common/io.h"
+/* scr_scavenge: after the last run of a job, copies a dataset from the caches of its
+ * nodes to the prefix folder (SCR Developer Guide 1.2, section 2.33.2). In round 1 each
+ * node copies the files of its ranks; if ranks are missing then, the nodes copy the
+ * redundancy files of their sets in round 2. */
 #include "lib/tool.h"
-#include "lib/tool_fold.h"
 #include "lib/tool_log.h"
 #include "lib/tool_manager.h"
-#include "lib/tool_prefix.h"
-#include "lib/tool_remote.h"
 #include "nodes/down_nodes.h"
 #include "prefix/flush_file.h"
-#include "scavenge/settle.h"
+#include "scavenge/node_command.h"
+#include "scavenge/staging.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -21,189 +18,149 @@
 #include <string.h>
 
 enum {
-    NOTHING = 3,         /* exit code: the caches have nothing of it, ... */
-    NOTHING_HERE = 3,    /* ... and that of a command on a node */
-    ANSWER = 60,         /* seconds to tell what is in a cache, at most */
-    OUTPUT = 1 << 16,    /* bytes that a node may print */
-    SETS_TEXT = 1 << 16, /* bytes for a list of sets; a longer one is "all" */
-    SIGNS = 4 /* of life that a node gives in the time that counts as silence */
+    NOTHING = 3,         /* exit code: no cache has anything of the dataset */
+    ANSWER = 60,         /* seconds to inspect a cache, at most */
+    OUTPUT = 1 << 16,    /* bytes of output per node, at most */
+    SETS_TEXT = 1 << 16, /* bytes of a list of sets; a longer one is "all" */
+    SIGNS = 4            /* signs of life per timeout */
 };
 
-typedef struct request {
+typedef struct scavenge_request {
     const char *dir, *up, *down;
     int id, seconds, width, stop, quiet;
-} request;
+} scavenge_request;
 
-typedef enum state { UNKNOWN, ANSWERED, WITHOUT, FAILED, GONE } state;
+typedef enum node_state {
+    NODE_UNKNOWN,
+    NODE_ANSWERED,
+    NODE_WITHOUT, /* it has nothing of the dataset */
+    NODE_FAILED,  /* a command failed there */
+    NODE_GONE     /* the node does not answer: it is not asked again */
+} node_state;
 
-/* One call. */
-typedef struct scavenge {
-    const request *r;
+typedef struct scavenge_job {
+    const scavenge_request *r;
     const tool_prefix *prefix;
     hostlist nodes;
-    state *states; /* of the nodes */
+    node_state *states; /* of the nodes */
     tool_remote remote;
-    hostlist asked;    /* in this round */
-    int *asked_nodes;  /* their numbers among all */
-    const char *round; /* how it is called */
-    int told;
-    int silence;        /* seconds after which a node without a sign of life is gone */
-    scavenge_key key;   /* of the newest dataset of that id; created 0: there is none */
-    int trouble;        /* 1: some node failed */
+    hostlist asked;     /* nodes in this round, ... */
+    int *asked_nodes;   /* ... and their numbers among all */
+    const char *round;  /* its name */
+    int done;           /* nodes that are done */
+    int silence;        /* timeout in seconds for signs of life */
+    scavenge_key key;   /* the newest dataset with the id; created 0: none */
+    bool failed;        /* some node failed */
     tool_fold failures; /* in this round */
-} scavenge;
+} scavenge_job;
 
 /* ---- rounds ---- */
 
-static void tell_failure(scavenge *s, int node, const char *command, const tool_end *end)
+static void scavenge_failed(scavenge_job *s, int node, const char *command,
+                            const tool_end *end)
 {
-    char line[256];
-    s->trouble = 1;
-    /* nothing is asked any more of one that is gone */
-    s->states[node] = tool_remote_is_gone(end->code) ? GONE : FAILED;
-    tool_remote_reason(end, command, line, sizeof line);
-    const char *text = end->code ? end->text : "this is no answer";
-    char all[1024];
-    snprintf(all, sizeof all, "%s%s%s", text, *line ? ": " : "", line);
-    if (tool_fold_add(&s->failures, s->nodes.names[node], all) != 0)
-        tool_complain("node %s: %s", s->nodes.names[node], all);
+    s->failed = true;
+    s->states[node] = tool_remote_is_gone(end->code) ? NODE_GONE : NODE_FAILED;
+    scavenge_command_failed(&s->failures, s->nodes.names[node], command, end);
 }
 
-/* The line that has the answer: what reaches the node may print others. NULL: none. */
-static const char *find_answer(const char *output, int64_t *created, const char **name)
+static void scavenge_take_answer(int task, const tool_end *end, void *arg)
 {
-    for (const char *line = output; line; line = strchr(line, '\n')) {
-        int at = 0;
-        line += *line == '\n';
-        if (sscanf(line, "%*d %" SCNd64 " %*d %*d %*d %*d %n", created, &at) != 1 || !at)
-            continue;
-        *name = line + at;
-        return line;
-    }
-    return NULL;
-}
-
-/* "4 1795257190731827 8 2 2 0 ckpt.4" */
-static void take_answer(int task, const tool_end *end, void *arg)
-{
-    scavenge *s = arg;
+    scavenge_job *s = arg;
     int node = s->asked_nodes[task];
-    int64_t created;
-    const char *name;
-    int silent = end->code == 0 && end->size == strspn(end->output, "\n");
-    if (end->code == NOTHING_HERE || silent) {
-        s->states[node] = WITHOUT;
-        return;
+    const char *output = end->output;
+    scavenge_answer answer;
+    bool silent = end->code == 0 && end->size == strspn(output, "\n");
+    if (end->code == SCAVENGE_NOTHING_HERE || silent) {
+        s->states[node] = NODE_WITHOUT;
+    } else if (end->code != 0 || !scavenge_answer_next(&output, &answer)) {
+        scavenge_failed(s, node, "scr_inspect", end);
+    } else {
+        s->states[node] = NODE_ANSWERED;
+        if (answer.created <= s->key.created) return;
+        s->key.created = answer.created;
+        s->key.id = s->r->id;
+        strcpy(s->key.name, answer.name);
     }
-    if (end->code != 0 || !find_answer(end->output, &created, &name)) {
-        tell_failure(s, node, "scr_inspect", end);
-        return;
-    }
-    s->states[node] = ANSWERED;
-    if (created <= s->key.created) return;
-    s->key.created = created;
-    s->key.id = s->r->id;
-    snprintf(s->key.name, sizeof s->key.name, "%.*s", (int)strcspn(name, "\n"), name);
 }
 
-static void take_copy(int task, const tool_end *end, void *arg)
+static void scavenge_take_copy(int task, const tool_end *end, void *arg)
 {
-    scavenge *s = arg;
+    scavenge_job *s = arg;
     int node = s->asked_nodes[task];
     char line[256];
-    s->told++;
-    if (end->code == NOTHING_HERE) return;
+    s->done++;
+    if (end->code == SCAVENGE_NOTHING_HERE) return;
     if (end->code != 0) {
-        tell_failure(s, node, "scr_copy", end);
+        scavenge_failed(s, node, "scr_copy", end);
         return;
     }
-    s->states[node] = ANSWERED;
+    s->states[node] = NODE_ANSWERED;
     if (s->r->quiet) return;
-    printf("%s, %d of %d: node %s: ", s->round, s->told, s->asked.count,
+    printf("%s, %d of %d: node %s: ", s->round, s->done, s->asked.count,
            s->nodes.names[node]);
-    const char *said = strstr(end->output, "dataset ");
-    /* signs of life are empty lines */
-    if (!said) said = end->output + strspn(end->output, "\n");
-    snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
+    const char *text = strstr(end->output, "dataset ");
+    if (!text) text = end->output + strspn(end->output, "\n"); /* signs of life */
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
     tool_print(line);
     printf("\n");
     fflush(stdout);
 }
 
-/* Adds the nodes in one of two states to those that are asked. */
-static int choose(scavenge *s, state a, state b)
+/* Runs the command, which is freed, on the nodes in one of two states. */
+static int scavenge_run_round(scavenge_job *s, node_state a, node_state b,
+                              tool_words *words, tool_report told)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     hostlist_done(&s->asked);
-    s->told = 0;
+    s->done = 0;
     for (int i = 0; i < s->nodes.count; i++) {
         if (s->states[i] != a && s->states[i] != b) continue;
         s->asked_nodes[s->asked.count] = i;
-        if (hostlist_parse(s->nodes.names[i], &s->asked, err) != 0)
-            return tool_complain("%s", err);
+        if (hostlist_parse(s->nodes.names[i], &s->asked, err) != 0) words->failed = 1;
     }
+    if (s->asked.count || words->failed)
+        return scavenge_command_run(&s->remote, &s->asked, words, told, s, &s->failures);
+    tool_words_done(words);
     return COMMAND_GOOD;
 }
 
-static int ask(scavenge *s, double seconds, const char *const argv[], tool_told told)
+/* Finds the nodes that have the newest dataset with the id. */
+static int scavenge_inspect(scavenge_job *s)
 {
-    char err[ERRTEXT_SIZE] = "";
-    if (s->asked.count == 0) return COMMAND_GOOD;
-    s->remote.seconds = seconds;
-    int rc = tool_remote_run(&s->remote, &s->asked, argv, told, s, err);
-    tool_fold_complain(&s->failures);
-    return rc ? tool_complain("%s", err) : COMMAND_GOOD;
+    tool_words words = {0};
+    scavenge_command_begin(&words, "scr_inspect", s->prefix);
+    tool_words_add(&words, "--brief");
+    tool_words_add(&words, "--id=%d", s->r->id);
+    s->remote.seconds = s->r->seconds < ANSWER ? s->r->seconds : ANSWER;
+    return scavenge_run_round(s, NODE_UNKNOWN, NODE_UNKNOWN, &words,
+                              scavenge_take_answer);
 }
 
-/* Which nodes have something of the newest dataset of that id. */
-static int inspect(scavenge *s)
+/* Copies redundancy files of the sets, or with NULL files of the application. */
+static int scavenge_copy_round(scavenge_job *s, const char *round, const char *sets,
+                               node_state a, node_state b)
 {
-    char id[16];
-    double seconds = s->r->seconds < ANSWER ? s->r->seconds : ANSWER;
-    char *program = tool_remote_command("scr_inspect");
-    snprintf(id, sizeof id, "%d", s->r->id);
-    const char *const argv[] = {program,    "--brief",       "--id", id,
-                                "--prefix", s->prefix->path, NULL};
-    int code = program ? choose(s, UNKNOWN, UNKNOWN) : tool_complain("no memory");
-    if (code == COMMAND_GOOD) code = ask(s, seconds, argv, take_answer);
-    free(program);
-    return code;
-}
-
-/* A round of scr_copy, by nodes in one of two states; sets NULL: files. */
-static int copy(scavenge *s, const char *sets, state a, state b)
-{
-    char id[16], created[32], width[16], alive[16];
-    char *program = tool_remote_command("scr_copy");
-    const char *stop = s->r->stop ? "--stop" : NULL; /* where files are, rounds begin */
-    snprintf(id, sizeof id, "%d", s->r->id);
-    snprintf(created, sizeof created, "%" PRId64, s->key.created);
-    snprintf(width, sizeof width, "%d", s->r->width);
-    snprintf(alive, sizeof alive, "%d", s->silence > SIGNS ? s->silence / SIGNS : 1);
-    const char *const argv[] = {program,
-                                "--id",
-                                id,
-                                "--created",
-                                created,
-                                "--width",
-                                width,
-                                "--alive",
-                                alive,
-                                "--prefix",
-                                s->prefix->path,
-                                sets ? "--sets" : "--files",
-                                sets ? sets : stop,
-                                NULL};
-    int code = program ? choose(s, a, b) : tool_complain("no memory");
+    tool_words words = {0};
+    scavenge_command_begin(&words, "scr_copy", s->prefix);
+    tool_words_add(&words, "--id=%d", s->r->id);
+    tool_words_add(&words, "--created=%" PRId64, s->key.created);
+    tool_words_add(&words, "--width=%d", s->r->width);
+    tool_words_add(&words, "--alive=%d", s->silence / SIGNS);
+    if (sets)
+        tool_words_add(&words, "--sets=%s", sets);
+    else
+        tool_words_add(&words, "--files");
+    if (!sets && s->r->stop) tool_words_add(&words, "--stop");
+    s->round = round;
+    s->remote.seconds = s->r->seconds;
     s->remote.silence = s->silence;
-    if (code == COMMAND_GOOD) code = ask(s, s->r->seconds, argv, take_copy);
-    free(program);
-    return code;
+    return scavenge_run_round(s, a, b, &words, scavenge_take_copy);
 }
 
-/* ---- what is there now ---- */
+/* ---- the result ---- */
 
-static char *list_sets(const int *ids, int count)
+static char *scavenge_list_sets(const int *ids, int count)
 {
     char *text = malloc(SETS_TEXT);
     size_t used = 0;
@@ -217,9 +174,9 @@ static char *list_sets(const int *ids, int count)
     return text;
 }
 
-/* How many ranks are missing, or -1 when nothing is there; and the list of sets that
- * could give them back, to be freed. */
-static int look(const scavenge *s, int *ranks, char **sets)
+/* The number of missing ranks, or -1 if nothing was copied; and the sets that may rebuild
+ * them, to be freed. */
+static int scavenge_count_missing(const scavenge_job *s, int *ranks, char **sets)
 {
     char err[ERRTEXT_SIZE] = "";
     scavenge_saved saved;
@@ -230,8 +187,8 @@ static int look(const scavenge *s, int *ranks, char **sets)
         tool_complain("%s", err);
         return -1;
     }
-    if (scavenge_scan_wanting(&saved.scan, &ids, &count) == 0 &&
-        (!count || (*sets = list_sets(ids, count)) != NULL)) {
+    if (scavenge_scan_repairable(&saved.scan, &ids, &count) == 0 &&
+        (!count || (*sets = scavenge_list_sets(ids, count)) != NULL)) {
         missing = scavenge_scan_missing(&saved.scan);
         *ranks = saved.scan.dataset.ranks;
     } else {
@@ -243,42 +200,37 @@ static int look(const scavenge *s, int *ranks, char **sets)
     return missing;
 }
 
-static void conclude(const scavenge *s, int missing, int ranks, char note[64])
+static int scavenge_copy_rounds(scavenge_job *s, char note[64])
 {
+    int ranks = 0;
+    char *sets = NULL;
+    int code = scavenge_copy_round(s, "round 1", NULL, NODE_ANSWERED, NODE_FAILED);
+    if (code == COMMAND_GOOD) /* failures may be transient */
+        code = scavenge_copy_round(s, "round 1 again", NULL, NODE_FAILED, NODE_FAILED);
+    if (code != COMMAND_GOOD) return code;
+    int missing = scavenge_count_missing(s, &ranks, &sets);
+    if (missing > 0 && sets) {
+        s->failed = false; /* only this round decides */
+        code = scavenge_copy_round(s, "round 2", sets, NODE_ANSWERED, NODE_FAILED);
+    }
+    bool repairable = sets && !s->failed;
+    free(sets);
+    if (missing < 0 || code != COMMAND_GOOD) return COMMAND_BAD;
     if (missing)
         snprintf(note, 64, "the files of %d of %d ranks are missing", missing, ranks);
     else
         snprintf(note, 64, "the files of all %d ranks are saved", ranks);
-    if (s->r->quiet) return;
-    printf("dataset %d (", s->r->id);
-    tool_print(s->key.name);
-    printf("): %s\n", note);
-}
-
-static int both_rounds(scavenge *s, char note[64])
-{
-    int ranks = 0;
-    char *sets = NULL;
-    s->round = "round 1";
-    int code = copy(s, NULL, ANSWERED, FAILED);
-    s->round = "round 1 again"; /* where it failed, and may have done so by chance */
-    if (code == COMMAND_GOOD) code = copy(s, NULL, FAILED, FAILED);
-    if (code != COMMAND_GOOD) return code;
-    s->round = "round 2";
-    int missing = look(s, &ranks, &sets);
-    if (missing > 0 && sets) {
-        s->trouble = 0; /* what counts now is whether these come */
-        code = copy(s, sets, ANSWERED, FAILED);
+    if (!s->r->quiet) {
+        printf("dataset %d (", s->r->id);
+        tool_print(s->key.name);
+        printf("): %s\n", note);
     }
-    int helped = sets && !s->trouble;
-    free(sets);
-    if (missing < 0 || code != COMMAND_GOOD) return COMMAND_BAD;
-    conclude(s, missing, ranks, note);
-    return !missing || helped ? COMMAND_GOOD : COMMAND_BAD;
+    return !missing || repairable ? COMMAND_GOOD : COMMAND_BAD;
 }
 
-/* No log stands in the way of what it tells about. */
-static void tell_log(const scavenge *s, scr_log_kind kind, double secs, const char *note)
+/* A log that cannot be written is no obstacle. */
+static void scavenge_log(const scavenge_job *s, scr_log_kind kind, double secs,
+                         const char *note)
 {
     const scr_log_event event = {.kind = kind,
                                  .dset = s->r->id,
@@ -290,28 +242,28 @@ static void tell_log(const scavenge *s, scr_log_kind kind, double secs, const ch
     tool_log_write(s->prefix, &event, NULL);
 }
 
-static int both_rounds_logged(scavenge *s)
+static int scavenge_copy_logged(scavenge_job *s)
 {
     char note[64] = "";
-    double start = tool_tasks_now();
-    tell_log(s, SCR_LOG_SCAVENGE_START, 0, NULL);
-    int code = both_rounds(s, note);
-    tell_log(s,
-             code == COMMAND_GOOD ? SCR_LOG_SCAVENGE_COMPLETE : SCR_LOG_SCAVENGE_FAILED,
-             tool_tasks_now() - start, *note ? note : NULL);
+    double start = tool_now();
+    scavenge_log(s, SCR_LOG_SCAVENGE_START, 0, NULL);
+    int code = scavenge_copy_rounds(s, note);
+    scavenge_log(
+        s, code == COMMAND_GOOD ? SCR_LOG_SCAVENGE_COMPLETE : SCR_LOG_SCAVENGE_FAILED,
+        tool_now() - start, *note ? note : NULL);
     return code;
 }
 
 /* ---- work ---- */
 
-/* The one that the flush file calls the newest. */
-static int find_id(const tool_prefix *prefix, int *id)
+/* The newest dataset in the flush file. */
+static int scavenge_find_id(const tool_prefix *prefix, int *id)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     int count = 0, *ids = NULL;
     kvtree *flush = kvtree_new();
     int rc = flush ? scr_flush_file_read(prefix->dir, flush, err) : -ENOMEM;
-    rc = rc ? rc : scr_flush_file_list(flush, &count, &ids);
+    if (!rc) rc = scr_flush_file_list(flush, &count, &ids);
     for (int i = 0; i < count; i++)
         if (ids[i] > *id) *id = ids[i];
     free(ids);
@@ -327,73 +279,55 @@ static int find_id(const tool_prefix *prefix, int *id)
     return NOTHING;
 }
 
-static int find_nodes(scavenge *s)
-{
-    int code = tool_manager_up(s->prefix, s->r->up, s->r->down, ANSWER, &s->nodes);
-    if (code == COMMAND_GOOD && s->nodes.count == 0)
-        code = tool_complain("there is no node to copy from");
-    return code;
-}
-
-/* SCR_NODE_TIMEOUT, and not so short that signs of life could come late. */
-static int find_silence(scavenge *s)
-{
-    double seconds;
-    int code = down_nodes_patience(s->prefix, &seconds);
-    s->silence = seconds < SIGNS ? SIGNS : seconds > INT_MAX ? INT_MAX : (int)seconds;
-    return code;
-}
-
-static void tell_nothing(const scavenge *s)
+static int scavenge_report_nothing(const scavenge_job *s)
 {
     tool_owner owner;
-    int known = tool_owner_find(s->prefix, &owner) == COMMAND_GOOD;
+    bool known = tool_owner_find(s->prefix, &owner) == COMMAND_GOOD;
     tool_complain("no node has anything of dataset %d in the caches of job %s "
                   "(SCR_JOB_ID); scr_inspect --all lists what they have",
                   s->r->id, known ? owner.job : "?");
     tool_prefix_tell_unused(s->prefix);
+    return s->failed ? COMMAND_BAD : NOTHING;
 }
 
-static int run(scavenge *s)
+/* Nodes, the way to reach them, and the timeout for signs of life, which is long enough
+ * for a sign per second. */
+static int scavenge_prepare(scavenge_job *s)
 {
+    double seconds;
+    int code = tool_manager_up(s->prefix, s->r->up, s->r->down, ANSWER, &s->nodes);
+    if (code != COMMAND_GOOD) return code;
     size_t count = (size_t)s->nodes.count;
+    if (!count) return tool_complain("there is no node to copy from");
     s->states = calloc(count, sizeof *s->states);
     s->asked_nodes = calloc(count, sizeof *s->asked_nodes);
     if (!s->states || !s->asked_nodes) return tool_complain("no memory");
+    if (down_nodes_patience(s->prefix, &seconds) != COMMAND_GOOD) return COMMAND_BAD;
+    s->silence = seconds < SIGNS ? SIGNS : seconds > INT_MAX ? INT_MAX : (int)seconds;
     s->remote.bytes = OUTPUT;
     s->remote.joined = 1;
-    if (find_silence(s) != COMMAND_GOOD) return COMMAND_BAD;
-    int code = tool_remote_choose(&s->remote, s->prefix, &s->nodes);
-    if (code == COMMAND_GOOD) code = inspect(s);
-    if (code != COMMAND_GOOD) return code;
-    if (!s->key.created) {
-        tell_nothing(s);
-        return s->trouble ? COMMAND_BAD : NOTHING;
-    }
-    return both_rounds_logged(s);
+    return tool_remote_choose(&s->remote, s->prefix, &s->nodes);
 }
 
-static int work(request *r, const tool_prefix *prefix)
+static int scavenge_work(scavenge_request *r, const tool_prefix *prefix)
 {
-    scavenge *s = calloc(1, sizeof *s);
-    if (!s) return tool_complain("no memory");
-    s->r = r;
-    s->prefix = prefix;
-    int code = r->id ? COMMAND_GOOD : find_id(prefix, &r->id);
-    if (code == COMMAND_GOOD) code = find_nodes(s);
-    if (code == COMMAND_GOOD) code = run(s);
-    tool_remote_done(&s->remote);
-    hostlist_done(&s->asked);
-    hostlist_done(&s->nodes);
-    free(s->asked_nodes);
-    free(s->states);
-    free(s);
+    scavenge_job s = {.r = r, .prefix = prefix};
+    int code = r->id ? COMMAND_GOOD : scavenge_find_id(prefix, &r->id);
+    if (code == COMMAND_GOOD) code = scavenge_prepare(&s);
+    if (code == COMMAND_GOOD) code = scavenge_inspect(&s);
+    if (code == COMMAND_GOOD)
+        code = s.key.created ? scavenge_copy_logged(&s) : scavenge_report_nothing(&s);
+    tool_remote_done(&s.remote);
+    hostlist_done(&s.asked);
+    hostlist_done(&s.nodes);
+    free(s.asked_nodes);
+    free(s.states);
     return code;
 }
 
 int main(int argc, char **argv)
 {
-    request r = {.seconds = 3600, .width = 4};
+    scavenge_request r = {.seconds = 3600, .width = 4};
     const char *jobset = NULL;
     const tool_option options[] = {
         {'i', "id", "ID", "the dataset (default: the newest in the flush file)",
@@ -407,21 +341,22 @@ int main(int argc, char **argv)
          .text = &r.up},
         {'d', "down", "NODES", "but not from these (default: those that are down)",
          .text = &r.down},
-        {'t', "timeout", "SECONDS", "that a node has in each round (default: 3600)",
+        {'t', "timeout", "SECONDS", "limit for a node in each round (default: 3600)",
          .number = &r.seconds},
         {'w', "width", "N", "ranks that a node copies at a time (default: 4)",
          .number = &r.width},
-        {'x', "stop", NULL, "end what scr_transfer still copies, where it is saved",
+        {'x', "stop", NULL, "end transfers of scr_transfer for ranks that are saved",
          .flag = &r.stop},
-        {'q', "quiet", NULL, "print complaints only", .flag = &r.quiet},
+        {'q', "quiet", NULL, "print errors only", .flag = &r.quiet},
         {0}};
     const tool t = {
         .arguments = "[OPTION]...",
         .about = "Copies a dataset from the caches of all nodes to the prefix folder, "
                  "when the\njob's last run has ended. scr_index --add then makes it one "
                  "to restart from.\n",
-        .codes = "0 all ranks were saved, or what there is to rebuild the others; 1 not, "
-                 "or an\nerror; 2 wrong usage; 3 no cache has anything of the dataset.\n",
+        .codes = "0 all ranks were saved, or what is needed to rebuild the others; 1 "
+                 "not, or an\nerror; 2 wrong usage; 3 no cache has anything of the "
+                 "dataset.\n",
         .options = options};
     tool_args args;
     tool_prefix prefix;
@@ -436,7 +371,7 @@ int main(int argc, char **argv)
     if (jobset && setenv("SCR_NODELIST", jobset, 1) != 0)
         return tool_complain("no memory");
     code = tool_prefix_configure_anyway(&prefix, r.dir);
-    if (code == COMMAND_GOOD) code = work(&r, &prefix);
+    if (code == COMMAND_GOOD) code = scavenge_work(&r, &prefix);
     tool_prefix_close(&prefix);
     return tool_finish(code);
 }

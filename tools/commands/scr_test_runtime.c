@@ -3,17 +3,16 @@
  * 1.2, section 2.25.2). */
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
-#include "run/prepare.h"
+#include "run/prerun.h"
 
 int main(int argc, char **argv)
 {
     const char *dir = NULL, *launcher = NULL;
-    const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &dir},
-        {'l', "launcher", "NAME", "slurm, flux or hydra (default: what is there)",
-         .text = &launcher},
-        {0}};
+    const tool_option options[] = {TOOL_PREFIX_OPTION(&dir),
+                                   {'l', "launcher", "NAME",
+                                    "slurm, flux or hydra (default: what is there)",
+                                    .text = &launcher},
+                                   {0}};
     const tool t = {
         .arguments = "[OPTION]...",
         .about = "Tells whether the programs are there that scr_run needs: SCR's own, "
@@ -26,7 +25,7 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
     code = tool_prefix_configure(&prefix, dir);
-    if (code == COMMAND_GOOD) code = prepare_test_runtime(&prefix, launcher);
+    if (code == COMMAND_GOOD) code = prerun_test_runtime(&prefix, launcher);
     tool_prefix_close(&prefix);
     return code;
 }

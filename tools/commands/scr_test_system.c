@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_test_system: whether jobs on this system can go on after failures (SCR Developer
+/* scr_test_system: tests whether jobs on this system survive failures (SCR Developer
  * Guide 1.2, section 2.34). */
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_remote.h"
 #include "lib/tool_run.h"
 #include "lib/tool_table.h"
-#include "lib/tool_tasks.h"
 #include "lib/tool_words.h"
-#include "run/cycle.h"
-#include "run/prepare.h"
-#include "run/program.h"
+#include "run/prerun.h"
+#include "run/program_check.h"
+#include "run/recovery_test.h"
 #include "run/run.h"
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { OUTPUT = 1 << 20, TEXT = 400, WARMUP = 2 /* seconds until a launch is ended */ };
+enum {
+    NOT_TRIED = -2,
+    OUTPUT = 1 << 20,
+    TEXT = 400,
+    WARMUP = 2 /* seconds until a launch is ended */
+};
 
 typedef struct test {
     run run;
@@ -26,28 +31,17 @@ typedef struct test {
     int seconds; /* for each step */
     const char *switch_off;
     const char *const *program;
-    char text[TEXT]; /* what a step found */
-    cycle cycle;     /* the last one, and ... */
-    int made;        /* ... whether it was: 1, 0 after an error, -1 not, and ... */
-    char why[TEXT];  /* ... why not */
-    /* of the launch that was made last */
-    int code;
-    char *output;
+    char text[TEXT];    /* findings of the step */
+    recovery recovery;  /* of the last steps; */
+    int made;           /* 1: it was made, 0: it failed, -1: it was not made */
+    char why[TEXT];     /* ... for that reason */
+    tool_answer answer; /* of the last launch */
 } test;
 
 /* ---- launches ---- */
 
-static void take(int task, const tool_end *end, void *arg)
-{
-    test *t = arg;
-    t->code = end->code;
-    free(t->output);
-    t->output = strdup(end->output);
-    if (end->code < 0) snprintf(t->text, TEXT, "%s", end->text);
-}
-
-/* For a first launch on so many nodes. */
-static void set_facts(run_facts *f, int nodes)
+/* Plans a first launch on that number of nodes. */
+static run_why system_plan_first_launch(run_facts *f, int nodes)
 {
     f->wanted = nodes;
     f->least = 1;
@@ -57,33 +51,42 @@ static void set_facts(run_facts *f, int nodes)
     f->runs_left = -1;
     for (int i = 0; i < f->count; i++)
         f->nodes[i].used = 0;
+    return run_plan(f).why;
 }
 
-/* Runs a command on the nodes that are not down, one rank each; t->code and output are
- * what became of it. -errno when it could not be tried. */
-static int launch_words(test *t, const char *const *words, double seconds)
+static int system_count_up(const run *r)
 {
+    int up = 0;
+    for (int i = 0; i < r->nodes.count; i++)
+        up += !r->table[i].down;
+    return up;
+}
+
+/* Runs a command on the nodes that are not down, one rank each; its end becomes the
+ * answer. -errno when it could not be tried. */
+static int system_launch_words(test *t, const char *const *words, double seconds)
+{
+    /* what a launcher leaves behind is part of the test */
+    const tool_limits limits = {
+        .seconds = seconds, .bytes = OUTPUT, .joined = true, .group_only = true};
     char err[ERRTEXT_SIZE] = "", name[64];
     tool_words argv = {0};
     run *r = &t->run;
-    int good = 0;
-    /* it may be that only the others are tried */
-    for (int i = 0; i < r->nodes.count; i++)
-        good += !r->table[i].down;
-    set_facts(&r->facts, good);
-    if (run_plan(&r->facts).why != RUN_LAUNCH) return -ENODEV;
+    if (system_plan_first_launch(&r->facts, system_count_up(r)) != RUN_LAUNCH)
+        return -ENODEV;
     run_take_chosen(r);
     snprintf(name, sizeof name, "scr_test_system.%ld", (long)getpid());
     run_describe(r, name);
     r->launch.words = words;
     r->launcher->build(&r->launch, &argv);
-    const tool_task task = {tool_words_list(&argv), 1};
-    /* what a launcher leaves behind is for the test to see */
-    const tool_limits limits = {
-        .seconds = seconds, .bytes = OUTPUT, .most = 1, .group_only = 1};
-    int rc = argv.failed ? -ENOMEM : tool_tasks_run(&task, 1, &limits, take, t, err);
-    if (rc) snprintf(t->text, TEXT, "%s", err);
-    if (!rc && t->code < 0 && r->launcher->end && r->launcher->end(&r->launch, err) != 0)
+    free(t->answer.output);
+    t->answer.output = NULL;
+    int rc = argv.failed
+                 ? -ENOMEM
+                 : tool_run_answer(tool_words_list(&argv), &limits, &t->answer, err);
+    int code = rc ? rc : t->answer.code;
+    if (code < 0) snprintf(t->text, TEXT, "%.390s", rc ? err : t->answer.text);
+    if (!rc && code < 0 && r->launcher->end && r->launcher->end(&r->launch, err) != 0)
         snprintf(t->text, TEXT, "%s", err);
     r->launch.name = NULL;
     tool_words_done(&argv);
@@ -91,52 +94,52 @@ static int launch_words(test *t, const char *const *words, double seconds)
 }
 
 /* The same with a line of shell. */
-static int launch_line(test *t, const char *line, double seconds)
+static int system_launch_line(test *t, const char *line, double seconds)
 {
     const char *const words[] = {"sh", "-c", line, NULL};
-    return launch_words(t, words, seconds);
+    return system_launch_words(t, words, seconds);
 }
 
 /* Whether the output has a line with the name of the node, which may be a longer one
  * there: n3.site.org. */
-static int names_node(const char *output, const char *node)
+static bool system_has_line_of(const char *output, const char *node)
 {
     static const char mark[] = "scr-node ";
     size_t n = strlen(node);
     for (const char *at = output; (at = strstr(at, mark)) != NULL; at += sizeof mark - 1)
         if (strncmp(at + sizeof mark - 1, node, n) == 0 &&
             strchr(".\n", at[sizeof mark - 1 + n]))
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 static const char say_node[] = "echo scr-node ${SCR_NODE_NAME:-$(hostname)}";
 
-/* 1 when exactly those nodes spoke that are not down. */
-static int spoke(test *t)
+/* Whether ranks ran on all nodes that are not down, and on no others. */
+static int system_launch_reaches_all(test *t)
 {
     const run *r = &t->run;
-    if (launch_line(t, say_node, t->seconds) != 0) return 0;
-    if (t->code > 0) snprintf(t->text, TEXT, "exit code %d", t->code);
-    for (int i = 0; i < r->nodes.count && !t->code; i++) {
+    if (system_launch_line(t, say_node, t->seconds) != 0) return 0;
+    if (t->answer.code > 0) snprintf(t->text, TEXT, "exit code %d", t->answer.code);
+    for (int i = 0; i < r->nodes.count && !t->answer.code; i++) {
         const char *node = r->nodes.names[i];
-        int spoken = names_node(t->output, node);
+        int spoken = system_has_line_of(t->answer.output, node);
         if (spoken == !r->table[i].down) continue;
         snprintf(t->text, TEXT, spoken ? "a rank ran on %s" : "no rank ran on %s", node);
         return 0;
     }
-    return t->code == 0;
+    return t->answer.code == 0;
 }
 
 /* ---- steps: 1 good, 0 bad, -1 not made; with a text ---- */
 
-static int test_programs(test *t)
+static int system_step_programs(test *t)
 {
     snprintf(t->text, TEXT, "launcher %s (%s)", t->run.launcher->name, t->run.program);
-    return prepare_test_runtime(&t->run.prefix, t->run.launcher->name) == COMMAND_GOOD;
+    return prerun_test_runtime(&t->run.prefix, t->run.launcher->name) == COMMAND_GOOD;
 }
 
-static int test_nodes(test *t)
+static int system_step_nodes(test *t)
 {
     run *r = &t->run;
     int bad = 0;
@@ -150,25 +153,20 @@ static int test_nodes(test *t)
     return bad == 0;
 }
 
-static int test_launch(test *t)
+/* A program that never ends is ended, with all of its processes here. */
+static int system_step_end(test *t)
 {
-    return spoke(t);
-}
-
-/* A program that never ends is ended, and nothing of it stays here. */
-static int test_end(test *t)
-{
-    static const processes_filter all = {{NULL}, NULL};
-    if (launch_line(t, "exec sleep 100000", WARMUP) != 0) return 0;
-    if (t->code != -ETIMEDOUT) {
-        snprintf(t->text, TEXT, "the launcher ended early, with code %d", t->code);
+    static const processes_filter all = {.spared = NULL};
+    if (system_launch_line(t, "exec sleep 100000", WARMUP) != 0) return 0;
+    if (t->answer.code != -ETIMEDOUT) {
+        snprintf(t->text, TEXT, "the launcher ended early, with code %d", t->answer.code);
         return 0;
     }
-    /* those whose launcher is gone need a moment to notice */
-    double until = tool_tasks_now() + t->seconds;
+    /* processes need a moment to notice the end of their launcher */
+    double until = tool_now() + t->seconds;
     int left = processes_signal(&all, 0);
-    while (left > 0 && tool_tasks_now() < until) {
-        execute_wait(&t->run.signals, 0.1, 0);
+    while (left > 0 && tool_now() < until) {
+        tool_signals_wait(&t->run.signals, 0.1, 0);
         left = processes_signal(&all, 0);
     }
     snprintf(t->text, TEXT, "%d processes were left", left);
@@ -177,7 +175,7 @@ static int test_end(test *t)
     return left == 0;
 }
 
-/* Each rank leaves a file in folder $0. The first one is killed when there are $1 files,
+/* Each rank makes a file in folder $0. The first one is killed when there are $1 files,
  * or after $2 seconds: other nodes may see them late. */
 static const char crash_line[] =
     "rank=${PMI_RANK:-${SLURM_PROCID:-$FLUX_TASK_RANK}}; : >\"$0/$rank\"; n=0\n"
@@ -187,7 +185,7 @@ static const char crash_line[] =
     "done\n"
     "exec sleep 100000";
 
-static void remove_folder(const char *folder, int ranks)
+static void system_remove_folder(const char *folder, int ranks)
 {
     char *path = NULL;
     for (int i = 0; i < ranks && asprintf(&path, "%s/%d", folder, i) >= 0; i++) {
@@ -197,29 +195,28 @@ static void remove_folder(const char *folder, int ranks)
     rmdir(folder);
 }
 
-/* One rank is killed: the launcher comes back, and says so. Not before all have started:
- * srun asks each node once to end the others, and one that has not begun forgets it. */
-static int test_crash(test *t)
+/* When a rank is killed the launcher returns with an error. Not before all have started:
+ * srun asks each node only once to end its ranks. */
+static int system_step_crash(test *t)
 {
     const run *r = &t->run;
     char *folder = NULL, count[16], wait[16];
-    int ranks = 0;
+    int ranks = system_count_up(r);
     if (asprintf(&folder, "%s/.scr_test_system.XXXXXX", r->prefix.path) < 0) return 0;
-    for (int i = 0; i < r->nodes.count; i++)
-        ranks += !r->table[i].down;
     snprintf(count, sizeof count, "%d", ranks);
     snprintf(wait, sizeof wait, "%d", t->seconds / 3);
     const char *const words[] = {"sh", "-c", crash_line, folder, count, wait, NULL};
-    int rc = mkdtemp(folder) ? launch_words(t, words, t->seconds) : -errno;
-    if (!rc && t->code != -ETIMEDOUT) snprintf(t->text, TEXT, "exit code %d", t->code);
+    int rc = mkdtemp(folder) ? system_launch_words(t, words, t->seconds) : -errno;
+    if (!rc && t->answer.code != -ETIMEDOUT)
+        snprintf(t->text, TEXT, "exit code %d", t->answer.code);
     if (rc && !*t->text) snprintf(t->text, TEXT, "%s: %s", folder, strerror(-rc));
-    remove_folder(folder, ranks);
+    system_remove_folder(folder, ranks);
     free(folder);
-    return !rc && t->code != -ETIMEDOUT && t->code != 0;
+    return !rc && t->answer.code != -ETIMEDOUT && t->answer.code != 0;
 }
 
-/* The next launch goes round a node, here the last. */
-static int test_steer(test *t)
+/* The next launch avoids a node, here the last. */
+static int system_step_steer(test *t)
 {
     run *r = &t->run;
     int last = r->nodes.count - 1;
@@ -230,32 +227,27 @@ static int test_steer(test *t)
         return -1;
     }
     r->table[last].down = 1;
-    int good = spoke(t);
+    int good = system_launch_reaches_all(t);
     r->table[last].down = 0;
     if (good) snprintf(t->text, TEXT, "without %s", r->nodes.names[last]);
     return good;
 }
 
-/* ---- the full cycle, and what it shows ---- */
+/* ---- recovery from the loss of a node ---- */
 
-/* Nodes that scr_run will begin with: all but one of those that are good. The first of
- * them that may be lost; NULL when there is none. */
-static const char *choose_victim(test *t, int *nodes)
+/* The first node that may be lost of those with which scr_run begins: all good ones but
+ * one. NULL when there is none. */
+static const char *system_choose_victim(run *r, int nodes)
 {
-    run *r = &t->run;
-    int good = 0;
-    for (int i = 0; i < r->nodes.count; i++)
-        good += !r->table[i].down;
-    *nodes = good - 1;
-    set_facts(&r->facts, good - 1);
-    if (good < 2 || run_plan(&r->facts).why != RUN_LAUNCH) return NULL;
+    if (nodes < 1 || system_plan_first_launch(&r->facts, nodes) != RUN_LAUNCH)
+        return NULL;
     for (int i = 0; i < r->nodes.count; i++)
         if (r->table[i].chosen && !r->table[i].home) return r->nodes.names[i];
     return NULL;
 }
 
 /* Simulated nodes are called node1, node2, ... */
-static void add_arguments(const test *t, int nodes, tool_words *argv)
+static void system_add_arguments(const test *t, int nodes, tool_words *argv)
 {
     const run_request *q = &t->request;
     tool_words_add(argv, "--prefix=%s", t->run.prefix.path);
@@ -265,53 +257,51 @@ static void add_arguments(const test *t, int nodes, tool_words *argv)
     if (q->simulate) {
         tool_words_add(argv, "--simulate=%s", q->simulate);
         tool_words_add(argv, "--fail=node=%s,after=2checkpoints",
-                       t->cycle.node + strlen("node"));
+                       t->recovery.node + strlen("node"));
     }
     tool_words_add_all(argv, t->program);
 }
 
-/* Makes the cycle, as scr_run is to be called. 0, or -errno with a text. */
-static int make_cycle(test *t, int nodes)
+/* Calls scr_run. 0, or -errno with a text. */
+static int system_make_recovery(test *t, int nodes)
 {
     char *command = tool_remote_command("scr_run"), err[ERRTEXT_SIZE] = "no memory";
     tool_words argv = {0};
     int rc = -ENOMEM;
     tool_words_add(&argv, "%s", command ? command : "scr_run");
-    add_arguments(t, nodes, &argv);
-    t->cycle.prefix = t->run.prefix.dir;
-    t->cycle.argv = tool_words_list(&argv);
-    t->cycle.switch_off = t->request.simulate ? "" : t->switch_off;
-    t->cycle.seconds = t->seconds;
-    if (!argv.failed) rc = cycle_run(&t->cycle, &t->run.signals, err);
+    system_add_arguments(t, nodes, &argv);
+    t->recovery.prefix = t->run.prefix.dir;
+    t->recovery.argv = tool_words_list(&argv);
+    t->recovery.switch_off = t->request.simulate ? "" : t->switch_off;
+    t->recovery.seconds = t->seconds;
+    if (!argv.failed) rc = recovery_run(&t->recovery, &t->run.signals, err);
     if (rc) snprintf(t->why, TEXT, "%s", err);
     tool_words_done(&argv);
     free(command);
     return rc;
 }
 
-/* Of all steps that look at the cycle; the first of them makes it. 1 when it was made,
- * else the result of the step. */
-static int see_cycle(test *t, int first)
+/* Before the steps that inspect the recovery; the first of them makes it. Else the
+ * text has the reason. */
+static void system_get_recovery(test *t)
 {
-    int nodes;
-    if (first && !t->program[0]) {
+    int nodes = system_count_up(&t->run) - 1;
+    bool first = t->made == NOT_TRIED;
+    if (first) t->made = -1;
+    if (first && !t->program[0])
         snprintf(t->why, TEXT, "no program that uses SCR was named");
-    } else if (first && !(t->cycle.node = choose_victim(t, &nodes))) {
+    else if (first && !(t->recovery.node = system_choose_victim(&t->run, nodes)))
         snprintf(t->why, TEXT, "there are too few nodes to lose one");
-    } else if (first) {
-        t->made = make_cycle(t, nodes) == 0 ? 1 : 0;
-    }
+    else if (first)
+        t->made = system_make_recovery(t, nodes) == 0;
     if (t->made < 1) snprintf(t->text, TEXT, "%s", t->why);
-    return t->made;
 }
 
-/* The launcher comes back, though one of its nodes is gone. */
-static int test_return(test *t)
+/* The launcher returns although one of its nodes is lost. */
+static int system_step_return(test *t)
 {
-    const cycle_log *log = &t->cycle.log;
-    int made = see_cycle(t, 1);
-    if (made < 1) return made;
-    snprintf(t->text, TEXT, "%s", t->cycle.trouble);
+    const recovery_log *log = &t->recovery.log;
+    snprintf(t->text, TEXT, "%s", t->recovery.trouble);
     if (*t->text) return -1;
     snprintf(t->text, TEXT, "exit code %d: %s", log->code, log->why);
     if (!log->ended) snprintf(t->text, TEXT, "no launch has ended");
@@ -320,76 +310,73 @@ static int test_return(test *t)
     return -1;
 }
 
-static int test_detect(test *t)
+static int system_step_detect(test *t)
 {
-    int made = see_cycle(t, 0);
-    const cycle_log *log = &t->cycle.log;
-    if (made < 1) return made;
-    snprintf(t->text, TEXT, "%s: %s", t->cycle.node,
-             *t->cycle.trouble ? t->cycle.trouble
-             : log->lost       ? log->found
-                               : "it was not found to be down");
+    const recovery_log *log = &t->recovery.log;
+    snprintf(t->text, TEXT, "%s: %s", t->recovery.node,
+             *t->recovery.trouble ? t->recovery.trouble
+             : log->lost          ? log->found
+                                  : "it was not found to be down");
     return log->lost;
 }
 
-/* Whether the list has the node; one that cannot be read has it. */
-static int has_node(const char *list, const char *node)
+/* Whether the list has the node; true where it cannot be read. */
+static bool system_has_node(const char *list, const char *node)
 {
     hostlist nodes = {0};
-    int has = hostlist_parse(list, &nodes, NULL) != 0;
+    bool has = hostlist_parse(list, &nodes, NULL) != 0;
     for (int i = 0; i < nodes.count; i++)
         has |= strcmp(nodes.names[i], node) == 0;
     hostlist_done(&nodes);
     return has;
 }
 
-static int test_again(test *t)
+static int system_step_again(test *t)
 {
-    int made = see_cycle(t, 0);
-    const cycle_log *log = &t->cycle.log;
-    if (made < 1) return made;
+    const recovery_log *log = &t->recovery.log;
     snprintf(t->text, TEXT, "on %s",
              log->launches > 1 ? log->second : "no node: there was no second launch");
-    return log->launches > 1 && !has_node(log->second, t->cycle.node);
+    return log->launches > 1 && !system_has_node(log->second, t->recovery.node);
 }
 
-static int test_cycle(test *t)
+static int system_step_cycle(test *t)
 {
-    int made = see_cycle(t, 0);
-    const cycle_log *log = &t->cycle.log;
-    if (made < 1) return made;
-    int good = log->lost && log->launches > 1 && *log->dataset && t->cycle.code == 0;
+    const recovery_log *log = &t->recovery.log;
+    int good = log->lost && log->launches > 1 && *log->dataset && t->recovery.code == 0;
     snprintf(t->text, TEXT, "%s%s; see " RUN_LOG_NAME,
              !log->lost          ? "no node was lost"
              : log->launches < 2 ? "it was not started again"
              : *log->dataset     ? "from "
                                  : "it began without a checkpoint",
              log->lost && log->launches > 1 ? log->dataset : "");
-    /* where the program ended well before its node was lost that is told already */
-    if (t->cycle.code && (log->lost || log->launches > 1))
-        snprintf(t->text, TEXT, "exit code %d; see " RUN_LOG_NAME, t->cycle.code);
+    /* otherwise the program ended before its node was lost, which is reported already */
+    if (t->recovery.code && (log->lost || log->launches > 1))
+        snprintf(t->text, TEXT, "exit code %d; see " RUN_LOG_NAME, t->recovery.code);
     return good;
 }
 
 static const struct {
     const char *name, *what;
     int (*make)(test *t);
+    bool recovery; /* it inspects the recovery */
 } steps[] = {
-    {"programs", "what is needed is installed", test_programs},
-    {"nodes", "all nodes can be reached and are good", test_nodes},
-    {"launch", "a launch reaches every node, and comes back", test_launch},
-    {"end", "a program that never ends can be ended", test_end},
-    {"crash", "the launcher comes back when a rank is killed", test_crash},
-    {"steer", "a launch leaves out a node", test_steer},
-    {"return", "the launcher comes back when a node is lost", test_return},
-    {"detect", "that node is found to be down", test_detect},
-    {"again", "the next launch goes round it", test_again},
-    {"cycle", "the program goes on from a checkpoint, and ends well", test_cycle},
+    {"programs", "what is needed is installed", system_step_programs, false},
+    {"nodes", "all nodes can be reached and are good", system_step_nodes, false},
+    {"launch", "a launch reaches every node, and returns", system_launch_reaches_all,
+     false},
+    {"end", "a program that never ends can be ended", system_step_end, false},
+    {"crash", "the launcher returns when a rank is killed", system_step_crash, false},
+    {"steer", "a launch leaves out a node", system_step_steer, false},
+    {"return", "the launcher returns when a node is lost", system_step_return, true},
+    {"detect", "that node is found to be down", system_step_detect, true},
+    {"again", "the next launch avoids it", system_step_again, true},
+    {"cycle", "the program restarts from a checkpoint and succeeds", system_step_cycle,
+     true},
 };
 
 /* ---- all ---- */
 
-static int make_all(test *t, int json)
+static int system_make_all(test *t, int json)
 {
     static const tool_column columns[] = {{"step", "STEP", TOOL_TEXT},
                                           {"result", "RESULT", TOOL_TEXT},
@@ -400,14 +387,15 @@ static int make_all(test *t, int json)
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !t->run.signals.stop; i++) {
         fprintf(stderr, "%s: %s ...\n", command_self(), steps[i].what);
         *t->text = 0;
-        int result = steps[i].make(t);
+        if (steps[i].recovery) system_get_recovery(t);
+        int result = steps[i].recovery && t->made < 1 ? t->made : steps[i].make(t);
         bad += result == 0;
         tool_table_text(table, steps[i].name);
         tool_table_text(table, result > 0 ? "good" : result ? "not made" : "BAD");
         tool_table_mark(table, result > 0 ? TOOL_GOOD : result ? TOOL_WARN : TOOL_BAD);
         tool_table_text(table, steps[i].what);
         tool_table_text(table, *t->text ? t->text : NULL);
-        execute_wait(&t->run.signals, 0, 0);
+        tool_signals_wait(&t->run.signals, 0, 0);
         processes_reap();
     }
     int printed = tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS);
@@ -416,11 +404,10 @@ static int make_all(test *t, int json)
 
 int main(int argc, char **argv)
 {
-    test t = {.seconds = 60, .made = -1};
+    test t = {.seconds = 60, .made = NOT_TRIED};
     int json = 0, nodes, per_node;
     const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &t.request.dir},
+        TOOL_PREFIX_OPTION(&t.request.dir),
         {'l', "launcher", "NAME", "slurm, flux or hydra (default: what is there)",
          .text = &t.request.launcher},
         {'s', "simulate", "NODESxRANKS", "on simulated nodes on this machine, as 4x2",
@@ -434,10 +421,10 @@ int main(int argc, char **argv)
     const tool described = {
         .arguments = "[OPTION]... [PROGRAM [ARGUMENT]...]",
         .about =
-            "Tests in an allocation whether jobs on this system can go on after "
-            "failures, step by\nstep, and prints a report. PROGRAM uses SCR; it is "
+            "Tests in an allocation whether jobs on this system survive failures, step "
+            "by\nstep, and prints a report. PROGRAM uses SCR; it is "
             "started for the last steps, in\nwhich a node is lost: simulated ones are, "
-            "others --switch-off or you switch off\nwhen the command says so.\n",
+            "others --switch-off or you switch off\nwhen the command asks for it.\n",
         .codes = "0 no step was bad, 1 one was, or an error, 2 wrong usage.\n",
         .options = options,
         .most = -1,
@@ -454,13 +441,13 @@ int main(int argc, char **argv)
         code = tool_misused(&described, "--simulate needs no --switch-off");
     if (code < 0 && t.switch_off && !*t.switch_off)
         code = tool_misused(&described, "--switch-off needs a command");
-    if (code < 0 && args.count) code = program_check(&described, argv, &args, 1, 1);
+    if (code < 0 && args.count) code = program_check(&described, argv, &args, true);
     if (code >= 0) return code;
     t.program = (const char *const *)args.list;
     command_outlive_reader();
     code = run_open(&t.run, &t.request);
-    if (code == COMMAND_GOOD) code = make_all(&t, json);
+    if (code == COMMAND_GOOD) code = system_make_all(&t, json);
     run_close(&t.run);
-    free(t.output);
+    free(t.answer.output);
     return tool_finish(code);
 }

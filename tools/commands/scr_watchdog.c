@@ -4,9 +4,10 @@
 #include "lib/tool.h"
 #include "lib/tool_jobstep.h"
 #include "lib/tool_prefix.h"
-#include "lib/tool_tasks.h"
-#include "run/progress.h"
+#include "lib/tool_process.h"
+#include "run/run_progress.h"
 #include <errno.h>
+#include <stdbool.h>
 #include <time.h>
 
 enum {
@@ -17,10 +18,10 @@ enum {
 
 typedef struct request {
     const char *dir, *step;
-    int timeout, timeout_pfs; /* 0: as the parameters say */
+    int timeout, timeout_pfs; /* 0: as the parameters */
 } request;
 
-static int read_limits(const tool_prefix *prefix, const request *r, watchdog *w)
+static int watchdog_read_limits(const tool_prefix *prefix, const request *r, watchdog *w)
 {
     scr_problems problems = {0, NULL};
     int64_t timeout = 0, pfs = 0;
@@ -37,42 +38,43 @@ static int read_limits(const tool_prefix *prefix, const request *r, watchdog *w)
     return COMMAND_GOOD;
 }
 
-/* 1 when it hangs. As long as nobody knows, it does not. */
-static int look(progress_source *source, watchdog *w, double *seconds)
+/* While the progress is unknown the run does not count as hanging. */
+static bool watchdog_is_hanging(progress_reader *source, watchdog *w, double *seconds)
 {
     char err[ERRTEXT_SIZE] = "";
-    progress p = source->last;
-    if (progress_read(source, &p, err) == 0)
-        return watchdog_look(w, &p, tool_tasks_now(), seconds);
-    if (!w->told) tool_complain("whether it hangs is not known now: %s", err);
-    w->told = 1;
-    return 0;
+    run_progress p = source->last;
+    if (run_progress_read(source, &p, err) == 0)
+        return watchdog_has_expired(w, &p, tool_now(), seconds);
+    if (!w->reported) tool_complain("whether it hangs is not known now: %s", err);
+    w->reported = true;
+    return false;
 }
 
-/* Once a second, until it hangs or is over. 1 when it hangs. */
-static int watch(const tool_prefix *prefix, const request *r, watchdog *w)
+/* Checks once a second, until it hangs, which is true, or is over. */
+static bool watchdog_wait(const tool_prefix *prefix, const request *r, watchdog *w)
 {
     static const struct timespec second = {.tv_sec = 1};
     double seconds;
-    progress_source source;
-    progress_begin(&source, prefix->dir);
-    progress_read(&source, &w->last, NULL);
-    w->since = tool_tasks_now();
-    while (!look(&source, w, &seconds)) {
-        if (tool_jobstep_has_ended(r->step, 0)) return 0;
+    progress_reader source;
+    run_progress_begin(&source, prefix->dir);
+    run_progress_read(&source, &w->last, NULL);
+    w->since = tool_now();
+    while (!watchdog_is_hanging(&source, w, &seconds)) {
+        if (tool_jobstep_has_ended(r->step, 0)) return false;
         nanosleep(&second, NULL);
     }
-    if (tool_jobstep_has_ended(r->step, 1)) return 0;
+    if (tool_jobstep_has_ended(r->step, 1)) return false;
     tool_complain("%s hangs: no checkpoint for %.0f s; it is ended", r->step, seconds);
-    return 1;
+    return true;
 }
 
-static int work(const tool_prefix *prefix, const request *r)
+static int watchdog_run(const tool_prefix *prefix, const request *r)
 {
     char err[ERRTEXT_SIZE] = "";
     watchdog w = {0};
-    if (read_limits(prefix, r, &w) != COMMAND_GOOD) return COMMAND_BAD;
-    int rc = watch(prefix, r, &w) ? tool_jobstep_kill(r->step, GRACE, err) : -ESRCH;
+    if (watchdog_read_limits(prefix, r, &w) != COMMAND_GOOD) return COMMAND_BAD;
+    int rc =
+        watchdog_wait(prefix, r, &w) ? tool_jobstep_kill(r->step, GRACE, err) : -ESRCH;
     if (rc == -ESRCH) {
         tool_complain("%s has ended already; it was not ended from here", r->step);
         return WAS_OVER;
@@ -83,20 +85,19 @@ static int work(const tool_prefix *prefix, const request *r)
 int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
-    const tool_option options[] = {
-        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
-        {'j', "jobStepId", "ID", "the job step, as scr_get_jobstep_id tells it",
-         .text = &r.step},
-        {'t', "timeout", "N",
-         "longest time without a checkpoint, in seconds\n"
-         "(default: SCR_WATCHDOG_TIMEOUT)",
-         .number = &r.timeout},
-        {'T', "timeout-pfs", "N",
-         "the same while a flush is under way (default:\n"
-         "SCR_WATCHDOG_TIMEOUT_PFS, or as --timeout)",
-         .number = &r.timeout_pfs},
-        {0}};
+    const tool_option options[] = {TOOL_DIR_OPTION(&r.dir),
+                                   {'j', "jobStepId", "ID",
+                                    "the job step, as scr_get_jobstep_id prints it",
+                                    .text = &r.step},
+                                   {'t', "timeout", "N",
+                                    "longest time without a checkpoint, in seconds\n"
+                                    "(default: SCR_WATCHDOG_TIMEOUT)",
+                                    .number = &r.timeout},
+                                   {'T', "timeout-pfs", "N",
+                                    "the same while a flush is under way (default:\n"
+                                    "SCR_WATCHDOG_TIMEOUT_PFS, or as --timeout)",
+                                    .number = &r.timeout_pfs},
+                                   {0}};
     const tool t = {
         .arguments = "[OPTION]... --jobStepId ID",
         .about = "Waits until the run in the prefix folder has completed no checkpoint "
@@ -114,7 +115,7 @@ int main(int argc, char **argv)
         return tool_misused(&t, "'%.60s' is no id of a job step", r.step);
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, r.dir);
-    if (code == COMMAND_GOOD) code = work(&prefix, &r);
+    if (code == COMMAND_GOOD) code = watchdog_run(&prefix, &r);
     tool_prefix_close(&prefix);
     return code;
 }

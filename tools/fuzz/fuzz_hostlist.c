@@ -96,7 +96,7 @@ static int read_brackets(const char **at, struct names *numbers)
     }
 }
 
-/* One item, whose names go to n; 0 for a mistake. */
+/* One item; its names go to n; 0 for a mistake. */
 static int read_item(const char **at, struct names *n)
 {
     const char *first = *at;

@@ -16,7 +16,7 @@ static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
                               "0123456789-_.";
 static const char digits[] = "0123456789";
 
-static void cut(hostlist *list, int count)
+static void hostlist_truncate(hostlist *list, int count)
 {
     while (list->count > count)
         free(list->names[--list->count]);
@@ -24,13 +24,13 @@ static void cut(hostlist *list, int count)
 
 void hostlist_done(hostlist *list)
 {
-    cut(list, 0);
+    hostlist_truncate(list, 0);
     free(list->names);
     list->names = NULL;
 }
 
 /* Takes over name, which may be NULL for lack of memory. */
-static int add(hostlist *list, char *name)
+static int hostlist_add(hostlist *list, char *name)
 {
     int n = list->count;
     if (name && (n & (n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
@@ -55,7 +55,7 @@ struct parser {
     char name[HOSTLIST_NAME_SIZE]; /* of the item, as far as it is read */
 };
 
-static int wrong(const struct parser *p, const char *at, const char *what)
+static int hostlist_fail(const struct parser *p, const char *at, const char *what)
 {
     return err_set(p->err, -EINVAL, "hosts \"%.100s\": %s at byte %zu", p->text, what,
                    (size_t)(at - p->text) + 1);
@@ -67,7 +67,7 @@ typedef struct range {
 } range;
 
 /* A number at *at, which goes behind it; 0 if there is none. */
-static size_t parse_number(const char **at, uint64_t *number)
+static size_t hostlist_parse_number(const char **at, uint64_t *number)
 {
     size_t n = strspn(*at, digits);
     if (n == 0 || n > DIGITS) return 0;
@@ -76,79 +76,83 @@ static size_t parse_number(const char **at, uint64_t *number)
     return n;
 }
 
-static int parse_range(const struct parser *p, const char **at, range *r)
+static int hostlist_parse_range(const struct parser *p, const char **at, range *r)
 {
     const char *first = *at;
-    size_t n = parse_number(at, &r->from);
-    if (n == 0) return wrong(p, first, "no number of at most 18 digits");
+    size_t n = hostlist_parse_number(at, &r->from);
+    if (n == 0) return hostlist_fail(p, first, "no number of at most 18 digits");
     r->width = n > 1 && *first == '0' ? (int)n : 0;
     r->to = r->from;
     if (**at != '-') return 0;
     const char *second = ++*at;
-    if (parse_number(at, &r->to) == 0)
-        return wrong(p, second, "no number of at most 18 digits");
-    if (r->to < r->from) return wrong(p, first, "a range that goes down");
+    if (hostlist_parse_number(at, &r->to) == 0)
+        return hostlist_fail(p, second, "no number of at most 18 digits");
+    if (r->to < r->from) return hostlist_fail(p, first, "a range that goes down");
     return 0;
 }
 
-static int parse_rest(struct parser *p, const char *at, size_t length);
+static int hostlist_parse_rest(struct parser *p, const char *at, size_t length);
 
 /* Each number of the range, with what follows the brackets. */
-static int expand_range(struct parser *p, const range *r, const char *behind,
-                        size_t length)
+static int hostlist_expand_range(struct parser *p, const range *r, const char *behind,
+                                 size_t length)
 {
     for (uint64_t i = r->from;; i++) {
         size_t space = sizeof p->name - length;
         int n =
             snprintf(p->name + length, space, "%0*llu", r->width, (unsigned long long)i);
-        if (n < 0 || (size_t)n >= space) return wrong(p, behind, "a name too long");
-        int rc = parse_rest(p, behind, length + (size_t)n);
+        if (n < 0 || (size_t)n >= space)
+            return hostlist_fail(p, behind, "a name too long");
+        int rc = hostlist_parse_rest(p, behind, length + (size_t)n);
         if (rc || i == r->to) return rc;
     }
 }
 
 /* at is behind the bracket; all of it is checked before any of it is expanded. */
-static int expand_brackets(struct parser *p, const char *at, size_t length)
+static int hostlist_expand_brackets(struct parser *p, const char *at, size_t length)
 {
     const char *first = at, *behind;
     range r;
     int rc;
     do
-        if ((rc = parse_range(p, &at, &r)) != 0) return rc;
+        if ((rc = hostlist_parse_range(p, &at, &r)) != 0) return rc;
     while (*at++ == ',');
-    if (at[-1] != ']') return wrong(p, at - 1, "a bracket without its end");
+    if (at[-1] != ']') return hostlist_fail(p, at - 1, "a bracket without its end");
     behind = at;
     at = first;
     do {
-        if ((rc = parse_range(p, &at, &r)) != 0) return rc;
-        if ((rc = expand_range(p, &r, behind, length)) != 0) return rc;
+        if ((rc = hostlist_parse_range(p, &at, &r)) != 0) return rc;
+        if ((rc = hostlist_expand_range(p, &r, behind, length)) != 0) return rc;
     } while (*at++ == ',');
     return 0;
 }
 
-static int end_item(struct parser *p, const char *at, size_t length)
+static int hostlist_end_item(struct parser *p, const char *at, size_t length)
 {
-    if (*at && !strchr(", \t\n", *at)) return wrong(p, at, "no character of a name");
-    if (length == 0) return wrong(p, at, "a name is missing");
+    if (*at && !strchr(", \t\n", *at))
+        return hostlist_fail(p, at, "no character of a name");
+    if (length == 0) return hostlist_fail(p, at, "a name is missing");
     if (p->list->count >= HOSTLIST_MAX)
         return err_set(p->err, -E2BIG, "hosts \"%.100s\": more than %d", p->text,
                        HOSTLIST_MAX);
     p->at = at;
-    return add(p->list, strdup(p->name)) ? err_set(p->err, -ENOMEM, "no memory") : 0;
+    return hostlist_add(p->list, strdup(p->name)) ? err_set(p->err, -ENOMEM, "no memory")
+                                                  : 0;
 }
 
 /* The item from at on; length bytes of its name are known. As deep as it has brackets,
- * and of each at least one byte comes into the name. */
-static int parse_rest(struct parser *p, const char *at, size_t length)
+ * each of which adds at least one byte to the name. */
+static int hostlist_parse_rest(struct parser *p, const char *at, size_t length)
 {
     size_t n = strspn(at, letters);
-    if (length + n >= sizeof p->name) return wrong(p, at, "a name too long");
-    if (length == 0 && *at == '-') return wrong(p, at, "no character of a name");
+    if (length + n >= sizeof p->name) return hostlist_fail(p, at, "a name too long");
+    if (length == 0 && *at == '-') return hostlist_fail(p, at, "no character of a name");
     memcpy(p->name + length, at, n);
     length += n;
     p->name[length] = 0;
     at += n;
-    return *at == '[' ? expand_brackets(p, at + 1, length) : end_item(p, at, length);
+    return *at == '[' ? hostlist_expand_brackets(p, at + 1, length)
+                      : hostlist_end_item(p, at, length);
 }
 
 int hostlist_parse(const char *text, hostlist *list, char *err)
@@ -157,15 +161,15 @@ int hostlist_parse(const char *text, hostlist *list, char *err)
     int before = list->count, rc = 0;
     p.at += strspn(p.at, " \t\n");
     while (!rc && *p.at) {
-        rc = parse_rest(&p, p.at, 0);
+        rc = hostlist_parse_rest(&p, p.at, 0);
         if (rc) break;
         /* one comma; blanks around it, or alone */
         p.at += strspn(p.at, " \t\n");
         if (*p.at != ',') continue;
         p.at += 1 + strspn(p.at + 1, " \t\n");
-        if (!*p.at) rc = wrong(&p, p.at, "a name is missing");
+        if (!*p.at) rc = hostlist_fail(&p, p.at, "a name is missing");
     }
-    if (rc) cut(list, before);
+    if (rc) hostlist_truncate(list, before);
     return rc;
 }
 
@@ -179,7 +183,7 @@ typedef struct host {
     int width; /* digits at least that write this very number */
 } host;
 
-static host split(const char *name)
+static host hostlist_split_name(const char *name)
 {
     size_t end = strlen(name), before;
     host h = {.name = name, .before = end, .end = end};
@@ -196,33 +200,29 @@ static host split(const char *name)
     return h;
 }
 
-static int compare_texts(const char *a, size_t n, const char *b, size_t m)
+/* 0 when two belong into one pair of brackets. */
+static int hostlist_compare_outside(const host *a, const host *b)
 {
-    int differ = memcmp(a, b, n < m ? n : m);
-    return differ ? differ : (n > m) - (n < m);
-}
-
-/* Whether two belong into one pair of brackets. */
-static int compare_outside(const host *a, const host *b)
-{
-    int differ = compare_texts(a->name, a->before, b->name, b->before);
+    size_t n = a->before < b->before ? a->before : b->before;
+    int differ = memcmp(a->name, b->name, n);
+    if (!differ) differ = (a->before > b->before) - (a->before < b->before);
     if (!differ) differ = strcmp(a->name + a->end, b->name + b->end);
     /* one has a number of no digits, and no brackets */
     return differ ? differ : (a->before < a->end) - (b->before < b->end);
 }
 
-static int compare(const void *x, const void *y)
+static int hostlist_compare(const void *x, const void *y)
 {
     const host *a = x, *b = y;
-    int differ = compare_outside(a, b);
+    int differ = hostlist_compare_outside(a, b);
     if (differ) return differ;
     if (a->number != b->number) return a->number < b->number ? -1 : 1;
     return a->width - b->width;
 }
 
-/* Number of hosts from i on that are one range: each is the one before plus 1, written as
- * the first one tells. */
-static int range_length(const host *hosts, int count, int i)
+/* Number of hosts from i on that are one range: each is the one before plus 1, written
+ * with the width of the first. */
+static int hostlist_range_length(const host *hosts, int count, int i)
 {
     int n = 1;
     for (; i + n < count; n++) {
@@ -238,12 +238,12 @@ static int range_length(const host *hosts, int count, int i)
 }
 
 /* Writes count hosts that differ in their numbers only. */
-static void put_group(FILE *out, const host *hosts, int count)
+static void hostlist_put_group(FILE *out, const host *hosts, int count)
 {
     fprintf(out, "%.*s%s", (int)hosts->before, hosts->name, count > 1 ? "[" : "");
     for (int i = 0, n; i < count; i += n) {
         const host *h = &hosts[i], *last;
-        n = range_length(hosts, count, i);
+        n = hostlist_range_length(hosts, count, i);
         last = &hosts[i + n - 1];
         fprintf(out, "%s%.*s", i ? "," : "", (int)(h->end - h->before),
                 h->name + h->before);
@@ -254,11 +254,11 @@ static void put_group(FILE *out, const host *hosts, int count)
     fprintf(out, "%s%s", count > 1 ? "]" : "", hosts->name + hosts->end);
 }
 
-static int group_length(const host *hosts, int count)
+static int hostlist_group_length(const host *hosts, int count)
 {
     int n = 1;
     if (hosts->before == hosts->end) return 1; /* no number, no brackets */
-    while (n < count && compare_outside(hosts, &hosts[n]) == 0)
+    while (n < count && hostlist_compare_outside(hosts, &hosts[n]) == 0)
         n++;
     return n;
 }
@@ -274,12 +274,12 @@ char *hostlist_compress(const hostlist *list)
         return NULL;
     }
     for (int i = 0; i < list->count; i++)
-        hosts[i] = split(list->names[i]);
-    qsort(hosts, (size_t)list->count, sizeof *hosts, compare);
+        hosts[i] = hostlist_split_name(list->names[i]);
+    qsort(hosts, (size_t)list->count, sizeof *hosts, hostlist_compare);
     for (int i = 0, n; i < list->count; i += n) {
-        n = group_length(hosts + i, list->count - i);
+        n = hostlist_group_length(hosts + i, list->count - i);
         if (i) fputc(',', out);
-        put_group(out, hosts + i, n);
+        hostlist_put_group(out, hosts + i, n);
     }
     int bad = ferror(out);
     free(hosts);
@@ -291,7 +291,7 @@ char *hostlist_compress(const hostlist *list)
 /* ---- sets ---- */
 
 /* Its names as keys; NULL without memory. */
-static kvtree *set_of(const hostlist *list)
+static kvtree *hostlist_set_of(const hostlist *list)
 {
     kvtree *set = kvtree_new();
     for (int i = 0; set && i < list->count; i++)
@@ -300,32 +300,33 @@ static kvtree *set_of(const hostlist *list)
 }
 
 /* Adds those of a that are in b (inside 1), or are not (inside 0). */
-static int pick(const hostlist *a, const hostlist *b, int inside, hostlist *result)
+static int hostlist_filter(const hostlist *a, const hostlist *b, int inside,
+                           hostlist *result)
 {
-    kvtree *set = set_of(b);
+    kvtree *set = hostlist_set_of(b);
     int rc = set ? 0 : -ENOMEM;
     for (int i = 0; !rc && i < a->count; i++)
         if ((kvtree_get(set, a->names[i]) != NULL) == inside)
-            rc = add(result, strdup(a->names[i]));
+            rc = hostlist_add(result, strdup(a->names[i]));
     kvtree_delete(&set);
     return rc;
 }
 
 int hostlist_minus(const hostlist *a, const hostlist *b, hostlist *result)
 {
-    return pick(a, b, 0, result);
+    return hostlist_filter(a, b, 0, result);
 }
 
 int hostlist_intersect(const hostlist *a, const hostlist *b, hostlist *result)
 {
-    return pick(a, b, 1, result);
+    return hostlist_filter(a, b, 1, result);
 }
 
 int hostlist_unite(const hostlist *a, const hostlist *b, hostlist *result)
 {
     static const hostlist nothing = {0, NULL};
-    int rc = pick(a, &nothing, 0, result);
-    return rc ? rc : pick(b, a, 0, result);
+    int rc = hostlist_filter(a, &nothing, 0, result);
+    return rc ? rc : hostlist_filter(b, a, 0, result);
 }
 
 int hostlist_once(const hostlist *list, hostlist *result)
@@ -335,7 +336,7 @@ int hostlist_once(const hostlist *list, hostlist *result)
     for (int i = 0; !rc && i < list->count; i++) {
         if (kvtree_get(seen, list->names[i])) continue;
         if (!kvtree_set(seen, list->names[i], NULL)) rc = -ENOMEM;
-        if (!rc) rc = add(result, strdup(list->names[i]));
+        if (!rc) rc = hostlist_add(result, strdup(list->names[i]));
     }
     kvtree_delete(&seen);
     return rc;

@@ -42,7 +42,7 @@ int hostlist_minus(const hostlist *a, const hostlist *b, hostlist *result);
 int hostlist_intersect(const hostlist *a, const hostlist *b, hostlist *result);
 int hostlist_unite(const hostlist *a, const hostlist *b, hostlist *result);
 
-/* Adds each host of list once, where it comes first. 0 or -ENOMEM. */
+/* Adds each host of list once, in the order of first occurrence. 0 or -ENOMEM. */
 int hostlist_once(const hostlist *list, hostlist *result);
 
 #endif

@@ -2,50 +2,39 @@
 #ifndef PROCESSES_H
 #define PROCESSES_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
-/* The processes that this one started, and those that they started. A process whose
- * parent has ended comes to this one, so that none gets lost. */
+/* Processes that this one started, directly or through others. Orphans among them are
+ * adopted by this one, so that none is lost. */
 
-/* Makes this process the one to which they come. 0 or -errno. */
+/* Bytes of NAME=VALUE in a filter with its NUL, at most. */
+#define PROCESSES_MARK_SIZE 64
+
+/* When the process started, in clock ticks since the machine did. 0, or -ESRCH, also for
+ * a zombie. */
+int processes_start_time(pid_t pid, uint64_t *start);
+
+/* Makes this process the one that adopts. 0 or -errno. */
 int processes_adopt(void);
 
-/* Which of them are meant. */
+/* Selects processes. */
 typedef struct processes_filter {
-    const char *variables[3]; /* NAME=VALUE of their environment, all of them; ended by
-                                 NULL; none: any */
-    const char *spared;       /* not programs of that name; NULL */
+    /* NAME=VALUE of their environment, all of them, ended by NULL: processes that were
+     * started with these, and what they started. None: what this process started. */
+    const char *variables[3];
+    const char *spared; /* not programs of that name; NULL */
+    pid_t group;        /* not members of that process group; 0 */
 } processes_filter;
 
-/* Sends the signal to each; gives their number, or -errno. */
+/* Sends the signal to each; returns their number, or -errno. */
 int processes_signal(const processes_filter *filter, int signal);
 
-/* Kills each and waits until they have ended, for at most so many seconds: new ones may
- * be started meanwhile. 0; -ETIMEDOUT; or -errno. Nobody is reaped. */
+/* Kills each and waits for the given time until they have ended: new ones may start
+ * meanwhile. 0; -ETIMEDOUT; or -errno. None is reaped. */
 int processes_end(const processes_filter *filter, double seconds);
 
-/* Processes that were seen below another one. Each has a descriptor that stands for it
- * also when its parent has ended, and for nobody else. Zeros: none. */
-typedef struct processes_below {
-    int count, room;
-    struct process_below {
-        pid_t pid;
-        int fd;
-    } * list;
-} processes_below;
-
-/* Adds those that are below that process now, and below those that are there already.
- * Returns how many are new; 0 also where the kernel has no such descriptors (Linux 5.3).
- * What there is no memory or descriptor for is left out. */
-int processes_look_below(pid_t pid, processes_below *below);
-
-/* Signals each of them, as far as it has not ended. */
-void processes_signal_below(const processes_below *below, int signal);
-
-/* Forgets them. */
-void processes_forget_below(processes_below *below);
-
-/* Reaps all children that have ended; not while somebody waits for one of them. */
+/* Reaps all children that have ended; not while another function waits for one. */
 void processes_reap(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,8 @@ int tool_finish(int code)
 
 /* ---- help ---- */
 
-static void print_option(char letter, const char *name, const char *value,
-                         const char *help)
+static void tool_print_option(char letter, const char *name, const char *value,
+                              const char *help)
 {
     int width =
         printf("  -%c, --%s%s%s", letter, name, value ? " " : "", value ? value : "");
@@ -60,14 +61,14 @@ static void print_option(char letter, const char *name, const char *value,
     }
 }
 
-static int print_help(const tool *t)
+static int tool_print_help(const tool *t)
 {
     command_usage(stdout, t->arguments);
     printf("%s\n", t->about);
     for (const tool_option *o = t->options; o->name; o++)
-        print_option(o->letter, o->name, o->value, o->help);
-    print_option('h', "help", NULL, "print this text");
-    print_option('V', "version", NULL, "print the version");
+        tool_print_option(o->letter, o->name, o->value, o->help);
+    tool_print_option('h', "help", NULL, "print this text");
+    tool_print_option('V', "version", NULL, "print the version");
     printf("\nExit code: %s", t->codes);
     return command_flush();
 }
@@ -75,7 +76,7 @@ static int print_help(const tool *t)
 /* ---- options ---- */
 
 /* The table as getopt wants it; returns the number of options. */
-static int translate(const tool *t, struct option longs[], char *shorts)
+static int tool_translate_options(const tool *t, struct option longs[], char *shorts)
 {
     int n = 0;
     for (const tool_option *o = t->options; o->name && n < OPTIONS_MAX; o++, n++) {
@@ -92,7 +93,7 @@ static int translate(const tool *t, struct option longs[], char *shorts)
 }
 
 /* 0 or -ENOMEM. */
-static int join(char **all, const char *value)
+static int tool_join_values(char **all, const char *value)
 {
     char *text;
     const char *before = *all ? *all : "";
@@ -102,18 +103,19 @@ static int join(char **all, const char *value)
     return 0;
 }
 
-/* -1 to go on, or an exit code. */
-static int take(const tool *t, int letter)
+/* -1 to continue, or an exit code. */
+static int tool_take_option(const tool *t, int letter)
 {
     const tool_option *o = t->options;
-    if (letter == 'h') return print_help(t);
+    if (letter == 'h') return tool_print_help(t);
     if (letter == 'V') return command_version();
     while (o->name && o->letter != letter)
         o++;
     if (!o->name) return command_wrong_usage(t->arguments);
     if (o->flag) *o->flag = 1;
     if (o->text) *o->text = optarg;
-    if (o->joined && join(o->joined, optarg) != 0) return tool_complain("no memory");
+    if (o->joined && tool_join_values(o->joined, optarg) != 0)
+        return tool_complain("no memory");
     if (o->number) {
         char name[64];
         snprintf(name, sizeof name, "--%s", o->name);
@@ -123,24 +125,25 @@ static int take(const tool *t, int letter)
     return -1;
 }
 
-static int has_option(const tool *t, const char *name)
+static bool tool_has_option(const tool *t, const char *name)
 {
     for (const tool_option *o = t->options; o->name; o++)
-        if (strcmp(o->name, name) == 0) return 1;
-    return 0;
+        if (strcmp(o->name, name) == 0) return true;
+    return false;
 }
 
-/* -1 to go on, or an exit code. */
-static int check_count(const tool *t, const tool_args *args)
+/* -1 to continue, or an exit code. */
+static int tool_check_count(const tool *t, const tool_args *args)
 {
     if (args->count < t->least)
         return command_count(t->arguments, args->count, t->least, t->most);
     if (t->most < 0 || args->count <= t->most) return -1;
     const char *first = args->list[t->most];
     if (t->most == 0)
-        return tool_misused(
-            t, "'%s': only options are taken%s", first,
-            has_option(t, "prefix") ? "; --prefix FOLDER names the prefix folder" : "");
+        return tool_misused(t, "'%s': only options are taken%s", first,
+                            tool_has_option(t, "prefix")
+                                ? "; --prefix FOLDER names the prefix folder"
+                                : "");
     return tool_misused(t, "'%s' is one argument too many", first);
 }
 
@@ -149,16 +152,16 @@ int tool_start(const tool *t, int argc, char **argv, tool_args *args)
     struct option longs[OPTIONS_MAX + 3];
     char shorts[2 * OPTIONS_MAX + 4] = "+";
     command_open_streams();
-    translate(t, longs, shorts + 1);
+    tool_translate_options(t, longs, shorts + 1);
     /* with "+" getopt stops where the first argument is */
     const char *letters = t->program ? shorts : shorts + 1;
     for (int c; (c = getopt_long_only(argc, argv, letters, longs, NULL)) != -1;) {
-        int code = take(t, c);
+        int code = tool_take_option(t, c);
         if (code >= 0) return code;
     }
     args->count = argc - optind;
     args->list = argv + optind;
-    return check_count(t, args);
+    return tool_check_count(t, args);
 }
 
 int tool_one_folder(const tool *t, const tool_args *args, const char **folder)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One line for many nodes; see tool_fold.h. */
+/* Folded messages about nodes; see tool_fold.h. */
 #include "lib/tool_fold.h"
 
 #include "lib/tool.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The text without "NODE: ", wherever a word begins with it. */
-static char *without(const char *text, const char *node)
+static char *fold_without_node(const char *text, const char *node)
 {
     size_t n = strlen(node);
     char *copy = malloc(strlen(text) + 1), *out = copy;
@@ -23,15 +23,15 @@ static char *without(const char *text, const char *node)
     return copy;
 }
 
-static void drop(tool_fold_line *line)
+static void fold_free_line(tool_fold_line *line)
 {
     hostlist_done(&line->nodes);
     free(line->text);
     free(line->bare);
 }
 
-/* Another node of which it is true. */
-static int add_node(tool_fold_line *line, const char *node)
+/* Another node with the same text. */
+static int fold_add_node(tool_fold_line *line, const char *node)
 {
     char *text = strdup(line->bare);
     int rc = text ? hostlist_parse(node, &line->nodes, NULL) : -ENOMEM;
@@ -45,14 +45,14 @@ static int add_node(tool_fold_line *line, const char *node)
 }
 
 /* Takes bare over. */
-static int add_line(tool_fold *fold, const char *node, const char *text, char *bare)
+static int fold_add_line(tool_fold *fold, const char *node, const char *text, char *bare)
 {
     tool_fold_line line = {.text = strdup(text), .bare = bare};
     tool_fold_line *list =
         realloc(fold->list, ((size_t)fold->count + 1) * sizeof *fold->list);
     if (list) fold->list = list;
     if (!list || !line.text || hostlist_parse(node, &line.nodes, NULL) != 0) {
-        drop(&line);
+        fold_free_line(&line);
         return -ENOMEM;
     }
     list[fold->count++] = line;
@@ -61,14 +61,14 @@ static int add_line(tool_fold *fold, const char *node, const char *text, char *b
 
 int tool_fold_add(tool_fold *fold, const char *node, const char *text)
 {
-    char *bare = without(text, node);
+    char *bare = fold_without_node(text, node);
     if (!bare) return -ENOMEM;
     for (int i = 0; i < fold->count; i++) {
         if (strcmp(fold->list[i].bare, bare) != 0) continue;
         free(bare);
-        return add_node(&fold->list[i], node);
+        return fold_add_node(&fold->list[i], node);
     }
-    return add_line(fold, node, text, bare);
+    return fold_add_line(fold, node, text, bare);
 }
 
 void tool_fold_complain(tool_fold *fold)
@@ -89,7 +89,7 @@ void tool_fold_complain(tool_fold *fold)
 void tool_fold_done(tool_fold *fold)
 {
     for (int i = 0; i < fold->count; i++)
-        drop(&fold->list[i]);
+        fold_free_line(&fold->list[i]);
     free(fold->list);
     *fold = (tool_fold){0};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Words about halt conditions; see tool_halt.h. */
+/* Messages about halt conditions; see tool_halt.h. */
 #include "lib/tool_halt.h"
 
 #include "lib/tool_words.h"
@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int begins(const char *text, const char *start)
+static int halt_text_begins(const char *text, const char *start)
 {
     return text && strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Without what SCR recorded itself: all of it, or the end of the program only. */
-static kvtree *copy(const kvtree *halt, int all)
+/* A copy without what SCR recorded itself: all of that, or only the end of the program.
+ */
+static kvtree *halt_text_copy(const kvtree *halt, int all)
 {
     kvtree *rest = kvtree_new();
     if (!rest || kvtree_merge(rest, halt) != 0) {
@@ -23,26 +24,27 @@ static kvtree *copy(const kvtree *halt, int all)
         return NULL;
     }
     const char *reason = kvtree_elem_get_first_val(rest, SCR_HALT_KEY_REASON);
-    if (all || begins(reason, SCR_HALT_FINALIZED)) scr_halt_drop_own_reason(rest);
+    if (all || halt_text_begins(reason, SCR_HALT_FINALIZED))
+        scr_halt_drop_own_reason(rest);
     return rest;
 }
 
 int tool_halt_stopped(const kvtree *halt, const scr_halt_end *end, int64_t now,
                       char reason[SCR_HALT_REASON_SIZE])
 {
-    kvtree *rest = copy(halt, 0);
+    kvtree *rest = halt_text_copy(halt, 0);
     int stopped = rest ? scr_halt_check(rest, end, now, reason) : -ENOMEM;
     kvtree_delete(&rest);
     return stopped;
 }
 
-int tool_halt_is_own(const kvtree *halt, const scr_halt_end *end, int64_t now)
+bool tool_halt_is_own(const kvtree *halt, const scr_halt_end *end, int64_t now)
 {
     char ignored[SCR_HALT_REASON_SIZE];
-    kvtree *rest = copy(halt, 1);
-    int own = rest && kvtree_get(halt, SCR_HALT_KEY_REASON) &&
-              !kvtree_get(rest, SCR_HALT_KEY_REASON) &&
-              !scr_halt_check(rest, end, now, ignored);
+    kvtree *rest = halt_text_copy(halt, 1);
+    bool own = rest && kvtree_get(halt, SCR_HALT_KEY_REASON) &&
+               !kvtree_get(rest, SCR_HALT_KEY_REASON) &&
+               !scr_halt_check(rest, end, now, ignored);
     kvtree_delete(&rest);
     return own;
 }
@@ -57,13 +59,13 @@ char *tool_halt_remove(const char *path)
     return text;
 }
 
-/* What SCR recorded itself needs no hand: the next run removes it. */
+/* The next run removes what SCR recorded itself. */
 char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
                        const char *path)
 {
     char *text = NULL;
     int own = tool_halt_is_own(halt, end, now);
-    kvtree *rest = copy(halt, 1);
+    kvtree *rest = halt_text_copy(halt, 1);
     if (!rest) return NULL;
     int wish = !own && scr_halt_is_wish(rest, now);
     kvtree_delete(&rest);

@@ -2,11 +2,12 @@
 #ifndef TOOL_JOBSTEP_H
 #define TOOL_JOBSTEP_H
 
-/* Job steps: what a launcher started, so that it can be ended as a whole. Within Slurm
- * that is a step, "17.3"; elsewhere it is the launcher's own process, which passes
- * signals on: "pid:1234:56789", with the time at which it started, so that a process that
- * got the number later is never taken for it. */
+/* Job steps: what a launcher started, to be ended as a whole. Within Slurm that is a
+ * step, "17.3"; elsewhere the process of the launcher, which forwards signals:
+ * "pid:1234:56789", with its start time, so that a reused id is never confused with it.
+ */
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define TOOL_JOBSTEP_SIZE 64
@@ -17,13 +18,13 @@ int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], char *err);
 /* 0 if step is the name of one, -EINVAL. */
 int tool_jobstep_check(const char *step);
 
-/* 1 if it is known to have ended; 0 if not, or if nobody can tell. With ask also Slurm is
- * asked, which takes a moment, and is not for every second. */
-int tool_jobstep_has_ended(const char *step, int ask);
+/* Whether it is known to have ended. ask: by Slurm, too, which takes a moment; not for
+ * every second. */
+bool tool_jobstep_has_ended(const char *step, int ask);
 
-/* Ends it: by scancel; or by SIGTERM, and SIGKILL after so many seconds. 0 when it has
- * ended (Slurm: when it was told to), -ESRCH when it was not there any more, or -errno;
- * with a text. */
+/* Ends it: by scancel; or by SIGTERM, and SIGKILL after the given time. 0 when it has
+ * ended (Slurm: when the request was accepted), -ESRCH when it had ended before, or
+ * -errno; with a text. */
 int tool_jobstep_kill(const char *step, double seconds, char *err);
 
 #endif

@@ -17,7 +17,7 @@
 
 /* ---- events ---- */
 
-static const scr_log_field *find_field(scr_log_kind kind, const char *name)
+static const scr_log_field *log_event_find_field(scr_log_kind kind, const char *name)
 {
     for (int i = 0; scr_log_fields[i].name; i++)
         if (strcmp(scr_log_fields[i].name, name) == 0)
@@ -25,12 +25,12 @@ static const scr_log_field *find_field(scr_log_kind kind, const char *name)
     return NULL;
 }
 
-int tool_log_has(scr_log_kind kind, const char *field)
+bool tool_log_has(scr_log_kind kind, const char *field)
 {
-    return find_field(kind, field) != NULL;
+    return log_event_find_field(kind, field) != NULL;
 }
 
-static int set_time(int64_t *micro, const char *text)
+static int log_event_set_time(int64_t *micro, const char *text)
 {
     int64_t seconds;
     if (tool_time_parse(text, time(NULL), &seconds) != 0 || seconds > INT64_MAX / MICRO)
@@ -39,7 +39,7 @@ static int set_time(int64_t *micro, const char *text)
     return 0;
 }
 
-static int set_seconds(double *seconds, const char *text)
+static int log_event_set_seconds(double *seconds, const char *text)
 {
     double value;
     if (number_double(text, &value) != 0 || value < 0) return -EINVAL;
@@ -49,18 +49,18 @@ static int set_seconds(double *seconds, const char *text)
 
 int tool_log_set(scr_log_event *event, const char *field, const char *text)
 {
-    const scr_log_field *f = find_field(event->kind, field);
+    const scr_log_field *f = log_event_find_field(event->kind, field);
     int64_t number;
     if (!f || f->type == SCR_LOG_FIELD_KIND) return -ENOENT;
     void *member = (char *)event + f->offset;
     switch (f->type) {
     case SCR_LOG_FIELD_TIME:
-        return set_time(member, text);
+        return log_event_set_time(member, text);
     case SCR_LOG_FIELD_SECONDS:
-        return set_seconds(member, text);
+        return log_event_set_seconds(member, text);
     case SCR_LOG_FIELD_NUMBER:
         if (number_int64(text, &number) != 0) return -EINVAL;
-        /* there are no -1 bytes; but codes of errors */
+        /* only codes of errors may be negative */
         if (number < 0 && f->offset != offsetof(scr_log_event, code)) return -EINVAL;
         *(int64_t *)member = number;
         return 0;
@@ -74,8 +74,8 @@ int tool_log_set(scr_log_event *event, const char *field, const char *text)
 
 /* ---- the log ---- */
 
-/* A target did not take it. */
-static void tell(void *failed, const char *line)
+/* A target of the log failed. */
+static void log_event_report_line(void *failed, const char *line)
 {
     *(int *)failed = 1;
     tool_complain("%s", line);
@@ -87,7 +87,8 @@ int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *o
     tool_owner owner;
     scr_log *log = NULL;
     int failed = 0;
-    scr_log_options options = {.prefix = prefix->dir, .tell = tell, .arg = &failed};
+    scr_log_options options = {
+        .prefix = prefix->dir, .tell = log_event_report_line, .arg = &failed};
     scr_log_configure(&prefix->config, &options.set, &problems);
     if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
     if (on) *on = options.set.targets != 0;
@@ -104,16 +105,7 @@ int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *o
 
 /* ---- arguments ---- */
 
-/* Values of fields that have options of their own. */
-typedef struct shortcut {
-    char letter;
-    const char *name, *value, *field, *help;
-    const char *text;
-} shortcut;
-
-enum { FIELDS = 12, MOST = FIELDS + 3 };
-
-static int list_kinds(int transfer)
+static int log_event_list_kinds(int transfer)
 {
     for (int i = 0; i < SCR_LOG_KINDS; i++) {
         if (transfer && !tool_log_has((scr_log_kind)i, "from")) continue;
@@ -127,8 +119,9 @@ static int list_kinds(int transfer)
     return command_flush();
 }
 
-/* -1 to go on. */
-static int take_kind(const tool *t, const char *name, int transfer, scr_log_kind *kind)
+/* -1 to continue. */
+static int log_event_set_kind(const tool *t, const char *name, int transfer,
+                              scr_log_kind *kind)
 {
     char whole[64];
     if (!name) return tool_misused(t, "--type is needed");
@@ -140,8 +133,8 @@ static int take_kind(const tool *t, const char *name, int transfer, scr_log_kind
     return -1;
 }
 
-static int take_field(const tool *t, scr_log_event *event, const char *field,
-                      const char *text)
+static int log_event_set_field(const tool *t, scr_log_event *event, const char *field,
+                               const char *text)
 {
     int rc = tool_log_set(event, field, text);
     if (rc == -ENOENT)
@@ -152,54 +145,52 @@ static int take_field(const tool *t, scr_log_event *event, const char *field,
 }
 
 /* FIELD=VALUE */
-static int take_argument(const tool *t, scr_log_event *event, char *argument)
+static int log_event_parse_argument(const tool *t, scr_log_event *event, char *argument)
 {
     char *value = strchr(argument, '=');
     if (!value) return tool_misused(t, "'%s' is not FIELD=VALUE", argument);
     *value = 0;
-    return take_field(t, event, argument, value + 1);
+    return log_event_set_field(t, event, argument, value + 1);
 }
 
-static int take_all(const tool *t, const tool_args *args, const shortcut *shortcuts,
-                    scr_log_event *event)
+/* The options with a field of their own come after the others. */
+enum { FIRST_FIELD = 3, FIELDS = 12 };
+
+static int log_event_set_all(const tool *t, const tool_args *args, scr_log_event *event)
 {
     int code = -1;
-    for (int i = 0; i < FIELDS && code < 0; i++)
-        if (shortcuts[i].text)
-            code = take_field(t, event, shortcuts[i].field, shortcuts[i].text);
+    for (const tool_option *o = t->options + FIRST_FIELD; o->name && code < 0; o++)
+        if (*o->text)
+            code = log_event_set_field(
+                t, event, strcmp(o->name, "start") == 0 ? "time" : o->name, *o->text);
     for (int i = 0; i < args->count && code < 0; i++)
-        code = take_argument(t, event, args->list[i]);
+        code = log_event_parse_argument(t, event, args->list[i]);
     return code;
 }
 
 int tool_log_main(int argc, char **argv, int transfer)
 {
-    const char *dir = NULL, *type = NULL;
+    const char *dir = NULL, *type = NULL, *v[FIELDS] = {NULL};
     int kinds = 0, on = 1;
-    shortcut s[FIELDS] = {
-        {'i', "jobid", "ID", "jobid", "the allocation", NULL},
-        {'u', "user", "NAME", "user", "who runs the job", NULL},
-        {'j', "jobname", "NAME", "jobname", "name of the job", NULL},
-        {'D', "dset", "ID", "dset", "id of the dataset", NULL},
-        {'n', "name", "NAME", "name", "name of the dataset", NULL},
-        {'N', "note", "TEXT", "note", "a reason, for people", NULL},
-        {'S', "start", "TIME", "time", "when it happened (default: now)", NULL},
-        {'L', "secs", "N", "secs", "seconds that it took", NULL},
-        {'X', "from", "FOLDER", "from", "where files come from", NULL},
-        {'Y', "to", "FOLDER", "to", "where they go to", NULL},
-        {'B', "bytes", "N", "bytes", "bytes of all files", NULL},
-        {'F', "files", "N", "files", "their number", NULL},
-    };
-    tool_option options[MOST + 1] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &dir},
+    const tool_option options[] = {
+        TOOL_PREFIX_OPTION(&dir),
         {'T', "type", "EVENT",
          transfer ? "FLUSH, FETCH, or the name of an event" : "name of the event",
          .text = &type},
-        {'k', "kinds", NULL, "list all events, with their fields", .flag = &kinds}};
-    for (int i = 0; i < FIELDS; i++)
-        options[3 + i] = (tool_option){s[i].letter, s[i].name, s[i].value, s[i].help,
-                                       .text = &s[i].text};
+        {'k', "kinds", NULL, "list all events, with their fields", .flag = &kinds},
+        {'i', "jobid", "ID", "the allocation", .text = &v[0]},
+        {'u', "user", "NAME", "the user of the job", .text = &v[1]},
+        {'j', "jobname", "NAME", "name of the job", .text = &v[2]},
+        {'D', "dset", "ID", "id of the dataset", .text = &v[3]},
+        {'n', "name", "NAME", "name of the dataset", .text = &v[4]},
+        {'N', "note", "TEXT", "a reason, for people", .text = &v[5]},
+        {'S', "start", "TIME", "time of the event (default: now)", .text = &v[6]},
+        {'L', "secs", "N", "duration in seconds", .text = &v[7]},
+        {'X', "from", "FOLDER", "source of files", .text = &v[8]},
+        {'Y', "to", "FOLDER", "their destination", .text = &v[9]},
+        {'B', "bytes", "N", "bytes of all files", .text = &v[10]},
+        {'F', "files", "N", "number of files", .text = &v[11]},
+        {0}};
     const tool t = {
         .arguments = "[OPTION]... [FIELD=VALUE]...",
         .about = transfer
@@ -217,9 +208,9 @@ int tool_log_main(int argc, char **argv, int transfer)
     scr_log_event event = {.kind = SCR_LOG_ERROR};
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
-    if (kinds) return list_kinds(transfer);
-    code = take_kind(&t, type, transfer, &event.kind);
-    if (code < 0) code = take_all(&t, &args, s, &event);
+    if (kinds) return log_event_list_kinds(transfer);
+    code = log_event_set_kind(&t, type, transfer, &event.kind);
+    if (code < 0) code = log_event_set_all(&t, &args, &event);
     if (code >= 0) return code;
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, dir);

@@ -7,6 +7,7 @@
 #include "lib/tool_time.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,7 +15,7 @@
 
 enum {
     FILE_SIZE = 1 << 24, /* longest list of nodes in a file */
-    NEAR = 10 /* seconds: so late nothing is worth to begin, and clocks may differ */
+    NEAR = 10            /* seconds before the end count as the end: clocks may differ */
 };
 
 typedef struct manager {
@@ -36,34 +37,34 @@ static const manager managers[] = {
 };
 
 /* A variable of the environment that has a value. */
-static const char *get(const char *name)
+static const char *manager_variable(const char *name)
 {
     const char *value = name ? getenv(name) : NULL;
     return value && *value ? value : NULL;
 }
 
-static const manager *find(void)
+static const manager *manager_find(void)
 {
     const manager *m = managers;
-    while (m->job[0] && !get(m->job[0]) && !get(m->job[1]))
+    while (m->job[0] && !manager_variable(m->job[0]) && !manager_variable(m->job[1]))
         m++;
     return m;
 }
 
 const char *tool_manager_name(void)
 {
-    return find()->name;
+    return manager_find()->name;
 }
 
 /* ---- nodes ---- */
 
-static int parse(const char *text, hostlist *list)
+int tool_manager_parse(const char *text, hostlist *list)
 {
     char err[ERRTEXT_SIZE] = "";
     return hostlist_parse(text, list, err) == 0 ? COMMAND_GOOD : tool_complain("%s", err);
 }
 
-static int parse_file(const char *name, hostlist *list)
+static int manager_parse_file(const char *name, hostlist *list)
 {
     char *text = malloc(FILE_SIZE + 1);
     int fd = io_open(AT_FDCWD, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0), code;
@@ -76,24 +77,26 @@ static int parse_file(const char *name, hostlist *list)
         text[size] = 0;
         code = strlen(text) < (size_t)size
                    ? tool_complain("list of nodes %s: no text", name)
-                   : parse(text, list);
+                   : tool_manager_parse(text, list);
     }
     if (fd >= 0) io_close(&fd);
     free(text);
     return code;
 }
 
-static int of_manager(const manager *m, const tool_owner *owner, hostlist *list)
+static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
+                                    hostlist *list)
 {
-    const char *text = get(m->nodes[0]);
-    if (!text) text = get(m->nodes[1]);
-    if (text) return parse(text, list);
-    if (get(m->file)) return parse_file(get(m->file), list);
+    const char *text = manager_variable(m->nodes[0]);
+    if (!text) text = manager_variable(m->nodes[1]);
+    if (text) return tool_manager_parse(text, list);
+    if (manager_variable(m->file))
+        return manager_parse_file(manager_variable(m->file), list);
     if (m->job[0])
-        return tool_complain("%s does not tell the nodes of the allocation; set "
+        return tool_complain("%s does not list the nodes of the allocation; set "
                              "SCR_NODELIST",
                              m->name);
-    return parse(owner->node, list);
+    return tool_manager_parse(owner->node, list);
 }
 
 int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
@@ -103,7 +106,8 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
     const char *given = scr_config_get(&prefix->config, "SCR_NODELIST", NULL);
     int code = tool_owner_find(prefix, &owner);
     if (code == COMMAND_GOOD)
-        code = given && *given ? parse(given, &all) : of_manager(find(), &owner, &all);
+        code = given && *given ? tool_manager_parse(given, &all)
+                               : manager_allocation_nodes(manager_find(), &owner, &all);
     /* files have a line per processor */
     if (code == COMMAND_GOOD && hostlist_once(&all, nodes) != 0)
         code = tool_complain("no memory");
@@ -113,8 +117,8 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
 
 /* ---- down ---- */
 
-static int ask_states(const hostlist *nodes, const char *states, double seconds,
-                      hostlist *found)
+static int manager_ask_states(const hostlist *nodes, const char *states, double seconds,
+                              hostlist *found)
 {
     char err[ERRTEXT_SIZE] = "", *text = hostlist_compress(nodes), *output = NULL;
     hostlist all = {0, NULL};
@@ -125,7 +129,7 @@ static int ask_states(const hostlist *nodes, const char *states, double seconds,
         if (tool_run(command, seconds, &output, err) != 0)
             code = tool_complain("%s", err);
         else
-            code = parse(output, &all);
+            code = tool_manager_parse(output, &all);
     }
     if (!text || (code == COMMAND_GOOD && hostlist_intersect(nodes, &all, found) != 0))
         code = tool_complain("no memory");
@@ -137,27 +141,28 @@ static int ask_states(const hostlist *nodes, const char *states, double seconds,
 
 int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down)
 {
-    return ask_states(nodes, "--states=down,no_respond", seconds, down);
+    return manager_ask_states(nodes, "--states=down,no_respond", seconds, down);
 }
 
 int tool_manager_drained(const hostlist *nodes, double seconds, hostlist *drained)
 {
-    return ask_states(nodes, "--states=drain,fail", seconds, drained);
+    return manager_ask_states(nodes, "--states=drain,fail", seconds, drained);
 }
 
 /* ---- the end ---- */
 
-static const char *job_of(const manager *m)
+static const char *manager_job_id(const manager *m)
 {
-    return get(m->job[0]) ? get(m->job[0]) : get(m->job[1]);
+    return manager_variable(m->job[0]) ? manager_variable(m->job[0])
+                                       : manager_variable(m->job[1]);
 }
 
-/* What squeue says, to be freed, with times as tool_time_parse takes them. */
-static int ask_squeue(const char *const command[], double seconds, char **output,
-                      char *err)
+/* The output of squeue, to be freed, with times in the format of tool_time_parse. */
+static int manager_ask_squeue(const char *const command[], double seconds, char **output,
+                              char *err)
 {
-    static const char format[] = "SLURM_TIME_FORMAT"; /* as the user wants to see times */
-    char *users = get(format) ? strdup(get(format)) : NULL;
+    static const char format[] = "SLURM_TIME_FORMAT"; /* of the user */
+    char *users = manager_variable(format) ? strdup(manager_variable(format)) : NULL;
     int rc = setenv(format, "standard", 1) == 0 ? 0 : err_set(err, -ENOMEM, "no memory");
     if (!rc) rc = tool_run(command, seconds, output, err);
     if (users)
@@ -168,9 +173,9 @@ static int ask_squeue(const char *const command[], double seconds, char **output
     return rc;
 }
 
-/* The word behind the id in the line of that job, or NULL; *rest is what follows. Other
+/* The word after the id in the line of that job, or NULL; *rest is the remainder. Other
  * parts of the same array, or of a heterogeneous job, may have lines, too. */
-static const char *find_word(char *lines, const char *job, char **rest)
+static const char *manager_find_state(char *lines, const char *job, char **rest)
 {
     char *line;
     while ((line = strsep(&lines, "\n")) != NULL) {
@@ -183,7 +188,7 @@ static const char *find_word(char *lines, const char *job, char **rest)
     return NULL;
 }
 
-static int take_end(const char *text, scr_halt_end *end)
+static int manager_take_end(const char *text, scr_halt_end *end)
 {
     static const char *const without[] = {"",        "N/A",  "NONE",
                                           "UNKNOWN", "NULL", "UNLIMITED"};
@@ -198,44 +203,55 @@ static int take_end(const char *text, scr_halt_end *end)
 int tool_manager_end(double seconds, scr_halt_end *end)
 {
     char err[ERRTEXT_SIZE] = "", *output, *rest;
-    const manager *m = find();
-    const char *job = job_of(m);
+    const manager *m = manager_find();
+    const char *job = manager_job_id(m);
     const char *const command[] = {"squeue", "--noheader", "--format=%A %e",
                                    "--job",  job,          NULL};
     *end = (scr_halt_end){0, NULL};
     if (scr_halt_find_end(end, err) != 0) return tool_complain("%s", err);
     if (end->time || strcmp(m->name, "slurm") != 0) return COMMAND_GOOD;
-    if (ask_squeue(command, seconds, &output, err) != 0) return tool_complain("%s", err);
-    int code = take_end(find_word(output, job, &rest), end);
+    if (manager_ask_squeue(command, seconds, &output, err) != 0)
+        return tool_complain("%s", err);
+    int code = manager_take_end(manager_find_state(output, job, &rest), end);
     free(output);
     return code;
 }
 
-/* Slurm lets nothing begin in a job whose time is over, though that may run for a while
- * still. */
-static int is_past(const char *text)
+int tool_manager_find_end(const tool_prefix *prefix, double seconds, scr_halt_end *end)
+{
+    scr_problems problems = {0, NULL};
+    int64_t when = 0;
+    *end = (scr_halt_end){0, NULL};
+    scr_config_int64(&prefix->config, "SCR_END_TIME", 0, &when, &problems);
+    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
+    *end = (scr_halt_end){when, "SCR_END_TIME"};
+    return when || seconds <= 0 ? COMMAND_GOOD : tool_manager_end(seconds, end);
+}
+
+/* When the time of a job is over, Slurm starts nothing in it, though it may still run. */
+static bool manager_is_past(const char *text)
 {
     int64_t end, now = time(NULL);
     return text && tool_time_parse(text, now, &end) == 0 && end <= now + NEAR;
 }
 
-int tool_manager_is_over(double seconds)
+bool tool_manager_is_over(double seconds)
 {
     static const char *const ends[] = {
         "COMPLETING", "COMPLETED", "CANCELLED", "TIMEOUT",       "FAILED",    "NODE_FAIL",
         "PREEMPTED",  "DEADLINE",  "REVOKED",   "OUT_OF_MEMORY", "BOOT_FAIL", NULL};
-    const manager *m = find();
-    const char *job = job_of(m);
+    const manager *m = manager_find();
+    const char *job = manager_job_id(m);
     char err[ERRTEXT_SIZE] = "", *output, *rest;
-    int over = 0;
+    bool over = false;
     const char *const command[] = {
         "squeue", "--noheader", "--states=all", "--format=%A %T %e", "--job", job, NULL};
     if (strcmp(m->name, "slurm") != 0) return 0;
-    if (ask_squeue(command, seconds, &output, err) != 0) return 0;
-    const char *state = find_word(output, job, &rest);
+    if (manager_ask_squeue(command, seconds, &output, err) != 0) return 0;
+    const char *state = manager_find_state(output, job, &rest);
     for (size_t i = 0; state && ends[i]; i++)
         over |= strcmp(state, ends[i]) == 0;
-    if (state) over |= is_past(rest);
+    if (state) over |= manager_is_past(rest);
     free(output);
     return over;
 }
@@ -253,8 +269,8 @@ int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
                     double seconds, hostlist *nodes)
 {
     hostlist all = {0}, without = {0}, left = {0};
-    int code = up ? parse(up, &all) : tool_manager_nodes(prefix, &all);
-    if (code == COMMAND_GOOD && down) code = parse(down, &without);
+    int code = up ? tool_manager_parse(up, &all) : tool_manager_nodes(prefix, &all);
+    if (code == COMMAND_GOOD && down) code = tool_manager_parse(down, &without);
     if (code == COMMAND_GOOD && !up && !down)
         code = tool_manager_down(&all, seconds, &without);
     if (code == COMMAND_GOOD &&

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ int tool_tell_problems(scr_problems *problems)
     return code;
 }
 
-static int read_config(tool_prefix *prefix, const char *system)
+static int prefix_read_config(tool_prefix *prefix, const char *system)
 {
     scr_problems problems = {0, NULL};
     if (scr_config_init(&prefix->config) != 0 ||
@@ -40,15 +41,15 @@ static int read_config(tool_prefix *prefix, const char *system)
     return tool_tell_problems(&problems);
 }
 
-/* What another version of SCR, or another program, left in .scr stays as it is. */
-static int check_versions(const tool_prefix *prefix)
+/* Records of another version of SCR, or of another program, stay unchanged. */
+static int prefix_check_versions(const tool_prefix *prefix)
 {
     char err[ERRTEXT_SIZE] = "";
     if (scr_versions_check(prefix->dir, err) == 0) return COMMAND_GOOD;
     return tool_complain("prefix folder %s: %s", prefix->path, err);
 }
 
-static int open_folder(tool_prefix *prefix, const char *path)
+static int prefix_open_folder(tool_prefix *prefix, const char *path)
 {
     char cwd[PATH_MAX];
     if (!getcwd(cwd, sizeof cwd))
@@ -64,11 +65,11 @@ static int open_folder(tool_prefix *prefix, const char *path)
     if (rc < 0) prefix->dir = -1;
     if (rc < 0) tool_complain("prefix folder %s: %s", full ? full : path, strerror(-rc));
     free(full);
-    return rc < 0 ? COMMAND_BAD : check_versions(prefix);
+    return rc < 0 ? COMMAND_BAD : prefix_check_versions(prefix);
 }
 
-/* Where the configuration is looked for, which may name another folder. */
-static const char *first_place(const char *given)
+/* The folder with the configuration, which may name another prefix folder. */
+static const char *prefix_config_folder(const char *given)
 {
     const char *path = given ? given : getenv("SCR_PREFIX");
     return path && *path ? path : ".";
@@ -76,48 +77,48 @@ static const char *first_place(const char *given)
 
 /* system is NULL where the configuration need not be known; anyway: with mistakes, too.
  */
-static int open_prefix(tool_prefix *prefix, const char *given, const char *system,
+static int prefix_open(tool_prefix *prefix, const char *given, const char *system,
                        int anyway)
 {
     char *known = NULL;
     memset(prefix, 0, sizeof *prefix);
     prefix->dir = -1;
     if (given && !*given) return tool_complain("a prefix folder without a name");
-    if (tool_user_enter(first_place(given)) != COMMAND_GOOD) return COMMAND_BAD;
-    /* files of users lie in the prefix folder */
+    if (tool_user_enter(prefix_config_folder(given)) != COMMAND_GOOD) return COMMAND_BAD;
+    /* configuration files of users lie in the prefix folder */
     if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_complain("no memory");
     if (!given || system) {
-        int code = read_config(prefix, system ? system : SCR_SYSTEM_FILE);
+        int code = prefix_read_config(prefix, system ? system : SCR_SYSTEM_FILE);
         if (prefix->mistaken && !given && !system)
-            tool_complain("which prefix folder is meant is not sure: name it");
+            tool_complain("the prefix folder is uncertain: name it");
         if (code != COMMAND_GOOD && !(anyway && prefix->mistaken)) return code;
         if (!given) known = scr_config_prefix(&prefix->config);
         if (!given && !(given = known)) return tool_complain("no memory");
     }
     int code = tool_user_enter(given);
-    if (code == COMMAND_GOOD) code = open_folder(prefix, given);
+    if (code == COMMAND_GOOD) code = prefix_open_folder(prefix, given);
     free(known);
     return code;
 }
 
 int tool_prefix_open(tool_prefix *prefix, const char *given)
 {
-    return open_prefix(prefix, given, NULL, 0);
+    return prefix_open(prefix, given, NULL, 0);
 }
 
 int tool_prefix_configure(tool_prefix *prefix, const char *given)
 {
-    return open_prefix(prefix, given, SCR_SYSTEM_FILE, 0);
+    return prefix_open(prefix, given, SCR_SYSTEM_FILE, 0);
 }
 
 int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given)
 {
-    return open_prefix(prefix, given, SCR_SYSTEM_FILE, 1);
+    return prefix_open(prefix, given, SCR_SYSTEM_FILE, 1);
 }
 
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system)
 {
-    return open_prefix(prefix, given, system ? system : SCR_SYSTEM_FILE, 0);
+    return prefix_open(prefix, given, system ? system : SCR_SYSTEM_FILE, 0);
 }
 
 int tool_prefix_tell_unused(const tool_prefix *prefix)
@@ -139,10 +140,11 @@ void tool_prefix_close(tool_prefix *prefix)
     scr_config_done(&prefix->config);
 }
 
-/* ---- who, and where ---- */
+/* ---- identity ---- */
 
-/* 1 when the parameter has a value, which is not too long; 0, or -1 after a complaint. */
-static int take(const scr_config *config, const char *name, char *value, size_t size)
+/* 1 when the parameter has a value; 0; or -1 where it is unusable, after a message. */
+static int prefix_identity(const scr_config *config, const char *name, char *value,
+                           size_t size)
 {
     const char *text = scr_config_get(config, name, NULL);
     if (!text || !*text) return 0;
@@ -156,7 +158,7 @@ static int take(const scr_config *config, const char *name, char *value, size_t 
 
 int tool_owner_user(const tool_prefix *prefix, char user[SCR_USER_SIZE])
 {
-    int given = take(&prefix->config, "SCR_USER_NAME", user, SCR_USER_SIZE);
+    int given = prefix_identity(&prefix->config, "SCR_USER_NAME", user, SCR_USER_SIZE);
     if (given == 0) scr_identity_user(user);
     return given < 0 ? COMMAND_BAD : COMMAND_GOOD;
 }
@@ -166,8 +168,8 @@ int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
     char err[ERRTEXT_SIZE] = "";
     const scr_config *c = &prefix->config;
     int user = tool_owner_user(prefix, owner->user);
-    int job = take(c, "SCR_JOB_ID", owner->job, sizeof owner->job);
-    int node = take(c, "SCR_NODE_NAME", owner->node, sizeof owner->node);
+    int job = prefix_identity(c, "SCR_JOB_ID", owner->job, sizeof owner->job);
+    int node = prefix_identity(c, "SCR_NODE_NAME", owner->node, sizeof owner->node);
     if (user != COMMAND_GOOD || job < 0 || node < 0) return COMMAND_BAD;
     if (!node) scr_identity_node(owner->node);
     if (!job && scr_identity_job(prefix->path, owner->job, err) != 0)
@@ -175,7 +177,7 @@ int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
     return COMMAND_GOOD;
 }
 
-int tool_owner_is(const tool_owner *owner, const char *noted)
+bool tool_owner_is(const tool_owner *owner, const char *noted)
 {
     char name[sizeof owner->user + sizeof owner->job + 8];
     int n = snprintf(name, sizeof name, "%s/scr.%s", owner->user, owner->job);
@@ -184,7 +186,7 @@ int tool_owner_is(const tool_owner *owner, const char *noted)
 
 /* ---- folders of a job ---- */
 
-static int is_folder(const char *path)
+static bool prefix_is_folder(const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -203,7 +205,7 @@ void tool_job_folder(const tool_prefix *prefix, const tool_owner *owner, const c
         snprintf(path, TOOL_PATH_SIZE, "%s%s%s/scr.%s%s%s%s%s", base, slash, below,
                  owner->job, i ? "" : ".", i ? "" : other, own ? "/" : "",
                  own ? node : "");
-        if (is_folder(path)) return;
+        if (prefix_is_folder(path)) return;
     }
 }
 

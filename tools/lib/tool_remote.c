@@ -8,6 +8,7 @@
 #include "lib/tool_user.h"
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,48 +16,74 @@
 
 enum { MOST = 64 /* side by side */, ANSWER = 30 /* seconds for a list of brokers */ };
 
-/* ---- the ways ---- */
+/* ---- the means ---- */
 
-typedef int (*build_fn)(const tool_remote *remote, const char *node,
-                        const char *const argv[], tool_words *words);
+/* What follows the words that reach a node. */
+typedef enum tail { ARGV, ENV_ARGV, SHELL_LINE } tail;
 
-/* A node has a name of its own, and everybody can read command lines. */
-static int stays_here(const char *entry)
+typedef struct way {
+    const char *name;
+    const char *begin[7]; /* words, ended by NULL; shell: those of ssh */
+    const char *option;   /* before the name of the node, in one word */
+    tail tail;
+} way;
+
+static const way ways[] = {
+    {"local", {NULL}, NULL, ARGV},
+    {"simulate", {NULL}, NULL, ARGV},
+    /* beside the job step that runs there; Slurm forwards the environment */
+    {"srun",
+     {"srun", "--quiet", "--nodes=1", "--ntasks=1", "--overlap", "--mpi=none", NULL},
+     "--nodelist=",
+     ARGV},
+    /* through the broker there, without free resources; it has another environment */
+    {"flux", {"flux", "exec", "--noinput", NULL}, "--rank=", ENV_ARGV},
+    {"pdsh", {"pdsh", "-S", "-N", "-w", NULL}, "", SHELL_LINE},
+    /* without prompts for a password */
+    {"shell", {"-x", "-oBatchMode=yes", NULL}, "", SHELL_LINE},
+};
+
+static const way *remote_find_way(const char *name)
+{
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(ways[i].name, name) == 0) return &ways[i];
+    return NULL;
+}
+
+static bool remote_is(const way *w, const char *name)
+{
+    return strcmp(w->name, name) == 0;
+}
+
+/* A node has its own name; and command lines are public, passwords not. */
+static bool remote_is_local_variable(const char *entry)
 {
     return strncmp(entry, "SCR_NODE_NAME=", 14) == 0 ||
            strncmp(entry, "SCR_LOG_DB_PASS=", 16) == 0;
 }
 
-/* Remote shells hand over no variables. */
-static void add_environment(tool_words *words)
+static void remote_add_with_environment(const char *const argv[], tool_words *words)
 {
     tool_words_add(words, "env");
     for (char **entry = environ; *entry; entry++)
-        if (strncmp(*entry, "SCR_", 4) == 0 && !stays_here(*entry))
+        if (strncmp(*entry, "SCR_", 4) == 0 && !remote_is_local_variable(*entry))
             tool_words_add(words, "%s", *entry);
+    tool_words_add_all(words, argv);
 }
 
-static void add_shell_line(tool_words *words, const char *const argv[])
+static void remote_add_shell_line(const char *const argv[], tool_words *words)
 {
     tool_words line = {0};
-    add_environment(&line);
-    tool_words_add_all(&line, argv);
+    remote_add_with_environment(argv, &line);
     if (!line.failed) tool_words_add_quoted(words, tool_words_list(&line));
     words->failed |= line.failed;
     tool_words_done(&line);
 }
 
-static int build_local(const tool_remote *remote, const char *node,
-                       const char *const argv[], tool_words *words)
-{
-    tool_words_add_all(words, argv);
-    return 0;
-}
-
-/* A node that is lost has no folder any more; one that hangs has a file "hung" in it, and
- * whatever begins there never ends. */
-static int build_simulate(const tool_remote *remote, const char *node,
-                          const char *const argv[], tool_words *words)
+/* A lost node has no folder; a hanging one has a file "hung" in it, and no command ends
+ * there. */
+static int remote_add_simulated(const tool_remote *remote, const char *node,
+                                const char *const argv[], tool_words *words)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", remote->simulated, node);
@@ -64,8 +91,8 @@ static int build_simulate(const tool_remote *remote, const char *node,
     if (access(path, X_OK) != 0) return -EHOSTDOWN;
     strcat(path, "/hung");
     if (access(path, F_OK) == 0) {
-        tool_words_add(words, "sleep");
-        tool_words_add(words, "%d", INT_MAX);
+        static const char *const hang[] = {"sleep", "2147483647", NULL};
+        tool_words_add_all(words, hang);
         return 0;
     }
     tool_words_add(words, "env");
@@ -76,89 +103,39 @@ static int build_simulate(const tool_remote *remote, const char *node,
     return 0;
 }
 
-/* Beside the job step that runs there; Slurm hands the environment over. */
-static int build_srun(const tool_remote *remote, const char *node,
-                      const char *const argv[], tool_words *words)
-{
-    static const char *const begin[] = {
-        "srun", "--quiet", "--nodes=1", "--ntasks=1", "--overlap", "--mpi=none", NULL};
-    tool_words_add_all(words, begin);
-    tool_words_add(words, "--nodelist=%s", node);
-    tool_words_add_all(words, argv);
-    return 0;
-}
-
-/* By the broker there, which needs no free resources. Its environment is not ours. */
-static int build_flux(const tool_remote *remote, const char *node,
-                      const char *const argv[], tool_words *words)
-{
-    int rank = 0;
-    while (rank < remote->brokers.count && strcmp(remote->brokers.names[rank], node) != 0)
-        rank++;
-    if (rank == remote->brokers.count) return -EHOSTDOWN;
-    tool_words_add(words, "flux");
-    tool_words_add(words, "exec");
-    tool_words_add(words, "--noinput");
-    tool_words_add(words, "--rank=%d", rank);
-    add_environment(words);
-    tool_words_add_all(words, argv);
-    return 0;
-}
-
-static int build_pdsh(const tool_remote *remote, const char *node,
-                      const char *const argv[], tool_words *words)
-{
-    static const char *const begin[] = {"pdsh", "-S", "-N", "-w", NULL};
-    tool_words_add_all(words, begin);
-    tool_words_add(words, "%s", node);
-    add_shell_line(words, argv);
-    return 0;
-}
-
-static int build_shell(const tool_remote *remote, const char *node,
-                       const char *const argv[], tool_words *words)
-{
-    tool_words_add(words, "%s", remote->shell);
-    if (remote->is_ssh) {
-        /* nobody is there to type a password */
-        tool_words_add(words, "-x");
-        tool_words_add(words, "-oBatchMode=yes");
-    }
-    tool_words_add(words, "%s", node);
-    add_shell_line(words, argv);
-    return 0;
-}
-
-typedef struct way {
-    const char *name;
-    build_fn build;
-    int near; /* 1: this machine is reached without it */
-} way;
-
-static const way ways[] = {
-    {"local", build_local, 0}, {"simulate", build_simulate, 0}, {"srun", build_srun, 1},
-    {"flux", build_flux, 1},   {"pdsh", build_pdsh, 1},         {"shell", build_shell, 1},
-};
-
-static const way *find_way(const char *name)
-{
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (strcmp(ways[i].name, name) == 0) return &ways[i];
-    return NULL;
-}
-
 int tool_remote_words(const tool_remote *remote, const char *node,
                       const char *const argv[], tool_words *words)
 {
-    const way *w = find_way(remote->way);
-    if (w->near && strcmp(node, remote->self) == 0) w = &ways[0];
-    int rc = w->build(remote, node, argv, words);
-    return !rc && words->failed ? -ENOMEM : rc;
+    const way *w = remote_find_way(remote->way);
+    int rank = 0;
+    if (w->option && strcmp(node, remote->self) == 0) w = &ways[0];
+    if (remote_is(w, "simulate")) {
+        int rc = remote_add_simulated(remote, node, argv, words);
+        return rc || !words->failed ? rc : -ENOMEM;
+    }
+    if (remote_is(w, "shell")) tool_words_add(words, "%s", remote->shell);
+    if (!remote_is(w, "shell") || remote->is_ssh) tool_words_add_all(words, w->begin);
+    if (remote_is(w, "flux")) {
+        while (rank < remote->brokers.count &&
+               strcmp(remote->brokers.names[rank], node) != 0)
+            rank++;
+        if (rank == remote->brokers.count) return -EHOSTDOWN;
+        tool_words_add(words, "%s%d", w->option, rank);
+    } else if (w->option) {
+        tool_words_add(words, "%s%s", w->option, node);
+    }
+    if (w->tail == SHELL_LINE)
+        remote_add_shell_line(argv, words);
+    else if (w->tail == ENV_ARGV)
+        remote_add_with_environment(argv, words);
+    else
+        tool_words_add_all(words, argv);
+    return words->failed ? -ENOMEM : 0;
 }
 
 /* ---- the choice ---- */
 
-static const char *find_name(const tool_remote *remote, const hostlist *nodes)
+static const char *remote_find_name(const tool_remote *remote, const hostlist *nodes)
 {
     const char *manager = tool_manager_name(), *exec = getenv("HYDRA_LAUNCHER_EXEC");
     int far = 0;
@@ -172,7 +149,7 @@ static const char *find_name(const tool_remote *remote, const hostlist *nodes)
     return "shell";
 }
 
-static int find_brokers(tool_remote *remote)
+static int remote_find_brokers(tool_remote *remote)
 {
     static const char *const command[] = {"flux", "getattr", "hostlist", NULL};
     char err[ERRTEXT_SIZE] = "", *text = NULL;
@@ -183,14 +160,14 @@ static int find_brokers(tool_remote *remote)
 }
 
 /* The value, to be freed; NULL where there is none. */
-static int copy(const char *value, char **text)
+static int remote_copy(const char *value, char **text)
 {
     *text = value && *value ? strdup(value) : NULL;
     return value && *value && !*text ? tool_complain("no memory") : COMMAND_GOOD;
 }
 
-/* Nothing that somebody else may change is executed. What is not there fails later. */
-static int check_shell(tool_remote *remote)
+/* A program that others may change is refused. A missing one fails later. */
+static int remote_check_shell(tool_remote *remote)
 {
     char path[PATH_MAX], err[ERRTEXT_SIZE] = "", *program;
     const char *slash = strrchr(remote->shell, '/');
@@ -213,23 +190,23 @@ int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
     int code = tool_owner_find(prefix, &owner);
     if (!shell || !*shell) shell = getenv("HYDRA_LAUNCHER_EXEC");
     if (!shell || !*shell) shell = "ssh";
-    if (code == COMMAND_GOOD) code = copy(shell, &remote->shell);
+    if (code == COMMAND_GOOD) code = remote_copy(shell, &remote->shell);
     if (code == COMMAND_GOOD)
-        code = copy(scr_config_get(c, "SCR_SIMULATE", NULL), &remote->simulated);
+        code = remote_copy(scr_config_get(c, "SCR_SIMULATE", NULL), &remote->simulated);
     if (code != COMMAND_GOOD) return code;
     strcpy(remote->self, owner.node);
-    if (!name || !*name) name = find_name(remote, nodes);
-    const way *w = find_way(name);
+    if (!name || !*name) name = remote_find_name(remote, nodes);
+    const way *w = remote_find_way(name);
     if (!w)
         return tool_complain("SCR_REMOTE=%.60s is none of local, simulate, srun, flux, "
                              "pdsh and shell",
                              name);
     remote->way = w->name;
-    if (w->build == build_simulate && !remote->simulated)
+    if (remote_is(w, "simulate") && !remote->simulated)
         return tool_complain("SCR_REMOTE=simulate: only scr_run --simulate makes such "
                              "nodes");
-    if (w->build == build_shell) return check_shell(remote);
-    return w->build == build_flux ? find_brokers(remote) : COMMAND_GOOD;
+    if (remote_is(w, "shell")) return remote_check_shell(remote);
+    return remote_is(w, "flux") ? remote_find_brokers(remote) : COMMAND_GOOD;
 }
 
 void tool_remote_done(tool_remote *remote)
@@ -246,67 +223,68 @@ typedef struct call {
     const tool_remote *remote;
     const hostlist *nodes;
     int *node_of; /* task -> node */
-    tool_told told;
+    tool_report report;
     void *arg;
 } call;
 
-/* A node that does not even get a command. */
-static void tell_failure(const call *c, int node, int code)
+/* A node for which there is no command. */
+static void remote_report_failure(const call *c, int node, int code)
 {
     char text[ERRTEXT_SIZE] = "";
     const tool_end end = {code, text, "", 0};
     err_sys(text, code, "%s", c->nodes->names[node]);
-    c->told(node, &end, c->arg);
+    c->report(node, &end, c->arg);
 }
 
-/* What reaches the node failed, not the command there: ssh and its like end with 255,
- * which pdsh hands on; where it could not connect by itself it ends with 254. No command
- * of ours does either. */
-static int is_unreached(const tool_remote *remote, const char *node, int code)
+/* Whether the connection to the node failed, not the command there: ssh and similar
+ * programs end with 255, which pdsh forwards; pdsh itself ends with 254. Commands of this
+ * project use neither. */
+static bool remote_is_unreached(const tool_remote *remote, const char *node, int code)
 {
     int shell = strcmp(remote->way, "shell") == 0,
         pdsh = strcmp(remote->way, "pdsh") == 0;
-    if (strcmp(node, remote->self) == 0) return 0;
+    if (strcmp(node, remote->self) == 0) return false;
     return (code == 255 && (shell || pdsh)) || (code == 254 && pdsh);
 }
 
-static void take(int task, const tool_end *end, void *arg)
+static void remote_report_end(int task, const tool_end *end, void *arg)
 {
     const call *c = arg;
     int node = c->node_of[task];
     tool_end known = *end;
-    if (is_unreached(c->remote, c->nodes->names[node], end->code))
+    if (remote_is_unreached(c->remote, c->nodes->names[node], end->code))
         known.code = -EHOSTUNREACH;
-    c->told(node, &known, c->arg);
+    c->report(node, &known, c->arg);
 }
 
 int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
-                    const char *const argv[], tool_told told, void *arg, char *err)
+                    const char *const argv[], tool_report report, void *arg, char *err)
 {
     const tool_limits limits = {.seconds = remote->seconds,
                                 .bytes = remote->bytes,
                                 .most = remote->most > 0 ? remote->most : MOST,
-                                .silence = remote->silence};
+                                .silence = remote->silence,
+                                .joined = remote->joined};
     size_t n = (size_t)nodes->count;
     tool_words *words = calloc(n + 1, sizeof *words);
-    tool_task *tasks = calloc(n + 1, sizeof *tasks);
+    const char *const **tasks = calloc(n + 1, sizeof *tasks);
     int *node_of = calloc(n + 1, sizeof *node_of), count = 0;
-    call c = {remote, nodes, node_of, told, arg};
+    call c = {remote, nodes, node_of, report, arg};
     int rc = words && tasks && node_of ? 0 : -ENOMEM;
     for (int i = 0; i < nodes->count && !rc; i++) {
         rc = tool_remote_words(remote, nodes->names[i], argv, &words[i]);
         if (rc && rc != -ENOMEM) {
-            tell_failure(&c, i, rc);
+            remote_report_failure(&c, i, rc);
             rc = 0;
         } else if (!rc) {
-            tasks[count] = (tool_task){tool_words_list(&words[i]), remote->joined};
+            tasks[count] = tool_words_list(&words[i]);
             node_of[count++] = i;
         }
     }
     if (rc)
         err_sys(err, rc, "%s", argv[0]);
     else
-        rc = tool_tasks_run(tasks, count, &limits, take, &c, err);
+        rc = tool_process_run(tasks, count, &limits, remote_report_end, &c, err);
     for (size_t i = 0; words && i < n; i++)
         tool_words_done(&words[i]);
     free(node_of);
@@ -317,16 +295,16 @@ int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
 
 /* ---- our commands ---- */
 
-int tool_remote_reason(const tool_end *end, const char *name, char *line, size_t size)
+bool tool_remote_reason(const tool_end *end, const char *name, char *line, size_t size)
 {
-    int own = 0;
+    bool own = false;
     const char *said = end->output + strspn(end->output, "\n"), *at = said;
     size_t n = strlen(name);
     while (at && *at) {
         at += strspn(at, "\n");
         if (strncmp(at, name, n) == 0 && strncmp(at + n, ": ", 2) == 0) {
             said = at + n + 2;
-            own = 1;
+            own = true;
             break;
         }
         at = strchr(at, '\n');
@@ -347,7 +325,7 @@ char *tool_remote_command(const char *name)
     return strdup(name);
 }
 
-int tool_remote_is_gone(int code)
+bool tool_remote_is_gone(int code)
 {
     return code == -ETIMEDOUT || code == -EHOSTDOWN || code == -EHOSTUNREACH ||
            code == -EIO;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Another program, with a time limit; see tool_run.h. */
+/* One other program, with a time limit; see tool_run.h. */
 #include "lib/tool_run.h"
 
-#include "common/errtext.h"
-#include "lib/tool_tasks.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,37 +10,40 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct answer {
-    int rc;
-    char *output, *err;
-} answer;
-
-static void take(int task, const tool_end *end, void *arg)
+static void run_keep(int task, const tool_end *end, void *arg)
 {
-    answer *a = arg;
-    if (end->code == 0) a->output = strdup(end->output);
-    if (end->code == 0)
-        a->rc = a->output ? 0 : err_set(a->err, -ENOMEM, "no memory");
-    else
-        a->rc = err_set(a->err, end->code > 0 ? -EIO : end->code, "%s", end->text);
+    tool_answer *a = arg;
+    (void)task;
+    a->code = end->code;
+    a->output = strdup(end->output);
+    snprintf(a->text, sizeof a->text, "%s", end->text);
+}
+
+int tool_run_answer(const char *const argv[], const tool_limits *limits,
+                    tool_answer *answer, char *err)
+{
+    tool_limits one = *limits;
+    one.most = 1;
+    *answer = (tool_answer){0};
+    int rc = tool_process_run(&argv, 1, &one, run_keep, answer, err);
+    return rc || answer->output ? rc : err_set(err, -ENOMEM, "no memory");
 }
 
 int tool_run(const char *const argv[], double seconds, char **output, char *err)
 {
-    const tool_task task = {argv, 0};
-    const tool_limits limits = {.seconds = seconds, .bytes = TOOL_RUN_OUTPUT, .most = 1};
-    answer a = {0, NULL, err};
-    int rc = tool_tasks_run(&task, 1, &limits, take, &a, err);
-    if (!rc) rc = a.rc;
-    if (!rc)
-        *output = a.output;
-    else
+    const tool_limits limits = {.seconds = seconds, .bytes = TOOL_RUN_OUTPUT};
+    tool_answer a;
+    int rc = tool_run_answer(argv, &limits, &a, err);
+    if (!rc && a.code) rc = err_set(err, a.code > 0 ? -EIO : a.code, "%s", a.text);
+    if (rc)
         free(a.output);
+    else
+        *output = a.output;
     return rc;
 }
 
-static int is_program(const char *folder, size_t n, const char *program,
-                      char path[PATH_MAX])
+static bool run_is_program(const char *folder, size_t n, const char *program,
+                           char path[PATH_MAX])
 {
     struct stat st;
     int size =
@@ -51,20 +52,20 @@ static int is_program(const char *folder, size_t n, const char *program,
            stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-int tool_run_find(const char *program, char path[PATH_MAX])
+bool tool_run_find(const char *program, char path[PATH_MAX])
 {
     const char *folders = strchr(program, '/') ? NULL : getenv("PATH");
-    if (!*program) return 0;
-    if (!folders) return is_program("", 0, program, path);
+    if (!*program) return false;
+    if (!folders) return run_is_program("", 0, program, path);
     while (*folders) {
         size_t n = strcspn(folders, ":");
-        if (is_program(folders, n, program, path)) return 1;
+        if (run_is_program(folders, n, program, path)) return true;
         folders += n + (folders[n] == ':');
     }
-    return 0;
+    return false;
 }
 
-int tool_run_is_there(const char *program)
+bool tool_run_is_there(const char *program)
 {
     char path[PATH_MAX];
     return tool_run_find(program, path);

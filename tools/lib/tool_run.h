@@ -2,22 +2,33 @@
 #ifndef TOOL_RUN_H
 #define TOOL_RUN_H
 
+/* One other program, such as a command of the batch system, with a time limit. */
+
+#include "common/errtext.h"
+#include "lib/tool_process.h"
 #include <limits.h>
 
-/* Runs another program, such as a command of the batch system, for as long as it may
- * take and no longer. */
-
-/* Most bytes that it may print. */
+/* Most bytes that tool_run accepts. */
 #define TOOL_RUN_OUTPUT (16 << 20)
 
 /* Runs argv[0], which is found in PATH, with empty standard input and our standard error.
- * What it prints goes to *output as text, to be freed. 0; -ENOENT where there is no such
- * program; -ETIMEDOUT after so many seconds, -EFBIG for too much output, and it is killed
- * then, with what it started; -EIO when it fails, each with a text. */
+ * Its output becomes *output, a text to be freed. 0; -ENOENT: no such program;
+ * -ETIMEDOUT, -EFBIG: it was ended; -EIO: it failed; each with a text. */
 int tool_run(const char *const argv[], double seconds, char **output, char *err);
 
-/* 1 if PATH has the program, or it is a path, and it may be run; where it is. */
-int tool_run_find(const char *program, char path[PATH_MAX]);
-int tool_run_is_there(const char *program);
+typedef struct tool_answer {
+    int code;     /* as in tool_end */
+    char *output; /* ended by a NUL, to be freed; never NULL */
+    char text[ERRTEXT_SIZE];
+} tool_answer;
+
+/* Runs one program and keeps its end. limits->most is ignored. 0, or -errno as
+ * tool_process_run, with a text; there is no answer then. */
+int tool_run_answer(const char *const argv[], const tool_limits *limits,
+                    tool_answer *answer, char *err);
+
+/* Whether the program, a path or a name to be found in PATH, may be run; its path. */
+bool tool_run_find(const char *program, char path[PATH_MAX]);
+bool tool_run_is_there(const char *program);
 
 #endif

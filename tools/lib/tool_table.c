@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables for people and for programs; see tool_table.h. */
+/* Tables that commands print; see tool_table.h. */
 #include "lib/tool_table.h"
 
 #include "common/number.h"
 #include "lib/tool.h"
 #include "report/quote.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ tool_table *tool_table_new(const tool_column *columns, int count)
     return table;
 }
 
-static void free_table(tool_table *table)
+static void table_delete(tool_table *table)
 {
     for (int i = 0; i < table->cells; i++) {
         free(table->list[i].shown);
@@ -44,77 +45,18 @@ static void free_table(tool_table *table)
 
 /* ---- cells ---- */
 
-/* The next cell, empty; NULL without memory. */
-static cell *add(tool_table *table)
+/* Adds a cell and takes ownership of its texts; empty: without a value. */
+static void table_add_cell(tool_table *table, char *shown, char *json, bool empty)
 {
-    if (!table) return NULL;
-    int n = table->cells;
-    if ((n & (n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
+    int n = table ? table->cells : 0;
+    bool good = table && (empty || (shown && json));
+    if (good && (n & (n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
         cell *more = realloc(table->list, (2 * (size_t)n + 1) * sizeof *more);
-        table->failed |= !more;
-        if (!more) return NULL;
-        table->list = more;
+        good = more != NULL;
+        if (more) table->list = more;
     }
-    table->list[n] = (cell){NULL, NULL, TOOL_PLAIN};
-    table->cells++;
-    return &table->list[n];
-}
-
-/* A text that is written by a stream; NULL without memory. */
-struct text {
-    char *at;
-    size_t size;
-    FILE *out;
-};
-
-static int open_text(struct text *t)
-{
-    t->at = NULL;
-    t->out = open_memstream(&t->at, &t->size);
-    return t->out != NULL;
-}
-
-static char *close_text(struct text *t)
-{
-    int bad = ferror(t->out);
-    if (fclose(t->out) == 0 && !bad) return t->at;
-    free(t->at);
-    return NULL;
-}
-
-/* The texts, each written by put, with what stands between and around them. */
-static char *join(const char *const *texts, int count, const char *const around[3],
-                  void (*put)(FILE *, const char *))
-{
-    struct text t;
-    if (!open_text(&t)) return NULL;
-    fputs(around[0], t.out);
-    for (int i = 0; i < count; i++) {
-        if (i) fputs(around[1], t.out);
-        put(t.out, texts[i]);
-    }
-    fputs(around[2], t.out);
-    return close_text(&t);
-}
-
-static void put_shown(FILE *out, const char *text)
-{
-    scr_quote_text(out, text, "");
-}
-
-static void put_json(FILE *out, const char *text)
-{
-    scr_quote_json(out, text);
-}
-
-static const char *const no_marks[3] = {"", " ", ""};
-static const char *const array_marks[3] = {"[", ", ", "]"};
-
-static void fill(tool_table *table, cell *c, char *shown, char *json)
-{
-    if (c && shown && json) {
-        c->shown = shown;
-        c->json = json;
+    if (good) {
+        table->list[table->cells++] = (cell){shown, json, TOOL_PLAIN};
         return;
     }
     free(shown);
@@ -122,42 +64,58 @@ static void fill(tool_table *table, cell *c, char *shown, char *json)
     if (table) table->failed = 1;
 }
 
+/* The texts, separated by blanks, or as JSON; NULL without memory. */
+static char *table_join(const char *const *texts, int count, bool json, bool array)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    if (array) fputc('[', out);
+    for (int i = 0; i < count; i++) {
+        if (i) fputs(array ? ", " : " ", out);
+        if (json)
+            scr_quote_json(out, texts[i]);
+        else
+            scr_quote_text(out, texts[i], "");
+    }
+    if (array) fputc(']', out);
+    int bad = ferror(out);
+    if (fclose(out) == 0 && !bad) return text;
+    free(text);
+    return NULL;
+}
+
 void tool_table_text(tool_table *table, const char *text)
 {
-    cell *c = add(table);
-    if (c && text)
-        fill(table, c, join(&text, 1, no_marks, put_shown),
-             join(&text, 1, no_marks, put_json));
+    table_add_cell(table, text ? table_join(&text, 1, false, false) : NULL,
+                   text ? table_join(&text, 1, true, false) : NULL, !text);
 }
 
 void tool_table_number(tool_table *table, int64_t number)
 {
     char buffer[NUMBER_TEXT_SIZE];
     const char *text = number_text_int64(buffer, number);
-    cell *c = add(table);
-    if (c) fill(table, c, strdup(text), strdup(text));
+    table_add_cell(table, strdup(text), strdup(text), false);
 }
 
 void tool_table_real(tool_table *table, double number)
 {
     char text[400]; /* the largest double has 309 digits */
-    cell *c = add(table);
     snprintf(text, sizeof text, "%.1f", number);
-    if (c) fill(table, c, strdup(text), strdup(text));
+    table_add_cell(table, strdup(text), strdup(text), false);
 }
 
 void tool_table_switch(tool_table *table, int on)
 {
-    cell *c = add(table);
-    if (c) fill(table, c, strdup(on ? "yes" : "no"), strdup(on ? "true" : "false"));
+    table_add_cell(table, strdup(on ? "yes" : "no"), strdup(on ? "true" : "false"),
+                   false);
 }
 
 void tool_table_list(tool_table *table, const char *const *texts, int count)
 {
-    cell *c = add(table);
-    if (c)
-        fill(table, c, join(texts, count, no_marks, put_shown),
-             join(texts, count, array_marks, put_json));
+    table_add_cell(table, table_join(texts, count, false, false),
+                   table_join(texts, count, true, true), false);
 }
 
 void tool_table_mark(tool_table *table, tool_mark mark)
@@ -165,10 +123,10 @@ void tool_table_mark(tool_table *table, tool_mark mark)
     if (table && table->cells) table->list[table->cells - 1].mark = mark;
 }
 
-/* ---- people ---- */
+/* ---- output ---- */
 
-/* Columns that a text takes: each UTF-8 character one. */
-static int width_of(const char *text)
+/* Columns of a text on a terminal: one for each UTF-8 character. */
+static int table_text_width(const char *text)
 {
     int width = 0;
     for (; *text; text++)
@@ -176,107 +134,96 @@ static int width_of(const char *text)
     return width;
 }
 
-static int is_coloured(void)
+static bool table_is_colored(void)
 {
     const char *term = getenv("TERM"), *off = getenv("NO_COLOR");
     return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(off && *off);
 }
 
-/* to: columns that it takes at least; below 0: the same, to the right. */
-static void print_cell(const char *text, int to, const char *colour)
+/* width: least number of columns; below 0: the same, aligned to the right. */
+static void table_print_text(const char *text, int width, const char *color)
 {
-    int blanks = abs(to) - width_of(text);
+    int blanks = abs(width) - table_text_width(text);
     if (blanks < 0) blanks = 0;
-    if (to < 0) printf("%*s", blanks, "");
-    printf("%s%s%s", colour, text, *colour ? "\033[0m" : "");
-    if (to > 0) printf("%*s", blanks, "");
+    if (!table_is_colored()) color = "";
+    printf("%*s%s%s%s%*s", width < 0 ? blanks : 0, "", color, text,
+           *color ? "\033[0m" : "", width > 0 ? blanks : 0, "");
 }
 
-static const char *colour_of(const cell *c, int coloured)
-{
-    static const char *const colours[] = {"", "\033[32m", "\033[33m", "\033[31m"};
-    return coloured ? colours[c->mark] : "";
-}
-
-static const cell *cell_at(const tool_table *table, int row, int column)
+static const cell *table_cell(const tool_table *table, int row, int column)
 {
     return &table->list[row * table->width + column];
 }
 
-static const char *shown_at(const tool_table *table, int row, int column)
+/* Row -1 has the titles. */
+static void table_print_cell(const tool_table *table, int row, int column, int width)
 {
-    const char *shown = cell_at(table, row, column)->shown;
-    return shown && *shown ? shown : "-";
+    static const char *const colors[] = {"", "\033[32m", "\033[33m", "\033[31m"};
+    const cell *c = row < 0 ? NULL : table_cell(table, row, column);
+    if (!c)
+        table_print_text(table->columns[column].title, width, "\033[1m");
+    else
+        table_print_text(c->shown && *c->shown ? c->shown : "-", width, colors[c->mark]);
 }
 
-static int column_width(const tool_table *table, int rows, int column)
+static int table_column_width(const tool_table *table, int rows, int column)
 {
-    int width = width_of(table->columns[column].title);
+    if (!table->columns[column].title) return 0;
+    int width = table_text_width(table->columns[column].title);
     for (int row = 0; row < rows; row++) {
-        int of_cell = width_of(shown_at(table, row, column));
+        const char *shown = table_cell(table, row, column)->shown;
+        int of_cell = shown && *shown ? table_text_width(shown) : 1;
         if (of_cell > width) width = of_cell;
     }
     return table->columns[column].type == TOOL_NUMBER ? -width : width;
 }
 
-/* Row -1 is that of the titles. The last column has no blanks behind it. */
-static void print_row(const tool_table *table, int row, const int *widths, int coloured)
+static int table_print_columns(const tool_table *table, int rows)
 {
-    int last = table->width - 1, first = 1;
-    while (last > 0 && !table->columns[last].title)
-        last--;
-    for (int i = 0; i <= last; i++) {
-        int width = i == last && widths[i] > 0 ? 0 : widths[i];
-        if (!table->columns[i].title) continue;
-        if (!first) printf("  ");
-        first = 0;
-        if (row < 0)
-            print_cell(table->columns[i].title, width, coloured ? "\033[1m" : "");
-        else
-            print_cell(shown_at(table, row, i), width,
-                       colour_of(cell_at(table, row, i), coloured));
-    }
-    printf("\n");
-}
-
-static int print_columns(const tool_table *table, int rows)
-{
-    int *widths = calloc((size_t)table->width, sizeof *widths);
-    int coloured = is_coloured();
+    int *widths = calloc((size_t)table->width, sizeof *widths), last = 0;
     if (!widths) return tool_complain("no memory");
-    for (int i = 0; i < table->width; i++)
-        if (table->columns[i].title) widths[i] = column_width(table, rows, i);
-    for (int row = -1; row < rows; row++)
-        print_row(table, row, widths, coloured);
+    for (int i = 0; i < table->width; i++) {
+        widths[i] = table_column_width(table, rows, i);
+        if (table->columns[i].title) last = i;
+    }
+    if (widths[last] > 0) widths[last] = 0; /* no blanks at the end of a line */
+    for (int row = -1; row < rows; row++) {
+        const char *between = "";
+        for (int i = 0; i <= last; i++) {
+            if (!table->columns[i].title) continue;
+            printf("%s", between);
+            between = "  ";
+            table_print_cell(table, row, i, widths[i]);
+        }
+        printf("\n");
+    }
     free(widths);
     return COMMAND_GOOD;
 }
 
-static void print_lines(const tool_table *table, int rows)
+static void table_print_lines(const tool_table *table, int rows)
 {
-    int width = 0, coloured = is_coloured();
+    int width = 0;
     for (int i = 0; i < table->width; i++)
-        if (table->columns[i].title && width_of(table->columns[i].title) > width)
-            width = width_of(table->columns[i].title);
+        if (table->columns[i].title && table_text_width(table->columns[i].title) > width)
+            width = table_text_width(table->columns[i].title);
     for (int row = 0; row < rows; row++) {
         if (row) printf("\n");
         for (int i = 0; i < table->width; i++) {
-            const cell *c = cell_at(table, row, i);
+            const cell *c = table_cell(table, row, i);
             if (!table->columns[i].title || !c->shown) continue;
-            print_cell(table->columns[i].title, width + 2, coloured ? "\033[1m" : "");
-            print_cell(c->shown, 0, colour_of(c, coloured));
+            table_print_cell(table, -1, i, width + 2);
+            if (*c->shown) table_print_cell(table, row, i, 0);
             printf("\n");
         }
     }
 }
 
-/* ---- programs ---- */
-
-static void print_json(const tool_table *table, int rows)
+static void table_print_json(const tool_table *table, int rows)
 {
     for (int row = 0; row < rows; row++) {
         for (int i = 0; i < table->width; i++) {
-            const char *json = cell_at(table, row, i)->json;
+            const char *json = table_cell(table, row, i)->json;
             printf("%s\"%s\": %s", i ? ", " : "{", table->columns[i].key,
                    json ? json : "null");
         }
@@ -287,16 +234,16 @@ static void print_json(const tool_table *table, int rows)
 int tool_table_print(tool_table *table, tool_form form)
 {
     if (!table || table->failed) {
-        if (table) free_table(table);
+        if (table) table_delete(table);
         return tool_complain("no memory");
     }
     int rows = table->cells / table->width, code = COMMAND_GOOD;
     if (form == TOOL_JSON)
-        print_json(table, rows);
+        table_print_json(table, rows);
     else if (form == TOOL_LINES)
-        print_lines(table, rows);
+        table_print_lines(table, rows);
     else
-        code = print_columns(table, rows);
-    free_table(table);
+        code = table_print_columns(table, rows);
+    table_delete(table);
     return code;
 }

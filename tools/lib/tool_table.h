@@ -2,8 +2,8 @@
 #ifndef TOOL_TABLE_H
 #define TOOL_TABLE_H
 
-/* Tables that commands print: for people in columns, or a line per value; for programs as
- * JSON, an object per line.
+/* Tables that commands print: in columns, as a line per value, or as JSON with an object
+ * per line.
  *
  *     static const tool_column columns[] = {{"name", "NAME", TOOL_TEXT},
  *                                           {"files", "FILES", TOOL_NUMBER}};
@@ -13,7 +13,7 @@
  *     return tool_finish(tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS));
  *
  * On a terminal titles are bold and marked cells have a colour, unless NO_COLOR is set.
- * Nothing in a cell moves the cursor. */
+ * Control characters are quoted. */
 
 #include <stdint.h>
 
@@ -36,12 +36,13 @@ typedef enum tool_mark { TOOL_PLAIN, TOOL_GOOD, TOOL_WARN, TOOL_BAD } tool_mark;
 
 typedef struct tool_table tool_table;
 
-/* An empty table; columns must stay. NULL without memory, as every function here takes
- * it. */
+/* An empty table; columns must outlive it. NULL without memory; all functions accept
+ * that.
+ */
 tool_table *tool_table_new(const tool_column *columns, int count);
 
-/* The next cell, row by row. NULL: it has no value, which is null in JSON and '-' for
- * people, or no line at all in the form TOOL_LINES. */
+/* Adds the next cell, row by row. A text of NULL is null in JSON, '-' in columns, and no
+ * line in the form TOOL_LINES. */
 void tool_table_text(tool_table *table, const char *text);
 void tool_table_number(tool_table *table, int64_t number);
 void tool_table_real(tool_table *table, double number); /* with one decimal */

@@ -6,94 +6,69 @@
 #include "config/parameters.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
-enum { LEAST_DIGITS = 9 }; /* fewer are no seconds since 1970, but a slip */
+enum { LEAST_DIGITS = 9 }; /* shorter numbers are typing errors, not seconds since 1970 */
 
-/* Number of digits, at most most, that text begins with; *value is what they say. */
-static int digits(const char *text, int most, int *value)
+/* Parses text of the form, in which each digit stands for itself or a smaller one, and
+ * every other character for itself; strptime alone would take "1:2" for "01:02". Returns
+ * what follows, or NULL. */
+static const char *time_parse_form(const char *text, const char *form, const char *format,
+                                   struct tm *tm)
 {
-    int n = 0;
-    *value = 0;
-    for (; n < most && text[n] >= '0' && text[n] <= '9'; n++)
-        *value = *value * 10 + (text[n] - '0');
-    return n;
+    for (size_t i = 0; form[i]; i++)
+        if (form[i] == '9' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+            return NULL;
+    return strptime(text, format, tm);
 }
 
-/* "18:30", "18:30:05", "6:30pm": what is left of the text, or NULL. */
-static const char *parse_clock(const char *text, struct tm *tm)
+/* "18:30", "18:30:05", "6:30pm"; true if that is all. */
+static bool time_parse_clock(const char *text, struct tm *tm)
 {
-    int n = digits(text, 2, &tm->tm_hour);
-    if (n == 0 || text[n] != ':' || digits(text + n + 1, 2, &tm->tm_min) != 2)
-        return NULL;
-    text += n + 3;
+    static const char *const forms[][3] = {{"99:99:99", "%H:%M:%S", "%I:%M:%S%p"},
+                                           {"9:99:99", "%H:%M:%S", "%I:%M:%S%p"},
+                                           {"99:99", "%H:%M", "%I:%M%p"},
+                                           {"9:99", "%H:%M", "%I:%M%p"}};
     tm->tm_sec = 0;
-    if (*text == ':') {
-        if (digits(text + 1, 2, &tm->tm_sec) != 2) return NULL;
-        text += 3;
-    }
-    int pm = strncasecmp(text, "pm", 2) == 0;
-    if (pm || strncasecmp(text, "am", 2) == 0) {
-        if (tm->tm_hour < 1 || tm->tm_hour > 12) return NULL;
-        tm->tm_hour = tm->tm_hour % 12 + 12 * pm;
-        text += 2;
-    }
-    return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 60 ? text : NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        for (int k = 1; k < 3; k++) {
+            const char *rest = time_parse_form(text, forms[i][0], forms[i][k], tm);
+            if (rest && !*rest) return tm->tm_sec < 60;
+        }
+    return false;
 }
 
-/* "2026-11-22": what is left, or NULL. */
-static const char *parse_date(const char *text, struct tm *tm)
+/* "2026-11-22", "2026-11-22T18:30"; -EINVAL also for the 30th of February. */
+static int time_parse_calendar(const char *text, int64_t *time)
 {
-    int year, month, day;
-    if (digits(text, 4, &year) != 4 || text[4] != '-' ||
-        digits(text + 5, 2, &month) != 2 || text[7] != '-' ||
-        digits(text + 8, 2, &day) != 2)
-        return NULL;
-    tm->tm_year = year - 1900;
-    tm->tm_mon = month - 1;
-    tm->tm_mday = day;
-    return text + 10;
-}
-
-/* The time of a calendar that the fields name; -EINVAL for the 30th of February. */
-static int make_time(const struct tm *wanted, int64_t *time)
-{
-    struct tm tm = *wanted;
+    struct tm tm = {.tm_isdst = -1};
+    const char *rest = time_parse_form(text, "9999-99-99", "%Y-%m-%d", &tm);
+    if (!rest || (*rest && *rest != 'T' && *rest != ' ')) return -EINVAL;
+    if (*rest && !time_parse_clock(rest + 1, &tm)) return -EINVAL;
     tm.tm_isdst = -1;
+    const int day = tm.tm_mday;
     time_t t = mktime(&tm);
-    if (t == (time_t)-1 || tm.tm_mday != wanted->tm_mday || tm.tm_mon != wanted->tm_mon)
-        return -EINVAL;
+    if (t == (time_t)-1 || tm.tm_mday != day) return -EINVAL;
     *time = t;
     return 0;
 }
 
-static int parse_calendar(const char *text, int64_t *time)
-{
-    struct tm tm = {.tm_hour = 0};
-    text = parse_date(text, &tm);
-    if (text && (*text == 'T' || *text == ' ')) text = parse_clock(text + 1, &tm);
-    return text && !*text ? make_time(&tm, time) : -EINVAL;
-}
-
 /* The next time at which clocks show that. */
-static int parse_today(const char *text, int64_t now, int64_t *time)
+static int time_parse_next(const char *text, int64_t now, int64_t *time)
 {
     struct tm tm;
     time_t t = (time_t)now;
-    if (!localtime_r(&t, &tm)) return -EINVAL;
-    text = parse_clock(text, &tm);
-    if (!text || *text) return -EINVAL;
-    tm.tm_isdst = -1;
-    t = mktime(&tm);
-    if (t < now) {
-        tm.tm_mday++; /* mktime knows how long the month is */
+    if (!localtime_r(&t, &tm) || !time_parse_clock(text, &tm)) return -EINVAL;
+    for (int i = 0; i < 2; i++) {
         tm.tm_isdst = -1;
         t = mktime(&tm);
+        if (t == (time_t)-1) return -EINVAL;
+        if (t >= now) break;
+        tm.tm_mday++; /* mktime corrects it at the end of a month */
     }
-    if (t == (time_t)-1) return -EINVAL;
     *time = t;
     return 0;
 }
@@ -113,8 +88,8 @@ int tool_time_parse(const char *text, int64_t now, int64_t *time)
         *time = value;
         return 0;
     }
-    if (parse_calendar(text, time) == 0) return 0;
-    return parse_today(text, now, time);
+    if (time_parse_calendar(text, time) == 0) return 0;
+    return time_parse_next(text, now, time);
 }
 
 void tool_time_text(int64_t time, char text[TOOL_TIME_SIZE])

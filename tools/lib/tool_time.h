@@ -7,14 +7,15 @@
 
 #include <stdint.h>
 
-/* What tool_time_parse takes, for help and messages. */
+/* Forms that tool_time_parse accepts, for help and messages. */
 #define TOOL_TIME_FORMS                                                                  \
     "2026-11-22T18:30, 18:30 or 6:30pm (the next one), +90min, or seconds since 1970"
 
 /* 0 or -EINVAL. */
 int tool_time_parse(const char *text, int64_t now, int64_t *time);
 
-/* The local time, as "2026-11-22T18:30:00+0100"; the number where no calendar has it. */
+/* The local time as "2026-11-22T18:30:00+0100", or the number where it is not in the
+ * calendar. */
 #define TOOL_TIME_SIZE 64
 void tool_time_text(int64_t time, char text[TOOL_TIME_SIZE]);
 

@@ -17,9 +17,9 @@ int tool_user_enter(const char *prefix)
     return owner_enter("prefix folder", prefix);
 }
 
-/* Whether root or this user decides what lies there. In a sticky folder nobody takes
- * away what is somebody else's. */
-static int check_decider(const char *path, char *err)
+/* Checks that only root or this user can change what the path leads to. Entries of a
+ * sticky folder can be replaced by their owners only. */
+static int user_check_owner(const char *path, char *err)
 {
     struct stat st;
     if (lstat(path, &st) != 0) return err_sys(err, -errno, "%s", path);
@@ -40,11 +40,11 @@ int tool_user_program(const char *path, char **program, char *err)
 {
     char *full = realpath(path, NULL), *above = full ? strdup(full) : NULL;
     int rc = !full   ? err_sys(err, -errno, "%s", path)
-             : above ? check_decider(full, err)
+             : above ? user_check_owner(full, err)
                      : err_sys(err, -ENOMEM, "%s", path);
     for (char *slash; !rc && above[1] && (slash = strrchr(above, '/')) != NULL;) {
         slash[slash == above] = 0;
-        rc = check_decider(above, err);
+        rc = user_check_owner(above, err);
     }
     free(above);
     if (rc)

@@ -3,12 +3,13 @@
 #include "lib/tool_words.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes the word over. */
-static void take(tool_words *words, char *word)
+/* Takes ownership of the word. */
+static void words_append(tool_words *words, char *word)
 {
     char **list = NULL;
     if (word && !words->failed)
@@ -30,26 +31,26 @@ void tool_words_add(tool_words *words, const char *format, ...)
     va_start(args, format);
     if (vasprintf(&word, format, args) < 0) word = NULL;
     va_end(args);
-    take(words, word);
+    words_append(words, word);
 }
 
 void tool_words_add_all(tool_words *words, const char *const *list)
 {
     for (; *list; list++)
-        take(words, strdup(*list));
+        words_append(words, strdup(*list));
 }
 
-/* What no shell takes for anything else. */
-static int is_plain(const char *word)
+/* Whether a shell treats all characters literally. */
+static bool words_is_plain(const char *word)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                 "0123456789_@%+=:,./-";
     return *word && strspn(word, plain) == strlen(word);
 }
 
-static void put_quoted(FILE *out, const char *word)
+static void words_put_quoted(FILE *out, const char *word)
 {
-    if (is_plain(word)) {
+    if (words_is_plain(word)) {
         fputs(word, out);
         return;
     }
@@ -70,13 +71,13 @@ void tool_words_add_quoted(tool_words *words, const char *const *list)
     FILE *out = open_memstream(&text, &size);
     for (int i = 0; out && list[i]; i++) {
         if (i) fputc(' ', out);
-        put_quoted(out, list[i]);
+        words_put_quoted(out, list[i]);
     }
     if (!out || fclose(out) != 0) {
         free(text);
         text = NULL;
     }
-    take(words, text);
+    words_append(words, text);
 }
 
 const char *const *tool_words_list(const tool_words *words)

@@ -2,8 +2,7 @@
 #ifndef TOOL_WORDS_H
 #define TOOL_WORDS_H
 
-/* The words of a command line, as they grow. Without memory nothing more is added, and
- * that is seen once, at the end:
+/* A command line that grows word by word. Lack of memory is checked once, at the end:
  *
  *     tool_words words = {0};
  *     tool_words_add(&words, "srun");
@@ -22,10 +21,10 @@ void tool_words_add(tool_words *words, const char *format, ...)
 /* Adds each of a list that is ended by NULL. */
 void tool_words_add_all(tool_words *words, const char *const *list);
 
-/* Adds one word: the list as a shell reads it, each word of it quoted where it has to. */
+/* Adds one word: the list as a command line for a shell, quoted where necessary. */
 void tool_words_add_quoted(tool_words *words, const char *const *list);
 
-/* As other functions want them. */
+/* The words, ended by NULL. */
 const char *const *tool_words_list(const tool_words *words);
 
 /* Frees; fine for {0}. */

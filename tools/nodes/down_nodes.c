@@ -11,17 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT = 16384 /* bytes that a check may say */ };
+enum { OUTPUT = 16384 /* bytes of output of a check */ };
 
 typedef struct search {
     const hostlist *nodes;
     double seconds;
     down_reason *reasons;
     int *asked;                       /* numbers of the nodes that are asked */
-    char unchecked[DOWN_REASON_SIZE]; /* why one could not tell anything; "" */
+    char unchecked[DOWN_REASON_SIZE]; /* why a check was not possible; "" */
 } search;
 
-static void give(down_reason *reason, const char *format, const char *text)
+static void down_nodes_set_reason(down_reason *reason, const char *format,
+                                  const char *text)
 {
     if (!*reason->text) snprintf(reason->text, sizeof reason->text, format, text);
 }
@@ -32,7 +33,7 @@ void down_nodes_mark(const hostlist *nodes, const hostlist *list, const char *re
     for (int k = 0; k < list->count; k++)
         for (int i = 0; i < nodes->count; i++)
             if (strcmp(nodes->names[i], list->names[k]) == 0)
-                give(&reasons[i], "%s", reason);
+                down_nodes_set_reason(&reasons[i], "%s", reason);
 }
 
 int down_nodes_patience(const tool_prefix *prefix, double *seconds)
@@ -44,9 +45,9 @@ int down_nodes_patience(const tool_prefix *prefix, double *seconds)
     return tool_tell_problems(&problems);
 }
 
-/* ---- what is known without asking them ---- */
+/* ---- facts known without asking them ---- */
 
-static int read_excluded(const tool_prefix *prefix, hostlist *list)
+static int down_nodes_read_excluded(const tool_prefix *prefix, hostlist *list)
 {
     char err[ERRTEXT_SIZE] = "";
     const char *text = scr_config_get(&prefix->config, "SCR_EXCLUDE_NODES", NULL);
@@ -58,20 +59,20 @@ static int read_excluded(const tool_prefix *prefix, hostlist *list)
 int down_nodes_check(const tool_prefix *prefix)
 {
     hostlist list;
-    int code = read_excluded(prefix, &list);
+    int code = down_nodes_read_excluded(prefix, &list);
     hostlist_done(&list);
     return code;
 }
 
-static void find_excluded(const tool_prefix *prefix, const search *s)
+static void down_nodes_mark_excluded(const tool_prefix *prefix, const search *s)
 {
     hostlist list;
-    if (read_excluded(prefix, &list) == COMMAND_GOOD)
+    if (down_nodes_read_excluded(prefix, &list) == COMMAND_GOOD)
         down_nodes_mark(s->nodes, &list, "excluded by SCR_EXCLUDE_NODES", s->reasons);
     hostlist_done(&list);
 }
 
-static void find_told(const search *s)
+static void down_nodes_ask_manager(const search *s)
 {
     hostlist list = {0, NULL};
     if (tool_manager_down(s->nodes, s->seconds, &list) == COMMAND_GOOD)
@@ -79,10 +80,10 @@ static void find_told(const search *s)
     hostlist_done(&list);
 }
 
-/* ---- what they say ---- */
+/* ---- answers of the nodes ---- */
 
-/* What the command said, or why it said nothing. */
-static void judge(int task, const tool_end *end, void *arg)
+/* The message of the command, or why there is none. */
+static void down_nodes_take_answer(int task, const tool_end *end, void *arg)
 {
     search *s = arg;
     down_reason *reason = &s->reasons[s->asked[task]];
@@ -94,15 +95,15 @@ static void judge(int task, const tool_end *end, void *arg)
         return;
     }
     if (end->code < 0)
-        give(reason, "no answer: %.240s",
-             end->code == -EHOSTUNREACH && *line ? line : end->text);
+        down_nodes_set_reason(reason, "no answer: %.240s",
+                              end->code == -EHOSTUNREACH && *line ? line : end->text);
     else
-        give(reason, "%s", *line ? line : end->text);
+        down_nodes_set_reason(reason, "%s", *line ? line : end->text);
     reason->unasked = end->code < 0 && !tool_remote_is_gone(end->code);
     reason->answers = answered || reason->unasked;
 }
 
-static int ask(const tool_prefix *prefix, search *s)
+static int down_nodes_ask_nodes(const tool_prefix *prefix, search *s)
 {
     char err[ERRTEXT_SIZE] = "", *command = tool_remote_command("scr_check_node");
     hostlist asked = {0, NULL};
@@ -117,9 +118,10 @@ static int ask(const tool_prefix *prefix, search *s)
     }
     if (!command || !asked.names) code = tool_complain("no memory");
     if (code == COMMAND_GOOD) code = tool_remote_choose(&remote, prefix, &asked);
-    int rc =
-        code == COMMAND_GOOD ? tool_remote_run(&remote, &asked, argv, judge, s, err) : 0;
-    /* a signal that came is for the caller, who tells of it */
+    int rc = code == COMMAND_GOOD
+                 ? tool_remote_run(&remote, &asked, argv, down_nodes_take_answer, s, err)
+                 : 0;
+    /* a signal is reported by the caller */
     if (rc) code = rc == -EINTR ? COMMAND_BAD : tool_complain("%s", err);
     tool_remote_done(&remote);
     free(asked.names); /* the names are those of nodes */
@@ -132,12 +134,12 @@ int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double sec
 {
     search s = {nodes, seconds, reasons, NULL, ""};
     int code = COMMAND_GOOD;
-    find_excluded(prefix, &s);
+    down_nodes_mark_excluded(prefix, &s);
     s.asked = calloc((size_t)nodes->count + 1, sizeof *s.asked);
     if (!s.asked) code = tool_complain("no memory");
-    /* a batch system that has no answer tells nothing of the nodes, which are asked */
-    if (code == COMMAND_GOOD) find_told(&s);
-    if (code == COMMAND_GOOD) code = ask(prefix, &s);
+    /* without an answer of the batch system all nodes are asked */
+    if (code == COMMAND_GOOD) down_nodes_ask_manager(&s);
+    if (code == COMMAND_GOOD) code = down_nodes_ask_nodes(prefix, &s);
     if (*s.unchecked)
         tool_complain("nodes are not checked, they count as good: %s", s.unchecked);
     free(s.asked);

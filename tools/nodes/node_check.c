@@ -7,13 +7,14 @@
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
-#include "lib/tool_tasks.h"
+#include "lib/tool_run.h"
 #include "lib/tool_user.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +23,14 @@
 #include <unistd.h>
 
 enum {
-    SAMPLE = 4096, /* bytes of a file that is written */
-    TRIES = 16,
-    OUTPUT = 1 << 20, /* bytes that a test may say, and of its reason */
+    SAMPLE = 4096,    /* bytes of a file that is written */
+    OUTPUT = 1 << 20, /* bytes of output of a test, and of its reason */
     REASON = 200
 };
 
-/* The name of that file; letters and digits follow. */
-#define SAMPLE_NAME "scr-check-"
-#define SAMPLE_MORE "XXXXXX"
-
 /* ---- folders ---- */
 
-static int check_access(const node_folder *folder, const char *path, char *err)
+static int node_check_access(const node_folder *folder, const char *path, char *err)
 {
     struct stat st;
     DIR *dir = opendir(path);
@@ -48,7 +44,7 @@ static int check_access(const node_folder *folder, const char *path, char *err)
     return rc ? err_sys(err, rc, "%s", path) : 0;
 }
 
-static int check_capacity(const node_folder *folder, const char *path, char *err)
+static int node_check_capacity(const node_folder *folder, const char *path, char *err)
 {
     struct statvfs fs;
     if (folder->bytes == 0) return 0;
@@ -60,8 +56,8 @@ static int check_capacity(const node_folder *folder, const char *path, char *err
                    folder->bytes);
 }
 
-/* What was written must be there again. */
-static int try_file(int fd)
+/* What was written must be read back. */
+static int node_check_try_file(int fd)
 {
     char sample[SAMPLE], back[SAMPLE];
     memset(sample, 0x5a, sizeof sample);
@@ -73,76 +69,35 @@ static int try_file(int fd)
     return n == SAMPLE && memcmp(sample, back, SAMPLE) == 0 ? 0 : -EIO;
 }
 
-/* A check has its file locked: one that is not was left by a check that was killed. */
-static int lock_sample(int fd)
+/* A new file without a name, so that a killed check leaves none; where the file system
+ * has no such files, the name is removed before anything is written. */
+static int node_check_open_file(const char *path, char *name)
 {
-    const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(fd, F_OFD_SETLK, &all) == 0 ? 0 : -errno;
-}
-
-static void remove_left(int dir, const char *name)
-{
-    struct stat st;
-    int fd = io_open(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-    if (fd < 0) return;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-        lock_sample(fd) == 0)
-        unlinkat(dir, name, 0);
+    int fd = io_open(AT_FDCWD, path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd != -EOPNOTSUPP && fd != -EISDIR && fd != -EINVAL) return fd;
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0 || unlink(name) == 0) return fd < 0 ? -errno : fd;
+    int rc = -errno;
     io_close(&fd);
+    return rc;
 }
 
-/* Whether that can be done is no property of the folder. */
-static void sweep(const char *path)
-{
-    DIR *stream = opendir(path);
-    const struct dirent *item;
-    const size_t n = sizeof SAMPLE_NAME - 1;
-    while (stream && (item = readdir(stream)) != NULL)
-        if (strncmp(item->d_name, SAMPLE_NAME, n) == 0 &&
-            strlen(item->d_name + n) == sizeof SAMPLE_MORE - 1)
-            remove_left(dirfd(stream), item->d_name);
-    if (stream) closedir(stream);
-}
-
-/* A new file, locked; its name is completed. Between both another check may take it for
- * one that was left. */
-static int make_sample(char *name, int *fd)
-{
-    struct stat st;
-    char *more = name + strlen(name) - (sizeof SAMPLE_MORE - 1);
-    for (int i = 0; i < TRIES; i++) {
-        strcpy(more, SAMPLE_MORE);
-        *fd = mkostemp(name, O_CLOEXEC);
-        if (*fd < 0) return -errno;
-        int rc =
-            lock_sample(*fd); /* where there are no locks, nothing is swept, either */
-        if (rc != -EAGAIN && rc != -EACCES && fstat(*fd, &st) == 0 && st.st_nlink > 0)
-            return 0;
-        unlink(name);
-        io_close(fd);
-    }
-    return -EAGAIN;
-}
-
-static int check_write(const node_folder *folder, const char *path, char *err)
+static int node_check_write(const node_folder *folder, const char *path, char *err)
 {
     char name[PATH_MAX];
-    int n = snprintf(name, sizeof name, "%s/" SAMPLE_NAME SAMPLE_MORE, path), fd;
+    int n = snprintf(name, sizeof name, "%s/scr-check-XXXXXX", path);
+    (void)folder;
     if (n < 0 || (size_t)n >= sizeof name)
         return err_sys(err, -ENAMETOOLONG, "%.100s...", path);
-    sweep(path); /* a full folder may have room then */
-    int rc = make_sample(name, &fd);
-    if (rc) return err_sys(err, rc, "%s: a new file", path);
-    rc = try_file(fd);
-    /* while it is locked: otherwise another check may be the one that removes it */
-    if (unlink(name) != 0 && !rc) rc = -errno;
-    int closed = io_close(&fd);
+    int fd = node_check_open_file(path, name);
+    if (fd < 0) return err_sys(err, fd, "%s: a new file", path);
+    int rc = node_check_try_file(fd), closed = io_close(&fd);
     if (!rc) rc = closed;
     return rc ? err_sys(err, rc, "%s: a new file", path) : 0;
 }
 
-/* Whatever others have made there; where nothing is, a run can make its own. */
-static int check_private(const node_folder *folder, const char *path, char *err)
+/* Folders of the user must be private; missing ones are made by a run. */
+static int node_check_private(const node_folder *folder, const char *path, char *err)
 {
     char below[SCR_BASE_NAME];
     struct stat st;
@@ -161,15 +116,15 @@ static int check_private(const node_folder *folder, const char *path, char *err)
 }
 
 const node_check node_checks[] = {
-    {"access", "the folder is there and can be listed", check_access},
-    {"capacity", "its file system is as large as it should be", check_capacity},
-    {"write", "a file can be written, read back and removed", check_write},
-    {"private", "nobody has taken the name of the user in it", check_private},
+    {"access", "the folder is there and can be listed", node_check_access},
+    {"capacity", "its file system is as large as it should be", node_check_capacity},
+    {"write", "a file can be written, read back and removed", node_check_write},
+    {"private", "folders of the user in it are private", node_check_private},
     {NULL, NULL, NULL},
 };
 
-/* Cuts path to the folder that is there. */
-static void go_up(char *path)
+/* Cuts path to the nearest folder that exists. */
+static void node_check_go_up(char *path)
 {
     while (access(path, F_OK) != 0 && errno == ENOENT) {
         char *slash = strrchr(path, '/');
@@ -185,7 +140,7 @@ int node_check_folder(const node_folder *folder, char *err)
     int n = snprintf(path, sizeof path, "%s", folder->path), rc = 0;
     if (n < 0 || (size_t)n >= sizeof path)
         return err_sys(err, -ENAMETOOLONG, "%.100s...", folder->path);
-    if (folder->made) go_up(path);
+    if (folder->made) node_check_go_up(path);
     for (const node_check *c = node_checks; c->name && !rc; c++) {
         rc = c->run(folder, path, err);
         if (rc) err_wrap(err, rc, "%s", c->name);
@@ -195,14 +150,8 @@ int node_check_folder(const node_folder *folder, char *err)
 
 /* ---- programs ---- */
 
-typedef struct verdict {
-    int rc;
-    const char *name;
-    char *err;
-} verdict;
-
-/* The last line that has something in it; its length. */
-static int last_line(const char *text, const char **line)
+/* The last line that is not blank; its length. */
+static int node_check_last_line(const char *text, const char **line)
 {
     static const char blank[] = " \t\r\n";
     size_t end = strlen(text), begin;
@@ -214,41 +163,34 @@ static int last_line(const char *text, const char **line)
     return (int)(end - begin);
 }
 
-static void judge(int task, const tool_end *end, void *arg)
+static int node_check_run_program(const char *folder, const char *name, double seconds,
+                                  char *err)
 {
-    verdict *v = arg;
-    if (!end->code) return;
-    v->rc = end->code < 0 ? end->code : -EIO;
-    const char *line;
-    int size = last_line(end->output, &line);
-    if (end->code > 0 && size > 0)
-        err_set(v->err, v->rc, "test %s: %.*s", v->name, size < REASON ? size : REASON,
-                line);
-    else
-        err_set(v->err, v->rc, "test %s", end->text);
-}
-
-static int run_one(const char *folder, const char *name, double seconds, char *err)
-{
-    char path[PATH_MAX];
+    char path[PATH_MAX], *program;
     struct stat st;
     int n = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (n < 0 || (size_t)n >= sizeof path)
         return err_sys(err, -ENAMETOOLONG, "test %.60s", name);
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || !(st.st_mode & 0111)) return 0;
-    char *program;
     int rc = tool_user_program(path, &program, err);
     if (rc) return err_wrap(err, rc, "test %.60s", name);
     const char *const argv[] = {program, NULL};
-    const tool_task task = {argv, 1};
-    const tool_limits limits = {.seconds = seconds, .bytes = OUTPUT, .most = 1};
-    verdict v = {0, name, err};
-    rc = tool_tasks_run(&task, 1, &limits, judge, &v, err);
+    const tool_limits limits = {.seconds = seconds, .bytes = OUTPUT, .joined = true};
+    tool_answer a = {0};
+    const char *line = "";
+    rc = tool_run_answer(argv, &limits, &a, err);
+    int size = rc ? 0 : node_check_last_line(a.output, &line);
+    if (a.code > 0 && size > 0)
+        rc = err_set(err, -EIO, "test %s: %.*s", name, size < REASON ? size : REASON,
+                     line);
+    else if (a.code)
+        rc = err_set(err, a.code < 0 ? a.code : -EIO, "test %s", a.text);
+    free(a.output);
     free(program);
-    return rc ? rc : v.rc;
+    return rc;
 }
 
-static int is_visible(const struct dirent *entry)
+static int node_check_visible(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
@@ -256,10 +198,10 @@ static int is_visible(const struct dirent *entry)
 int node_check_programs(const char *folder, double seconds, char *err)
 {
     struct dirent **list;
-    int n = scandir(folder, &list, is_visible, alphasort), rc = 0;
+    int n = scandir(folder, &list, node_check_visible, alphasort), rc = 0;
     if (n < 0) return err_sys(err, -errno, "tests %s", folder);
     for (int i = 0; i < n; i++) {
-        if (!rc) rc = run_one(folder, list[i]->d_name, seconds, err);
+        if (!rc) rc = node_check_run_program(folder, list[i]->d_name, seconds, err);
         free(list[i]);
     }
     free(list);

@@ -2,21 +2,21 @@
 #ifndef NODE_CHECK_H
 #define NODE_CHECK_H
 
-/* Whether the node on which this runs can be used: SCR's folders on it, and tests of the
- * site (SCR Developer Guide 1.2, sections 2.24.5 and 2.34.2). A device may hang: the
- * caller is given up by who asks. */
+/* Tests whether this node can be used: folders of SCR on it, and tests of the site (SCR
+ * Developer Guide 1.2, sections 2.24.5 and 2.34.2). A device may hang: time limits are up
+ * to the process that waits for this one. */
 
 #include <stdint.h>
 
-/* Exit code of scr_check_node, beside 0 and 1: the configuration has mistakes, so that
- * nothing is known of the node. */
+/* Exit code of scr_check_node besides 0 and 1: the configuration has mistakes, and the
+ * node was not checked. */
 enum { NODE_UNCHECKED = 3 };
 
 typedef struct node_folder {
     const char *path;
-    uint64_t bytes;   /* its file system should have, used or not; 0: any number */
-    int made;         /* 1: SCR makes it when it is not there */
-    const char *user; /* whose folders a run makes in it; NULL: nobody's */
+    uint64_t bytes;   /* least size of its file system, used or not; 0: any */
+    int made;         /* 1: SCR makes it when it is missing */
+    const char *user; /* a run makes folders of that user in it; NULL: none */
 } node_folder;
 
 /* One check of a folder. */
@@ -30,13 +30,13 @@ typedef struct node_check {
 /* All, in their order, ended by one without a name. */
 extern const node_check node_checks[];
 
-/* Makes all checks of a folder, up to the first that fails: -errno with a text. A folder
- * that SCR would make is checked by the one in which it would be made. */
+/* Makes all checks of a folder, up to the first that fails: -errno with a text. For a
+ * missing folder that SCR would make, its parent is checked. */
 int node_check_folder(const node_folder *folder, char *err);
 
-/* Runs each program in a folder, by the order of names, in so many seconds each. -ENOENT
- * for no such folder; otherwise -errno for the first that does not exit with 0, with its
- * name and what it said last. */
+/* Runs each program in a folder, in the order of names, with a time limit in seconds.
+ * -ENOENT: no such folder; otherwise -errno for the first that fails, with its name and
+ * the last line of its output. */
 int node_check_programs(const char *folder, double seconds, char *err);
 
 #endif

@@ -3,7 +3,7 @@
 #include "run/hooks.h"
 
 #include "lib/tool.h"
-#include "lib/tool_tasks.h"
+#include "lib/tool_run.h"
 #include "lib/tool_user.h"
 #include "report/quote.h"
 #include <errno.h>
@@ -13,22 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE = 60 /* seconds */, OUTPUT = 1 << 24 /* bytes that one may say */ };
+enum { PATIENCE = 60 /* seconds */, OUTPUT = 1 << 24 /* bytes of output */ };
 
-typedef struct answer {
-    int code;
-    char *said, text[ERRTEXT_SIZE];
-} answer;
-
-static void take(int task, const tool_end *end, void *arg)
-{
-    answer *a = arg;
-    a->code = end->code;
-    a->said = strdup(end->output);
-    snprintf(a->text, sizeof a->text, "%s", end->text);
-}
-
-static void print_lines(char *text)
+static void hooks_print_lines(char *text)
 {
     char *line;
     while ((line = strsep(&text, "\n")) && (*line || text)) {
@@ -37,28 +24,22 @@ static void print_lines(char *text)
     }
 }
 
-/* What it says is shown in any case: one that says no says why. */
-static int execute(const char *path, const char *first, const char *second)
+/* Its output is always shown: a program that refuses prints its reason. */
+static int hooks_run(const char *path, const char *first, const char *second)
 {
-    const char *const argv[] = {path, first, second, NULL};
-    const tool_task task = {argv, 0};
-    const tool_limits limits = {.seconds = PATIENCE, .bytes = OUTPUT, .most = 1};
-    char err[ERRTEXT_SIZE] = "";
-    answer a = {.code = 0};
-    if (tool_tasks_run(&task, 1, &limits, take, &a, err) != 0)
-        return tool_complain("%s", err);
-    if (!a.said) return tool_complain("no memory");
-    print_lines(a.said);
-    free(a.said);
-    return a.code ? tool_complain("%s", a.text) : COMMAND_GOOD;
-}
-
-static int run_hook(const char *path, const char *first, const char *second)
-{
+    const tool_limits limits = {.seconds = PATIENCE, .bytes = OUTPUT};
     char err[ERRTEXT_SIZE] = "", *program;
+    tool_answer a = {0};
     if (tool_user_program(path, &program, err) != 0)
         return tool_complain("SCR_SITE_HOOKS: %s", err);
-    int code = execute(program, first, second);
+    const char *const argv[] = {program, first, second, NULL};
+    int code = COMMAND_GOOD;
+    if (tool_run_answer(argv, &limits, &a, err) != 0)
+        code = tool_complain("%s", err);
+    else
+        hooks_print_lines(a.output);
+    if (a.code) code = tool_complain("%s", a.text);
+    free(a.output);
     free(program);
     return code;
 }
@@ -78,5 +59,5 @@ int hooks_call(const tool_prefix *prefix, const char *name, const char *first,
         return tool_complain("SCR_SITE_HOOKS=%s: %s", folder, strerror(errno));
     if (access(path, F_OK) != 0 && errno == ENOENT) return COMMAND_GOOD;
     if (setenv("SCR_PREFIX", prefix->path, 1) != 0) return tool_complain("no memory");
-    return run_hook(path, first, second);
+    return hooks_run(path, first, second);
 }

@@ -2,9 +2,9 @@
 #ifndef HOOKS_H
 #define HOOKS_H
 
-/* What a site adds to all jobs: programs in the folder SCR_SITE_HOOKS, each of which may
- * be missing. They run as the user, with SCR_PREFIX in their environment and at most a
- * minute of time. */
+/* Programs that a site adds to all jobs: in the folder SCR_SITE_HOOKS, each of them
+ * optional. They run as the user, with SCR_PREFIX in their environment, for at most a
+ * minute. */
 
 #include "lib/tool_prefix.h"
 
@@ -12,8 +12,8 @@
 #define HOOK_NODE_DOWN "node_down" /* of a node, with its name and the reason */
 #define HOOK_POSTRUN "postrun"     /* after the last, with the exit code of saving */
 
-/* Calls the program of that name with two arguments, which may be NULL, and prints what
- * it says on standard error. An exit code, after a complaint; COMMAND_GOOD where there is
+/* Calls the program of that name with two arguments, which may be NULL, and prints its
+ * output to standard error. An exit code, after a message; COMMAND_GOOD where there is
  * none. */
 int hooks_call(const tool_prefix *prefix, const char *name, const char *first,
                const char *second);

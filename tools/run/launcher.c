@@ -12,7 +12,8 @@
 static const launcher *const launchers[] = {&launcher_slurm, &launcher_flux,
                                             &launcher_hydra, &launcher_simulate};
 
-const char *launcher_program(const char *const programs[])
+/* The first of them that is in PATH, or NULL. */
+static const char *launcher_program(const char *const programs[])
 {
     for (; *programs; programs++)
         if (tool_run_is_there(*programs)) return *programs;
@@ -31,7 +32,7 @@ const launcher *launcher_find(const char *name, const char **program)
     return NULL;
 }
 
-int launcher_tell_missing(const char *name)
+int launcher_report_missing(const char *name)
 {
     for (size_t i = 0; name && i < sizeof launchers / sizeof *launchers; i++)
         if (strcmp(launchers[i]->name, name) == 0)

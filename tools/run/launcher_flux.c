@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-static void build(const launch *l, tool_words *words)
+static void flux_build(const launch *l, tool_words *words)
 {
     tool_words_add(words, "%s", l->program);
     tool_words_add(words, "run");
@@ -19,5 +19,5 @@ static void build(const launch *l, tool_words *words)
     tool_words_add_all(words, l->words);
 }
 
-/* It passes SIGTERM on, and the instance ends jobs whose flux run is gone. */
-const launcher launcher_flux = {"flux", {"flux", NULL}, "flux", build, NULL};
+/* flux run forwards SIGTERM, and the instance ends a job when its flux run is gone. */
+const launcher launcher_flux = {"flux", {"flux", NULL}, "flux", flux_build, NULL};

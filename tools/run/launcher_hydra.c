@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* n1:2,n2:2; a host without a number has what the other arguments say. */
-static char *hosts(const launch *l)
+/* n1:2,n2:2; without a number the other arguments decide. */
+static char *hydra_hosts(const launch *l)
 {
     char *text = NULL;
     size_t size;
@@ -21,9 +21,9 @@ static char *hosts(const launch *l)
     return NULL;
 }
 
-static void build(const launch *l, tool_words *words)
+static void hydra_build(const launch *l, tool_words *words)
 {
-    char *list = hosts(l);
+    char *list = hydra_hosts(l);
     tool_words_add(words, "%s", l->program);
     tool_words_add(words, "-hosts");
     if (list)
@@ -38,5 +38,8 @@ static void build(const launch *l, tool_words *words)
     tool_words_add_all(words, l->words);
 }
 
-const launcher launcher_hydra = {
-    "hydra", {"mpiexec.mpich", "mpiexec.hydra", "mpiexec", NULL}, NULL, build, NULL};
+const launcher launcher_hydra = {"hydra",
+                                 {"mpiexec.mpich", "mpiexec.hydra", "mpiexec", NULL},
+                                 NULL,
+                                 hydra_build,
+                                 NULL};

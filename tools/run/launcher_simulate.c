@@ -5,19 +5,19 @@
 
 #include <stddef.h>
 
-static void add_variable(tool_words *words, const char *name, const launch *l, int node,
-                         const char *folder)
+static void simulated_add_variable(tool_words *words, const char *name, const launch *l,
+                                   int node, const char *folder)
 {
     tool_words_add(words, "-env");
     tool_words_add(words, "%s", name);
     tool_words_add(words, "%s/%s/%s", l->simulated, l->nodes->names[node], folder);
 }
 
-static void build(const launch *l, tool_words *words)
+static void simulated_build(const launch *l, tool_words *words)
 {
     int sections = 0;
     tool_words_add(words, "%s", l->program);
-    /* whatever batch system there is, its nodes are not meant */
+    /* not on the nodes of a batch system */
     tool_words_add(words, "-launcher");
     tool_words_add(words, "fork");
     for (int i = 0; i < l->nodes->count; i++) {
@@ -28,12 +28,15 @@ static void build(const launch *l, tool_words *words)
         tool_words_add(words, "-env");
         tool_words_add(words, "SCR_NODE_NAME");
         tool_words_add(words, "%s", l->nodes->names[i]);
-        add_variable(words, "SCR_CACHE_BASE", l, i, "cache");
-        add_variable(words, "SCR_CNTL_BASE", l, i, "cntl");
+        simulated_add_variable(words, "SCR_CACHE_BASE", l, i, "cache");
+        simulated_add_variable(words, "SCR_CNTL_BASE", l, i, "cntl");
         tool_words_add_all(words, l->words);
     }
 }
 
-/* Only by scr_run --simulate, which names it. */
-const launcher launcher_simulate = {
-    "simulate", {"mpiexec.mpich", "mpiexec.hydra", "mpiexec", NULL}, "", build, NULL};
+/* Chosen by scr_run --simulate only. */
+const launcher launcher_simulate = {"simulate",
+                                    {"mpiexec.mpich", "mpiexec.hydra", "mpiexec", NULL},
+                                    "",
+                                    simulated_build,
+                                    NULL};

@@ -11,9 +11,9 @@
 
 enum { ANSWER = 30 /* seconds for squeue and scancel */ };
 
-/* A rank that is killed ends the step, or the others would wait for it. A step that does
- * not get its nodes waits for them, and that for ever, if nobody says for how long. */
-static void build(const launch *l, tool_words *words)
+/* A killed rank ends the step: the others would wait for it. --immediate limits the time
+ * that a step waits for its nodes. */
+static void slurm_build(const launch *l, tool_words *words)
 {
     tool_words_add(words, "%s", l->program);
     tool_words_add(words, "--job-name=%s", l->name);
@@ -27,17 +27,16 @@ static void build(const launch *l, tool_words *words)
         /* on fewer nodes than before there may be more ranks than processors */
         if (l->out->count > 0) tool_words_add(words, "--overcommit");
     } else if (l->out->count > 0) {
-        /* what the user says comes later, and is stronger */
+        /* options of the user follow and override these */
         tool_words_add(words, "--nodes=%d", l->nodes->count);
         launcher_add_list("--exclude=", l->out, words);
     }
     tool_words_add_all(words, l->words);
 }
 
-/* srun that is killed leaves its step behind; another step may be newer than it, and
- * another job of this user may have one of that name, as it has the number of a process.
- */
-static int end(const launch *l, char *err)
+/* A killed srun leaves its step behind. Other steps may be newer, and another job of the
+ * user may have a step of that name, which contains the id of a process. */
+static int slurm_end(const launch *l, char *err)
 {
     const char *job = getenv("SLURM_JOB_ID");
     const char *const question[] = {
@@ -58,4 +57,5 @@ static int end(const launch *l, char *err)
     return rc;
 }
 
-const launcher launcher_slurm = {"slurm", {"srun", NULL}, "slurm", build, end};
+const launcher launcher_slurm = {
+    "slurm", {"srun", NULL}, "slurm", slurm_build, slurm_end};

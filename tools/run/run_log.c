@@ -21,7 +21,7 @@ int run_log_open(run_log *log, int prefix, char *err)
     return rc;
 }
 
-static void add(run_log *log, int quiet, const char *format, va_list args)
+static void run_log_write(run_log *log, int quiet, const char *format, va_list args)
 {
     char text[2048], line[2048 + TOOL_TIME_SIZE + 4], when[TOOL_TIME_SIZE];
     vsnprintf(text, sizeof text, format, args);
@@ -31,7 +31,7 @@ static void add(run_log *log, int quiet, const char *format, va_list args)
         if ((unsigned char)*at < ' ' || *at == 127) *at = ' ';
     tool_time_text((int64_t)time(NULL), when);
     int n = snprintf(line, sizeof line, "%s  %s\n", when, text);
-    /* one write, so that lines of several processes do not mix */
+    /* a single write: lines of several processes do not mix */
     if (io_write(log->fd, line, (size_t)n) < 0) io_close(&log->fd);
 }
 
@@ -39,7 +39,7 @@ void run_log_add(run_log *log, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    add(log, log->quiet, format, args);
+    run_log_write(log, log->quiet, format, args);
     va_end(args);
 }
 
@@ -47,7 +47,7 @@ void run_log_complain(run_log *log, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    add(log, 0, format, args);
+    run_log_write(log, 0, format, args);
     va_end(args);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What comes next in an allocation; see run_plan.h. */
+/* The next step in an allocation; see run_plan.h. */
 #include "run/run_plan.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
-/* Nothing was started, though it should have been. */
+/* Exit code where nothing was started. */
 enum { NOT_STARTED = 1 };
 
-static int count_healthy(const run_facts *f, int drained)
+static int plan_count_healthy(const run_facts *f, int drained)
 {
     int healthy = 0;
     for (int i = 0; i < f->count; i++)
@@ -15,34 +16,34 @@ static int count_healthy(const run_facts *f, int drained)
     return healthy;
 }
 
-/* The nodes that the program gets when nothing is wrong. */
-static int full(const run_facts *f)
+/* Number of nodes for the program where none is down. */
+static int plan_full(const run_facts *f)
 {
     if (f->wanted > 0) return f->wanted;
     return f->attempts > 0 && f->last_nodes > 0 ? f->last_nodes : f->count;
 }
 
-/* Without SCR_MIN_NODES the program needs as many as it had. */
-static int least(const run_facts *f)
+/* Least number of nodes; without SCR_MIN_NODES as many as before. */
+static int plan_least(const run_facts *f)
 {
-    return f->least > 0 ? f->least : full(f);
+    return f->least > 0 ? f->least : plan_full(f);
 }
 
-static int is_home_down(const run_facts *f)
+static bool plan_is_home_down(const run_facts *f)
 {
     for (int i = 0; i < f->count; i++)
-        if (f->nodes[i].home && f->nodes[i].down) return 1;
-    return 0;
+        if (f->nodes[i].home && f->nodes[i].down) return true;
+    return false;
 }
 
-static run_why find_end(const run_facts *f, const run_decision *d)
+static run_why plan_find_end(const run_facts *f, const run_decision *d)
 {
     if (f->stop) return RUN_STOPPED;
     if (f->attempts > 0 && f->code == 0) return f->halted ? RUN_HALTED : RUN_DONE;
     if (f->over) return RUN_OVER;
     if (f->halt) return RUN_HALTED;
     if (f->runs_left == 0) return RUN_USED_UP;
-    if (is_home_down(f)) return RUN_HOME_DOWN;
+    if (plan_is_home_down(f)) return RUN_HOME_DOWN;
     if (d->healthy < d->needed || d->healthy == 0) return RUN_TOO_FEW;
     return RUN_LAUNCH;
 }
@@ -50,8 +51,8 @@ static run_why find_end(const run_facts *f, const run_decision *d)
 /* ---- nodes and ranks ---- */
 
 /* Chooses up to n healthy nodes that are, or are not, drained, and were, or were not,
- * used; gives how many. */
-static int choose(const run_facts *f, int drained, int used, int n)
+ * used; returns their number. */
+static int plan_choose_nodes(const run_facts *f, int drained, int used, int n)
 {
     int chosen = 0;
     for (int i = 0; i < f->count && chosen < n; i++) {
@@ -64,9 +65,9 @@ static int choose(const run_facts *f, int drained, int used, int n)
     return chosen;
 }
 
-static void deal(const run_facts *f, int nodes)
+static void plan_distribute_ranks(const run_facts *f, int nodes)
 {
-    int ranks = f->ranks > 0 ? f->ranks : f->per_node * full(f), dealt = 0;
+    int ranks = f->ranks > 0 ? f->ranks : f->per_node * plan_full(f), dealt = 0;
     for (int i = 0; i < f->count; i++) {
         run_node *node = &f->nodes[i];
         node->ranks = 0;
@@ -78,26 +79,27 @@ static void deal(const run_facts *f, int nodes)
 
 run_decision run_plan(const run_facts *f)
 {
-    int fit = count_healthy(f, 0);
-    run_decision d = {.needed = least(f), .healthy = fit + count_healthy(f, 1)};
-    d.why = find_end(f, &d);
+    int fit = plan_count_healthy(f, 0);
+    run_decision d = {.needed = plan_least(f), .healthy = fit + plan_count_healthy(f, 1)};
+    d.why = plan_find_end(f, &d);
     if (d.why != RUN_LAUNCH) {
         d.code = f->attempts > 0 ? f->code : NOT_STARTED;
         return d;
     }
-    int n = full(f) < fit ? full(f) : fit;
+    int n = plan_full(f) < fit ? plan_full(f) : fit;
     if (n < d.needed) n = d.needed;
     for (int i = 0; i < f->count; i++)
         f->nodes[i].chosen = 0;
     for (int drained = 0; drained <= 1; drained++) {
-        d.nodes += choose(f, drained, 1, n - d.nodes);
-        d.nodes += choose(f, drained, 0, n - d.nodes);
+        d.nodes += plan_choose_nodes(f, drained, 1, n - d.nodes);
+        d.nodes += plan_choose_nodes(f, drained, 0, n - d.nodes);
     }
-    deal(f, d.nodes);
+    plan_distribute_ranks(f, d.nodes);
     return d;
 }
 
-void run_plan_tell(const run_facts *f, const run_decision *d, char text[RUN_TEXT_SIZE])
+void run_plan_describe(const run_facts *f, const run_decision *d,
+                       char text[RUN_TEXT_SIZE])
 {
     static const char *const texts[] = {
         [RUN_LAUNCH] = "",

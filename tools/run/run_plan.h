@@ -2,25 +2,25 @@
 #ifndef RUN_PLAN_H
 #define RUN_PLAN_H
 
-/* What comes next in an allocation: another run, and on which nodes, or the end (SCR
- * Developer Guide 1.2, section 2.25.1). Pure functions over plain data. */
+/* The next step in an allocation: another run, and its nodes, or the end (SCR Developer
+ * Guide 1.2, section 2.25.1). Pure functions over plain data. */
 
 /* One node of the allocation. */
 typedef struct run_node {
-    int down;    /* found to be so once: it stays out */
-    int drained; /* it works, but nothing new should begin on it */
+    int down;    /* it was down once and stays out */
+    int drained; /* it works, but nothing new should start on it */
     int used;    /* by the last run */
     int home;    /* 1: scr_run itself is on it */
     int chosen;  /* out: for the next run */
     int ranks;   /* out: of the next run, on it */
 } run_node;
 
-/* What is known when a decision is due. */
+/* Facts for a decision. */
 typedef struct run_facts {
-    int runs_left;      /* how often the program may be started still; -1: any number */
+    int runs_left;      /* remaining starts of the program; -1: any number */
     int attempts;       /* runs so far */
     int code;           /* exit code of the last one */
-    int stop;           /* 1: somebody told scr_run to end, by a signal */
+    int stop;           /* 1: scr_run got a signal that asks to end */
     int over;           /* 1: the batch system ends the allocation */
     const char *halt;   /* why the job should halt; NULL: it need not */
     const char *halted; /* why the last run ended with exit code 0 before its end; NULL */
@@ -53,14 +53,14 @@ typedef struct run_decision {
 
 enum { RUN_TEXT_SIZE = 320 };
 
-/* Decides. With RUN_LAUNCH nodes[].chosen and .ranks are set: nodes of the last run are
- * taken first, since their caches have its checkpoints; then spare ones, by their order.
- * A drained one is taken where too few others would be left. Ranks are dealt evenly, the
+/* Decides. With RUN_LAUNCH nodes[].chosen and .ranks are set: nodes of the last run come
+ * first, since their caches have its checkpoints, then spare ones in their order. A
+ * drained node is used where there are too few others. Ranks are distributed evenly; the
  * first nodes get one more. */
 run_decision run_plan(const run_facts *facts);
 
-/* The same in words; nothing for RUN_LAUNCH. */
-void run_plan_tell(const run_facts *facts, const run_decision *decision,
-                   char text[RUN_TEXT_SIZE]);
+/* The decision as text; empty for RUN_LAUNCH. */
+void run_plan_describe(const run_facts *facts, const run_decision *decision,
+                       char text[RUN_TEXT_SIZE]);
 
 #endif

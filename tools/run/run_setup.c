@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What scr_run needs before the first run; see run.h. */
+/* Setup and cleanup of scr_run; see run.h. */
 #include "run/run.h"
 
 #include "common/io.h"
@@ -8,36 +8,38 @@
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds, on real and on simulated nodes, where no parameter says more. */
+/* Default seconds on real and on simulated nodes. */
 static const int64_t pauses[] = {60, 0}, intervals[] = {60, 2};
 
 /* ---- simulated nodes ---- */
 
-static int export_one(run *r, const char *name, const char *value)
+static int setup_export_one(run *r, const char *name, const char *value)
 {
     return setenv(name, value, 1) == 0 &&
            scr_layer_set(r->prefix.config.env, name, value, "scr_run") == 0;
 }
 
-/* For this process, which has read its environment, and all that it starts. */
-static int export_nodes(run *r, int count)
+/* Sets variables for this process, which has read its environment, and its children. */
+static int setup_export_nodes(run *r, int count)
 {
     char list[64];
     snprintf(list, sizeof list, "node[1-%d]", count);
     kvtree_unset(r->prefix.config.env, "SCR_NODE_NAME");
-    return export_one(r, "SCR_SIMULATE", r->simulated) &&
-                   export_one(r, "SCR_REMOTE", "simulate") &&
-                   export_one(r, "SCR_NODELIST", list) && unsetenv("SCR_NODE_NAME") == 0
+    return setup_export_one(r, "SCR_SIMULATE", r->simulated) &&
+                   setup_export_one(r, "SCR_REMOTE", "simulate") &&
+                   setup_export_one(r, "SCR_NODELIST", list) &&
+                   unsetenv("SCR_NODE_NAME") == 0
                ? COMMAND_GOOD
                : tool_complain("no memory");
 }
 
-static int make_nodes(run *r)
+static int setup_simulated_nodes(run *r)
 {
     char err[ERRTEXT_SIZE] = "";
     const run_request *request = r->request;
@@ -50,12 +52,11 @@ static int make_nodes(run *r)
         return tool_complain("--fail %s", err);
     int rc = simulate_open(count, &r->simulated, &r->lock, &nodes, err);
     hostlist_done(&nodes);
-    return rc ? tool_complain("%s", err) : export_nodes(r, count);
+    return rc ? tool_complain("%s", err) : setup_export_nodes(r, count);
 }
 
-/* 1 for the path of a descriptor, where datasets are that a lost node would take along.
- */
-static int is_shared(const scr_store *store, const scr_reddescs *reddescs)
+/* Whether datasets lie in a store of a descriptor that a lost simulated node keeps. */
+static bool setup_is_shared(const scr_store *store, const scr_reddescs *reddescs)
 {
     int used = 0;
     for (int i = 0; i < reddescs->count; i++)
@@ -64,13 +65,13 @@ static int is_shared(const scr_store *store, const scr_reddescs *reddescs)
     return used && !store->implied && strcmp(store->group, "NODE") == 0;
 }
 
-/* What is wrong in the configuration is for the program to tell. */
-void run_tell_shared(run *r)
+/* Mistakes in the configuration are reported by the program. */
+void run_warn_shared(run *r)
 {
     scr_problems problems = {0, NULL};
     scr_descs descs;
     if (!r->simulated) return;
-    /* this is another one on each node, whatever was set */
+    /* each node has its own, whatever was set */
     int rc =
         scr_layer_set(r->prefix.config.env, "SCR_CACHE_BASE", r->simulated, "scr_run");
     rc = rc ? rc : scr_descs_load(&r->prefix.config, &descs, &problems);
@@ -80,7 +81,7 @@ void run_tell_shared(run *r)
         return;
     }
     for (int i = 0; i < descs.stores.count; i++)
-        if (is_shared(&descs.stores.list[i], &descs.reddescs))
+        if (setup_is_shared(&descs.stores.list[i], &descs.reddescs))
             run_log_add(&r->log,
                         "warning: the simulated nodes share the store %s: one that is "
                         "lost loses nothing there; without descriptors "
@@ -91,15 +92,15 @@ void run_tell_shared(run *r)
 
 /* ---- settings ---- */
 
-static void read_seconds(const run *r, const char *name, const int64_t *otherwise,
-                         double *seconds, scr_problems *problems)
+static void setup_read_seconds(const run *r, const char *name, const int64_t defaults[2],
+                               double *seconds, scr_problems *problems)
 {
-    int64_t value = otherwise[r->simulated != NULL];
+    int64_t value = defaults[r->simulated != NULL];
     scr_config_seconds(&r->prefix.config, name, &value, problems);
     *seconds = (double)value;
 }
 
-static void read_watchdog(run *r, scr_problems *problems)
+static void setup_read_watchdog(run *r, scr_problems *problems)
 {
     static const char name[] = "SCR_WATCHDOG_TIMEOUT";
     const scr_config *c = &r->prefix.config;
@@ -116,7 +117,7 @@ static void read_watchdog(run *r, scr_problems *problems)
     r->watchdog.timeout_pfs = (double)(pfs ? pfs : timeout);
 }
 
-static int read_settings(run *r)
+static int setup_read_settings(run *r)
 {
     scr_problems problems = {0, NULL};
     const scr_config *c = &r->prefix.config;
@@ -124,9 +125,9 @@ static int read_settings(run *r)
     r->facts.runs_left = 1;
     scr_config_int(c, "SCR_RUNS", -1, &r->facts.runs_left, &problems);
     scr_config_int(c, "SCR_MIN_NODES", 1, &r->facts.least, &problems);
-    read_seconds(r, "SCR_RUN_PAUSE", pauses, &r->delay, &problems);
-    read_seconds(r, "SCR_NODE_INTERVAL", intervals, &r->interval, &problems);
-    read_watchdog(r, &problems);
+    setup_read_seconds(r, "SCR_RUN_PAUSE", pauses, &r->delay, &problems);
+    setup_read_seconds(r, "SCR_NODE_INTERVAL", intervals, &r->interval, &problems);
+    setup_read_watchdog(r, &problems);
     if (q->runs) r->facts.runs_left = q->runs;
     r->facts.wanted = q->nodes;
     r->facts.ranks = q->ranks;
@@ -139,7 +140,7 @@ static int read_settings(run *r)
 
 /* ---- the allocation ---- */
 
-static int find_nodes(run *r)
+static int setup_find_nodes(run *r)
 {
     int code = tool_manager_nodes(&r->prefix, &r->nodes);
     if (code != COMMAND_GOOD) return code;
@@ -164,29 +165,29 @@ static int find_nodes(run *r)
     return COMMAND_GOOD;
 }
 
-static int find_launcher(run *r)
+static int setup_find_launcher(run *r)
 {
     const char *name = r->simulated ? "simulate" : r->request->launcher;
     r->launcher = launcher_find(name, &r->program);
     if (r->launcher) return COMMAND_GOOD;
-    return launcher_tell_missing(name);
+    return launcher_report_missing(name);
 }
 
-/* Standard output is the program's alone: what commands of ours say of their work goes
- * where we tell what happens, or nowhere. */
-static int set_output(run *r)
+/* Standard output belongs to the program: output of commands of this project goes to
+ * standard error, or nowhere. */
+static int setup_set_output(run *r)
 {
-    int quiet = r->request->quiet;
-    r->signals.out =
-        quiet ? io_open(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0) : STDERR_FILENO;
-    return r->signals.out < 0 ? tool_complain("/dev/null: %s", strerror(-r->signals.out))
-                              : COMMAND_GOOD;
+    r->output = STDERR_FILENO;
+    if (r->request->quiet)
+        r->output = io_open(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
+    return r->output < 0 ? tool_complain("/dev/null: %s", strerror(-r->output))
+                         : COMMAND_GOOD;
 }
 
-/* For all that is started. Slurm keeps the step of a lost node, and its processors on all
- * nodes: without SLURM_OVERLAP the next step waits for them. An srun that does not know
- * it, of a version before 20.11, lets steps overlap. */
-static int export_all(const run *r)
+/* Sets variables for all children. Slurm keeps the step of a lost node, with its
+ * processors on all nodes: without SLURM_OVERLAP the next step waits for them. srun
+ * before 20.11 does not know the variable and always overlaps steps. */
+static int setup_export_all(const run *r)
 {
     return setenv("SCR_PREFIX", r->prefix.path, 1) == 0 &&
                    setenv("SLURM_OVERLAP", "1", 0) == 0
@@ -196,34 +197,33 @@ static int export_all(const run *r)
 
 int run_open(run *r, const run_request *request)
 {
-    *r = (run){.request = request, .per_node = 1, .claim = -1, .lock = -1};
-    r->prefix.dir = r->log.fd = r->signals.fd = r->signals.out = -1;
-    /* at first: root goes on in another process, as the owner of the folder */
+    *r = (run){.request = request, .per_node = 1, .instance = -1, .lock = -1};
+    r->prefix.dir = r->log.fd = r->signals.fd = r->output = -1;
+    /* first: root continues in another process, as the owner of the folder */
     int code = tool_prefix_configure(&r->prefix, request->dir);
     if (code == COMMAND_GOOD &&
-        (processes_adopt() != 0 || execute_catch(&r->signals) != 0))
+        (processes_adopt() != 0 || tool_signals_catch(&r->signals, true) != 0))
         code = tool_complain("no signals");
-    if (code == COMMAND_GOOD) code = set_output(r);
-    if (code == COMMAND_GOOD && request->simulate) code = make_nodes(r);
-    if (code == COMMAND_GOOD) code = export_all(r);
+    if (code == COMMAND_GOOD) code = setup_set_output(r);
+    if (code == COMMAND_GOOD && request->simulate) code = setup_simulated_nodes(r);
+    if (code == COMMAND_GOOD) code = setup_export_all(r);
     if (code == COMMAND_GOOD) code = tool_owner_find(&r->prefix, &r->owner);
-    if (code == COMMAND_GOOD) code = read_settings(r);
-    if (code == COMMAND_GOOD) code = find_launcher(r);
-    return code == COMMAND_GOOD ? find_nodes(r) : code;
+    if (code == COMMAND_GOOD) code = setup_read_settings(r);
+    if (code == COMMAND_GOOD) code = setup_find_launcher(r);
+    return code == COMMAND_GOOD ? setup_find_nodes(r) : code;
 }
 
 void run_close(run *r)
 {
-    /* the simulated machines are switched off */
-    const processes_filter all = {{NULL}, NULL};
+    const processes_filter all = {.spared = NULL};
     if (processes_end(&all, 30) != 0) tool_complain("processes are left behind");
     processes_reap();
     simulate_close(r->simulated, &r->lock);
     run_log_close(&r->log);
-    io_close(&r->claim);
+    io_close(&r->instance);
     tool_prefix_close(&r->prefix);
-    if (r->signals.out != STDERR_FILENO) io_close(&r->signals.out);
-    execute_release(&r->signals);
+    if (r->output != STDERR_FILENO) io_close(&r->output);
+    tool_signals_release(&r->signals);
     free(r->remedy);
     free(r->chosen.names); /* names are those of nodes */
     free(r->out.names);

@@ -14,6 +14,7 @@
 #include <glob.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +28,12 @@ enum {
     TRIES = 100,
     MOST_NODES = 1024,
     MOST_RANKS = 1024,
-    PATIENCE = 30 /* s to kill a node */
+    PATIENCE = 30 /* seconds to kill a node */
 };
 
 /* ---- text ---- */
 
-static int number_in(const char *text, int64_t least, int64_t most, int *number)
+static int simulate_number(const char *text, int64_t least, int64_t most, int *number)
 {
     int64_t value;
     if (number_int64(text, &value) != 0 || value < least || value > most) return -EINVAL;
@@ -47,98 +48,95 @@ int simulate_parse(const char *text, int *nodes, int *per_node)
     if (n == 0 || n >= sizeof first) return -EINVAL;
     memcpy(first, text, n);
     first[n] = 0;
-    int count, ranks = 1, rc = number_in(first, 1, MOST_NODES, &count);
-    if (!rc && text[n]) rc = number_in(text + n + 1, 1, MOST_RANKS, &ranks);
+    int count, ranks = 1, rc = simulate_number(first, 1, MOST_NODES, &count);
+    if (!rc && text[n]) rc = simulate_number(text + n + 1, 1, MOST_RANKS, &ranks);
     if (rc) return rc;
     *nodes = count;
     *per_node = ranks;
     return 0;
 }
 
-/* The words of a failure: their values, for people. */
-enum { NODE, AFTER, RUN, HOW, WHILE, WORDS };
-static const struct {
-    const char *name, *values;
-} words[WORDS] = {{"node", NULL},
-                  {"after", "it is a number of checkpoints, as 2checkpoints"},
-                  {"run", "runs are counted from 1"},
-                  {"how", "it is kill or hang"},
-                  {"while", "it is compute or checkpoint"}};
+/* Values of a failure: numbers in a range, or one of two words. */
+typedef struct word {
+    const char *name, *unit; /* unit: may follow the number, in singular or plural */
+    int *value;
+    int least, most;      /* of a number */
+    const char *words[2]; /* for 0 and 1 */
+    const char *help;
+} word;
 
-/* One of two words; sets *second when it is the second one. */
-static int choose(const char *value, const char *one, const char *other, int *second)
+static int simulate_parse_value(char *text, const word *w)
 {
-    *second = strcmp(value, other) == 0;
-    return *second || strcmp(value, one) == 0 ? 0 : -EINVAL;
-}
-
-/* 1checkpoint, 2checkpoints; 2 */
-static int parse_after(char *value, int *after)
-{
-    static const char unit[] = "checkpoints";
-    size_t n = strspn(value, "0123456789"), rest = strlen(value + n);
-    if (rest && (rest < sizeof unit - 2 || strncmp(value + n, unit, rest) != 0))
+    size_t digits = strspn(text, "0123456789");
+    size_t rest = strlen(text + digits);
+    for (int i = 0; w->words[0] && i < 2; i++)
+        if (strcmp(text, w->words[i]) == 0) {
+            *w->value = i;
+            return 0;
+        }
+    if (w->words[0]) return -EINVAL;
+    if (rest && (!w->unit || rest + 1 < strlen(w->unit) ||
+                 strncmp(text + digits, w->unit, rest) != 0))
         return -EINVAL;
-    value[n] = 0;
-    return number_in(value, 0, INT_MAX, after);
+    text[digits] = 0;
+    return simulate_number(text, w->least, w->most, w->value);
 }
 
-static int parse_value(int word, char *value, int nodes, simulate_failure *f)
+/* Parses NAME=VALUE; given: a bit per word that was found. */
+static int simulate_parse_word(char *text, const word *words, int *given, char *err)
 {
-    int node, rc;
-    switch (word) {
-    case NODE:
-        rc = number_in(value, 1, nodes, &node);
-        if (!rc) snprintf(f->node, sizeof f->node, "node%d", node);
-        return rc;
-    case AFTER:
-        return parse_after(value, &f->after);
-    case RUN:
-        return number_in(value, 1, INT_MAX, &f->run);
-    case HOW:
-        return choose(value, "kill", "hang", &f->hangs);
-    default:
-        return choose(value, "compute", "checkpoint", &f->busy);
-    }
-}
-
-/* given: a bit per word that was there. */
-static int parse_word(char *text, int nodes, simulate_failure *f, int *given, char *err)
-{
-    int word = 0;
     char copy[64], *value = strchr(text, '=');
+    int i = 0;
     snprintf(copy, sizeof copy, "%s", text);
     if (!value) return err_set(err, -EINVAL, "'%s' is not NAME=VALUE, as node=1", copy);
     *value++ = 0;
-    while (word < WORDS && strcmp(text, words[word].name) != 0)
-        word++;
-    if (word == WORDS)
+    while (words[i].name && strcmp(text, words[i].name) != 0)
+        i++;
+    if (!words[i].name)
         return err_set(err, -EINVAL, "%s: there are node, after, run, how and while",
                        copy);
-    if (*given & 1 << word)
+    if (*given & 1 << i)
         return err_set(err, -EINVAL, "%s= is there twice; another node is another --fail",
                        text);
-    *given |= 1 << word;
-    int rc = parse_value(word, value, nodes, f);
-    if (rc && word == NODE && nodes == 1)
-        return err_set(err, rc, "%s: there is only node 1", copy);
-    if (rc && word == NODE)
-        return err_set(err, rc, "%s: there are nodes 1 to %d", copy, nodes);
-    return rc ? err_set(err, rc, "%s: %s", copy, words[word].values) : 0;
+    *given |= 1 << i;
+    int rc = simulate_parse_value(value, &words[i]);
+    return rc ? err_set(err, rc, "%s: %s", copy, words[i].help) : 0;
 }
 
-static int parse_failure(char *text, int nodes, simulate_failure *f, char *err)
+static int simulate_parse_failure(char *text, int nodes, simulate_failure *f, char *err)
 {
-    char *word, why[ERRTEXT_SIZE] = "";
-    int rc = 0, given = 0;
+    char *one, why[ERRTEXT_SIZE] = "", range[64];
+    int rc = 0, given = 0, node = 0;
+    const word words[] = {
+        {"node", NULL, &node, 1, nodes, {NULL}, range},
+        {"after",
+         "checkpoints",
+         &f->after,
+         0,
+         INT_MAX,
+         {NULL},
+         "it is a number of checkpoints, as 2checkpoints"},
+        {"run", NULL, &f->run, 1, INT_MAX, {NULL}, "runs are counted from 1"},
+        {"how", NULL, &f->hangs, 0, 0, {"kill", "hang"}, "it is kill or hang"},
+        {"while",
+         NULL,
+         &f->busy,
+         0,
+         0,
+         {"compute", "checkpoint"},
+         "it is compute or checkpoint"},
+        {0}};
+    snprintf(range, sizeof range,
+             nodes == 1 ? "there is only node 1" : "there are nodes 1 to %d", nodes);
     *f = (simulate_failure){.run = 1, .reached = -1};
     snprintf(f->text, sizeof f->text, "%s", text);
-    while (!rc && (word = strsep(&text, ",")) != NULL)
-        rc = parse_word(word, nodes, f, &given, why);
-    if (!rc && !*f->node)
+    while (!rc && (one = strsep(&text, ",")) != NULL)
+        rc = simulate_parse_word(one, words, &given, why);
+    if (!rc && !node)
         rc = err_set(why, -EINVAL, "which node? it needs node=N, as node=1");
+    snprintf(f->node, sizeof f->node, "node%d", node);
     if (!rc) return 0;
-    /* a failure of one word is in the text */
+    /* of a single word: the text names it already */
     if (strncmp(why, f->text, strlen(f->text)) == 0) return err_set(err, rc, "%s", why);
     return err_set(err, rc, "%s: %s", f->text, why);
 }
@@ -155,7 +153,7 @@ int simulate_parse_failures(const char *text, int nodes,
             rc = err_set(err, -EINVAL, "%.60s: that is one too many, %d are possible",
                          one, SIMULATE_FAILURES);
         else
-            rc = parse_failure(one, nodes, &list[n++], err);
+            rc = simulate_parse_failure(one, nodes, &list[n++], err);
     }
     free(copy);
     if (!rc) *count = n;
@@ -164,7 +162,7 @@ int simulate_parse_failures(const char *text, int nodes,
 
 /* ---- folders ---- */
 
-static int make_nodes(const char *folder, int count, hostlist *nodes, char *err)
+static int simulate_make_nodes(const char *folder, int count, hostlist *nodes, char *err)
 {
     char path[PATH_MAX], list[64];
     for (int i = 1; i <= count; i++) {
@@ -175,9 +173,9 @@ static int make_nodes(const char *folder, int count, hostlist *nodes, char *err)
     return hostlist_parse(list, nodes, err);
 }
 
-/* 0 when the folder is ours alone, or -errno. Nobody else has it before its owner has the
- * lock: then it may have been removed as one that was left. */
-static int take(int dir, const char *name, int *lock)
+/* Locks the folder. 0 or -errno. Between its creation and the lock another process may
+ * have removed it as a stale one. */
+static int simulate_lock_folder(int dir, const char *name, int *lock)
 {
     struct stat there, open;
     *lock = io_open(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
@@ -190,8 +188,8 @@ static int take(int dir, const char *name, int *lock)
     return rc;
 }
 
-/* What a scr_run left that was killed. */
-static void remove_left(const char *base)
+/* Removes what a killed scr_run left. */
+static void simulate_remove_stale(const char *base)
 {
     const size_t before = sizeof NAME - 1 - strlen("XXXXXX");
     int dir = io_open(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), lock;
@@ -200,7 +198,7 @@ static void remove_left(const char *base)
     while (stream && (item = readdir(stream)) != NULL) {
         if (strlen(item->d_name) != sizeof NAME - 1 ||
             strncmp(item->d_name, NAME, before) != 0 ||
-            take(dir, item->d_name, &lock) != 0)
+            simulate_lock_folder(dir, item->d_name, &lock) != 0)
             continue;
         if (beneath_remove_tree(dir, item->d_name, NULL) == 0)
             tool_complain("%s/%s is removed, the nodes of a scr_run that was killed",
@@ -211,24 +209,24 @@ static void remove_left(const char *base)
     io_close(&dir);
 }
 
-/* Where there are no locks nobody removes what others left. */
-static int make_one(char *path, int *lock)
+/* File systems without locks: stale folders are never removed there. */
+static int simulate_make_one(char *path, int *lock)
 {
     if (!mkdtemp(path)) return -errno;
-    int rc = take(AT_FDCWD, path, lock);
+    int rc = simulate_lock_folder(AT_FDCWD, path, lock);
     if (rc == -ENOLCK || rc == -EOPNOTSUPP || rc == -ENOSYS) return 0;
     if (rc) rmdir(path);
     return rc;
 }
 
-static int make_folder(const char *base, char **folder, int *lock)
+static int simulate_make_folder(const char *base, char **folder, int *lock)
 {
     int rc = -EWOULDBLOCK;
     for (int i = 0; i < TRIES && (rc == -EWOULDBLOCK || rc == -ENOENT); i++) {
         char *path;
         if (i > 0 && access(base, F_OK) != 0) return -errno;
         if (asprintf(&path, "%s/" NAME, base) < 0) return -ENOMEM;
-        rc = make_one(path, lock);
+        rc = simulate_make_one(path, lock);
         if (rc)
             free(path);
         else
@@ -241,18 +239,18 @@ int simulate_open(int count, char **folder, int *lock, hostlist *nodes, char *er
 {
     const char *base = getenv("TMPDIR");
     if (!base || *base != '/') base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    remove_left(base);
+    simulate_remove_stale(base);
     *folder = NULL;
-    int rc = make_folder(base, folder, lock);
+    int rc = simulate_make_folder(base, folder, lock);
     if (rc) return err_sys(err, rc, "simulated nodes: %s", base);
-    rc = make_nodes(*folder, count, nodes, err);
+    rc = simulate_make_nodes(*folder, count, nodes, err);
     if (!rc) return 0;
     simulate_close(*folder, lock);
     *folder = NULL;
     return rc;
 }
 
-static int remove_folder(const char *folder, const char *name, char *err)
+static int simulate_remove_folder(const char *folder, const char *name, char *err)
 {
     int dir = io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (dir < 0) return err_sys(err, dir, "%s", folder);
@@ -267,9 +265,9 @@ void simulate_close(char *folder, int *lock)
     char *slash = folder ? strrchr(folder, '/') : NULL;
     if (slash) {
         *slash = 0;
-        /* what it lacked for a moment, as memory, it may have now */
-        if (remove_folder(folder, slash + 1, err) != 0 &&
-            remove_folder(folder, slash + 1, err) != 0)
+        /* a second attempt for what was short for a moment, as memory */
+        if (simulate_remove_folder(folder, slash + 1, err) != 0 &&
+            simulate_remove_folder(folder, slash + 1, err) != 0)
             tool_complain("simulated nodes are left in %s/%s: %s", folder, slash + 1,
                           err);
         io_close(lock);
@@ -280,13 +278,13 @@ void simulate_close(char *folder, int *lock)
 /* ---- failures ---- */
 
 /* A dataset that is newer than the newest complete one has a folder in the cache. */
-static int is_writing(const char *folder, const char *node, int latest)
+static bool simulate_is_writing(const char *folder, const char *node, int latest)
 {
     char pattern[PATH_MAX];
     glob_t found;
     int writing = 0;
     snprintf(pattern, sizeof pattern, "%s/%s/cache/*/*/scr.dataset.*", folder, node);
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) return 0;
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) return false;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         int64_t id;
         const char *dot = strrchr(found.gl_pathv[i], '.');
@@ -296,14 +294,14 @@ static int is_writing(const char *folder, const char *node, int latest)
     return writing;
 }
 
-int simulate_is_due(const simulate_failure *f, const char *folder, int run,
-                    const progress *p)
+bool simulate_is_due(const simulate_failure *f, const char *folder, int run,
+                     const run_progress *p)
 {
-    if (f->done || f->run != run || p->completed < f->after) return 0;
-    return !f->busy || p->writing || is_writing(folder, f->node, p->latest);
+    if (f->done || f->run != run || p->completed < f->after) return false;
+    return !f->busy || p->writing || simulate_is_writing(folder, f->node, p->latest);
 }
 
-void simulate_tell_missed(const simulate_failure *f, char text[SIMULATE_TEXT_SIZE])
+void simulate_describe_missed(const simulate_failure *f, char text[SIMULATE_TEXT_SIZE])
 {
     char why[128];
     if (f->reached < 0)
@@ -317,8 +315,8 @@ void simulate_tell_missed(const simulate_failure *f, char text[SIMULATE_TEXT_SIZ
     snprintf(text, SIMULATE_TEXT_SIZE, "--fail %s did not happen: %s", f->text, why);
 }
 
-static int hang(const char *folder, const char *node, const processes_filter *filter,
-                char *err)
+static int simulate_hang(const char *folder, const char *node,
+                         const processes_filter *filter, char *err)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s/hung", folder, node);
@@ -334,9 +332,9 @@ int simulate_strike(const char *folder, const simulate_failure *f, char *err)
     char name[64], place[PATH_MAX];
     snprintf(name, sizeof name, "SCR_NODE_NAME=%s", f->node);
     snprintf(place, sizeof place, "SCR_SIMULATE=%s", folder);
-    const processes_filter filter = {{name, place, NULL}, NULL};
-    if (f->hangs) return hang(folder, f->node, &filter, err);
+    const processes_filter filter = {.variables = {name, place}};
+    if (f->hangs) return simulate_hang(folder, f->node, &filter, err);
     int rc = processes_end(&filter, PATIENCE);
     if (rc) return err_sys(err, rc, "kill %s", f->node);
-    return remove_folder(folder, f->node, err);
+    return simulate_remove_folder(folder, f->node, err);
 }

@@ -2,50 +2,54 @@
 #ifndef SCAVENGE_NODE_H
 #define SCAVENGE_NODE_H
 
-/* What the cache of this node has: the filemaps in a control folder, which a run left
- * (SCR Developer Guide 1.2, sections 2.4 and 2.18). Nothing there is ever changed. */
+/* The cache of this node, as the filemaps in a control folder describe it (SCR Developer
+ * Guide 1.2, sections 2.4 and 2.18). All access is read-only. */
 
 #include "cache/filemap.h"
 #include "scavenge/rankmap.h"
 #include <sys/types.h>
 
+#define SCAVENGE_OWNER_SIZE 400
+
 typedef struct scavenge_node {
-    int dir;          /* the control folder, open, ... */
-    const char *path; /* ... and where it is; the caller's */
-    char owner[400];  /* "<user>/scr.<job>", to whom folders of the cache belong */
+    int dir;                         /* the control folder, open, ... */
+    const char *path;                /* ... and its path; the caller's */
+    char owner[SCAVENGE_OWNER_SIZE]; /* "<user>/scr.<job>": owner of cache folders */
     scr_filemap *map;
-    int refused;            /* filemaps that cannot be used */
-    char why[ERRTEXT_SIZE]; /* of the first of them */
-    int lock;               /* -1, or what keeps runs from starting */
-    pid_t run;              /* a run that uses the cache now; 0: none does */
+    int refused;            /* unusable filemaps */
+    char why[ERRTEXT_SIZE]; /* the reason for the first of them */
+    int lock;               /* -1, or the lock that keeps runs from starting */
+    pid_t run;              /* a run that uses the cache now; 0: none */
 } scavenge_node;
 
-/* Opens the control folder at path, which must be that of runs in the prefix folder with
- * that path (without links), and reads the filemaps. No run can start here until it is
- * closed, unless one uses the cache now (`run`). -ENOENT where no run was, -EPERM when it
- * is somebody else's, or another -errno, with a text. */
+/* Opens the control folder at `path`, which must belong to runs in the prefix folder with
+ * the path `prefix` (without symbolic links), and reads the filemaps. No run can start on
+ * this node until it is closed, unless one uses the cache already (`run`). -ENOENT
+ * without a previous run, -EPERM for another user's folder, or another -errno, with a
+ * text. */
 int scavenge_node_open(const char *path, const char *prefix, scavenge_node *node,
                        char *err);
 void scavenge_node_close(scavenge_node *node);
 
-/* Waits for the end of a run that uses the cache, for at most so many seconds: it may be
- * dying. 0 or -EBUSY with a text. */
+/* Waits at most `seconds` for the end of a run that uses the cache. 0 or -EBUSY with a
+ * text. */
 int scavenge_node_wait(scavenge_node *node, int seconds, char *err);
 
-/* What a rank has of a dataset, by the filemaps: its files, under the names that a rank
- * filemap has, the folder in which they lie (to be freed), and the description. -ENOENT
- * when it has nothing, or -EBADMSG for what cannot be; with a text. Files are not looked
- * at. */
+/* The newest complete dataset with the id; -ENOENT, -ENOMEM. */
+int scavenge_node_newest(const scavenge_node *node, int dset, scr_dataset *dataset);
+
+/* One rank's part of a dataset, as the filemaps list it. -ENOENT if there is none,
+ * -EBADMSG for invalid records; with a text. Files themselves are not checked. */
 typedef struct scavenge_part {
-    scavenge_rank *rank;
-    char *folder;
+    scavenge_rank *rank; /* files by their names in a rank filemap */
+    char *folder;        /* the folder that has them */
     scr_dataset dataset;
 } scavenge_part;
 int scavenge_part_find(const scavenge_node *node, int dset, int rank, scavenge_part *part,
                        char *err);
 void scavenge_part_done(scavenge_part *part);
 
-/* The folder of a part, open; -EPERM when it is somebody else's. */
+/* Opens the folder of a part; -EPERM for another user's folder. */
 int scavenge_part_open(const scavenge_part *part, int *folder, char *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Containers; see pack.h. */
+/* Packs files into containers; see pack.h. */
 #include "scavenge/pack.h"
 
 #include "common/beneath.h"
@@ -13,37 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 20 }; /* bytes that pass at a time */
+enum { PIECE = 1 << 20 }; /* bytes that are copied at a time */
 
 void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE])
 {
     snprintf(name, SCAVENGE_CONTAINER_SIZE, "ctr.%" PRIu64 ".scr", i);
 }
 
-uint64_t scavenge_containers(uint64_t bytes, uint64_t limit)
-{
-    return bytes / limit + (bytes % limit != 0);
-}
-
 /* ---- writing ---- */
 
 typedef struct packer {
     const scavenge_folder *folder;
-    uint64_t limit, offset; /* where the next byte goes, from the first container on */
-    replacement out;        /* the container that is being written, ... */
-    int open;               /* ... if there is one */
+    uint64_t limit, offset; /* of a container; of the next byte in the stream */
+    replacement out;        /* the current container, ... */
+    bool open;              /* ... if there is one */
     char *piece;
     char *err;
 } packer;
 
-static int end_container(packer *p)
-{
-    if (!p->open) return 0;
-    p->open = 0;
-    return replace_commit(&p->out, p->err);
-}
-
-static int begin_container(packer *p)
+static int pack_begin_container(packer *p)
 {
     char name[SCAVENGE_CONTAINER_SIZE], below[SCAVENGE_CONTAINER_SIZE + 8];
     scavenge_container_name(p->offset / p->limit, name);
@@ -53,49 +41,53 @@ static int begin_container(packer *p)
     return rc;
 }
 
-/* Adds bytes, to one container or several. */
-static int add_bytes(packer *p, const char *bytes, size_t size)
+static int pack_end_container(packer *p)
 {
-    int rc = 0;
-    while (size > 0 && !rc) {
+    if (!p->open) return 0;
+    p->open = false;
+    return replace_commit(&p->out, p->err);
+}
+
+static int pack_bytes(packer *p, const char *bytes, size_t size)
+{
+    while (size > 0) {
         uint64_t room = p->limit - p->offset % p->limit;
         size_t n = size < room ? size : (size_t)room;
-        if (!p->open) rc = begin_container(p);
-        if (!rc && (rc = io_write(p->out.fd, bytes, n)) != 0)
-            err_sys(p->err, rc, "write a container");
+        int rc = p->open ? 0 : pack_begin_container(p);
+        if (rc) return rc;
+        rc = io_write(p->out.fd, bytes, n);
+        if (rc) return err_sys(p->err, rc, "write a container");
         p->offset += n;
         bytes += n;
         size -= n;
-        if (!rc && p->offset % p->limit == 0) rc = end_container(p);
+        rc = n == room ? pack_end_container(p) : 0;
+        if (rc) return rc;
     }
-    return rc;
+    return 0;
 }
 
-static int add_all(packer *p, int fd, const scavenge_file *f)
+static int pack_content(packer *p, int fd, const scavenge_file *f)
 {
     uint32_t crc = 0;
-    uint64_t left = f->size;
-    while (left > 0) {
+    for (uint64_t left = f->size; left > 0;) {
         size_t n = left < PIECE ? (size_t)left : PIECE;
         ssize_t got = io_read(fd, p->piece, n);
         if (got < 0) return err_sys(p->err, (int)got, "read %s", f->name);
         if ((size_t)got < n) return err_set(p->err, -EBADMSG, "%s is cut off", f->name);
         crc = crc32_add(crc, p->piece, n);
-        int rc = add_bytes(p, p->piece, n);
+        int rc = pack_bytes(p, p->piece, n);
         if (rc) return rc;
         left -= n;
     }
-    if (f->has_crc && crc != f->crc)
-        return err_set(p->err, -EBADMSG, "%s is altered: CRC32 0x%08" PRIx32, f->name,
-                       crc);
-    return 0;
+    if (!f->has_crc || crc == f->crc) return 0;
+    return err_set(p->err, -EBADMSG, "%s is altered: CRC32 0x%08" PRIx32, f->name, crc);
 }
 
-static int add_file(packer *p, const scavenge_file *f)
+static int pack_file(packer *p, const scavenge_file *f)
 {
     int fd, rc = beneath_open(p->folder->dir, f->name, O_RDONLY, 0, &fd, p->err);
     if (rc) return rc;
-    rc = add_all(p, fd, f);
+    rc = pack_content(p, fd, f);
     io_close(&fd);
     return rc;
 }
@@ -108,11 +100,9 @@ int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
     for (int i = 0; i < scan->count && !rc; i++)
         for (int k = 0; k < scan->ranks[i]->count && !rc; k++)
             if (!scan->ranks[i]->files[k].redundancy)
-                rc = add_file(&p, &scan->ranks[i]->files[k]);
-    if (!rc)
-        rc = end_container(&p);
-    else if (p.open)
-        replace_abort(&p.out);
+                rc = pack_file(&p, &scan->ranks[i]->files[k]);
+    if (!rc) rc = pack_end_container(&p);
+    if (p.open) replace_abort(&p.out);
     free(p.piece);
     return rc;
 }
@@ -122,9 +112,9 @@ int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
 int scavenge_segments(const char *in, uint64_t offset, uint64_t limit, filo_file *file)
 {
     uint64_t left = file->size;
-    uint64_t count = left ? (offset + left - 1) / limit - offset / limit + 1 : 0;
     file->packed = 1;
-    file->segment = calloc((size_t)count + 1, sizeof *file->segment);
+    file->segment =
+        calloc((size_t)(left / limit) + 2, sizeof *file->segment); /* at most */
     if (!file->segment) return -ENOMEM;
     for (; left > 0; file->segments++) {
         char name[SCAVENGE_CONTAINER_SIZE];

@@ -2,27 +2,25 @@
 #ifndef SCAVENGE_PACK_H
 #define SCAVENGE_PACK_H
 
-/* Files that were saved, packed into containers (SCR Developer Guide 1.2, section 2.12;
- * docs/formats/rank2file.md): the bytes of all files of the application, in the order of
- * ranks, laid end to end and cut into containers of one size. */
+/* Packs the files of a staging folder into containers (SCR Developer Guide 1.2, section
+ * 2.12; docs/formats/rank2file.md): the application files of all ranks, in the order of
+ * ranks, form one stream of bytes that is cut into containers of equal size. */
 
 #include "scavenge/scan.h"
 #include <filo/filo.h>
 
-/* Name of container i, below SCAVENGE_HIDDEN. */
+/* Name of container i, relative to SCAVENGE_HIDDEN. */
 #define SCAVENGE_CONTAINER_SIZE 40
 void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE]);
 
-/* How many containers of so many bytes (1 or more) so many bytes need. */
-uint64_t scavenge_containers(uint64_t bytes, uint64_t limit);
-
-/* Writes all containers into .scr of the folder; what is whole has its name, and is on
- * disk. A scan that is whole. 0 or -errno. */
+/* Writes all containers, of `limit` (1 or more) bytes, into .scr of the folder; each gets
+ * its name when it is complete and synced. The scan must be whole. 0 or -errno. */
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                   uint64_t limit, char *err);
 
-/* Gives file, of file->size bytes that begin at offset, its segments in containers below
- * the folder `in` ("x/.scr"). 0 or -ENOMEM; filo_files_free frees them. */
+/* Sets the segments of a file of file->size bytes that begins at `offset` of the stream;
+ * `in` is the folder of containers ("x/.scr"). 0 or -ENOMEM; filo_files_free frees them.
+ */
 int scavenge_segments(const char *in, uint64_t offset, uint64_t limit, filo_file *file);
 
 #endif

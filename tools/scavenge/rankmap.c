@@ -6,6 +6,7 @@
 #include "common/beneath.h"
 #include "common/number.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <redset/redset.h>
@@ -30,7 +31,7 @@ scavenge_rank *scavenge_rank_new(int rank)
     return r;
 }
 
-static void free_file(scavenge_file *file)
+static void rankmap_free_file(scavenge_file *file)
 {
     kvtree *meta = (kvtree *)(uintptr_t)file->meta;
     free((char *)(uintptr_t)file->name);
@@ -41,31 +42,36 @@ scavenge_rank *scavenge_rank_free(scavenge_rank *rank)
 {
     if (!rank) return NULL;
     for (int i = 0; i < rank->count; i++)
-        free_file(&rank->files[i]);
+        rankmap_free_file(&rank->files[i]);
     free(rank->files);
     free(rank->lacks);
     free(rank);
     return NULL;
 }
 
-static const char *type_of(const scavenge_file *f)
+void *scavenge_array_grow(void *array, int count, size_t size)
 {
-    redset_place place;
-    if (!f->redundancy) return SCR_META_FULL;
-    return redset_file_name_parse(f->name, &place) == 0 ? redset_scheme_name(place.scheme)
-                                                        : NULL;
+    if (count & (count - 1)) return array; /* room doubles at 0, 1, 2, 4, ... */
+    return realloc(array, 2 * ((size_t)count + 1) * size);
 }
 
-/* Meta data that says what the fields do, beside what it said already; NULL without
- * memory. */
-static kvtree *complete_meta(const scavenge_file *f)
+/* The TYPE of a file; NULL for an invalid name of a redundancy file. */
+static const char *rankmap_type(const char *name, bool redundancy)
+{
+    redset_place place;
+    if (!redundancy) return SCR_META_FULL;
+    return redset_file_name_parse(name, &place) ? NULL : redset_scheme_name(place.scheme);
+}
+
+/* A copy of the meta data with the fields of f; NULL without memory. */
+static kvtree *rankmap_copy_meta(const scavenge_file *f, const char *type)
 {
     kvtree *meta = kvtree_new();
     int rc = meta ? 0 : -ENOMEM;
     if (!rc && f->meta) rc = kvtree_merge(meta, f->meta);
-    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_FILE, f->name);
-    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_TYPE, type_of(f));
-    rc = rc ? rc : kvtree_util_set_bytecount(meta, SCR_META_SIZE, f->size);
+    if (!rc) rc = kvtree_util_set_str(meta, SCR_META_FILE, f->name);
+    if (!rc) rc = kvtree_util_set_str(meta, SCR_META_TYPE, type);
+    if (!rc) rc = kvtree_util_set_bytecount(meta, SCR_META_SIZE, f->size);
     if (!rc && f->has_crc) rc = kvtree_util_set_crc32(meta, SCR_META_CRC, f->crc);
     if (rc) kvtree_delete(&meta);
     return meta;
@@ -73,21 +79,19 @@ static kvtree *complete_meta(const scavenge_file *f)
 
 int scavenge_rank_add(scavenge_rank *rank, const scavenge_file *file)
 {
-    size_t room = (size_t)rank->count + 1;
     scavenge_file f = *file;
-    if ((room & (room - 1)) == 0) { /* 1, 2, 4, ...: full */
-        scavenge_file *more = realloc(rank->files, 2 * room * sizeof *more);
-        if (!more) return -ENOMEM;
-        rank->files = more;
-    }
-    if (!type_of(file)) return -EINVAL;
-    f.meta = complete_meta(file);
+    const char *type = rankmap_type(file->name, file->redundancy);
+    if (!type) return -EINVAL;
+    scavenge_file *files = scavenge_array_grow(rank->files, rank->count, sizeof *files);
+    if (!files) return -ENOMEM;
+    rank->files = files;
+    f.meta = rankmap_copy_meta(file, type);
     f.name = f.meta ? strdup(file->name) : NULL;
     if (!f.name) {
-        free_file(&f);
+        rankmap_free_file(&f);
         return -ENOMEM;
     }
-    rank->files[rank->count++] = f;
+    files[rank->count++] = f;
     return 0;
 }
 
@@ -99,7 +103,7 @@ int scavenge_check_name(const char *name, char *err)
     if (beneath_check_name(name, err) != 0) return -EBADMSG;
     snprintf(padded, sizeof padded, "/%s/", name);
     if (!strstr(padded, "/" SCAVENGE_HIDDEN "/")) return 0;
-    return err_set(err, -EBADMSG, "\"%.200s\" is a name of SCR's own", name);
+    return err_set(err, -EBADMSG, "\"%.200s\" is reserved for SCR", name);
 }
 
 void scavenge_rank_name(int rank, char name[SCAVENGE_NAME_SIZE])
@@ -109,14 +113,10 @@ void scavenge_rank_name(int rank, char name[SCAVENGE_NAME_SIZE])
 
 int scavenge_rank_from_name(const char *name, int *rank)
 {
-    char digits[NUMBER_TEXT_SIZE], again[SCAVENGE_NAME_SIZE];
+    char again[SCAVENGE_NAME_SIZE];
     int64_t value;
-    size_t n = strlen(name), end = strlen(SUFFIX);
-    if (n <= end || n - end >= sizeof digits || strcmp(name + n - end, SUFFIX) != 0)
+    if (sscanf(name, "%18" SCNd64, &value) != 1 || value < 0 || value > INT_MAX)
         return -EINVAL;
-    memcpy(digits, name, n - end);
-    digits[n - end] = 0;
-    if (number_int64(digits, &value) != 0 || value < 0 || value > INT_MAX) return -EINVAL;
     scavenge_rank_name((int)value, again);
     if (strcmp(strrchr(again, '/') + 1, name) != 0) return -EINVAL;
     *rank = (int)value;
@@ -125,7 +125,7 @@ int scavenge_rank_from_name(const char *name, int *rank)
 
 /* ---- to a tree ---- */
 
-static int put_file(kvtree *entry, const scavenge_file *f)
+static int rankmap_put_file(kvtree *entry, const scavenge_file *f)
 {
     kvtree *file = kvtree_set_kv(entry, KEY_FILE, f->name);
     kvtree *meta = file ? kvtree_set(file, KEY_META, NULL) : NULL;
@@ -141,81 +141,56 @@ int scavenge_rank_to_tree(const scavenge_rank *rank, const scr_dataset *dataset,
     kvtree *description = entry ? kvtree_set(entry, KEY_DATASET, NULL) : NULL;
     if (!description || !kvtree_set_kv_int(index, KEY_RANK, rank->rank)) return -ENOMEM;
     int rc = scr_dataset_to_tree(dataset, description);
-    rc = rc ? rc : kvtree_util_set_int(entry, KEY_FILES, rank->count);
+    if (!rc) rc = kvtree_util_set_int(entry, KEY_FILES, rank->count);
     for (int i = 0; i < rank->count && !rc; i++)
-        rc = put_file(entry, &rank->files[i]);
+        rc = rankmap_put_file(entry, &rank->files[i]);
     return rc;
 }
 
 /* ---- from a tree ---- */
 
-/* The only key below tree, as a number in its shortest form. */
-static int only_number(const kvtree *tree, const char *what, int least, int *number,
-                       char *err)
+/* The only key below tree, a number in its shortest form. */
+static int rankmap_only_number(const kvtree *tree, const char *what, int least,
+                               int *number, char *err)
 {
     const kvtree_elem *e = kvtree_elem_first(tree);
     int64_t value;
     char text[NUMBER_TEXT_SIZE];
-    if (e && !kvtree_elem_next(e) && number_int64(kvtree_elem_key(e), &value) == 0 &&
-        value >= least && value <= INT_MAX &&
-        strcmp(number_text_int64(text, value), kvtree_elem_key(e)) == 0) {
-        *number = (int)value;
-        return 0;
-    }
-    return err_set(err, -EBADMSG, "it is not of one %s", what);
-}
-
-static int get_crc(const kvtree *meta, scavenge_file *f)
-{
-    unsigned long crc = 0;
-    if (!kvtree_get(meta, SCR_META_CRC)) return 0;
-    if (kvtree_util_get_crc32(meta, SCR_META_CRC, &crc) != 0) return -EBADMSG;
-    f->crc = (uint32_t)crc;
-    f->has_crc = 1;
+    if (!e || kvtree_elem_next(e) || number_int64(kvtree_elem_key(e), &value) != 0 ||
+        value < least || value > INT_MAX ||
+        strcmp(number_text_int64(text, value), kvtree_elem_key(e)) != 0)
+        return err_set(err, -EBADMSG, "it does not describe exactly one %s", what);
+    *number = (int)value;
     return 0;
 }
 
-static int check_redundancy(const char *name, const char *type)
-{
-    redset_place place;
-    if (redset_file_name_parse(name, &place) != 0) return -EBADMSG;
-    return strcmp(redset_scheme_name(place.scheme), type) == 0 ? 0 : -EBADMSG;
-}
-
-static int get_file(const kvtree_elem *e, scavenge_rank *rank, char *err)
+static int rankmap_get_file(const kvtree_elem *e, scavenge_rank *rank, char *err)
 {
     const kvtree *meta = kvtree_get(kvtree_elem_hash(e), KEY_META);
-    const char *type = kvtree_get_val(meta, SCR_META_TYPE);
-    scavenge_file f = {.name = kvtree_elem_key(e), .meta = meta};
-    unsigned long size;
-    int rc = type && kvtree_util_get_bytecount(meta, SCR_META_SIZE, &size) == 0 &&
-                     size <= INT64_MAX
-                 ? get_crc(meta, &f)
-                 : -EBADMSG;
-    if (!rc && strcmp(type, SCR_META_FULL) == 0) {
-        rc = scavenge_check_name(f.name, err);
-        if (rc) return rc;
-    } else if (!rc) {
-        f.redundancy = 1;
-        rc = check_redundancy(f.name, type);
-    }
-    if (rc)
-        return err_set(err, -EBADMSG, "what it says of \"%.200s\" makes no sense",
-                       f.name);
-    f.size = size;
+    const char *name = kvtree_elem_key(e), *type = kvtree_get_val(meta, SCR_META_TYPE);
+    unsigned long size = 0, crc = 0;
+    bool full = type && strcmp(type, SCR_META_FULL) == 0;
+    bool has_crc = kvtree_get(meta, SCR_META_CRC) != NULL;
+    const char *expected = rankmap_type(name, !full);
+    if (!type || !expected || strcmp(type, expected) != 0 ||
+        kvtree_util_get_bytecount(meta, SCR_META_SIZE, &size) != 0 || size > INT64_MAX ||
+        (has_crc && kvtree_util_get_crc32(meta, SCR_META_CRC, &crc) != 0))
+        return err_set(err, -EBADMSG, "the record of \"%.200s\" is invalid", name);
+    if (full && scavenge_check_name(name, err) != 0) return -EBADMSG;
+    const scavenge_file f = {name, !full, size, (uint32_t)crc, has_crc, meta};
     return scavenge_rank_add(rank, &f) ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
-static int get_files(const kvtree *entry, scavenge_rank *rank, char *err)
+static int rankmap_get_files(const kvtree *entry, scavenge_rank *rank, char *err)
 {
     int expected = 0, rc = 0;
     const kvtree *files = kvtree_get(entry, KEY_FILE);
     if (kvtree_util_get_int(entry, KEY_FILES, &expected) != 0 || expected < 0 ||
         expected != kvtree_size(files))
-        return err_set(err, -EBADMSG, "it lists other than FILES files");
+        return err_set(err, -EBADMSG, "the number of files is not FILES");
     const kvtree_elem *e = kvtree_elem_first(files);
     for (; e && !rc; e = kvtree_elem_next(e))
-        rc = get_file(e, rank, err);
+        rc = rankmap_get_file(e, rank, err);
     return rc;
 }
 
@@ -224,11 +199,10 @@ int scavenge_rank_from_tree(const kvtree *tree, scavenge_rank **rank,
 {
     int number, id;
     scr_dataset d;
-    const kvtree *ranks = kvtree_get(tree, KEY_RANK);
-    int rc = only_number(ranks, "rank", 0, &number, err);
+    int rc = rankmap_only_number(kvtree_get(tree, KEY_RANK), "rank", 0, &number, err);
     if (rc) return rc;
     const kvtree *ids = kvtree_get(kvtree_get_kv_int(tree, KEY_RANK, number), KEY_DSET);
-    rc = only_number(ids, "dataset", 1, &id, err);
+    rc = rankmap_only_number(ids, "dataset", 1, &id, err);
     if (rc) return rc;
     const kvtree *entry = kvtree_elem_hash(kvtree_elem_first(ids));
     rc = scr_dataset_from_tree(kvtree_get(entry, KEY_DATASET), &d, err);
@@ -236,8 +210,7 @@ int scavenge_rank_from_tree(const kvtree *tree, scavenge_rank **rank,
     if (d.id != id || number >= d.ranks || !d.complete)
         return err_set(err, -EBADMSG, "its description is of another dataset");
     scavenge_rank *made = scavenge_rank_new(number);
-    if (!made) return err_set(err, -ENOMEM, "no memory");
-    rc = get_files(entry, made, err);
+    rc = made ? rankmap_get_files(entry, made, err) : err_set(err, -ENOMEM, "no memory");
     if (rc) {
         scavenge_rank_free(made);
         return rc;
@@ -272,7 +245,7 @@ int scavenge_rank_read(int folder, int number, scavenge_rank **rank, scr_dataset
     if (!rc && (rc = scavenge_rank_from_tree(tree, rank, dataset, err)) != 0)
         err_wrap(err, rc, "%s", name);
     if (!rc && (*rank)->rank != number) {
-        rc = err_set(err, -EBADMSG, "%s: it is of rank %d", name, (*rank)->rank);
+        rc = err_set(err, -EBADMSG, "%s: it describes rank %d", name, (*rank)->rank);
         *rank = scavenge_rank_free(*rank);
     }
     kvtree_delete(&tree);

@@ -2,65 +2,70 @@
 #ifndef SCAVENGE_RANKMAP_H
 #define SCAVENGE_RANKMAP_H
 
-/* Rank filemaps: what was saved of one rank of a dataset, in the file
- * .scr/<rank>.scrfilemap of the folder to which it was saved (SCR Developer Guide 1.2,
- * section 2.13.1; docs/formats/scavenge.md). It is written when all of its files are
- * there. Such a file may be anybody's: all in it is checked. */
+/* Rank filemaps: the file .scr/<rank>.scrfilemap of a staging folder lists the files of
+ * one rank of a dataset (SCR Developer Guide 1.2, section 2.13.1;
+ * docs/formats/scavenge.md). It is written after these files are complete. Its content is
+ * untrusted: everything in it is checked. */
 
 #include "common/errtext.h"
 #include "plan/dataset.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-/* The folder of rank filemaps and redundancy files. */
+/* The subfolder for rank filemaps, redundancy files and containers. */
 #define SCAVENGE_HIDDEN ".scr"
 
 typedef struct scavenge_file {
-    const char *name; /* of the application: below the folder; otherwise in .scr */
-    int redundancy;   /* 1: it is a redundancy file */
-    uint64_t size;    /* bytes */
-    uint32_t crc;     /* CRC32, when has_crc */
-    int has_crc;
-    const kvtree *meta; /* all that is recorded of it */
+    const char *name; /* relative to the folder; a redundancy file lies in .scr */
+    bool redundancy;
+    uint64_t size; /* bytes */
+    uint32_t crc;  /* CRC32, if has_crc */
+    bool has_crc;
+    const kvtree *meta; /* everything that is recorded about the file */
 } scavenge_file;
 
 typedef struct scavenge_rank {
     int rank;
     int count;
-    scavenge_file *files; /* with all that they point to */
-    char *lacks;          /* not in the file: why the rank is not whole; NULL: it is */
+    scavenge_file *files; /* owned, with all that they point to */
+    char *lacks; /* not recorded: why files of the rank are missing; NULL: none is */
 } scavenge_rank;
+
+/* A rank without files; NULL without memory. */
+scavenge_rank *scavenge_rank_new(int rank);
 
 /* Frees it, NULL is fine; returns NULL. */
 scavenge_rank *scavenge_rank_free(scavenge_rank *rank);
 
-/* One without files; NULL without memory. */
-scavenge_rank *scavenge_rank_new(int rank);
-
-/* Adds a copy of a file. What is known of it becomes part of its meta data (which may be
- * NULL). 0, -ENOMEM, or -EINVAL for a redundancy file with another name than these have.
- */
+/* Adds a copy of a file. Name, type, size and checksum are written into its copy of the
+ * meta data (meta may be NULL). 0, -ENOMEM, or -EINVAL for a redundancy file with an
+ * invalid name. */
 int scavenge_rank_add(scavenge_rank *rank, const scavenge_file *file);
 
-/* 0, or -EBADMSG with a text, for a name that a file of an application cannot have: one
- * that leads out of its folder, or into a folder .scr. */
+/* Makes room for one more item in an array of count items of size bytes, as realloc does.
+ * NULL without memory: the array is unchanged then. */
+void *scavenge_array_grow(void *array, int count, size_t size);
+
+/* Whether an application file may have the name: relative, without "..", and not in a
+ * folder .scr. 0, or -EBADMSG with a text. */
 int scavenge_check_name(const char *name, char *err);
 
-/* "<rank>.scrfilemap" below the folder. */
+/* ".scr/<rank>.scrfilemap" */
 #define SCAVENGE_NAME_SIZE 64
 void scavenge_rank_name(int rank, char name[SCAVENGE_NAME_SIZE]);
 
-/* The other way round, from the last component; -EINVAL for any other name. */
+/* The inverse, for the last component; -EINVAL for any other name. */
 int scavenge_rank_from_name(const char *name, int *rank);
 
 int scavenge_rank_to_tree(const scavenge_rank *rank, const scr_dataset *dataset,
                           kvtree *tree);
 
-/* -EBADMSG with a text for a tree that cannot be one. */
+/* -EBADMSG with a text for an invalid tree. */
 int scavenge_rank_from_tree(const kvtree *tree, scavenge_rank **rank,
                             scr_dataset *dataset, char *err);
 
-/* Below the open folder. */
+/* folder: the open staging folder. */
 int scavenge_rank_write(int folder, const scavenge_rank *rank, const scr_dataset *dataset,
                         char *err);
 int scavenge_rank_read(int folder, int number, scavenge_rank **rank, scr_dataset *dataset,

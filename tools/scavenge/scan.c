@@ -1,430 +1,365 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was saved of a dataset; see scan.h. */
+/* The content of a staging folder; see scan.h. */
 #include "scavenge/scan.h"
 
 #include "common/beneath.h"
 #include "common/io.h"
 #include <dirent.h>
 #include <errno.h>
-#include <redset/redset.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* One call. */
-typedef struct search {
+typedef struct scan_reader {
     const scavenge_folder *folder;
-    int hidden;      /* its folder .scr, open */
-    char path[4096]; /* the path of that */
-    int described;   /* 1: the scan has a description */
+    char hidden[PATH_MAX]; /* path of the subfolder .scr */
+    bool described;        /* the scan has a description */
     scavenge_scan *scan;
-} search;
+} scan_reader;
 
-static int refuse(scavenge_scan *scan, const char *why)
+int scavenge_open_below(int dir, const char *name, int *folder, char *err)
 {
+    char inside[BENEATH_NAME_MAX + 2];
+    const char *last;
+    snprintf(inside, sizeof inside, "%s%sx", name, *name ? "/" : "");
+    return beneath_open_parent(dir, inside, 0, folder, &last, err);
+}
+
+static int scan_refuse(scavenge_scan *scan, int rc, const char *why)
+{
+    if (rc == -ENOMEM) return rc;
     if (scan->refused++ == 0) snprintf(scan->why, sizeof scan->why, "%s", why);
     return 0;
 }
 
-/* ---- which dataset ---- */
+/* ---- the dataset ---- */
 
-static int is_same(const scr_dataset *a, const scr_dataset *b)
-{
-    return a->id == b->id && a->created == b->created && a->ranks == b->ranks &&
-           a->named == b->named && strcmp(a->name, b->name) == 0;
-}
-
-static void forget(scavenge_scan *scan)
+static void scan_clear(scavenge_scan *scan)
 {
     for (int i = 0; i < scan->count; i++)
         scavenge_rank_free(scan->ranks[i]);
-    for (int i = 0; i < scan->sets; i++)
-        free(scan->set[i].list);
-    scan->count = scan->sets = 0;
+    scan->count = scan->members = 0;
 }
 
-/* 1 when something that is of dataset d counts. A node may have come back with files of
- * an earlier one of the same id: the newest is the one that was to be saved. */
-static int counts(search *s, const scr_dataset *d, const char *name)
+/* Whether a record of dataset d counts. A node that was replaced may have files of an
+ * earlier dataset with the same id: the newest dataset is the one to save. */
+static bool scan_accepts(scan_reader *r, const scr_dataset *d, const char *name)
 {
     char why[ERRTEXT_SIZE];
-    scavenge_scan *scan = s->scan;
-    int newer = s->described && d->created > scan->dataset.created;
-    if (s->described && !newer && is_same(d, &scan->dataset)) return 1;
-    if (s->described) {
+    const scr_dataset *known = &r->scan->dataset;
+    bool newer = !r->described || d->created > known->created;
+    if (!newer && d->id == known->id && d->created == known->created &&
+        d->ranks == known->ranks && d->named == known->named &&
+        strcmp(d->name, known->name) == 0)
+        return true;
+    if (r->described) {
+        const scr_dataset *other = newer ? known : d;
         snprintf(why, sizeof why, "%s is of dataset %d (%.200s), another one", name,
-                 newer ? scan->dataset.id : d->id, newer ? scan->dataset.name : d->name);
-        refuse(scan, why);
-        if (!newer) return 0;
-        forget(scan);
+                 other->id, other->name);
+        scan_refuse(r->scan, 0, why);
     }
-    scan->dataset = *d;
-    s->described = 1;
-    return 1;
+    if (!newer) return false;
+    scan_clear(r->scan);
+    r->scan->dataset = *d;
+    r->described = true;
+    return true;
 }
 
-/* ---- rank filemaps ---- */
+/* ---- records ---- */
 
-static int keep_rank(scavenge_scan *scan, scavenge_rank *rank)
-{
-    size_t n = (size_t)scan->count + 1;
-    if (n == 1 || (n & (n - 1)) == 0) {
-        scavenge_rank **more = realloc(scan->ranks, 2 * n * sizeof *more);
-        if (!more) return -ENOMEM;
-        scan->ranks = more;
-    }
-    scan->ranks[scan->count++] = rank;
-    return 0;
-}
-
-static int take_rank(search *s, int number, const char *name, char *err)
+static int scan_add_rank(scan_reader *r, int number, const char *name)
 {
     char why[ERRTEXT_SIZE] = "";
-    scavenge_rank *rank;
+    scavenge_scan *scan = r->scan;
+    scavenge_rank *rank, **ranks = NULL;
     scr_dataset d;
-    int rc = scavenge_rank_read(s->folder->dir, number, &rank, &d, why);
-    if (rc == -ENOMEM) return err_set(err, rc, "%s", why);
-    if (rc) return refuse(s->scan, why);
-    if (!counts(s, &d, name)) {
+    int rc = scavenge_rank_read(r->folder->dir, number, &rank, &d, why);
+    if (rc) return scan_refuse(scan, rc, why);
+    bool accepted = scan_accepts(r, &d, name);
+    if (accepted) ranks = scavenge_array_grow(scan->ranks, scan->count, sizeof *ranks);
+    if (!ranks) {
         scavenge_rank_free(rank);
-        return 0;
+        return accepted ? -ENOMEM : 0;
     }
-    if (keep_rank(s->scan, rank) == 0) return 0;
-    scavenge_rank_free(rank);
-    return err_set(err, -ENOMEM, "no memory");
-}
-
-/* ---- redundancy files ---- */
-
-static int keep_member(scavenge_set *set, int member, int rank)
-{
-    size_t n = (size_t)set->count + 1;
-    if (n == 1 || (n & (n - 1)) == 0) {
-        scavenge_member *more = realloc(set->list, 2 * n * sizeof *more);
-        if (!more) return -ENOMEM;
-        set->list = more;
-    }
-    set->list[set->count++] = (scavenge_member){member, rank};
+    scan->ranks = ranks;
+    ranks[scan->count++] = rank;
     return 0;
 }
 
-/* NULL without memory. */
-static scavenge_set *set_of(scavenge_scan *scan, const redset_place *place)
-{
-    for (int i = 0; i < scan->sets; i++)
-        if (scan->set[i].id == place->id && scan->set[i].members == place->members &&
-            scan->set[i].scheme == (int)place->scheme)
-            return &scan->set[i];
-    size_t n = (size_t)scan->sets + 1;
-    if (n == 1 || (n & (n - 1)) == 0) {
-        scavenge_set *more = realloc(scan->set, 2 * n * sizeof *more);
-        if (!more) return NULL;
-        scan->set = more;
-    }
-    scavenge_set *set = &scan->set[scan->sets++];
-    *set = (scavenge_set){
-        .id = place->id, .scheme = (int)place->scheme, .members = place->members};
-    return set;
-}
-
-static int take_redundancy(search *s, const char *name, char *err)
+static int scan_add_member(scan_reader *r, const char *name)
 {
     char why[ERRTEXT_SIZE] = "";
+    scavenge_scan *scan = r->scan;
     redset_manifest *m;
     scr_dataset d;
-    int rc = redset_read_header(s->path, name, &m, why);
-    if (rc == -ENOMEM) return err_set(err, rc, "%s", why);
-    if (rc) return refuse(s->scan, why);
+    int rc = redset_read_header(r->hidden, name, &m, why);
+    if (rc) return scan_refuse(scan, rc, why);
+    const scavenge_member member = {m->place, m->rank};
     rc = scr_dataset_from_tree(m->about, &d, why);
-    if (rc)
-        refuse(s->scan, why);
-    else if (counts(s, &d, name)) {
-        scavenge_set *set = set_of(s->scan, &m->place);
-        rc = set ? keep_member(set, m->place.member, m->rank) : -ENOMEM;
-        if (rc) err_set(err, rc, "no memory");
-    }
     redset_manifest_free(m);
-    return rc == -ENOMEM ? rc : 0;
-}
-
-/* ---- files ---- */
-
-static int is_file(int dir, const char *name, uint64_t size, char *why)
-{
-    struct stat st;
-    int rc = beneath_stat(dir, name, &st, why);
-    if (rc) return 0;
-    if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == size) return 1;
-    snprintf(why, ERRTEXT_SIZE, "%.200s %s", name,
-             S_ISREG(st.st_mode) ? "has another size" : "is no regular file");
+    if (rc) return scan_refuse(scan, rc, why);
+    if (!scan_accepts(r, &d, name)) return 0;
+    scavenge_member *list = scavenge_array_grow(scan->list, scan->members, sizeof *list);
+    if (!list) return -ENOMEM;
+    scan->list = list;
+    list[scan->members++] = member;
     return 0;
 }
 
-/* Notes the first file that a rank lacks. Redundancy files help others only. */
-static int look_at_files(const search *s, scavenge_rank *rank)
-{
-    char why[ERRTEXT_SIZE] = "";
-    for (int i = 0; i < rank->count; i++) {
-        const scavenge_file *f = &rank->files[i];
-        if (f->redundancy || is_file(s->folder->dir, f->name, f->size, why)) continue;
-        if (s->folder->final >= 0 && is_file(s->folder->final, f->name, f->size, NULL))
-            continue;
-        rank->lacks = strdup(why);
-        return rank->lacks ? 0 : -ENOMEM;
-    }
-    return 0;
-}
-
-static void add_up(scavenge_scan *scan, const scavenge_rank *rank)
-{
-    const scr_dataset *d = &scan->dataset;
-    size_t n = strlen(d->name);
-    for (int i = 0; i < rank->count; i++) {
-        const scavenge_file *f = &rank->files[i];
-        if (f->redundancy) continue;
-        scan->files++;
-        scan->bytes += f->size;
-        if (d->named && (strncmp(f->name, d->name, n) != 0 || f->name[n] != '/'))
-            scan->dataset.scattered = 1;
-    }
-    scan->whole++;
-}
-
-/* ---- names of several ranks ---- */
-
-typedef struct claim {
-    const char *name;
-    int rank;
-} claim;
-
-static int by_name(const void *a, const void *b)
-{
-    const claim *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
-    return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-/* The files of two ranks must have different names. */
-static int compare_names(scavenge_scan *scan)
-{
-    size_t n = 0, count = 0;
-    for (int i = 0; i < scan->count; i++)
-        n += (size_t)scan->ranks[i]->count;
-    claim *all = calloc(n + 1, sizeof *all);
-    if (!all) return -ENOMEM;
-    for (int i = 0; i < scan->count; i++)
-        for (int k = 0; k < scan->ranks[i]->count; k++)
-            if (!scan->ranks[i]->files[k].redundancy)
-                all[count++] =
-                    (claim){scan->ranks[i]->files[k].name, scan->ranks[i]->rank};
-    qsort(all, count, sizeof *all, by_name);
-    for (size_t i = 1; i < count && !scan->conflict[0]; i++)
-        if (strcmp(all[i - 1].name, all[i].name) == 0)
-            snprintf(scan->conflict, sizeof scan->conflict,
-                     "ranks %d and %d both have a file %.200s", all[i - 1].rank,
-                     all[i].rank, all[i].name);
-    free(all);
-    return 0;
-}
-
-/* ---- the whole ---- */
-
-static int by_rank(const void *a, const void *b)
-{
-    const scavenge_rank *const *x = a, *const *y = b;
-    return ((*x)->rank > (*y)->rank) - ((*x)->rank < (*y)->rank);
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const scavenge_set *x = a, *y = b;
-    if (x->id != y->id) return x->id < y->id ? -1 : 1;
-    if (x->scheme != y->scheme) return x->scheme < y->scheme ? -1 : 1;
-    return (x->members > y->members) - (x->members < y->members);
-}
-
-static int by_member(const void *a, const void *b)
-{
-    const scavenge_member *x = a, *y = b;
-    return (x->member > y->member) - (x->member < y->member);
-}
-
-static void sort(scavenge_scan *scan)
-{
-    if (scan->count)
-        qsort(scan->ranks, (size_t)scan->count, sizeof *scan->ranks, by_rank);
-    if (scan->sets) qsort(scan->set, (size_t)scan->sets, sizeof *scan->set, by_id);
-    for (int i = 0; i < scan->sets; i++)
-        qsort(scan->set[i].list, (size_t)scan->set[i].count, sizeof *scan->set[i].list,
-              by_member);
-}
-
-static int take_all(search *s, DIR *stream, char *err)
+static int scan_read_records(scan_reader *r, DIR *stream, char *err)
 {
     const struct dirent *item;
     redset_place place;
     int number, rc = 0;
     while (!rc && (errno = 0, item = readdir(stream)) != NULL) {
         if (scavenge_rank_from_name(item->d_name, &number) == 0)
-            rc = take_rank(s, number, item->d_name, err);
+            rc = scan_add_rank(r, number, item->d_name);
         else if (redset_file_name_parse(item->d_name, &place) == 0)
-            rc = take_redundancy(s, item->d_name, err);
+            rc = scan_add_member(r, item->d_name);
     }
-    if (!rc && errno) rc = err_sys(err, -errno, "list %s", s->path);
-    if (!rc && !s->described)
-        rc = err_set(err, -ENOENT, "nothing of any rank is in %s%s%s", s->path,
-                     s->scan->refused ? ": " : "", s->scan->why);
+    if (rc) return err_set(err, rc, "no memory");
+    if (errno) return err_sys(err, -errno, "list %s", r->hidden);
+    if (r->described) return 0;
+    return err_set(err, -ENOENT, "%s has no valid record of a rank%s%s", r->hidden,
+                   r->scan->refused ? ": " : "", r->scan->why);
+}
+
+static int scan_read_hidden(scan_reader *r, char *err)
+{
+    int hidden;
+    int rc = scavenge_open_below(r->folder->dir, SCAVENGE_HIDDEN, &hidden, err);
+    if (rc) return rc;
+    DIR *stream = beneath_list(hidden);
+    rc = stream ? scan_read_records(r, stream, err)
+                : err_sys(err, -errno, "list %s", r->hidden);
+    if (stream) closedir(stream);
+    io_close(&hidden);
     return rc;
 }
 
-static int read_hidden(search *s, char *err)
+/* ---- order ---- */
+
+static int scan_compare_ranks(const void *a, const void *b)
 {
-    const char *last;
-    int rc = beneath_open_parent(s->folder->dir, SCAVENGE_HIDDEN "/x", 0, &s->hidden,
-                                 &last, err);
-    if (rc) return rc;
-    DIR *stream = beneath_list(s->hidden);
-    rc = stream ? take_all(s, stream, err) : err_sys(err, -errno, "list %s", s->path);
-    if (stream) closedir(stream);
-    io_close(&s->hidden);
+    const scavenge_rank *const *x = a, *const *y = b;
+    return ((*x)->rank > (*y)->rank) - ((*x)->rank < (*y)->rank);
+}
+
+static int scan_compare_sets(const scavenge_member *a, const scavenge_member *b)
+{
+    const redset_place *x = &a->place, *y = &b->place;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    if (x->scheme != y->scheme) return x->scheme < y->scheme ? -1 : 1;
+    return (x->members > y->members) - (x->members < y->members);
+}
+
+static int scan_compare_members(const void *a, const void *b)
+{
+    const scavenge_member *x = a, *y = b;
+    int order = scan_compare_sets(x, y);
+    if (order) return order;
+    return (x->place.member > y->place.member) - (x->place.member < y->place.member);
+}
+
+int scavenge_set_end(const scavenge_member *list, int count, int i)
+{
+    int end = i + 1;
+    while (end < count && scan_compare_sets(&list[i], &list[end]) == 0)
+        end++;
+    return end;
+}
+
+static void scan_sort(scavenge_scan *scan)
+{
+    if (scan->count > 1)
+        qsort(scan->ranks, (size_t)scan->count, sizeof *scan->ranks, scan_compare_ranks);
+    if (scan->members > 1)
+        qsort(scan->list, (size_t)scan->members, sizeof *scan->list,
+              scan_compare_members);
+}
+
+/* ---- files ---- */
+
+bool scavenge_has_file(int dir, const scavenge_file *f, char *why)
+{
+    struct stat st;
+    if (beneath_stat(dir, f->name, &st, why) != 0) return false;
+    if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size) return true;
+    err_set(why, 0, "%.200s %s", f->name,
+            S_ISREG(st.st_mode) ? "has another size" : "is no regular file");
+    return false;
+}
+
+/* Redundancy files are needed by other ranks only, and may be missing. */
+static int scan_check_rank(const scavenge_folder *folder, scavenge_scan *scan,
+                           scavenge_rank *rank)
+{
+    char why[ERRTEXT_SIZE] = "";
+    const scr_dataset *d = &scan->dataset;
+    size_t n = strlen(d->name);
+    int files = 0;
+    uint64_t bytes = 0;
+    bool scattered = false;
+    for (int i = 0; i < rank->count; i++) {
+        const scavenge_file *f = &rank->files[i];
+        if (f->redundancy) continue;
+        if (!scavenge_has_file(folder->dir, f, why) &&
+            (folder->final < 0 || !scavenge_has_file(folder->final, f, NULL))) {
+            rank->lacks = strdup(why);
+            return rank->lacks ? 0 : -ENOMEM;
+        }
+        files++;
+        bytes += f->size;
+        scattered |= d->named && (strncmp(f->name, d->name, n) != 0 || f->name[n] != '/');
+    }
+    scan->whole++;
+    scan->files += files;
+    scan->bytes += bytes;
+    if (scattered) scan->dataset.scattered = 1;
+    return 0;
+}
+
+/* Files of two ranks must have different names. */
+static int scan_find_conflict(scavenge_scan *scan)
+{
+    kvtree *owners = kvtree_new();
+    int rc = owners ? 0 : -ENOMEM;
+    for (int i = 0; i < scan->count && !rc && !scan->conflict[0]; i++) {
+        const scavenge_rank *r = scan->ranks[i];
+        for (int k = 0; k < r->count && !rc; k++) {
+            const char *name = r->files[k].name, *other = kvtree_get_val(owners, name);
+            if (r->files[k].redundancy) continue;
+            if (other)
+                err_set(scan->conflict, 0, "ranks %s and %d both have a file %.200s",
+                        other, r->rank, name);
+            else
+                rc = kvtree_util_set_int(owners, name, r->rank);
+        }
+    }
+    kvtree_delete(&owners);
     return rc;
 }
 
 int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan, char *err)
 {
-    search s = {.folder = folder, .hidden = -1, .scan = scan};
+    scan_reader r = {.folder = folder, .scan = scan};
     memset(scan, 0, sizeof *scan);
-    int n = snprintf(s.path, sizeof s.path, "%s/" SCAVENGE_HIDDEN, folder->path);
-    int rc = n < (int)sizeof s.path ? read_hidden(&s, err)
-                                    : err_sys(err, -ENAMETOOLONG, "%.200s", folder->path);
-    scan->dataset.scattered = 0;
-    for (int i = 0; i < scan->count && !rc; i++) {
-        rc = look_at_files(&s, scan->ranks[i]);
-        if (!rc && !scan->ranks[i]->lacks) add_up(scan, scan->ranks[i]);
+    int n = snprintf(r.hidden, sizeof r.hidden, "%s/" SCAVENGE_HIDDEN, folder->path);
+    if (n >= (int)sizeof r.hidden)
+        return err_sys(err, -ENAMETOOLONG, "%.200s", folder->path);
+    int rc = scan_read_hidden(&r, err);
+    if (!rc) {
+        scan->dataset.scattered = 0;
+        scan_sort(scan);
+        for (int i = 0; i < scan->count && !rc; i++)
+            rc = scan_check_rank(folder, scan, scan->ranks[i]);
+        if (!rc) rc = scan_find_conflict(scan);
+        if (rc) err_set(err, rc, "no memory");
     }
-    if (!rc) rc = compare_names(scan);
-    if (rc == -ENOMEM) err_set(err, rc, "no memory");
-    sort(scan);
     if (rc) scavenge_scan_done(scan);
     return rc;
 }
 
 void scavenge_scan_done(scavenge_scan *scan)
 {
-    forget(scan);
+    scan_clear(scan);
     free(scan->ranks);
-    free(scan->set);
+    free(scan->list);
     scan->ranks = NULL;
-    scan->set = NULL;
+    scan->list = NULL;
 }
 
-/* ---- what follows ---- */
+/* ---- questions ---- */
 
 int scavenge_scan_missing(const scavenge_scan *scan)
 {
     return scan->dataset.ranks - scan->whole;
 }
 
-/* The first rank that is not whole, and its filemap, if there is one. */
-static int first_missing(const scavenge_scan *scan, const scavenge_rank **found)
+/* The first rank with missing files, and why they are missing. */
+static int scan_first_missing(const scavenge_scan *scan, const char **why)
 {
-    int next = 0;
-    *found = NULL;
-    for (int i = 0; i < scan->count && scan->ranks[i]->rank == next; i++, next++)
-        if (scan->ranks[i]->lacks) {
-            *found = scan->ranks[i];
-            break;
-        }
-    return next;
+    int rank = 0;
+    while (rank < scan->count && scan->ranks[rank]->rank == rank &&
+           !scan->ranks[rank]->lacks)
+        rank++;
+    bool known = rank < scan->count && scan->ranks[rank]->rank == rank;
+    *why = known ? scan->ranks[rank]->lacks : "nothing of it was saved";
+    return rank;
 }
 
-int scavenge_scan_is_whole(const scavenge_scan *scan, char why[ERRTEXT_SIZE])
+bool scavenge_scan_is_whole(const scavenge_scan *scan, char why[ERRTEXT_SIZE])
 {
     const scr_dataset *d = &scan->dataset;
-    const scavenge_rank *rank;
+    const char *lacks;
     int missing = scavenge_scan_missing(scan);
     if (missing) {
-        int first = first_missing(scan, &rank);
+        int first = scan_first_missing(scan, &lacks);
         snprintf(why, ERRTEXT_SIZE, "files of %d of %d ranks are missing; rank %d: %s",
-                 missing, d->ranks, first,
-                 rank ? rank->lacks : "nothing of it was saved");
+                 missing, d->ranks, first, lacks);
     } else if (scan->conflict[0]) {
         snprintf(why, ERRTEXT_SIZE, "%s", scan->conflict);
     } else if (scan->files != d->files || scan->bytes != d->size) {
         snprintf(why, ERRTEXT_SIZE,
-                 "%d files of %llu bytes are there, but its description tells of %d of "
-                 "%lu",
+                 "found %d files of %llu bytes, but the description has %d of %lu",
                  scan->files, (unsigned long long)scan->bytes, d->files, d->size);
     } else {
-        return 1;
+        return true;
     }
-    return 0;
+    return false;
 }
 
-int scavenge_scan_has(const scavenge_scan *scan, int rank)
+bool scavenge_scan_has(const scavenge_scan *scan, int rank)
 {
     const scavenge_rank key = {.rank = rank}, *wanted = &key;
-    scavenge_rank *const *found = scan->count
-                                      ? bsearch(&wanted, scan->ranks, (size_t)scan->count,
-                                                sizeof *scan->ranks, by_rank)
-                                      : NULL;
+    if (!scan->count) return false;
+    scavenge_rank *const *found = bsearch(&wanted, scan->ranks, (size_t)scan->count,
+                                          sizeof *scan->ranks, scan_compare_ranks);
     return found && !(*found)->lacks;
 }
 
-int scavenge_set_lacks(const scavenge_scan *scan, const scavenge_set *set)
+bool scavenge_set_is_incomplete(const scavenge_scan *scan, int first, int end)
 {
     int whole = 0;
-    for (int i = 0; i < set->count; i++)
-        whole += scavenge_scan_has(scan, set->list[i].rank);
-    return whole < set->members;
+    for (int i = first; i < end; i++)
+        whole += scavenge_scan_has(scan, scan->list[i].rank);
+    return whole < scan->list[first].place.members;
 }
 
-/* A member that is whole. */
-typedef struct found {
-    int id, members;
-} found;
-
-static int by_set(const void *a, const void *b)
-{
-    const found *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-static int list_whole(const scavenge_scan *scan, found *list)
+/* The complete ranks that have a redundancy file, as filemaps list it; their number. */
+static int scan_list_complete(const scavenge_scan *scan, scavenge_member *list)
 {
     int n = 0;
     for (int i = 0; i < scan->count; i++) {
         const scavenge_rank *r = scan->ranks[i];
-        redset_place place;
-        for (int k = 0; k < r->count && !r->lacks; k++) {
-            if (!r->files[k].redundancy) continue;
-            if (redset_file_name_parse(r->files[k].name, &place) == 0)
-                list[n++] = (found){place.id, place.members};
-            break;
-        }
+        int k = 0;
+        while (k < r->count && !r->files[k].redundancy)
+            k++;
+        if (k == r->count || r->lacks) continue;
+        list[n].rank = r->rank;
+        n += redset_file_name_parse(r->files[k].name, &list[n].place) == 0;
     }
     return n;
 }
 
-int scavenge_scan_wanting(const scavenge_scan *scan, int **ids, int *count)
+int scavenge_scan_repairable(const scavenge_scan *scan, int **ids, int *count)
 {
     size_t room = (size_t)scan->count + 1;
-    found *list = calloc(room, sizeof *list);
-    *ids = calloc(room, sizeof **ids);
+    scavenge_member *list = calloc(room, sizeof *list);
+    *ids = list ? calloc(room, sizeof **ids) : NULL;
     *count = 0;
-    if (!list || !*ids) {
+    if (!*ids) {
         free(list);
-        free(*ids);
-        *ids = NULL;
         return -ENOMEM;
     }
-    int n = list_whole(scan, list);
-    qsort(list, (size_t)n, sizeof *list, by_set);
+    int n = scan_list_complete(scan, list);
+    qsort(list, (size_t)n, sizeof *list, scan_compare_members);
     for (int i = 0, end; i < n; i = end) {
-        for (end = i; end < n && list[end].id == list[i].id; end++)
-            ;
-        if (end - i < list[i].members) (*ids)[(*count)++] = list[i].id;
+        end = scavenge_set_end(list, n, i);
+        if (end - i < list[i].place.members) (*ids)[(*count)++] = list[i].place.id;
     }
     free(list);
     return 0;

@@ -2,77 +2,78 @@
 #ifndef SCAVENGE_SCAN_H
 #define SCAVENGE_SCAN_H
 
-/* What was saved of a dataset: the folder to which nodes copied their parts of it, read
- * by one process (SCR Developer Guide 1.2, section 2.13.2 and 2.33.7 to 2.33.9).
+/* The content of a staging folder, to which nodes copied their parts of a dataset (SCR
+ * Developer Guide 1.2, sections 2.13.2 and 2.33.7 to 2.33.9).
  *
  *     scavenge_scan scan;
- *     int rc = scavenge_scan_read(&place, &scan, err);
- *     if (!rc && scavenge_scan_missing(&scan) == 0) ...all files of all ranks are there
+ *     int rc = scavenge_scan_read(&folder, &scan, err);
+ *     if (!rc && scavenge_scan_missing(&scan) == 0) ...the files of all ranks exist
  *     scavenge_scan_done(&scan);
  *
- * Files are compared with their sizes; checksums are read when something is rebuilt. */
+ * Existence and sizes of files are checked here; checksums during a rebuild. */
 
 #include "scavenge/rankmap.h"
+#include <redset/redset.h>
 
-/* A member of a redundancy set whose redundancy file is there. */
+/* A rank, and its place in its redundancy set. */
 typedef struct scavenge_member {
-    int member; /* its place in the set */
+    redset_place place;
     int rank;
 } scavenge_member;
 
-typedef struct scavenge_set {
-    int id;
-    int scheme;  /* of redset.h */
-    int members; /* of the set */
-    int count;   /* of those whose redundancy files are there */
-    scavenge_member *list;
-} scavenge_set;
-
 typedef struct scavenge_scan {
-    scr_dataset dataset;   /* scattered as the files say */
-    int count;             /* ranks of which there is a filemap, ... */
-    scavenge_rank **ranks; /* ... in their order */
-    int whole;             /* those of which all files are there */
-    int files;             /* files of the application, of these ranks, ... */
-    uint64_t bytes;        /* ... and their bytes */
-    int sets;
-    scavenge_set *set;           /* in the order of their ids */
-    int refused;                 /* filemaps and redundancy files that cannot be used */
-    char why[ERRTEXT_SIZE];      /* of the first of these */
-    char conflict[ERRTEXT_SIZE]; /* why the ranks contradict each other; "": they don't */
+    scr_dataset dataset;         /* scattered as the names of files imply */
+    int count;                   /* rank filemaps, ... */
+    scavenge_rank **ranks;       /* ... in the order of ranks */
+    int whole;                   /* ranks with all files, ... */
+    int files;                   /* ... their application files, ... */
+    uint64_t bytes;              /* ... and the bytes of these */
+    int members;                 /* redundancy files, ... */
+    scavenge_member *list;       /* ... in the order of sets and of members in a set */
+    int refused;                 /* unusable filemaps and redundancy files */
+    char why[ERRTEXT_SIZE];      /* the reason for the first of these */
+    char conflict[ERRTEXT_SIZE]; /* a contradiction between ranks; "": none */
 } scavenge_scan;
 
-/* Where to look. */
 typedef struct scavenge_folder {
-    const char *path; /* the folder */
-    int dir;          /* the same, open */
-    int final; /* -1, or the open folder in which some files may have their place already,
-                  under the same names */
+    char *path; /* of the staging folder */
+    int dir;    /* the same, open */
+    int final;  /* -1, or the open folder to which some files may have been renamed */
 } scavenge_folder;
 
-/* 0, and the caller calls scavenge_scan_done; -ENOENT where there is nothing of any rank,
- * or -errno, with a text. */
+/* Opens a folder below dir, "" for dir itself; 0 or -errno with a text. */
+int scavenge_open_below(int dir, const char *name, int *folder, char *err);
+
+/* Whether a file exists below the open folder, in full size; if not, why (may be NULL).
+ */
+bool scavenge_has_file(int dir, const scavenge_file *f, char *why);
+
+/* 0, and the caller calls scavenge_scan_done; -ENOENT if the folder has no valid record
+ * of a rank, or another -errno, with a text. */
 int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan, char *err);
 void scavenge_scan_done(scavenge_scan *scan);
 
-/* Ranks that lack a file. */
+/* Number of ranks with missing files. */
 int scavenge_scan_missing(const scavenge_scan *scan);
 
-/* 1 if all files of all ranks are there, and they are those of the description;
- * otherwise why not, for people. */
-int scavenge_scan_is_whole(const scavenge_scan *scan, char why[ERRTEXT_SIZE]);
+/* Whether all files of all ranks exist and agree with the description; if not, why. */
+bool scavenge_scan_is_whole(const scavenge_scan *scan, char why[ERRTEXT_SIZE]);
 
-/* 1 if all files of the rank are there. */
-int scavenge_scan_has(const scavenge_scan *scan, int rank);
+/* Whether all files of the rank exist. */
+bool scavenge_scan_has(const scavenge_scan *scan, int rank);
 
-/* 1 if something of the set was not saved whole. */
-int scavenge_set_lacks(const scavenge_scan *scan, const scavenge_set *set);
+/* The index after the last of the count members that are in the same set as list[i]. */
+int scavenge_set_end(const scavenge_member *list, int count, int i);
 
-/* The ids of sets of which a member is not whole while another is, by the filemaps: whose
- * redundancy files are of use. *ids is to be freed. 0 or -ENOMEM. */
-int scavenge_scan_wanting(const scavenge_scan *scan, int **ids, int *count);
+/* Whether files of a rank of the set are missing; its members are first to end - 1. */
+bool scavenge_set_is_incomplete(const scavenge_scan *scan, int first, int end);
 
-/* The scan hash of section 2.13.2, as an empty tree gets it. 0 or -ENOMEM. */
+/* Ids of the sets with at least one complete rank and one that is not, as filemaps list
+ * their members: redundancy files of these sets help. *ids is to be freed. 0 or -ENOMEM.
+ */
+int scavenge_scan_repairable(const scavenge_scan *scan, int **ids, int *count);
+
+/* The scan hash of section 2.13.2, into the empty tree. 0 or -ENOMEM. */
 int scavenge_scan_to_tree(const scavenge_scan *scan, kvtree *tree);
 
 #endif

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The scan hash: what a scan found, as the Developer Guide writes it down (section
- * 2.13.2), for people and scripts. */
+/* The scan hash: the result of a scan as a tree (SCR Developer Guide 1.2, section
+ * 2.13.2). */
 #include "scavenge/scan.h"
 
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
-#include <redset/redset.h>
 #include <stdio.h>
 
-/* Ranks that are listed one by one under MISSING: a damaged description may tell of any
- * number. */
+/* Most ranks that are listed under MISSING: a damaged description may have any number. */
 enum { LISTED = 100000 };
 
-static int put_file(kvtree *rank, const scavenge_file *f)
+static int scan_tree_put_file(kvtree *rank, const scavenge_file *f)
 {
     kvtree *file = kvtree_set_kv(rank, "FILE", f->name);
     if (!file || (f->redundancy && !kvtree_set(file, "NOFETCH", NULL))) return -ENOMEM;
@@ -20,71 +18,61 @@ static int put_file(kvtree *rank, const scavenge_file *f)
     return rc || !f->has_crc ? rc : kvtree_util_set_crc32(file, "CRC", f->crc);
 }
 
-static int put_rank(kvtree *map, const scavenge_rank *r)
-{
-    kvtree *rank = kvtree_set_kv_int(map, "RANK", r->rank);
-    int rc = rank ? kvtree_util_set_int(rank, "FILES", r->count) : -ENOMEM;
-    for (int i = 0; i < r->count && !rc; i++)
-        rc = put_file(rank, &r->files[i]);
-    return rc;
-}
-
-static int put_ranks(kvtree *tree, const scavenge_scan *scan)
+static int scan_tree_put_ranks(kvtree *tree, const scavenge_scan *scan)
 {
     kvtree *map = kvtree_set(tree, "RANK2FILE", NULL);
     int rc = map ? kvtree_util_set_int(map, "RANKS", scan->dataset.ranks) : -ENOMEM;
-    for (int i = 0; i < scan->count && !rc; i++)
-        rc = put_rank(map, scan->ranks[i]);
-    return rc;
-}
-
-static int put_set(kvtree *tree, const scavenge_set *set)
-{
-    const char *scheme = redset_scheme_name((redset_scheme)set->scheme);
-    kvtree *of_set = kvtree_set_kv_int(tree, scheme, set->id);
-    int rc = of_set ? kvtree_util_set_int(of_set, "MEMBERS", set->members) : -ENOMEM;
-    for (int i = 0; i < set->count && !rc; i++) {
-        char name[REDSET_NAME_SIZE];
-        const redset_place place = {.scheme = (redset_scheme)set->scheme,
-                                    .sets = 1,
-                                    .id = set->id,
-                                    .members = set->members,
-                                    .member = set->list[i].member,
-                                    .failures = set->scheme != REDSET_SINGLE};
-        kvtree *member = kvtree_set_kv_int(of_set, "MEMBER", place.member + 1);
-        rc = member ? redset_file_name(&place, name) : -ENOMEM;
-        rc = rc ? rc : kvtree_util_set_str(member, "FILE", name);
-        rc = rc ? rc : kvtree_util_set_int(member, "RANK", set->list[i].rank);
+    for (int i = 0; i < scan->count && !rc; i++) {
+        const scavenge_rank *r = scan->ranks[i];
+        kvtree *rank = kvtree_set_kv_int(map, "RANK", r->rank);
+        rc = rank ? kvtree_util_set_int(rank, "FILES", r->count) : -ENOMEM;
+        for (int k = 0; k < r->count && !rc; k++)
+            rc = scan_tree_put_file(rank, &r->files[k]);
     }
     return rc;
 }
 
-static int put_missing(kvtree *tree, const scavenge_scan *scan)
-{
-    int listed = 0, rank = 0, rc = 0;
-    for (int i = 0; rank < scan->dataset.ranks && listed < LISTED && !rc; rank++) {
-        int known = i < scan->count && scan->ranks[i]->rank == rank;
-        int lacks = !known || scan->ranks[i]->lacks;
-        i += known;
-        if (!lacks) continue;
-        listed++;
-        if (!kvtree_set_kv_int(tree, "MISSING", rank)) rc = -ENOMEM;
-    }
-    return rc;
-}
-
-/* What would be done about it. */
-static int put_build(kvtree *tree, const scavenge_scan *scan)
+static int scan_tree_put_members(kvtree *tree, const scavenge_scan *scan)
 {
     int rc = 0;
-    for (int i = 0; i < scan->sets && !rc; i++) {
-        char command[64];
-        if (!scavenge_set_lacks(scan, &scan->set[i])) continue;
-        snprintf(command, sizeof command, "redset_rebuild -r .scr -s %d",
-                 scan->set[i].id);
-        if (!kvtree_set_kv(tree, "BUILD", command)) rc = -ENOMEM;
+    for (int i = 0; i < scan->members && !rc; i++) {
+        const redset_place *place = &scan->list[i].place;
+        char name[REDSET_NAME_SIZE];
+        kvtree *set =
+            kvtree_set_kv_int(tree, redset_scheme_name(place->scheme), place->id);
+        kvtree *member = kvtree_set_kv_int(set, "MEMBER", place->member + 1);
+        rc = member ? kvtree_util_set_int(set, "MEMBERS", place->members) : -ENOMEM;
+        if (!rc) rc = redset_file_name(place, name);
+        if (!rc) rc = kvtree_util_set_str(member, "FILE", name);
+        if (!rc) rc = kvtree_util_set_int(member, "RANK", scan->list[i].rank);
     }
     return rc;
+}
+
+static int scan_tree_put_missing(kvtree *tree, const scavenge_scan *scan)
+{
+    int listed = 0;
+    for (int rank = 0, i = 0; rank < scan->dataset.ranks && listed < LISTED; rank++) {
+        bool known = i < scan->count && scan->ranks[i]->rank == rank;
+        if (known && !scan->ranks[i++]->lacks) continue;
+        listed++;
+        if (!kvtree_set_kv_int(tree, "MISSING", rank)) return -ENOMEM;
+    }
+    return 0;
+}
+
+/* The commands that rebuild incomplete sets. */
+static int scan_tree_put_build(kvtree *tree, const scavenge_scan *scan)
+{
+    for (int i = 0, end; i < scan->members; i = end) {
+        char command[64];
+        end = scavenge_set_end(scan->list, scan->members, i);
+        if (!scavenge_set_is_incomplete(scan, i, end)) continue;
+        snprintf(command, sizeof command, "redset_rebuild -r .scr -s %d",
+                 scan->list[i].place.id);
+        if (!kvtree_set_kv(tree, "BUILD", command)) return -ENOMEM;
+    }
+    return 0;
 }
 
 int scavenge_scan_to_tree(const scavenge_scan *scan, kvtree *tree)
@@ -93,12 +81,11 @@ int scavenge_scan_to_tree(const scavenge_scan *scan, kvtree *tree)
     kvtree *of = kvtree_set_kv_int(tree, "DLIST", scan->dataset.id);
     kvtree *description = of ? kvtree_set(of, "DSET", NULL) : NULL;
     int rc = description ? scr_dataset_to_tree(&scan->dataset, description) : -ENOMEM;
-    rc = rc ? rc : put_ranks(of, scan);
-    for (int i = 0; i < scan->sets && !rc; i++)
-        rc = put_set(of, &scan->set[i]);
+    if (!rc) rc = scan_tree_put_ranks(of, scan);
+    if (!rc) rc = scan_tree_put_members(of, scan);
     if (rc || scavenge_scan_is_whole(scan, why)) return rc;
     if (!kvtree_set_kv(of, "INVALID", why)) return -ENOMEM;
-    rc = put_missing(of, scan);
-    if (!rc && scavenge_scan_missing(scan)) rc = put_build(of, scan);
+    rc = scan_tree_put_missing(of, scan);
+    if (!rc && scavenge_scan_missing(scan)) rc = scan_tree_put_build(of, scan);
     return rc;
 }

@@ -47,12 +47,12 @@ def test_launcher_as_program():
     prepare()
     launcher('exit 0')
     for own, words, advice in (
-            (['--simulate', '3x1'], ['mpirun', '-n', '2', 'program'], 'scr_run --simulate 3x1 program'),
+            (['--simulate', '3x1'], ['mpirun', '-n', '2', 'program'], 'scr_run --simulate 3x1 PROGRAM ...'),
             (['--simulate=3x1', '--runs', '2', '--'], ['/usr/bin/mpiexec.hydra', '-n', '2', './a program', '-x'],
-             "scr_run --simulate=3x1 --runs 2 './a program' -x"),
-            (['--runs', '2'], ['srun', '-n4', 'program'], 'scr_run --runs 2 --ranks=4 program'),
+             'scr_run --simulate=3x1 --runs 2 PROGRAM ...'),
+            (['--runs', '2'], ['srun', '-n4', 'program'], 'scr_run --runs 2 PROGRAM ...'),
             ([], ['srun', '-n4', 'program'], 'scr_srun -n4 program'),
-            (['-q'], ['flux', 'run', '-n', '4', 'program'], 'scr_run -q --ranks=4 program')):
+            (['-q'], ['flux', 'run', '-n', '4', 'program'], 'scr_run -q PROGRAM ...')):
         done = run(*own, *words)
         said = done.stderr.decode().splitlines()
         assert done.returncode == 2 and not done.stdout, done
@@ -60,7 +60,7 @@ def test_launcher_as_program():
         assert said[0].endswith(f'Instead: {advice}'), said
         untouched()
     done = run('--simulate', '3x1', 'mpirun', '-n', '2', 'program', command=COMMAND.parent / 'scr_test_system')
-    assert done.returncode == 2 and b'Instead: scr_test_system --simulate 3x1 program' in done.stderr, done
+    assert done.returncode == 2 and b'Instead: scr_test_system --simulate 3x1 PROGRAM ...' in done.stderr, done
     untouched()
 
 
@@ -106,7 +106,7 @@ def test_program_that_cannot_run():
     launcher('exit 0')
     os.mkdir('folder')
     pathlib.Path('text').write_text('no program\n')
-    for program, why in (('./none', 'there is no such program'), ('./folder', 'that is a folder, and no program'),
+    for program, why in (('./none', 'there is no such program'), ('./folder', 'that is a folder, not a program'),
                          ('./text', 'it is not executable (chmod +x)'),
                          ('none', 'there is no such program in PATH; one in this folder is ./PROGRAM')):
         done = run('--simulate', '2x1', '--runs', '5', program)
@@ -180,7 +180,7 @@ def test_failure_that_did_not_happen():
     assert run('--simulate', '2x1', '--fail', 'node=1,after=3', 'true').returncode == 7
     os.environ['SCR_ENABLE'] = '0'
     before, done = calls(), run('--simulate', '2x1', '--fail', 'node=1,after=3', 'true')
-    assert done.returncode == 1 and b'scr_run: --fail: with SCR_ENABLE=0 nobody counts checkpoints\n' in done.stderr, done
+    assert done.returncode == 1 and b'scr_run: --fail: with SCR_ENABLE=0 checkpoints are not counted\n' in done.stderr, done
     assert calls() == before
     del os.environ['SCR_ENABLE']
 

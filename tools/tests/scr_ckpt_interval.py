@@ -81,9 +81,9 @@ def test_from_the_log():
 
 
 def test_nothing_is_known():
-    expect(run(), 1, '', ['no log tells of a checkpoint: --cost is needed'])
+    expect(run(), 1, '', ['there is no log of a checkpoint: --cost is needed'])
     put('.scr/log', b'')
-    expect(run(), 1, '', ['the log tells of no checkpoint: --cost is needed'])
+    expect(run(), 1, '', ['the log has no checkpoint: --cost is needed'])
     # without failures that anybody saw, once a day is assumed
     assert ask('--cost', '10')['mtbf'] == 86400
     expect(run('no'), 1, '', ['prefix folder'])

@@ -36,7 +36,7 @@ def test_without_batch_system():
     expect(run('--down'), 0, '\n')
     expect(run('-user'), 0, getpass.getuser() + '\n')
     assert re.fullmatch(rb'prefix-[0-9a-f]{8}\n', run('-jobid').stdout)
-    expect(run('--endtime'), 1, '', ['nobody tells when the allocation ends'])
+    expect(run('--endtime'), 1, '', ['the end of the allocation is not known'])
     expect(run('--runnodes'), 1, '', ['.scr/nodes.scr', 'No such file'])
     clean(SCR_NODE_NAME='n7', SCR_USER_NAME='me', SCR_JOB_ID='j1', SCR_END_TIME='1298937600')
     put_tree(NODES, {'NODES': value(4)})
@@ -64,7 +64,7 @@ def test_each_batch_system():
         os.environ['SCR_NODELIST'] = 'own[1-2]'
         expect(run('--nodes'), 0, 'own[1-2]\n')
     clean(FLUX_JOB_ID='f1')
-    expect(run('--nodes'), 1, '', ['flux does not tell the nodes of the allocation; set SCR_NODELIST'])
+    expect(run('--nodes'), 1, '', ['flux does not list the nodes of the allocation; set SCR_NODELIST'])
     clean(PBS_JOBID='1', PBS_NODEFILE='no')
     expect(run('--nodes'), 1, '', ['list of nodes no: No such file'])
     os.environ['PBS_NODEFILE'] = '.'
@@ -112,7 +112,7 @@ def test_end_of_slurm():
     assert json.loads(run('--json').stdout)['endtime'] == end
     for told in ('17 N/A', '17 UNLIMITED', '17 Unknown', '17 NONE', '17', '18 2030-05-04T03:02:01', ''):
         answer.write_text(told + '\n')
-        expect(run('--endtime'), 1, '', ['nobody tells when the allocation ends'])
+        expect(run('--endtime'), 1, '', ['the end of the allocation is not known'])
     answer.write_text('17 soon\n')
     expect(run('--endtime'), 1, '', ['squeue: the job ends at "soon", which is no time'])
     for script, reason in (('echo no >&2; exit 3', 'squeue: exit code 3'), ('kill -9 $$', 'squeue: ended by signal 9')):
@@ -125,7 +125,7 @@ def test_end_of_slurm():
         expect(run('--endtime'), 0, '1900000000\n')
         del os.environ[name]
     clean(PBS_JOBID='17')
-    expect(run('--endtime'), 1, '', ['nobody tells'])
+    expect(run('--endtime'), 1, '', ['is not known'])
     assert not os.path.exists('asked'), 'it is known, or this is not Slurm'
 
 

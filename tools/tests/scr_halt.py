@@ -133,7 +133,7 @@ def test_where():
     pathlib.Path('scr.yaml').write_text(f'SCR_PREFIX: {os.getcwd()}/two\n')
     assert listed()['checkpoints_left'] == 1
     pathlib.Path('scr.yaml').write_text('SCR_PREFIXX: x\n')
-    expect(run('--list'), 1, '', ['scr_halt: ', 'scr.yaml:1:1: ', 'SCR_PREFIXX', 'which prefix folder is meant is not sure: name it'])
+    expect(run('--list'), 1, '', ['scr_halt: ', 'scr.yaml:1:1: ', 'SCR_PREFIXX', 'the prefix folder is uncertain: name it'])
     expect(run('--list', '--dir', '.'), 0, 'no halt conditions\n', ['has no folder .scr'])
     expect(run('--list', 'no'), 1, '', ['prefix folder', '/no: No such file'])
     expect(run('--list', 'scr.yaml'), 1, '', ['Not a directory'])

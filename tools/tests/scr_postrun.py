@@ -283,7 +283,7 @@ def begin(**variables):
 def is_given_up(process, number):
     _, err = process.communicate(timeout=60)
     assert process.returncode == -number, (process.returncode, err)
-    told = f'told to end by signal {number:d}: dataset 3 (ckpt.3) is not saved, it may be only in the cache; '
+    told = f'ended by signal {number:d}: dataset 3 (ckpt.3) is not saved, it may be only in the cache; '
     assert f'{told}scr_postrun --prefix={os.getcwd()} saves it\n' in err, err
     assert not processes_here(), processes_here()
 

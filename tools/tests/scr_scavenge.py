@@ -82,7 +82,7 @@ def test_silence():
     """A node that answers, and then gives no sign while it copies, is given up; one that gives signs is not."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach', SCR_NODE_TIMEOUT='1')
     put_program('reach', 'case "$*" in *scr_inspect*) echo "4 1795257190731827 8 2 2 0 ckpt.4"; exit;; '
-                '*"--alive 1 "*) ;; *) exit 2;; esac; '
+                '*"--alive=1 "*) ;; *) exit 2;; esac; '
                 '[ "$1" = n3 ] || exec sleep 1000; for i in 1 2 3 4 5 6; do echo; sleep 1; done; echo good')
     done = run('--id', '4', '--up', 'n[2-3]')
     told = done.stderr.decode()

@@ -113,8 +113,8 @@ static void test_names(void **state)
                                       "a/../b", "",   "a\n",  "a/"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refuse_name(bad[i], "");
-    refuse_name(".scr/x", "a name of SCR's own");
-    refuse_name("a/.scr", "a name of SCR's own");
+    refuse_name(".scr/x", "reserved for SCR");
+    refuse_name("a/.scr", "reserved for SCR");
     assert_int_equal(scavenge_check_name("a/.scrx/b", NULL), 0);
     char longest[1100];
     memset(longest, 'x', sizeof longest);
@@ -123,11 +123,11 @@ static void test_names(void **state)
     /* of a redundancy file */
     kvtree *tree = sample(), *files = kvtree_get(entry_of(tree), "FILE");
     kvtree_set(files, "../3_of_4_in_0.xor", kvtree_extract(files, "3_of_4_in_0.xor"));
-    refuse(tree, "makes no sense");
+    refuse(tree, "is invalid");
     tree = sample();
     files = kvtree_get(entry_of(tree), "FILE");
     kvtree_set(files, "3_of_4_in_0.rs", kvtree_extract(files, "3_of_4_in_0.xor"));
-    refuse(tree, "makes no sense");
+    refuse(tree, "is invalid");
 }
 
 /* A value of the file of the application is another one; NULL: it is missing. */
@@ -138,7 +138,7 @@ static void refuse_meta(const char *key, const char *text)
     kvtree *meta = kvtree_get(file, "META");
     kvtree_unset(meta, key);
     if (text) kvtree_set_kv(meta, key, text);
-    refuse(tree, "makes no sense");
+    refuse(tree, "is invalid");
 }
 
 static void test_values(void **state)
@@ -152,10 +152,10 @@ static void test_values(void **state)
     refuse_meta("TYPE", "XOR");
     kvtree *tree = sample();
     kvtree_util_set_int(entry_of(tree), "FILES", 3);
-    refuse(tree, "other than FILES files");
+    refuse(tree, "is not FILES");
     tree = sample();
     kvtree_unset(entry_of(tree), "FILES");
-    refuse(tree, "other than FILES files");
+    refuse(tree, "is not FILES");
     tree = sample();
     kvtree_unset(entry_of(tree), "DSETDESC");
     refuse(tree, "");
@@ -165,23 +165,23 @@ static void test_numbers(void **state)
 {
     kvtree *tree = sample();
     kvtree_set_kv_int(tree, "RANK", 3);
-    refuse(tree, "not of one rank");
+    refuse(tree, "exactly one rank");
     tree = sample();
     kvtree *ranks = kvtree_get(tree, "RANK");
     kvtree_set(ranks, "02", kvtree_extract(ranks, "2"));
-    refuse(tree, "not of one rank");
+    refuse(tree, "exactly one rank");
     tree = sample();
     ranks = kvtree_get(tree, "RANK");
     kvtree_set(ranks, "4", kvtree_extract(ranks, "2")); /* of 4 */
     refuse(tree, "of another dataset");
     tree = sample();
     kvtree_set_kv_int(kvtree_get_kv_int(tree, "RANK", 2), "DSET", 7);
-    refuse(tree, "not of one dataset");
+    refuse(tree, "exactly one dataset");
     tree = sample();
     kvtree *ids = kvtree_get(kvtree_get_kv_int(tree, "RANK", 2), "DSET");
     kvtree_set(ids, "7", kvtree_extract(ids, "6"));
     refuse(tree, "of another dataset");
-    refuse(kvtree_new(), "not of one rank");
+    refuse(kvtree_new(), "exactly one rank");
 }
 
 static void test_file_names(void **state)

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "run/progress.h"
 #include "run/run_plan.h"
+#include "run/run_progress.h"
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static void test_launches(void **state)
         f.ranks = launches[i].ranks;
         f.per_node = launches[i].per_node;
         run_decision d = run_plan(&f);
-        run_plan_tell(&f, &d, text);
+        run_plan_describe(&f, &d, text);
         if (d.why != RUN_LAUNCH) fail_msg("%zu: %s", i, text);
         assert_string_equal(dealt(&f), launches[i].dealt);
         assert_string_equal(text, "");
@@ -160,7 +160,7 @@ static void test_ends(void **state)
         f.least = ends[i].least;
         f.last_nodes = f.attempts ? f.count : 0;
         run_decision d = run_plan(&f);
-        run_plan_tell(&f, &d, text);
+        run_plan_describe(&f, &d, text);
         if (d.why != ends[i].why) fail_msg("%zu: %d, %s", i, (int)d.why, text);
         assert_int_equal(d.code, ends[i].exit_code);
         assert_string_equal(text, ends[i].text);
@@ -181,7 +181,7 @@ static void test_over(void **state)
     f.last_nodes = 2;
     for (f.runs_left = -1; f.runs_left < 1; f.runs_left++) {
         run_decision d = run_plan(&f);
-        run_plan_tell(&f, &d, text);
+        run_plan_describe(&f, &d, text);
         assert_int_equal(d.why, RUN_OVER);
         assert_int_equal(d.code, 9);
         assert_string_equal(text, "the allocation is over");
@@ -236,19 +236,19 @@ static void test_stories(void **state)
 static void test_watchdog(void **state)
 {
     watchdog w = {.timeout = 10, .timeout_pfs = 100, .since = 1000};
-    progress none = {0}, first = {.latest = 1}, flush = {.latest = 1, .flushing = 1};
+    run_progress none = {0}, first = {.latest = 1}, flush = {.latest = 1, .flushing = 1};
     double seconds;
-    assert_int_equal(watchdog_look(&w, &none, 1010, &seconds), 0);
-    assert_int_equal(watchdog_look(&w, &none, 1011, &seconds), 1);
+    assert_int_equal(watchdog_has_expired(&w, &none, 1010, &seconds), 0);
+    assert_int_equal(watchdog_has_expired(&w, &none, 1011, &seconds), 1);
     assert_true(seconds > 10.9 && seconds < 11.1);
     /* a new dataset, and a flush that begins, are something */
-    assert_int_equal(watchdog_look(&w, &first, 1012, &seconds), 0);
-    assert_int_equal(watchdog_look(&w, &first, 1022, &seconds), 0);
-    assert_int_equal(watchdog_look(&w, &flush, 1023, &seconds), 0);
-    assert_int_equal(watchdog_look(&w, &flush, 1123, &seconds), 0);
-    assert_int_equal(watchdog_look(&w, &flush, 1124, &seconds), 1);
-    assert_int_equal(watchdog_look(&w, &first, 1125, &seconds), 0);
-    assert_int_equal(watchdog_look(&w, &first, 1136, &seconds), 1);
+    assert_int_equal(watchdog_has_expired(&w, &first, 1012, &seconds), 0);
+    assert_int_equal(watchdog_has_expired(&w, &first, 1022, &seconds), 0);
+    assert_int_equal(watchdog_has_expired(&w, &flush, 1023, &seconds), 0);
+    assert_int_equal(watchdog_has_expired(&w, &flush, 1123, &seconds), 0);
+    assert_int_equal(watchdog_has_expired(&w, &flush, 1124, &seconds), 1);
+    assert_int_equal(watchdog_has_expired(&w, &first, 1125, &seconds), 0);
+    assert_int_equal(watchdog_has_expired(&w, &first, 1136, &seconds), 1);
 }
 
 int main(void)

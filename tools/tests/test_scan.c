@@ -8,8 +8,8 @@
 
 #include "common/beneath.h"
 #include "common/io.h"
+#include "scavenge/parallel_for.h"
 #include "scavenge/scan.h"
-#include "scavenge/side.h"
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -140,7 +140,7 @@ static void test_missing(void **state)
     /* its set has another member that is whole */
     assert_int_equal(scavenge_scan_read(&folder, &scan, NULL), 0);
     assert_true(scavenge_scan_has(&scan, 1) && !scavenge_scan_has(&scan, 2));
-    assert_int_equal(scavenge_scan_wanting(&scan, &ids, &count), 0);
+    assert_int_equal(scavenge_scan_repairable(&scan, &ids, &count), 0);
     assert_int_equal(count, 1);
     assert_int_equal(ids[0], 0);
     free(ids);
@@ -163,7 +163,7 @@ static void test_description(void **state)
         snprintf(name, sizeof name, "c6/f_%d", r);
         save(&other, r, name, 1);
     }
-    expect(4, "4 files of 40 bytes are there, but its description tells of 4 of 41");
+    expect(4, "found 4 files of 40 bytes, but the description has 4 of 41");
     /* one of an earlier time does not count */
     save_all(3);
     other = dataset;
@@ -235,7 +235,7 @@ static void test_hash(void **state)
     scavenge_scan_done(&scan);
 }
 
-/* ---- side by side ---- */
+/* ---- parallel loops ---- */
 
 enum { PIECES = 1000 };
 
@@ -245,17 +245,17 @@ static void count_piece(void *arg, int i)
     atomic_fetch_add(&done[i], 1);
 }
 
-static void test_side_by_side(void **state)
+static void test_parallel_for(void **state)
 {
     static const int most[] = {1, 2, 7, 100};
     for (size_t k = 0; k < sizeof most / sizeof *most; k++) {
         static atomic_int done[PIECES];
         for (int i = 0; i < PIECES; i++)
             atomic_store(&done[i], 0);
-        scavenge_side_by_side(PIECES - 1, most[k], count_piece, done);
+        scavenge_parallel_for(PIECES - 1, most[k], count_piece, done);
         for (int i = 0; i < PIECES; i++)
             assert_int_equal(atomic_load(&done[i]), i < PIECES - 1);
-        scavenge_side_by_side(0, most[k], count_piece, done);
+        scavenge_parallel_for(0, most[k], count_piece, done);
         assert_int_equal(atomic_load(&done[0]), 1);
     }
 }
@@ -272,7 +272,7 @@ int main(void)
         IN_FOLDER(test_scattered),
         IN_FOLDER(test_final),
         IN_FOLDER(test_hash),
-        cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_parallel_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

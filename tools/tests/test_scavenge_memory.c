@@ -12,10 +12,9 @@
 #include "nth_each.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
+#include "scavenge/commit_scavenged.h"
 #include "scavenge/copy.h"
-#include "scavenge/enter.h"
 #include "scavenge/scan.h"
-#include "scavenge/settle.h"
 #include <fcntl.h>
 #include <filo/filo.h>
 #include <kvtree/kvtree_util.h>
@@ -145,7 +144,7 @@ static int do_node(void *arg)
     int rc = scavenge_node_open(here.control, here.prefix, &node, nth_text);
     if (rc) return rc;
     assert_int_equal(node.refused, 0);
-    rc = scavenge_newest(&node, 6, &d);
+    rc = scavenge_node_newest(&node, 6, &d);
     if (!rc) rc = scavenge_part_find(&node, 6, 1, &part, nth_text);
     if (!rc) {
         assert_int_equal(part.rank->count, 1);
@@ -216,7 +215,7 @@ static int do_scan(void *arg)
     if (!rc) {
         assert_true(scavenge_scan_is_whole(&saved.scan, why));
         assert_int_equal(saved.scan.refused, 0);
-        rc = scavenge_scan_wanting(&saved.scan, &ids, &count);
+        rc = scavenge_scan_repairable(&saved.scan, &ids, &count);
         if (!rc) free(ids);
         if (!rc) rc = scavenge_scan_to_tree(&saved.scan, tree);
         scavenge_close(&saved);
@@ -278,29 +277,29 @@ static int is_complete(uint64_t container)
     return complete;
 }
 
-static int do_settle(void *arg)
+static int do_commit(void *arg)
 {
     const uint64_t *container = arg;
     char saved[SCAVENGE_FOLDER_SIZE];
     struct stat st;
-    scavenge_settled settled;
+    scavenge_commit_result result;
     int whole = 0, held = nth_hold();
     new_prefix();
     assert_int_equal(copy(&whole), 0);
     countdown = held;
     scavenge_prefix prefix = {here.prefix, here.prefix_dir, 1, *container};
-    int rc = scavenge_settle(&prefix, &key, &settled, nth_text);
+    int rc = scavenge_commit(&prefix, &key, &result, nth_text);
     int complete = is_complete(*container);
-    if (!rc) assert_true(settled.complete && settled.current && complete);
-    if (!rc) free(settled.rebuilt);
+    if (!rc) assert_true(result.complete && result.current && complete);
+    if (!rc) free(result.rebuilt);
     held = nth_hold();
     scavenge_folder_of(&key, saved);
     int gone = fstatat(here.prefix_dir, saved, &st, AT_SYMLINK_NOFOLLOW) != 0;
     if (!complete) assert_false(gone); /* it is all that there is */
     if (!rc) assert_true(gone);
     if (rc) /* it goes on where it was */
-        assert_int_equal(scavenge_settle(&prefix, &key, &settled, NULL), 0);
-    if (rc) free(settled.rebuilt);
+        assert_int_equal(scavenge_commit(&prefix, &key, &result, NULL), 0);
+    if (rc) free(result.rebuilt);
     assert_true(is_complete(*container));
     countdown = held;
     return rc;
@@ -329,9 +328,9 @@ static void saved(void **state)
 static void prefix_folder(void **state)
 {
     uint64_t container = 0;
-    nth_some("settle", do_settle, &container, 100, DURABLE);
+    nth_some("commit", do_commit, &container, 100, DURABLE);
     container = 700;
-    nth_some("settle in containers", do_settle, &container, 100, DURABLE);
+    nth_some("commit in containers", do_commit, &container, 100, DURABLE);
 }
 
 int main(void)

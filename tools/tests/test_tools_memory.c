@@ -24,7 +24,7 @@
 #include "prefix/index.h"
 #include "run/hooks.h"
 #include "run/launcher.h"
-#include "run/progress.h"
+#include "run/run_progress.h"
 #include "run/simulate.h"
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
@@ -236,9 +236,9 @@ static void count_good(int task, const tool_end *end, void *arg)
 static int do_tasks(void *arg)
 {
     static const char *const other[] = {"true", NULL};
-    const tool_task tasks[] = {{program, 1}, {other, 1}};
-    const tool_limits limits = {.seconds = 100, .bytes = 1000, .most = 2};
-    int done = 0, rc = tool_tasks_run(tasks, 2, &limits, count_good, &done, nth_text);
+    const char *const *const tasks[] = {program, other};
+    const tool_limits limits = {.seconds = 100, .bytes = 1000, .most = 2, .joined = true};
+    int done = 0, rc = tool_process_run(tasks, 2, &limits, count_good, &done, nth_text);
     /* what there was no memory for in time ends with an error of its own */
     if (!rc && done != 2) rc = -ENOMEM;
     return rc;
@@ -306,7 +306,7 @@ static int do_check(void *arg)
 
 static int do_processes(void *arg)
 {
-    static const processes_filter nobody = {{"SCR_NO_SUCH_NAME=1", NULL}, NULL};
+    static const processes_filter nobody = {.variables = {"SCR_NO_SUCH_NAME=1"}};
     int rc = processes_signal(&nobody, 0);
     return rc ? rc : processes_end(&nobody, 10);
 }
@@ -379,10 +379,10 @@ static int do_simulate(void *arg)
 
 static int do_progress(void *arg)
 {
-    progress_source source;
-    progress p = {0};
-    progress_begin(&source, here.dir);
-    int rc = progress_read(&source, &p, nth_text);
+    progress_reader source;
+    run_progress p = {0};
+    run_progress_begin(&source, here.dir);
+    int rc = run_progress_read(&source, &p, nth_text);
     assert_true(rc ? !p.latest && !p.flushing : p.latest == 11 && p.flushing);
     return rc;
 }

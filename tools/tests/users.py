@@ -200,7 +200,7 @@ def test_stopped():
     folder = put_hook('kill -STOP $PPID')
     done = subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'SCR_NODELIST': 'localhost'})
-    assert done.returncode == -9 and 'has stopped process' in told(done), done
+    assert done.returncode == -9 and 'was stopped by another one' in told(done), done
 
 
 def test_files_stay_with_root():

@@ -183,6 +183,7 @@ int axl_continue(axl_transfer *transfer, char *err);
  * looks. */
 int axl_is_busy(const char *state);
 
+/* How far the transfer is. */
 int axl_progress_get(const axl_transfer *transfer, axl_progress *progress);
 
 /* Number of files, and the i-th of them. The pointers are good until the transfer is

@@ -23,12 +23,15 @@ int kvtree_util_get_bytecount(const kvtree *tree, const char *key, unsigned long
 int kvtree_util_set_crc32(kvtree *tree, const char *key, unsigned long crc);
 int kvtree_util_get_crc32(const kvtree *tree, const char *key, unsigned long *crc);
 
+/* Decimal integer that fits an int. */
 int kvtree_util_set_int(kvtree *tree, const char *key, int value);
 int kvtree_util_get_int(const kvtree *tree, const char *key, int *value);
 
+/* Decimal integer of 64 bits. */
 int kvtree_util_set_int64(kvtree *tree, const char *key, int64_t value);
 int kvtree_util_get_int64(const kvtree *tree, const char *key, int64_t *value);
 
+/* Decimal integer without sign. */
 int kvtree_util_set_unsigned_long(kvtree *tree, const char *key, unsigned long value);
 int kvtree_util_get_unsigned_long(const kvtree *tree, const char *key,
                                   unsigned long *value);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "halt/halt_run.h"
+
+#include "config/signals.h"
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+/* Only for times that people and batch systems give. */
+static int64_t halt_today(void)
+{
+    return (int64_t)time(NULL);
+}
+
+/* ---- begin ---- */
+
+/* When the allocation ends. */
+static void halt_find_end(scr_halt *halt, int64_t end_time)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (end_time > 0)
+        halt->end = (scr_halt_end){end_time, "SCR_END_TIME"};
+    else if (scr_halt_find_end(&halt->end, err))
+        scr_say(halt->job->report, 0, "warning: %s", err);
+    if (scr_halt_lacks_end(halt->file, &halt->end))
+        scr_say(halt->job->report, 0,
+                "warning: SCR_HALT_SECONDS has no end to count from: neither "
+                "SCR_END_TIME, the batch system nor ExitBefore in the halt file tells "
+                "when the allocation ends");
+}
+
+/* Reasons of others to halt keep a new run from proceeding; its predecessor's does not.
+ */
+static int halt_begin_conditions(kvtree *file, void *seconds)
+{
+    int changed = scr_halt_drop_own_reason(file);
+    int rc = scr_halt_begin_seconds(file, *(const int64_t *)seconds);
+    return rc ? rc : changed;
+}
+
+int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time, char *err)
+{
+    int rc =
+        scr_halt_change(halt->prefix, halt_begin_conditions, &seconds, halt->file, err);
+    if (rc == -EBADMSG) {
+        scr_say(halt->job->report, 0, "warning: %s; what it asked for is lost", err);
+        halt_begin_conditions(halt->file, &seconds);
+        rc = scr_halt_write(halt->prefix, halt->file, err);
+    }
+    if (!rc) halt_find_end(halt, end_time);
+    return rc;
+}
+
+/* ---- the file ---- */
+
+/* Once, until it can be used again: applications ask at every step. */
+static void halt_report_unusable(scr_halt *halt, const char *why)
+{
+    if (!halt->unusable)
+        scr_say(halt->job->report, 0, "warning: the halt file is not usable: %s", why);
+    halt->unusable = true;
+}
+
+/* A file that cannot be read leaves in force what was known before. */
+static void halt_refresh(scr_halt *halt)
+{
+    char err[SCR_ERR_TEXT] = "";
+    kvtree *fresh = kvtree_new();
+    if (fresh && scr_halt_read(halt->prefix, fresh, err) == 0) {
+        kvtree_delete(&halt->file);
+        halt->file = fresh;
+        halt->unusable = false;
+        return;
+    }
+    halt_report_unusable(halt, err);
+    kvtree_delete(&fresh);
+}
+
+/* What was known of a file that cannot be read takes its place. */
+static int halt_replace_file(scr_halt *halt, scr_changer *change, void *arg, char *err)
+{
+    halt_report_unusable(halt, err);
+    int rc = change(halt->file, arg);
+    return rc > 0 ? scr_halt_write(halt->prefix, halt->file, err) : rc;
+}
+
+void scr_halt_run_change(scr_halt *halt, scr_changer *change, void *arg)
+{
+    char err[SCR_ERR_TEXT] = "no memory";
+    kvtree *fresh = kvtree_new();
+    int rc = fresh ? scr_halt_change(halt->prefix, change, arg, fresh, err) : -ENOMEM;
+    if (rc == 0) {
+        kvtree_delete(&halt->file);
+        halt->file = fresh;
+        return;
+    }
+    kvtree_delete(&fresh);
+    if (rc == -EBADMSG) rc = halt_replace_file(halt, change, arg, err);
+    if (rc)
+        scr_say(halt->job->report, 0, "warning: the halt file could not be written: %s",
+                err);
+}
+
+static int halt_add_reason(kvtree *file, void *reason)
+{
+    return scr_halt_add_reason(file, *(const char **)reason);
+}
+
+void scr_halt_run_record(scr_halt *halt, const char *reason)
+{
+    scr_halt_run_change(halt, halt_add_reason, &reason);
+}
+
+/* ---- what holds ---- */
+
+static void halt_report(scr_halt *halt, const char *reason)
+{
+    bool wish = !halt->signal && scr_halt_is_wish(halt->file, halt_today());
+    scr_event(
+        halt->job->report, 0, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
+        "the run should end: %s%s%s", reason,
+        wish ? "; to go on: scr_halt --remove " : "", wish ? halt->prefix_path : "");
+    halt->told = true;
+}
+
+void scr_halt_run_reason(const scr_halt *halt, char reason[SCR_HALT_REASON_SIZE])
+{
+    reason[0] = 0;
+    scr_halt_check(halt->file, &halt->end, halt_today(), reason);
+}
+
+bool scr_halt_run_check(scr_halt *halt)
+{
+    char reason[SCR_HALT_REASON_SIZE] = "";
+    halt_refresh(halt);
+    bool now = scr_halt_check(halt->file, &halt->end, halt_today(), reason) != 0;
+    if (now && !halt->told)
+        halt_report(halt, reason);
+    else if (!now)
+        halt->told = false;
+    return now;
+}
+
+void scr_halt_run_signal(scr_halt *halt, int number, int rank, const char *node)
+{
+    char reason[SCR_NODE_SIZE + 80];
+    halt->signal = number;
+    if (halt->job->rank != 0) return;
+    snprintf(reason, sizeof reason, SCR_HALT_SIGNAL ": SIG%s came to rank %d on node %s",
+             scr_signal_text(number), rank, node);
+    scr_halt_run_record(halt, reason);
+    halt_report(halt, reason);
+}

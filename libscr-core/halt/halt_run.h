@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_HALT_RUN_H
+#define SCR_HALT_RUN_H
+
+/* The halt conditions of a run that is under way: its copy of the halt file, the end of
+ * its allocation, and signals. Rank 0 works on the file; a failure is reported, and the
+ * run continues. All functions are local. */
+
+#include "halt/halt.h"
+#include "job/job.h"
+#include <stdbool.h>
+
+typedef struct scr_halt {
+    const scr_job *job;
+    int prefix;              /* open prefix folder */
+    const char *prefix_path; /* for messages */
+    kvtree *file;            /* rank 0's copy counts */
+    bool told;               /* the condition that holds is logged */
+    bool unusable;           /* that the halt file cannot be used is reported */
+    int signal;              /* that came to some rank; 0: none */
+    scr_halt_end end;        /* of the allocation; on rank 0 */
+} scr_halt;
+
+/* Rank 0, at start: removes the reason why the last run ended, and enters the seconds
+ * before the end of the allocation at which this one should stop (0: none). end_time:
+ * SCR_END_TIME, 0: as the batch system says. A damaged file is replaced, as what it asked
+ * for is lost. 0 or -errno with a text. */
+int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time, char *err);
+
+/* Rank 0 changes the halt file, under its lock, and has its contents then. */
+void scr_halt_run_change(scr_halt *halt, scr_changer *change, void *arg);
+
+/* Rank 0 records why the run ends, unless a reason is there. */
+void scr_halt_run_record(scr_halt *halt, const char *reason);
+
+/* Rank 0 reads the file again, as scripts change it while the program runs; whether a
+ * condition holds, which is reported the first time. */
+bool scr_halt_run_check(scr_halt *halt);
+
+/* Rank 0: the condition that holds, as a text. */
+void scr_halt_run_reason(const scr_halt *halt, char reason[SCR_HALT_REASON_SIZE]);
+
+/* Records on rank 0, and reports, that a signal came to a rank on a node. */
+void scr_halt_run_signal(scr_halt *halt, int number, int rank, const char *node);
+
+/* ---- halt/signal.c: signals of the process ---- */
+
+/* From now on these signals (a set of config/signals.h) are noted. */
+void scr_signal_catch(unsigned set);
+
+/* The number of one that came; 0: none. From the first call on they do not end the
+ * process any more. */
+int scr_signal_seen(void);
+
+/* Restores what was in force before, unless the application has changed it since. */
+void scr_signal_release(void);
+
+#endif

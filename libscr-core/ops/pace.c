@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether it is time for a checkpoint: what is measured, learned and configured, for the
+ * decision of scr_decide_checkpoint. Rank 0 decides. Times are taken from a clock that
+ * nobody sets; MPI_Wtime of MPICH is the clock of the day. */
+#include "ops/stop.h"
+
+#include "plan/interval.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+void scr_advise_begin(struct scr *scr)
+{
+    char err[SCR_ERR_TEXT] = "";
+    struct timespec now;
+    scr->pace.started = scr->pace.last_ckpt = scr_clock();
+    if (scr->job.rank != 0 || !scr->set.interval_auto) return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t micro = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    int rc = scr_history_read(scr->prefix.fd, scr_events_run(&scr->report), micro,
+                              &scr->pace.history, err);
+    if (rc && rc != -ENOENT)
+        scr_say(&scr->report, 0,
+                "warning: nothing is learned from the log of earlier runs: %s", err);
+}
+
+void scr_advise_cost(struct scr *scr)
+{
+    double now = scr_clock();
+    scr->pace.last_ckpt = now;
+    scr->pace.ckpt_count++;
+    scr->pace.ckpt_cost = scr_interval_mean(scr->pace.ckpt_cost, scr->pace.ckpt_count,
+                                            now - scr->pace.output_called);
+}
+
+/* Mean seconds of a checkpoint; 0: nobody knows. */
+static double cost_of(const struct scr *scr)
+{
+    if (scr->pace.ckpt_count > 0) return scr->pace.ckpt_cost;
+    return scr->pace.history.ckpts > 0
+               ? scr->pace.history.ckpt_seconds / scr->pace.history.ckpts
+               : 0;
+}
+
+/* Where the mean time between failures is known from. */
+static void source_of(const struct scr *scr, char text[80])
+{
+    if (scr->set.mtbf > 0)
+        snprintf(text, 80, "SCR_MTBF");
+    else if (scr->pace.history.runs > 0)
+        snprintf(text, 80, "%d of %d runs in .scr/log were interrupted",
+                 scr->pace.history.interrupted, scr->pace.history.runs);
+    else
+        snprintf(text, 80, "assumed: no earlier run is in .scr/log");
+}
+
+/* Seconds of computing between two checkpoints for SCR_CHECKPOINT_INTERVAL=auto. */
+static double optimum(struct scr *scr, double now)
+{
+    char source[80];
+    double cost = cost_of(scr), mtbf = (double)scr->set.mtbf;
+    if (cost <= 0) return 0;
+    if (scr->set.mtbf <= 0)
+        mtbf =
+            scr_history_mtbf(&scr->pace.history, scr->job.nodes, now - scr->pace.started);
+    double interval = scr_interval_daly(cost, mtbf);
+    if (scr_interval_differs(interval, scr->pace.interval_told)) {
+        scr->pace.interval_told = interval;
+        source_of(scr, source);
+        scr_say(&scr->report, 1,
+                "a checkpoint every %.3g s is best: one takes %.3g s, and a failure is "
+                "expected every %.3g s (%s)",
+                interval, cost, mtbf, source);
+    }
+    return interval;
+}
+
+/* On rank 0: whether it is time for a checkpoint. */
+static bool is_time(struct scr *scr, bool halt)
+{
+    double now = scr_clock();
+    scr_advice advice = {.halt = halt,
+                         .calls = scr->pace.need_calls,
+                         .interval = scr->set.interval,
+                         .since_last = now - scr->pace.last_ckpt,
+                         .seconds = (double)scr->set.seconds,
+                         .cost = scr->pace.ckpt_cost,
+                         .overhead = scr->set.overhead,
+                         .automatic = scr->set.interval_auto};
+    if (advice.automatic) advice.optimum = optimum(scr, now);
+    return scr_decide_checkpoint(&advice) != 0;
+}
+
+/* Rank from saw the signal; all ranks know that. */
+static void take_signal(struct scr *scr, int number, int from)
+{
+    char node[SCR_NODE_SIZE];
+    memcpy(node, scr->job.node_name, sizeof node);
+    if (from != 0) MPI_Bcast(node, sizeof node, MPI_CHAR, from, scr->job.world);
+    scr_halt_run_signal(&scr->halt, number, from, node);
+}
+
+int scr_look(struct scr *scr, int *need, int *halt)
+{
+    enum { SIGNAL, HALT, NEED, VOTES, NUMBERS = 128 };
+    const scr_job *job = &scr->job;
+    int64_t votes[VOTES] = {0};
+    int seen = scr->halt.signal ? 0 : scr_signal_seen();
+    /* the greatest is that of the lowest rank */
+    if (seen) votes[SIGNAL] = (int64_t)(job->ranks - job->rank) * NUMBERS + seen;
+    if (job->rank == 0) {
+        votes[HALT] = scr_halt_run_check(&scr->halt) || scr->halt.signal;
+        votes[NEED] = need && is_time(scr, votes[HALT] != 0);
+    }
+    if (MPI_Allreduce(MPI_IN_PLACE, votes, VOTES, MPI_INT64_T, MPI_MAX, job->world) !=
+        MPI_SUCCESS)
+        return SCR_FAILURE;
+    int64_t signal = votes[SIGNAL];
+    if (signal)
+        take_signal(scr, (int)(signal % NUMBERS), job->ranks - (int)(signal / NUMBERS));
+    *halt = votes[HALT] || signal;
+    if (need) *need = votes[NEED] || signal;
+    return SCR_SUCCESS;
+}

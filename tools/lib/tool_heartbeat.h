@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TOOL_HEARTBEAT_H
+#define TOOL_HEARTBEAT_H
+
+/* Heartbeat of a long command on another node: an empty line on standard output at
+ * intervals, which distinguishes it from a command on a node that lost its power.
+ *
+ *     tool_heartbeat heartbeat;
+ *     tool_heartbeat_begin(&heartbeat, 15);
+ *     ... copies ...
+ *     tool_heartbeat_end(&heartbeat);
+ *
+ * When the reader is gone, SIGPIPE ends the command. */
+
+#include <stdbool.h>
+#include <time.h>
+
+typedef struct tool_heartbeat {
+    timer_t timer;
+    bool runs;
+} tool_heartbeat;
+
+/* Flushes stdout and prints a line every so often; seconds 0: never. Where no timer is
+ * available there are no lines, which is no error. */
+void tool_heartbeat_begin(tool_heartbeat *heartbeat, int seconds);
+
+void tool_heartbeat_end(tool_heartbeat *heartbeat);
+
+#endif

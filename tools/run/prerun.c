@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Preparation of an allocation; see prerun.h. */
+#include "run/prerun.h"
+
+#include "common/beneath.h"
+#include "halt/halt.h"
+#include "lib/tool.h"
+#include "lib/tool_manager.h"
+#include "lib/tool_remote.h"
+#include "lib/tool_run.h"
+#include "prefix/flush_file.h"
+#include "prefix/nodes.h"
+#include "run/hooks.h"
+#include "run/launcher.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- programs ---- */
+
+static int prerun_need(const char *program, const char *what)
+{
+    return tool_run_is_there(program)
+               ? COMMAND_GOOD
+               : tool_complain("%s is not there: %s", program, what);
+}
+
+static int prerun_test_ours(void)
+{
+    static const char *const ours[] = {"scr_check_node", "scr_list_down_nodes",
+                                       "scr_postrun"};
+    int code = COMMAND_GOOD;
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        char *path = tool_remote_command(ours[i]);
+        if (!path) return tool_complain("no memory");
+        if (*path != '/' && prerun_need(path, "a command of SCR") != COMMAND_GOOD)
+            code = COMMAND_BAD;
+        free(path);
+    }
+    return code;
+}
+
+static int prerun_test_reach(const tool_remote *remote)
+{
+    static const struct {
+        const char *way, *program;
+    } table[] = {{"srun", "srun"}, {"flux", "flux"}, {"pdsh", "pdsh"}};
+    static const char what[] = "nodes are reached by it (SCR_REMOTE)";
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(remote->way, table[i].way) == 0)
+            return prerun_need(table[i].program, what);
+    if (strcmp(remote->way, "shell") == 0 && !strchr(remote->shell, '/'))
+        return prerun_need(remote->shell, what);
+    return COMMAND_GOOD;
+}
+
+int prerun_test_runtime(const tool_prefix *prefix, const char *name)
+{
+    const char *program;
+    hostlist nodes = {0, NULL};
+    tool_remote remote = {.seconds = 1};
+    int code = prerun_test_ours(), found = tool_manager_nodes(prefix, &nodes);
+    if (found == COMMAND_GOOD) found = tool_remote_choose(&remote, prefix, &nodes);
+    if (found == COMMAND_GOOD) found = prerun_test_reach(&remote);
+    tool_remote_done(&remote);
+    hostlist_done(&nodes);
+    if (!launcher_find(name, &program)) code = launcher_report_missing(name);
+    return code == COMMAND_GOOD ? found : code;
+}
+
+/* ---- the prefix folder ---- */
+
+/* Simulated nodes are new in each run. */
+static bool prerun_is_of_this_allocation(const tool_prefix *prefix, const kvtree *flush)
+{
+    tool_owner us;
+    const char *theirs = scr_flush_file_owner(flush), *simulated = getenv("SCR_SIMULATE");
+    if (!theirs || (simulated && *simulated)) return false;
+    return tool_owner_find(prefix, &us) == COMMAND_GOOD && tool_owner_is(&us, theirs);
+}
+
+/* Warns of a dataset that is newer than all saved ones and about to be dropped. */
+static void prerun_warn_dropped(const kvtree *flush)
+{
+    const char *owner = scr_flush_file_owner(flush);
+    int count = 0, *ids = NULL, newest = 0, saved = 0;
+    if (scr_flush_file_list(flush, &count, &ids) != 0) return;
+    for (int i = 0; i < count; i++) {
+        int safe = scr_flush_file_has(flush, ids[i], SCR_LOCATION_PFS);
+        if (safe && ids[i] > saved) saved = ids[i];
+        if (!safe && scr_flush_file_has(flush, ids[i], SCR_LOCATION_CACHE) &&
+            ids[i] > newest)
+            newest = ids[i];
+    }
+    free(ids);
+    if (newest <= saved) return;
+    const char *name = scr_flush_file_name(flush, newest);
+    tool_complain(
+        "warning: dataset %d (%s) was only in the caches of %s, and is not known "
+        "here any more; as long as its nodes keep it, scr_inspect --all finds it "
+        "with the SCR_JOB_ID of that job, and scr_scavenge --id %d saves it",
+        newest, name ? name : "?", owner ? owner : "another job", newest);
+}
+
+static int prerun_drop_datasets(const tool_prefix *prefix, char *err)
+{
+    kvtree *flush = kvtree_new();
+    int rc = flush ? scr_flush_file_read(prefix->dir, flush, err)
+                   : err_set(err, -ENOMEM, "no memory");
+    if (rc == -ENOENT) {
+        rc = 0;
+    } else if (rc == -EBADMSG) {
+        tool_complain("%s; it is removed. What may be in caches is not known: "
+                      "scr_inspect lists it on each node",
+                      err);
+        rc = beneath_unlink(prefix->dir, SCR_FLUSH_FILE_NAME, err);
+    } else if (!rc && !prerun_is_of_this_allocation(prefix, flush)) {
+        prerun_warn_dropped(flush);
+        rc = scr_flush_file_keep(flush, NULL, 0);
+        rc = rc ? err_set(err, rc, "no memory")
+                : scr_flush_file_write(prefix->dir, flush, err);
+    }
+    kvtree_delete(&flush);
+    return rc;
+}
+
+/* ---- the halt file ---- */
+
+/* Drops the HaltSeconds of an earlier run, too: the next one sets its own, and a shorter
+ * allocation would always be refused. */
+static int prerun_drop_own(kvtree *halt, void *arg)
+{
+    (void)arg;
+    int dropped = scr_halt_drop_own_reason(halt);
+    int seconds = scr_halt_begin_seconds(halt, 0);
+    return seconds < 0 ? seconds : dropped || seconds;
+}
+
+/* A damaged file stays; its next reader reports it. */
+static int prerun_drop_halt_reason(int prefix, char *err)
+{
+    kvtree *halt = kvtree_new();
+    int rc = halt ? scr_halt_change(prefix, prerun_drop_own, NULL, halt, err)
+                  : err_set(err, -ENOMEM, "no memory");
+    kvtree_delete(&halt);
+    return rc == -EBADMSG ? 0 : rc;
+}
+
+int prerun_prefix(const tool_prefix *prefix)
+{
+    char err[ERRTEXT_SIZE] = "";
+    int rc = beneath_mkdirs(prefix->dir, ".scr", 0777, err);
+    if (!rc) rc = prerun_drop_datasets(prefix, err);
+    if (!rc) rc = prerun_drop_halt_reason(prefix->dir, err);
+    if (!rc) rc = beneath_unlink(prefix->dir, SCR_NODES_NAME, err);
+    if (rc) return tool_complain("%s: %s", prefix->path, err);
+    return hooks_call(prefix, HOOK_PRERUN, NULL, NULL);
+}

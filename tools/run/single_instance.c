@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A lock on one byte of a file in the user's private folder below the control base. The
+ * kernel releases it when its holder ends; the file stays, empty, for all jobs of the
+ * user. See single_instance.h. */
+#include "run/single_instance.h"
+
+#include "cache/base.h"
+#include "common/beneath.h"
+#include "common/crc32.h"
+#include "common/errtext.h"
+#include "common/folder.h"
+#include "common/io.h"
+#include "lib/tool.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char lock_name[] = "scr_run.lock";
+
+/* The folder <base>/<user>, which is private. */
+static int instance_open_folder(const tool_prefix *prefix, const tool_owner *owner,
+                                int *folder, char *err)
+{
+    const char *base = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
+    char below[SCR_BASE_NAME];
+    int made = -1, rc = folder_make(base, 0700, &made, err);
+    io_close(&made);
+    if (rc) return rc;
+    if (scr_base_name(base, owner->user, below) < 0)
+        return err_sys(err, -ENAMETOOLONG, "%s", owner->user);
+    return beneath_private_folder(base, below, folder, err);
+}
+
+/* The byte of the job and the prefix folder: a hash, so that two rarely share one. */
+static struct flock instance_byte(const tool_prefix *prefix, const tool_owner *owner)
+{
+    uint32_t crc = crc32_add(0, owner->job, strlen(owner->job) + 1);
+    crc = crc32_add(crc, prefix->path, strlen(prefix->path));
+    return (struct flock){
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = crc, .l_len = 1};
+}
+
+/* The process that holds the lock instead, or 0. */
+static pid_t instance_lock_byte(int file, struct flock lock)
+{
+    if (fcntl(file, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
+        return 0;
+    return fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+}
+
+int single_instance_lock(const tool_prefix *prefix, const tool_owner *owner, int *lock)
+{
+    char err[ERRTEXT_SIZE];
+    int folder;
+    pid_t other = 0;
+    *lock = -1;
+    if (instance_open_folder(prefix, owner, &folder, err) != 0) return COMMAND_GOOD;
+    if (beneath_open(folder, lock_name, O_RDWR | O_CREAT, 0600, lock, err) == 0)
+        other = instance_lock_byte(*lock, instance_byte(prefix, owner));
+    io_close(&folder);
+    if (other <= 0) return COMMAND_GOOD;
+    io_close(lock);
+    return tool_complain(
+        "process %ld is a scr_run of job %s in this prefix folder, and may "
+        "still save what its program left in the caches; start this one "
+        "when that has ended",
+        (long)other, owner->job);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commits a scavenged dataset; see commit_scavenged.h. */
+#include "scavenge/commit_scavenged.h"
+
+#include "base/path.h"
+#include "common/beneath.h"
+#include "common/io.h"
+#include "common/replace.h"
+#include "scavenge/flush_leftovers.h"
+#include "scavenge/index_entry.h"
+#include "scavenge/pack.h"
+#include "scavenge/rename_into_prefix.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOCK_SECONDS = 10 }; /* a process that was killed may hold the lock for a moment */
+
+/* Locks a file in the staging folder, which must exist; hidden is the folder that has it.
+ * *fd is -1 without such a folder, and on a file system without locks. */
+static int commit_lock(int hidden, const scavenge_key *key, int *fd, char *err)
+{
+    char folder[SCAVENGE_FOLDER_SIZE], name[SCAVENGE_FOLDER_SIZE + 16];
+    scavenge_folder_of(key, folder);
+    snprintf(name, sizeof name, "%s/" SCAVENGE_HIDDEN "/lock",
+             scr_path_basename_str(folder));
+    *fd = -1;
+    int rc = beneath_open(hidden, name, O_RDWR | O_CREAT, beneath_record_mode(hidden), fd,
+                          err);
+    io_close(fd);
+    if (!rc) rc = kvtree_file_lock_only(hidden, name, LOCK_SECONDS, fd, err);
+    if (rc == -ENOENT || rc == -ENOLCK || rc == -ENOTSUP || rc == -ENOSYS) return 0;
+    if (rc != -ETIMEDOUT) return rc;
+    return err_set(err, -EBUSY, "another process commits it");
+}
+
+/* ---- missing files ---- */
+
+/* Temporary files ".<16 hex digits>-<i>.tmp" of an interrupted rebuild. */
+static void commit_remove_temporaries(int dir)
+{
+    DIR *stream = beneath_list(dir);
+    const struct dirent *item;
+    while (stream && (item = readdir(stream)) != NULL) {
+        unsigned long long number;
+        int i, end = 0;
+        if (sscanf(item->d_name, ".%16llx-%d.tmp%n", &number, &i, &end) == 2 &&
+            end > 21 && !item->d_name[end])
+            unlinkat(dir, item->d_name, 0);
+    }
+    if (stream) closedir(stream);
+}
+
+static int commit_rebuild(const scavenge_prefix *prefix, scavenge_saved *saved,
+                          scavenge_commit_result *result, char *err)
+{
+    if (!scavenge_scan_missing(&saved->scan) || !saved->scan.members) return 0;
+    commit_remove_temporaries(saved->folder.dir);
+    int rc = scavenge_rebuild(&saved->folder, &saved->scan, prefix->width,
+                              &result->rebuilt, &result->sets);
+    return rc ? err_set(err, rc, "no memory") : scavenge_rescan(prefix, saved, err);
+}
+
+/* ---- complete datasets ---- */
+
+/* The container size is recorded: a second call must pack files as the first did. */
+static int commit_read_packing(int dir, kvtree *tree, uint64_t *container, char *err)
+{
+    unsigned long bytes;
+    int rc = kvtree_file_read(dir, SCAVENGE_WHOLE, tree, err);
+    if (rc) return rc;
+    if (kvtree_util_get_bytecount(tree, "CONTAINER", &bytes) != 0 || bytes > INT64_MAX)
+        return err_set(err, -EBADMSG, SCAVENGE_WHOLE " has no valid CONTAINER");
+    *container = bytes;
+    return 0;
+}
+
+/* Packs files if containers are configured, and records that all files exist. */
+static int commit_pack(const scavenge_prefix *prefix, const scavenge_saved *saved,
+                       uint64_t *container, char *err)
+{
+    int dir = saved->folder.dir;
+    kvtree *tree = kvtree_new();
+    if (!tree) return err_set(err, -ENOMEM, "no memory");
+    int rc = commit_read_packing(dir, tree, container, err);
+    if (rc == -ENOENT) {
+        *container = prefix->container;
+        rc =
+            *container ? scavenge_pack(&saved->folder, &saved->scan, *container, err) : 0;
+        if (!rc && kvtree_util_set_bytecount(tree, "CONTAINER", *container) != 0)
+            rc = err_set(err, -ENOMEM, "no memory");
+        if (!rc) rc = kvtree_file_write(dir, SCAVENGE_WHOLE, tree, err);
+    }
+    kvtree_delete(&tree);
+    return rc;
+}
+
+static int commit_whole(const scavenge_prefix *prefix, const scavenge_saved *saved,
+                        scavenge_commit_result *result, char *err)
+{
+    const scr_dataset *d = &result->dataset;
+    uint64_t container = 0;
+    int rc = scavenge_update_index(prefix->dir, d, SCAVENGE_BEGIN, NULL, &result->current,
+                                   err);
+    if (!rc) rc = commit_pack(prefix, saved, &container, err);
+    if (!rc) rc = scavenge_rename_into_prefix(prefix, saved, container, err);
+    if (!rc)
+        rc = scavenge_update_index(prefix->dir, d, SCAVENGE_END, NULL, &result->current,
+                                   err);
+    if (rc) return rc;
+    result->complete = true;
+    scavenge_leftovers_remove(prefix->dir, d);
+    return 0;
+}
+
+/* ---- the dataset ---- */
+
+static int commit_saved(const scavenge_prefix *prefix, scavenge_saved *saved,
+                        scavenge_commit_result *result, char *err)
+{
+    int rc = commit_rebuild(prefix, saved, result, err);
+    if (rc) return rc;
+    result->dataset = saved->scan.dataset;
+    rc = scavenge_check_index(prefix->dir, &result->dataset, err);
+    if (rc) return rc;
+    if (scavenge_scan_is_whole(&saved->scan, result->why))
+        return commit_whole(prefix, saved, result, err);
+    for (int i = result->sets - 1; i >= 0;
+         i--) /* a failed rebuild is the better reason */
+        if (result->rebuilt[i].failed)
+            snprintf(result->why, sizeof result->why, "%s", result->rebuilt[i].why);
+    return scavenge_update_index(prefix->dir, &result->dataset, SCAVENGE_INCOMPLETE,
+                                 result->why, &result->current, err);
+}
+
+static int commit_locked(const scavenge_prefix *prefix, const scavenge_key *key,
+                         scavenge_commit_result *result, char *err)
+{
+    scavenge_saved saved;
+    int rc = scavenge_is_complete(prefix->dir, key, &result->dataset, err);
+    if (rc < 0) return rc;
+    result->complete = rc > 0;
+    if (rc > 0) return 0;
+    rc = scavenge_open(prefix, key, &saved, err);
+    if (rc) return rc;
+    rc = commit_saved(prefix, &saved, result, err);
+    scavenge_close(&saved);
+    return rc;
+}
+
+/* Removes the staging folders of the id, also those of older datasets. A process that
+ * waits for the lock may create its file again meanwhile. */
+static int commit_remove_staging(int hidden, int id, char *err)
+{
+    scavenge_key one;
+    DIR *stream = beneath_list(hidden);
+    int rc = stream ? 0 : err_sys(err, -errno, "list the staging folders");
+    const struct dirent *item;
+    while (!rc && (item = readdir(stream)) != NULL) {
+        if (!scavenge_key_parse(item->d_name, &one) || one.id != id) continue;
+        rc = -ENOTEMPTY;
+        for (int i = 0; rc == -ENOTEMPTY && i < 100; i++)
+            rc = beneath_remove_tree(hidden, item->d_name, err);
+    }
+    if (stream) closedir(stream);
+    return rc;
+}
+
+int scavenge_commit(const scavenge_prefix *prefix, const scavenge_key *key,
+                    scavenge_commit_result *result, char *err)
+{
+    char name[SCR_NAME_SIZE + sizeof SCAVENGE_HIDDEN];
+    int hidden, fd;
+    memset(result, 0, sizeof *result);
+    snprintf(name, sizeof name, "%s/" SCAVENGE_HIDDEN, key->name);
+    int rc = scavenge_open_below(prefix->dir, name, &hidden, err);
+    if (rc) return rc;
+    rc = commit_lock(hidden, key, &fd, err);
+    if (!rc) {
+        replace_sweep(hidden, NULL); /* temporary files of an interrupted commit */
+        rc = commit_locked(prefix, key, result, err);
+        if (!rc && result->complete) rc = commit_remove_staging(hidden, key->id, err);
+    }
+    io_close(&fd);
+    io_close(&hidden);
+    if (!rc) return 0;
+    free(result->rebuilt);
+    result->rebuilt = NULL;
+    result->sets = 0;
+    return rc;
+}

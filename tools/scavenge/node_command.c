@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands that other commands start; see node_command.h. */
+#include "scavenge/node_command.h"
+
+#include "lib/tool.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void scavenge_command_begin(tool_words *words, const char *name,
+                            const tool_prefix *prefix)
+{
+    char *path = tool_remote_command(name);
+    tool_words_add(words, "%s", path ? path : name);
+    tool_words_add(words, "--prefix=%s", prefix->path);
+    free(path);
+}
+
+int scavenge_command_run(const tool_remote *remote, const hostlist *nodes,
+                         tool_words *words, tool_report told, void *arg,
+                         tool_fold *failures)
+{
+    char err[ERRTEXT_SIZE] = "no memory";
+    int rc = -1;
+    if (!words->failed)
+        rc = tool_remote_run(remote, nodes, tool_words_list(words), told, arg, err);
+    tool_words_done(words);
+    tool_fold_complain(failures);
+    return rc ? tool_complain("%s", err) : COMMAND_GOOD;
+}
+
+void scavenge_command_failed(tool_fold *failures, const char *node, const char *command,
+                             const tool_end *end)
+{
+    char line[256], all[1024];
+    tool_remote_reason(end, command, line, sizeof line);
+    snprintf(all, sizeof all, "%s%s%s", end->code ? end->text : "this is no answer",
+             *line ? ": " : "", line);
+    if (tool_fold_add(failures, node, all) != 0) tool_complain("node %s: %s", node, all);
+}
+
+void scavenge_answer_print(const scavenge_answer *a)
+{
+    printf("%d %" PRId64 " %d %d %d %d ", a->id, a->created, a->ranks, a->here, a->whole,
+           a->run);
+    tool_print(a->name); /* names have no control characters */
+    printf("\n");
+}
+
+bool scavenge_answer_next(const char **output, scavenge_answer *a)
+{
+    while (**output) {
+        int at = 0;
+        const char *line = *output;
+        *output += strcspn(line, "\n");
+        *output += **output == '\n';
+        if (sscanf(line, "%9d %18" SCNd64 " %9d %9d %9d %1d %n", &a->id, &a->created,
+                   &a->ranks, &a->here, &a->whole, &a->run, &at) != 6 ||
+            !at || a->id < 1)
+            continue;
+        snprintf(a->name, sizeof a->name, "%.*s", (int)strcspn(line + at, "\n"),
+                 line + at);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCAVENGE_STAGING_H
+#define SCAVENGE_STAGING_H
+
+/* Staging folders: nodes copy the files of a dataset to
+ * <dataset>/.scr/scavenge.<id>.<created>, so that an earlier dataset with the same name
+ * stays intact until this one is complete
+ * (docs/decisions/0019-scavenged-files-wait-apart.md). */
+
+#include "scavenge/scan.h"
+
+/* The prefix folder. */
+typedef struct scavenge_prefix {
+    const char *path;   /* without symbolic links */
+    int dir;            /* the same, open */
+    int width;          /* sets that are rebuilt at the same time */
+    uint64_t container; /* bytes of a container; 0: files are not packed */
+} scavenge_prefix;
+
+/* Identifies a dataset; from its description. */
+typedef struct scavenge_key {
+    char name[SCR_NAME_SIZE];
+    int id;
+    int64_t created; /* microseconds since 1970 */
+} scavenge_key;
+
+scavenge_key scavenge_key_of(const scr_dataset *dataset);
+
+/* Its staging folder, relative to the prefix folder. */
+#define SCAVENGE_FOLDER_SIZE (SCR_NAME_SIZE + 80)
+void scavenge_folder_of(const scavenge_key *key, char folder[SCAVENGE_FOLDER_SIZE]);
+
+/* Reads the last component of such a path into id and created. */
+bool scavenge_key_parse(const char *name, scavenge_key *key);
+
+/* The newest dataset of that name that has a staging folder; -ENOENT if there is none, or
+ * another -errno, with a text. */
+int scavenge_find(int prefix, const char *name, scavenge_key *key, char *err);
+
+/* The folder below the prefix folder to which names of the dataset's files are relative;
+ * 0 or -errno with a text. */
+int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder, char *err);
+
+/* Opens and scans a staging folder; close with scavenge_close. 0 or -errno with a text.
+ */
+typedef struct scavenge_saved {
+    scavenge_folder folder;
+    scavenge_scan scan;
+} scavenge_saved;
+int scavenge_open(const scavenge_prefix *prefix, const scavenge_key *key,
+                  scavenge_saved *saved, char *err);
+void scavenge_close(scavenge_saved *saved);
+
+/* Scans it again, after a change; 0 or -errno with a text. */
+int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved, char *err);
+
+/* Exists in a staging folder when all files are there and renames have begun; has the
+ * CONTAINER size. */
+#define SCAVENGE_WHOLE SCAVENGE_HIDDEN "/whole"
+
+#endif
