@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datasets found on a prefix folder by a search, and stages of flushes. */
+#include "common/beneath.h"
 #include "nth_syscall.h"
 #include "prefix/index.h"
-#include "common/beneath.h"
 #include "prefix/scan.h"
 #include "records.h"
 #include <errno.h>
