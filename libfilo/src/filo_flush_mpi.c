@@ -168,8 +168,10 @@ static int flush_end(filo_transfer *t, int rc)
     if (rc && t->move.transfer) axl_cancel(t->move.transfer, NULL);
     if (rc) filo_stage_drop(&t->stage, false);
     if (rc) filo_job_meet(&t->job);
-    if (rc) filo_job_remove_stage(&t->job);
-    if (rc) filo_job_meet(&t->job);
+    if (rc && t->job.staged) { /* the same on all ranks */
+        filo_job_remove_stage(&t->job);
+        filo_job_meet(&t->job);
+    }
     t->ended = true;
     t->result = rc;
     return rc;

@@ -180,11 +180,12 @@ int filo_job_make_stage(filo_job *job)
 /* The stage itself stays only where another flush has something in it. */
 void filo_job_remove_stage(filo_job *job)
 {
-    if (!job->staged || job->rank != 0) return;
+    bool mine = job->staged && job->rank == 0;
+    job->staged = false;
+    if (!mine) return;
     beneath_remove_tree(job->dir, job->stage, NULL);
     *strrchr(job->stage, '/') = 0;
     beneath_rmdir(job->dir, job->stage, NULL);
-    job->staged = false;
 }
 
 kvtree_gather filo_map_place(const filo_job *job)

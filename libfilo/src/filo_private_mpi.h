@@ -45,7 +45,7 @@ typedef struct filo_job {
     uint64_t key; /* of the call, in temporary names; random unless the flush
                      has an identity */
     char stage[BENEATH_NAME_MAX]; /* of a flush: its folder in the stage, below folder */
-    bool staged;                  /* it may be there */
+    bool staged;                  /* it may be there; the same on all ranks */
     char text[ERRTEXT_SIZE];      /* why a step failed: the err of all inner functions */
 } filo_job;
 
