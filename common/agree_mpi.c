@@ -9,7 +9,7 @@
 
 enum { IS_ERROR, IS_VERDICT, IS_FINE };
 
-static int mpi_failed(char *err)
+static int agree_mpi_failed(char *err)
 {
     return err_set(err, -EIO, "a collective call of MPI failed");
 }
@@ -32,23 +32,23 @@ int agree(MPI_Comm comm, int code, char *err)
         int class, rank;
     } mine = {code < 0 ? IS_ERROR : code > 0 ? IS_VERDICT : IS_FINE, rank}, worst;
     if (MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, comm) != MPI_SUCCESS)
-        return mpi_failed(err);
+        return agree_mpi_failed(err);
     if (worst.class == IS_FINE) return 0;
 
     struct {
         int code;
         char text[ERRTEXT_SIZE];
-    } said;
-    memset(&said, 0, sizeof said);
-    said.code = code;
-    if (rank == worst.rank) snprintf(said.text, sizeof said.text, "%s", err);
-    int told = MPI_Bcast(&said, (int)sizeof said, MPI_BYTE, worst.rank, comm);
-    int is_like = mine.class == worst.class;
-    int counted = MPI_Allreduce(&is_like, &failed, 1, MPI_INT, MPI_SUM, comm);
-    if (told != MPI_SUCCESS || counted != MPI_SUCCESS) return mpi_failed(err);
-    snprintf(err, ERRTEXT_SIZE, "%s", said.text);
-    if (failed == 1) return err_wrap(err, said.code, "rank %d", worst.rank);
-    return err_wrap(err, said.code, "on %d ranks, first rank %d", failed, worst.rank);
+    } first;
+    memset(&first, 0, sizeof first);
+    first.code = code;
+    if (rank == worst.rank) snprintf(first.text, sizeof first.text, "%s", err);
+    int sent = MPI_Bcast(&first, (int)sizeof first, MPI_BYTE, worst.rank, comm);
+    int is_same = mine.class == worst.class;
+    int counted = MPI_Allreduce(&is_same, &failed, 1, MPI_INT, MPI_SUM, comm);
+    if (sent != MPI_SUCCESS || counted != MPI_SUCCESS) return agree_mpi_failed(err);
+    snprintf(err, ERRTEXT_SIZE, "%s", first.text);
+    if (failed == 1) return err_wrap(err, first.code, "rank %d", worst.rank);
+    return err_wrap(err, first.code, "on %d ranks, first rank %d", failed, worst.rank);
 }
 
 int agree_sum(MPI_Comm comm, int code, char *err, int count, int64_t numbers[])
@@ -57,7 +57,7 @@ int agree_sum(MPI_Comm comm, int code, char *err, int count, int64_t numbers[])
     for (int i = 0; i < count; i++)
         mine[1 + i] = numbers[i];
     if (MPI_Allreduce(mine, sum, 1 + count, MPI_INT64_T, MPI_SUM, comm) != MPI_SUCCESS)
-        return mpi_failed(err);
+        return agree_mpi_failed(err);
     if (sum[0]) return agree(comm, code, err);
     for (int i = 0; i < count; i++)
         numbers[i] = sum[1 + i];

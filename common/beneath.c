@@ -45,16 +45,16 @@ int beneath_open_folder(const char *path, int *dir, char *err)
     return 0;
 }
 
-static int open_component(int dir, const char *part, mode_t mode)
+static int beneath_open_component(int dir, const char *part, mode_t mode)
 {
     if (mode && mkdirat(dir, part, mode) != 0 && errno != EEXIST) return -errno;
     return io_open(dir, part, FOLDER_FLAGS, 0);
 }
 
-/* Why a component could not be opened: what the system says of a link is that it is no
- * folder. */
-static int tell_component(int dir, const char *part, int rc, mode_t mode, int len,
-                          const char *name, char *err)
+/* Describes why a component could not be opened: for a link the system reports that it is
+ * no folder. */
+static int beneath_component_failed(int dir, const char *part, int rc, mode_t mode,
+                                    int len, const char *name, char *err)
 {
     struct stat st = {.st_mode = 0};
     const char *what = mode ? "make folder" : "open folder";
@@ -76,9 +76,10 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
     while ((slash = strchr(start, '/')) != NULL) {
         memcpy(part, start, (size_t)(slash - start));
         part[slash - start] = 0;
-        int next = open_component(here, part, mode);
+        int next = beneath_open_component(here, part, mode);
         if (next < 0)
-            next = tell_component(here, part, next, mode, (int)(slash - name), name, err);
+            next = beneath_component_failed(here, part, next, mode, (int)(slash - name),
+                                            name, err);
         io_close(&here);
         if (next < 0) return next;
         here = next;
@@ -89,13 +90,13 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
     return 0;
 }
 
-static int name_failed(char *err, int rc, const char *what, const char *name)
+static int beneath_name_failed(char *err, int rc, const char *what, const char *name)
 {
     return rc == -ENOENT ? err_set(err, rc, "%s is missing", name)
                          : err_sys(err, rc, "%s %s", what, name);
 }
 
-static int check_file(int fd, const char *name, int flags, char *err)
+static int beneath_check_file(int fd, const char *name, int flags, char *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", name);
@@ -115,11 +116,11 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
     const char *last;
     int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc) return rc;
-    /* a pipe that somebody put there is refused, not waited for */
+    /* a pipe in its place is refused, not waited for */
     const int extra = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int file = io_open(parent, last, flags | extra, mode);
-    rc = file < 0 ? name_failed(err, file, "open", name)
-                  : check_file(file, name, flags, err);
+    rc = file < 0 ? beneath_name_failed(err, file, "open", name)
+                  : beneath_check_file(file, name, flags, err);
     io_close(&parent);
     if (rc) {
         if (file >= 0) io_close(&file);
@@ -129,17 +130,24 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
     return 0;
 }
 
+int beneath_gives_others(const struct stat *st, mode_t mode)
+{
+    return (mode & ~st->st_mode & (S_IRWXG | S_IRWXO)) != 0;
+}
+
 int beneath_chmod(int dir, const char *name, mode_t mode, char *err)
 {
     char path[64];
     struct stat st;
     int rc = 0, file = io_open(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (file < 0) return name_failed(err, file, "open", name);
+    if (file < 0) return beneath_name_failed(err, file, "open", name);
     if (fstat(file, &st) != 0)
         rc = err_sys(err, -errno, "stat %s", name);
     else if (S_ISLNK(st.st_mode) || st.st_uid != geteuid() ||
              (S_ISREG(st.st_mode) && st.st_nlink != 1))
         rc = err_set(err, -EPERM, "%s is a link, or not our own", name);
+    else if (beneath_gives_others(&st, mode))
+        rc = err_set(err, -EPERM, "%s is more private than what should be there", name);
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     if (!rc && chmod(path, mode) != 0)
         rc = err_sys(err, -errno, "set the mode of %s", name);
@@ -161,16 +169,17 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err)
     const char *last;
     int rc = beneath_open_parent(dir, name, mode, &parent, &last, err);
     if (rc) return rc;
-    int made = open_component(parent, last, mode);
+    int made = beneath_open_component(parent, last, mode);
     if (made < 0)
-        rc = tell_component(parent, last, made, mode, (int)strlen(name), name, err);
+        rc = beneath_component_failed(parent, last, made, mode, (int)strlen(name), name,
+                                      err);
     io_close(&parent);
     io_close(&made);
     return rc;
 }
 
 /* Syncs the folder that has the last component of name. */
-static int sync_parent(int dir, const char *name, char *err)
+static int beneath_sync_parent(int dir, const char *name, char *err)
 {
     int parent;
     const char *last;
@@ -189,12 +198,12 @@ int beneath_make_durable(int dir, const char *name, mode_t mode, char *err)
         n += strcspn(name + n, "/");
         memcpy(part, name, n);
         part[n] = 0;
-        rc = sync_parent(dir, part, err);
+        rc = beneath_sync_parent(dir, part, err);
     }
     return rc;
 }
 
-static int remove_at(int dir, const char *name, int flags, char *err)
+static int beneath_remove_at(int dir, const char *name, int flags, char *err)
 {
     int parent;
     const char *last;
@@ -209,17 +218,17 @@ static int remove_at(int dir, const char *name, int flags, char *err)
 
 int beneath_unlink(int dir, const char *name, char *err)
 {
-    return remove_at(dir, name, 0, err);
+    return beneath_remove_at(dir, name, 0, err);
 }
 
 int beneath_rmdir(int dir, const char *name, char *err)
 {
-    return remove_at(dir, name, AT_REMOVEDIR, err);
+    return beneath_remove_at(dir, name, AT_REMOVEDIR, err);
 }
 
 /* Empties the folder fd, which it closes. Folders are nested at most as deep as a name
  * may be long. */
-static int empty_folder(int fd, char *err)
+static int beneath_empty_folder(int fd, char *err)
 {
     DIR *stream = fdopendir(fd);
     if (!stream) {
@@ -235,7 +244,7 @@ static int empty_folder(int fd, char *err)
         if (unlinkat(fd, name, 0) == 0 || errno == ENOENT) continue;
         int is_folder = errno == EISDIR || errno == EPERM;
         int inner = is_folder ? io_open(fd, name, FOLDER_FLAGS, 0) : -errno;
-        int failed = inner < 0 ? inner : empty_folder(inner, err);
+        int failed = inner < 0 ? inner : beneath_empty_folder(inner, err);
         if (!failed && unlinkat(fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
             failed = -errno;
         if (failed && !rc) rc = err_sys(err, failed, "remove %s", name);
@@ -253,7 +262,7 @@ int beneath_remove_tree(int dir, const char *name, char *err)
     if (rc) return rc;
     int folder = io_open(parent, last, FOLDER_FLAGS, 0);
     if (folder >= 0)
-        rc = empty_folder(folder, err);
+        rc = beneath_empty_folder(folder, err);
     else if (folder != -ENOENT)
         rc = err_sys(err, folder, "open folder %s", name);
     if (!rc && unlinkat(parent, last, AT_REMOVEDIR) != 0 && errno != ENOENT)
@@ -279,13 +288,13 @@ int beneath_stat(int dir, const char *name, struct stat *st, char *err)
     int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc) return rc;
     if (fstatat(parent, last, st, AT_SYMLINK_NOFOLLOW) != 0)
-        rc = name_failed(err, -errno, "stat", name);
+        rc = beneath_name_failed(err, -errno, "stat", name);
     io_close(&parent);
     return rc;
 }
 
-static int refuse_foreign(int fd, const char *base, const char *name, size_t len,
-                          char *err)
+static int beneath_refuse_foreign(int fd, const char *base, const char *name, size_t len,
+                                  char *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -299,9 +308,9 @@ static int refuse_foreign(int fd, const char *base, const char *name, size_t len
     return 0;
 }
 
-/* What could not be opened may be a link that somebody made. */
-static int refuse_component(int rc, const char *base, const char *name, int len,
-                            char *err)
+/* What could not be opened may be a link of another user. */
+static int beneath_refuse_component(int rc, const char *base, const char *name, int len,
+                                    char *err)
 {
     char path[2 * BENEATH_NAME_MAX];
     struct stat st;
@@ -325,11 +334,11 @@ int beneath_private_folder(const char *base, const char *name, int *dir, char *e
         size_t len = strcspn(start, "/"), end = (size_t)(start - name) + len;
         memcpy(part, start, len);
         part[len] = 0;
-        int next = open_component(here, part, 0700);
+        int next = beneath_open_component(here, part, 0700);
         io_close(&here);
-        if (next < 0) return refuse_component(next, base, name, (int)end, err);
+        if (next < 0) return beneath_refuse_component(next, base, name, (int)end, err);
         here = next;
-        rc = refuse_foreign(here, base, name, end, err);
+        rc = beneath_refuse_foreign(here, base, name, end, err);
         if (rc) {
             io_close(&here);
             return rc;

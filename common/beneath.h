@@ -27,6 +27,7 @@
 #define beneath_unlink COMMON(beneath_unlink)
 #define beneath_rmdir COMMON(beneath_rmdir)
 #define beneath_stat COMMON(beneath_stat)
+#define beneath_gives_others COMMON(beneath_gives_others)
 #define beneath_chmod COMMON(beneath_chmod)
 #define beneath_record_mode COMMON(beneath_record_mode)
 #define beneath_list COMMON(beneath_list)
@@ -42,7 +43,7 @@ int beneath_open_folder(const char *path, int *dir, char *err);
 
 /* Opens name below dir. O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK are added; anything but a
  * regular file is refused with -EINVAL, and with O_CREAT, for files that are changed
- * where they are, one of several names with -EPERM: it may be somebody else's file. */
+ * where they are, one of several names with -EPERM: it may be a file of another user. */
 int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, char *err);
 
 /* Opens the folder that holds name; *last points to its last component inside name. With
@@ -53,8 +54,8 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
 /* Creates the folder name below dir, and those above it, where missing. */
 int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err);
 
-/* The same, for good: syncs dir and the folders between it and name, whoever made them,
- * so that name is still there after a power cut. */
+/* The same, durably: syncs dir and the folders between it and name, even if other
+ * processes made them, so that name is still there after a power cut. */
 int beneath_make_durable(int dir, const char *name, mode_t mode, char *err);
 
 /* Removes; what is already gone is no error. rmdir of a folder that is not empty:
@@ -62,15 +63,20 @@ int beneath_make_durable(int dir, const char *name, mode_t mode, char *err);
 int beneath_unlink(int dir, const char *name, char *err);
 int beneath_rmdir(int dir, const char *name, char *err);
 
-/* Removes the folder name with all in it; links in it are removed, not followed. Goes on
- * after a failure and returns the first one. */
+/* Removes the folder name with all in it; links in it are removed, not followed.
+ * Continues after a failure and returns the first one. */
 int beneath_remove_tree(int dir, const char *name, char *err);
 
 /* lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, char *err);
 
+/* 1 when that mode lets others do more with it than they can. */
+int beneath_gives_others(const struct stat *st, mode_t mode);
+
 /* Sets the mode of the entry name (one component) of dir, which must belong to the
- * effective user, and be no link and no file of several names: otherwise -EPERM. */
+ * effective user, and be no link and no file of several names: otherwise -EPERM. So it is
+ * where others would get rights: it may be a private file, which somebody else has given
+ * that name. */
 int beneath_chmod(int dir, const char *name, mode_t mode, char *err);
 
 /* The mode of a new file with state in the open folder dir: 0600; in a folder that a
@@ -78,12 +84,12 @@ int beneath_chmod(int dir, const char *name, mode_t mode, char *err);
 mode_t beneath_record_mode(int dir);
 
 /* The names in the open folder dir, from the first one on, for readdir and closedir; dir
- * stays open. NULL, and errno says why. */
+ * stays open. NULL on failure, with errno set. */
 DIR *beneath_list(int dir);
 
 /* Creates (0700) and opens base/name, where base exists and may be world-writable. Each
  * component of name must be a real folder, owned by the effective user, and writable by
- * nobody else; otherwise -EPERM and a text that says whose it is. */
+ * no other user; otherwise -EPERM and a text that names the owner. */
 int beneath_private_folder(const char *base, const char *name, int *dir, char *err);
 
 #endif

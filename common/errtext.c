@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Parts of the text may come out of a file: a terminal obeys nothing in it. */
-static void put(char *err, const char *format, va_list args)
+/* Parts of the text may come from a file: no control character reaches a terminal. */
+static void err_put(char *err, const char *format, va_list args)
 {
     vsnprintf(err, ERRTEXT_SIZE, format, args);
     for (char *c = err; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
 }
 
-static void append(char *err, const char *text)
+static void err_append(char *err, const char *text)
 {
     size_t used = strlen(err);
     strncat(err, ": ", ERRTEXT_SIZE - 1 - used);
@@ -28,13 +28,14 @@ int err_set(char *err, int code, const char *format, ...)
     if (!err) return code;
     va_list args;
     va_start(args, format);
-    put(err, format, args);
+    err_put(err, format, args);
     va_end(args);
     return code;
 }
 
-/* Files are opened with O_NOFOLLOW: the system's words for that are of another error. */
-static const char *reason_of(int number, char *buffer, size_t size)
+/* Files are opened with O_NOFOLLOW: the system's text for ELOOP does not describe that.
+ */
+static const char *err_reason_of(int number, char *buffer, size_t size)
 {
     return number == ELOOP ? "a symbolic link, which is not followed"
                            : strerror_r(number, buffer, size);
@@ -46,9 +47,9 @@ int err_sys(char *err, int code, const char *format, ...)
     char reason[128];
     va_list args;
     va_start(args, format);
-    put(err, format, args);
+    err_put(err, format, args);
     va_end(args);
-    append(err, reason_of(code < 0 ? -code : code, reason, sizeof reason));
+    err_append(err, err_reason_of(code < 0 ? -code : code, reason, sizeof reason));
     return code;
 }
 
@@ -59,13 +60,13 @@ int err_wrap(char *err, int code, const char *format, ...)
     snprintf(cause, sizeof cause, "%s", err);
     va_list args;
     va_start(args, format);
-    put(err, format, args);
+    err_put(err, format, args);
     va_end(args);
-    append(err, cause);
+    err_append(err, cause);
     return code;
 }
 
-int err_is_damage(int code)
+bool err_is_damage(int code)
 {
     switch (code) {
     case -EBADMSG:
@@ -75,7 +76,7 @@ int err_is_damage(int code)
     case -ELOOP:
     case -EINVAL: /* no regular file */
     case -ENXIO:
-        return 1;
+        return true;
     default:
         return code > 0; /* a verdict */
     }

@@ -14,6 +14,7 @@
  */
 
 #include "common/prefix.h"
+#include <stdbool.h>
 
 #define ERRTEXT_SIZE 512
 
@@ -35,9 +36,9 @@ int err_sys(char *err, int code, const char *format, ...)
 int err_wrap(char *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What a code of a function that reads says of what should be there: 1, it is missing or
- * altered, or something else is in its place; 0, all is well, or a right, memory or a
- * working disk is missing, and another time it may be read. */
-int err_is_damage(int code);
+/* What the code of a function that reads means for the data: true, it is missing or
+ * altered, or something else is in its place; false, all is well, or permission, memory
+ * or a working disk is missing, and a later attempt may read it. */
+bool err_is_damage(int code);
 
 #endif

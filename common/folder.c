@@ -2,11 +2,13 @@
 /* Folders by path, created where missing; see folder.h. */
 #include "common/folder.h"
 
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +17,7 @@
 #define PASS_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
 #define USE_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
-static int sync_folder(int dir)
+static int folder_sync(int dir)
 {
     int fd = io_open(dir, ".", USE_FLAGS, 0);
     if (fd < 0) return fd;
@@ -25,19 +27,19 @@ static int sync_folder(int dir)
 }
 
 /* Opens the folder name in dir; creates it first where it is missing and has a mode. */
-static int enter(int dir, const char *name, mode_t mode, int flags)
+static int folder_enter(int dir, const char *name, mode_t mode, int flags)
 {
     int fd = io_open(dir, name, flags, 0);
     if (fd != -ENOENT || !mode) return fd;
     if (mkdirat(dir, name, mode) != 0 && errno != EEXIST) return -errno;
     /* also where another process was faster: it may not have come to its fsync yet */
-    int rc = sync_folder(dir);
+    int rc = folder_sync(dir);
     return rc ? rc : io_open(dir, name, flags, 0);
 }
 
 /* Walks down path from the open folder here, which it closes. Returns a descriptor of the
  * end of path. */
-static int walk(int here, const char *path, mode_t mode, int flags)
+static int folder_walk(int here, const char *path, mode_t mode, int flags)
 {
     char name[NAME_MAX + 1];
     while (here >= 0) {
@@ -49,7 +51,7 @@ static int walk(int here, const char *path, mode_t mode, int flags)
             memcpy(name, path, length);
             name[length] = 0;
             int leaves = flags & O_NOFOLLOW && strcmp(name, "..") == 0;
-            next = leaves ? -EINVAL : enter(here, name, mode, flags);
+            next = leaves ? -EINVAL : folder_enter(here, name, mode, flags);
         }
         io_close(&here);
         here = next;
@@ -59,7 +61,7 @@ static int walk(int here, const char *path, mode_t mode, int flags)
 }
 
 /* Turns a descriptor for passing through into one for use; passes on an error. */
-static int use(int pass)
+static int folder_use(int pass)
 {
     if (pass < 0) return pass;
     int fd = io_open(pass, ".", USE_FLAGS, 0);
@@ -67,7 +69,7 @@ static int use(int pass)
     return fd;
 }
 
-static const char *verb(mode_t mode)
+static const char *folder_verb(mode_t mode)
 {
     return mode ? "make" : "open";
 }
@@ -77,9 +79,9 @@ int folder_make(const char *path, mode_t mode, int *fd, char *err)
     int found = io_open(AT_FDCWD, *path ? path : ".", USE_FLAGS, 0);
     if (found == -ENOENT && mode) {
         int start = io_open(AT_FDCWD, *path == '/' ? "/" : ".", PASS_FLAGS, 0);
-        found = use(walk(start, path, mode, PASS_FLAGS));
+        found = folder_use(folder_walk(start, path, mode, PASS_FLAGS));
     }
-    if (found < 0) return err_sys(err, found, "%s folder %s", verb(mode), path);
+    if (found < 0) return err_sys(err, found, "%s folder %s", folder_verb(mode), path);
     *fd = found;
     return 0;
 }
@@ -87,13 +89,30 @@ int folder_make(const char *path, mode_t mode, int *fd, char *err)
 int folder_make_beneath(int base, const char *name, mode_t mode, int *fd, char *err)
 {
     int start = io_open(base, ".", PASS_FLAGS, 0);
-    int found = use(walk(start, name, mode, PASS_FLAGS | O_NOFOLLOW));
+    int found = folder_use(folder_walk(start, name, mode, PASS_FLAGS | O_NOFOLLOW));
     if (found == -ENOTDIR)
         return err_set(err, -ELOOP, "%s folder %s: a link, or no folder, is on the way",
-                       verb(mode), name);
-    if (found < 0) return err_sys(err, found, "%s folder %s", verb(mode), name);
+                       folder_verb(mode), name);
+    if (found < 0) return err_sys(err, found, "%s folder %s", folder_verb(mode), name);
     *fd = found;
     return 0;
+}
+
+int folder_of(int dir, const char *name, mode_t mode, int *parent, const char **last,
+              char *err)
+{
+    if (dir != AT_FDCWD) return beneath_open_parent(dir, name, mode, parent, last, err);
+    if (!name) return err_set(err, -EINVAL, "no path");
+    const char *slash = strrchr(name, '/'), *start = slash ? slash + 1 : name;
+    int rc = beneath_check_name(start, err);
+    if (rc) return rc;
+    size_t length = slash == name ? 1 : slash ? (size_t)(slash - name) : 0;
+    char *path = length ? strndup(name, length) : strdup(".");
+    if (!path) return err_sys(err, -ENOMEM, "open the folder of %s", name);
+    rc = folder_make(path, mode, parent, err);
+    free(path);
+    if (!rc) *last = start;
+    return rc;
 }
 
 const char *folder_rest(const char *base, const char *path)

@@ -11,6 +11,7 @@
 #define folder_make COMMON(folder_make)
 #define folder_make_beneath COMMON(folder_make_beneath)
 #define folder_make_below COMMON(folder_make_below)
+#define folder_of COMMON(folder_of)
 #define folder_rest COMMON(folder_rest)
 
 /* Opens the folder at path (absolute, or relative to the working folder; "" is that
@@ -29,6 +30,12 @@ int folder_make_beneath(int base, const char *name, mode_t mode, int *fd, char *
  * below base. */
 int folder_make_below(const char *base, const char *path, mode_t mode, int *fd,
                       char *err);
+
+/* Opens the folder of a file; *last points to the file's name in it, inside name. With
+ * dir AT_FDCWD name is such a path; else name is below the open folder dir, and no link
+ * is followed (beneath_open_parent). mode as above. */
+int folder_of(int dir, const char *name, mode_t mode, int *parent, const char **last,
+              char *err);
 
 /* The part of path after the folder base, "" for base itself; NULL where path is not
  * below it. Compares letters only. */

@@ -31,7 +31,7 @@ int io_pwrite(int fd, const void *buf, size_t size, off_t offset);
 int io_fsync(int fd);
 
 /* Closes *fd, if it is not -1, and sets it to -1. On Linux the descriptor is gone even on
- * an error; the error still tells that written data may be lost. */
+ * an error; the error means that written data may be lost. */
 int io_close(int *fd);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int finish(const char *text, const char *end)
+static int number_check_end(const char *text, const char *end)
 {
     if (errno == ERANGE) return -ERANGE;
     return end == text || *end ? -EINVAL : 0;
@@ -22,7 +22,7 @@ int number_int64(const char *text, int64_t *value)
         return -EINVAL;
     errno = 0;
     long long v = strtoll(text, &end, 10);
-    int rc = finish(text, end);
+    int rc = number_check_end(text, end);
     if (!rc) *value = v;
     return rc;
 }
@@ -33,7 +33,7 @@ int number_uint64(const char *text, uint64_t *value)
     if (!text || !isdigit((unsigned char)*text)) return -EINVAL;
     errno = 0;
     unsigned long long v = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
-    int rc = finish(text, end);
+    int rc = number_check_end(text, end);
     if (!rc) *value = v;
     return rc;
 }
@@ -49,7 +49,7 @@ int number_double(const char *text, double *value)
     errno = 0;
     double v = strtod_l(text, &end, plain);
     if (errno == ERANGE && fabs(v) < 1) errno = 0; /* underflow: as near as a double is */
-    int rc = finish(text, end);
+    int rc = number_check_end(text, end);
     freelocale(plain);
     if (!rc && !isfinite(v)) rc = -EINVAL;
     if (!rc) *value = v;

@@ -6,6 +6,7 @@
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,8 +134,19 @@ static int relay_detach(const relay *r, const int ends[2])
     return 0;
 }
 
+/* A session has a keyring, whose keys (tickets of Kerberos, say) all can read that are in
+ * it, whoever they are by now. */
+static int leave_keys(void)
+{
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0) return 0;
+    /* there are no keys here, or nobody can use them */
+    return errno == ENOSYS || errno == EPERM ? 0 : -errno;
+}
+
 int relay_depend(pid_t front)
 {
+    int rc = leave_keys();
+    if (rc) return rc;
     if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0) return -errno;
     return getppid() == front ? 0 : -ECHILD;
 }

@@ -20,8 +20,8 @@
  * process. */
 int relay_split(pid_t *front);
 
-/* For the process behind, after its change of user: it gets SIGTERM when the process in
- * front is gone. -ECHILD: it is gone already. */
+/* For the process behind, after its change of user: it leaves the keyring of its session,
+ * and gets SIGTERM when the process in front is gone. -ECHILD: it is gone already. */
 int relay_depend(pid_t front);
 
 #endif

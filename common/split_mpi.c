@@ -2,7 +2,7 @@
 /* Groups by string; see split_mpi.h.
  *
  * Ranks split by a hash of their string. Where unequal strings met in one part, its first
- * rank's string tells who belongs together; the others split again with another seed,
+ * rank's string defines a group; the others split again with another seed,
  * until all parts are pure. */
 #include "common/split_mpi.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* FNV-1a, 32 bits, started from a seed (http://www.isthe.com/chongo/tech/comp/fnv/). */
-static int hash(const char *string, uint32_t seed)
+static int split_hash(const char *string, uint32_t seed)
 {
     uint32_t h = 2166136261u ^ (seed * 2654435761u);
     for (; *string; string++)
@@ -19,7 +19,7 @@ static int hash(const char *string, uint32_t seed)
 }
 
 /* *equal: string is that of the first rank of comm; *all: so it is on all ranks. */
-static int compare_to_first(MPI_Comm comm, const char *string, int *equal, int *all)
+static int split_compare_to_first(MPI_Comm comm, const char *string, int *equal, int *all)
 {
     char first[SPLIT_STRING_SIZE] = "";
     strncpy(first, string, sizeof first - 1);
@@ -34,10 +34,10 @@ int split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group)
     int rank, equal, all;
     MPI_Comm part, next;
     MPI_Comm_rank(comm, &rank);
-    int rc = MPI_Comm_split(comm, hash(string, 0), rank, &part);
+    int rc = MPI_Comm_split(comm, split_hash(string, 0), rank, &part);
     if (rc != MPI_SUCCESS) return rc;
     for (uint32_t seed = 1;; seed++) {
-        rc = compare_to_first(part, string, &equal, &all);
+        rc = split_compare_to_first(part, string, &equal, &all);
         if (rc == MPI_SUCCESS && all) {
             *group = part;
             return MPI_SUCCESS;
@@ -45,7 +45,8 @@ int split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group)
         /* those equal to the first rank stay together under one color that no hash takes
          */
         if (rc == MPI_SUCCESS)
-            rc = MPI_Comm_split(part, equal ? 0 : hash(string, seed) | 1, rank, &next);
+            rc = MPI_Comm_split(part, equal ? 0 : split_hash(string, seed) | 1, rank,
+                                &next);
         MPI_Comm_free(&part);
         if (rc != MPI_SUCCESS) return rc;
         part = next;

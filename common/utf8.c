@@ -21,7 +21,7 @@ size_t utf8_length(const char *text, uint32_t *character)
     return length;
 }
 
-int utf8_is_hidden(uint32_t c)
+bool utf8_is_hidden(uint32_t c)
 {
     static const struct {
         uint32_t first, last;
@@ -29,8 +29,8 @@ int utf8_is_hidden(uint32_t c)
                   {0x1680, 0x1680},  {0x180e, 0x180e}, {0x2000, 0x200f}, {0x2028, 0x202f},
                   {0x205f, 0x206f},  {0x3000, 0x3000}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb},
                   {0xe0000, 0xe007f}};
-    if (c >= 0x20 && c < 0x7f) return 0;
+    if (c >= 0x20 && c < 0x7f) return false;
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-        if (c >= hidden[i].first && c <= hidden[i].last) return 1;
-    return 0;
+        if (c >= hidden[i].first && c <= hidden[i].last) return true;
+    return false;
 }

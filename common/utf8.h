@@ -2,9 +2,10 @@
 #ifndef COMMON_UTF8_H
 #define COMMON_UTF8_H
 
-/* Characters in texts that come from anybody and are shown to people. */
+/* Characters in texts of unknown origin that are shown to people. */
 
 #include "common/prefix.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,6 @@ size_t utf8_length(const char *text, uint32_t *character);
 
 /* Controls, blanks but the space, characters without width, and those that turn the
  * direction of writing: what a reader would not see, or take for something else. */
-int utf8_is_hidden(uint32_t character);
+bool utf8_is_hidden(uint32_t character);
 
 #endif

@@ -2,8 +2,10 @@
 /* scr_extract: extracts, lists or verifies the files of a dataset that are packed into
  * containers (SCR Developer Guide 1.2, section 2.12). */
 #include "common/command.h"
+#include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "common/owner.h"
 #include "common/quote.h"
 #include "src/filo_private.h"
@@ -39,6 +41,7 @@ static const char *const outcome_names[OUTCOMES] = {
 typedef struct extract_work {
     const extract_request *r;
     int dir, to;        /* the folder, and that of extracted files; -1: not open */
+    int shared;         /* others can change the map */
     kvtree *wanted;     /* NAME -> FOUND, if the map has it */
     kvtree *containers; /* names of all containers */
     int count[OUTCOMES];
@@ -173,8 +176,10 @@ static bool extract_is_chosen(const extract_work *w, int rank, const filo_file *
 static int extract_file(const extract_work *w, const filo_file *file, char *err)
 {
     const char *map = w->r->place.map ? w->r->place.map : FILO_MAP;
-    const filo_target to = {
-        .dir = w->to < 0 ? w->dir : w->to, .name = file->name, .replace = w->r->force};
+    const filo_target to = {.dir = w->to < 0 ? w->dir : w->to,
+                            .name = file->name,
+                            .replace = w->r->force,
+                            .shared = w->to < 0 && w->shared};
     if (w->r->task == VERIFY) return filo_extract(w->dir, file, NULL, err);
     if (kvtree_gather_owns(map, file->name))
         return err_set(err, -EINVAL, "the name belongs to the map %s", map);
@@ -203,12 +208,24 @@ static int extract_files(void *arg, int rank, int count, const filo_file files[]
     return 0;
 }
 
+/* Finds out whether others can change the map. */
+static int extract_check_sharing(extract_work *w, char *err)
+{
+    const char *last, *map = w->r->place.map ? w->r->place.map : FILO_MAP;
+    int folder, rc = beneath_open_parent(w->dir, map, 0, &folder, &last, err);
+    if (rc) return rc;
+    w->shared = others_put(folder);
+    io_close(&folder);
+    return w->shared < 0 ? err_sys(err, w->shared, "check the folder of %s", map) : 0;
+}
+
 static int extract_all(extract_work *w)
 {
     const extract_request *r = w->r;
     char err[FILO_ERROR_SIZE] = "";
     if (folder_make(r->place.folder, 0, &w->dir, err) != 0 ||
-        (r->to && folder_make(r->to, 0777, &w->to, err) != 0))
+        (r->to && folder_make(r->to, 0777, &w->to, err) != 0) ||
+        extract_check_sharing(w, err) != 0)
         return command_complain("%s", err);
     if (r->task == LIST && !r->json) printf("   rank           size crc32       name\n");
     if (filo_map_read(&r->place, NULL, extract_files, w, err) != 0)

@@ -6,6 +6,7 @@
 
 #include "common/crc32.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "common/replace.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,8 @@ typedef struct passage {
     int source;       /* the container that was read last, ... */
     const char *name; /* ... its name, ... */
     struct stat st;   /* ... and what it is */
+    gid_t group;      /* of out */
+    unsigned mode;    /* what the containers let others do */
     char *err;
 } passage;
 
@@ -46,6 +49,7 @@ static int open_source(passage *p, const char *name)
     int rc = beneath_open(p->dir, name, O_RDONLY, 0, &p->source, p->err);
     if (rc) return judge(rc);
     if (fstat(p->source, &p->st) != 0) return err_sys(p->err, -errno, "stat %s", name);
+    p->mode = filo_limit_mode(p->mode, &p->st, p->group);
     p->name = name;
     return 0;
 }
@@ -191,14 +195,24 @@ static int make_folders(const filo_target *to, char *err)
     return rc;
 }
 
-/* The mode of the file: that of the map, or of the file that is copied. */
+/* The mode of the file: that of the map, less what its containers do not let others do,
+ * or of the file that is copied. */
 static int set_mode(const passage *p)
 {
-    mode_t mode = p->file->packed ? p->file->mode : p->st.st_mode & 0777;
+    mode_t mode = p->file->packed ? p->file->mode & p->mode : p->st.st_mode & 0777;
     if (p->file->packed && mode == 0) return 0;
     return fchmod(p->out, mode) == 0
                ? 0
                : err_sys(p->err, -errno, "set the mode of %s", p->target);
+}
+
+static int find_group(passage *p)
+{
+    struct stat st;
+    if (fstat(p->out, &st) != 0)
+        return err_sys(p->err, -errno, "look at the temporary file of %s", p->target);
+    p->group = st.st_gid;
+    return 0;
 }
 
 static int write_file(passage *p, const filo_target *to)
@@ -209,7 +223,9 @@ static int write_file(passage *p, const filo_target *to)
     if (rc) return rc;
     p->out = r.fd;
     p->target = to->name;
-    rc = pass_file(p);
+    rc = find_group(p);
+    if (rc == 0 && to->shared) rc = others_reach(to->dir, r.parent, to->name, p->err);
+    if (rc == 0) rc = pass_file(p);
     if (rc == 0) rc = set_mode(p);
     if (rc) {
         replace_abort(&r);
@@ -220,7 +236,8 @@ static int write_file(passage *p, const filo_target *to)
 
 int filo_extract(int dir, const filo_file *file, const filo_target *to, char *err)
 {
-    passage p = {.dir = dir, .file = file, .out = -1, .source = -1, .err = err};
+    passage p = {
+        .dir = dir, .file = file, .out = -1, .source = -1, .mode = 0777, .err = err};
     if (!file || !file->name || (file->segments > 0 && !file->segment))
         return err_set(err, -EINVAL, "no file");
     if (!to) return verify(&p);

@@ -34,7 +34,7 @@ static int look_at(filo_job *job, const char *name, struct stat *st)
                          job->folder, name);
 }
 
-static int check_segments(filo_job *job, const filo_file *file)
+static int check_segments(filo_job *job, filo_file *file)
 {
     uint64_t sum = 0;
     for (int i = 0; i < file->segments; i++) {
@@ -42,6 +42,8 @@ static int check_segments(filo_job *job, const filo_file *file)
         struct stat st;
         int rc = look_at(job, s->container, &st);
         if (rc) return rc;
+        file->mode =
+            filo_limit_mode(file->mode ? file->mode : st.st_mode & 0666, &st, st.st_gid);
         uint64_t size = (uint64_t)st.st_size;
         if (s->offset > size || s->length > size - s->offset)
             return err_set(job->text, FILO_DAMAGED,

@@ -15,12 +15,24 @@
 #include <filo/filo.h>
 #include <kvtree/kvtree.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Bytes of the folder part of a name, with its slash. */
 static inline int filo_folder_length(const char *name)
 {
     const char *slash = strrchr(name, '/');
     return slash ? (int)(slash - name) + 1 : 0;
+}
+
+/* The map may be somebody else's: a file of that group which comes out of a container may
+ * be read by nobody else than that. Clears what others may do in a mode, if they may not
+ * read the container that st tells of. */
+static inline unsigned filo_limit_mode(unsigned mode, const struct stat *st, gid_t group)
+{
+    mode_t reader = st->st_gid == group ? S_IRGRP : S_IROTH;
+    if (!(st->st_mode & reader)) mode &= ~(unsigned)S_IRWXG;
+    if (!(st->st_mode & S_IROTH)) mode &= ~(unsigned)S_IRWXO;
+    return mode;
 }
 
 /* Key over all others in the files of the map that list files. */

@@ -109,7 +109,9 @@ static int make(const filo_staged *file, int parent, char *err)
 }
 
 /* What an earlier process may have written there stays. It may have died before the file
- * had its size, or after its mode was that which it gets. */
+ * had its size, or after its mode was that which it gets. One that others may do less
+ * with was never written to: that process died at once, or it is another file of the
+ * user's, to which a colleague has given the name. */
 static int keep(const filo_staged *file, int parent, char *err)
 {
     struct stat st;
@@ -119,6 +121,9 @@ static int keep(const filo_staged *file, int parent, char *err)
     if (!S_ISREG(st.st_mode))
         return err_sys(err, -EEXIST, "create a temporary file for %s", file->name);
     mode_t mode = file->mode | S_IRUSR | S_IWUSR;
+    if (beneath_gives_others(&st, file->mode) &&
+        unlinkat(parent, file->temporary, 0) == 0)
+        return make(file, parent, err);
     int rc = file->mode ? beneath_chmod(parent, file->temporary, mode, err) : 0;
     if (rc) return err_wrap(err, rc, "take over the temporary file of %s", file->name);
     if ((uint64_t)st.st_size != file->size) {

@@ -190,6 +190,31 @@ static void test_modes(void)
     list_unlink(&l);
 }
 
+/* Nor what is read from it, whatever the map says. */
+static void test_fetched_modes(void)
+{
+    list l;
+    int ranks, count;
+    filo_file *files;
+    struct stat st;
+    char name[192];
+    filo_options options = {.container = (uint64_t)100 << 30};
+    begin(&l, "fetched");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+              0);
+    list_unlink(&l);
+    snprintf(name, sizeof name, "%s/.scr/ctr.0.scr", prefix);
+    if (check_rank == 0) CHECK(chmod(name, 0600) == 0);
+    CHECK_INT(
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        0);
+    list_adopt(&l, count, files);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err), 0);
+    CHECK(stat(l.local[2], &st) == 0 && (st.st_mode & 0777) == 0600);
+    filo_files_free(count, files);
+    list_unlink(&l);
+}
+
 /* Nobody has a byte: no container, and the empty files come back. */
 static void test_no_bytes(void)
 {
@@ -405,6 +430,7 @@ int main(int argc, char **argv)
     test_round_trips();
     test_nodes_of_mpi();
     test_modes();
+    test_fetched_modes();
     test_no_bytes();
     test_surplus();
     test_failure_keeps_earlier();

@@ -102,6 +102,7 @@ static void test_good(void **state)
     struct stat st;
     const filo_file file = sample();
     const filo_target to = {.dir = dir, .name = "a/b/c"};
+    assert_int_equal(fchmodat(dir, one, 0644, 0) | fchmodat(dir, two, 0644, 0), 0);
     assert_int_equal(filo_extract(dir, &file, NULL, err), 0);
     assert_int_equal(filo_extract(dir, &file, &to, err), 0);
     assert_int_equal(there("a/b/c"), 1);
@@ -119,6 +120,32 @@ static void test_good(void **state)
     plain.size--;
     assert_int_equal(filo_extract(dir, &plain, NULL, err), FILO_DAMAGED);
     assert_string_equal(err, "a/b/c has 150000 bytes, not 149999");
+}
+
+/* The map may be somebody else's. */
+static void test_private_container(void **state)
+{
+    static const struct {
+        mode_t first, second, map, wanted;
+        gid_t group; /* of the first container; only root can give it away */
+    } cases[] = {{0600, 0644, 0755, 0700, -1},   {0644, 0600, 0666, 0600, -1},
+                 {0640, 0644, 0755, 0750, -1},   {0644, 0644, 0755, 0755, -1},
+                 {0604, 0604, 0664, 0604, -1},   {0640, 0644, 0644, 0600, 12345},
+                 {0644, 0644, 0644, 0644, 12345}};
+    struct stat st;
+    filo_file file = sample();
+    const filo_target to = {.dir = dir, .name = "copy"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].group != (gid_t)-1 && geteuid() != 0) break;
+        assert_int_equal(fchownat(dir, one, (uid_t)-1, cases[i].group, 0), 0);
+        file.mode = cases[i].map;
+        assert_int_equal(fchmodat(dir, one, cases[i].first, 0), 0);
+        assert_int_equal(fchmodat(dir, two, cases[i].second, 0), 0);
+        assert_int_equal(filo_extract(dir, &file, &to, err), 0);
+        assert_int_equal(fstatat(dir, "copy", &st, 0), 0);
+        assert_int_equal(st.st_mode & 07777, cases[i].wanted);
+        assert_int_equal(unlinkat(dir, "copy", 0), 0);
+    }
 }
 
 static void test_there(void **state)
@@ -313,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_good, begin, end),
+        cmocka_unit_test_setup_teardown(test_private_container, begin, end),
         cmocka_unit_test_setup_teardown(test_there, begin, end),
         cmocka_unit_test_setup_teardown(test_damaged, begin, end),
         cmocka_unit_test_setup_teardown(test_refused, begin, end),

@@ -85,6 +85,7 @@ static int is_culprit(void)
 
 static int left; /* temporary files */
 static int marked;
+static int private; /* the first of the files that were exchanged, open */
 
 static int visit(const char *path, const struct stat *st, int type, struct FTW *position)
 {
@@ -230,6 +231,32 @@ static void test_altered(const char *method, uint64_t container)
     resume(&options);
     if (!container) CHECK(count_kept() < full_files(check_rank));
     CHECK_INT(count_wrong(), 0);
+}
+
+/* A colleague has put a private file of the user's there. */
+static int exchange_one(const char *path, const struct stat *st, int type,
+                        struct FTW *position)
+{
+    uint64_t id;
+    if (type != FTW_F || filo_temporary_id(path, &id) != 0) return 0;
+    if (marked++ == 0) private = open(path, O_RDONLY);
+    CHECK(chmod(path, 0600) == 0);
+    return 0;
+}
+
+/* It stays private, and is not taken for what was copied. */
+static void test_exchanged(uint64_t container)
+{
+    struct stat st;
+    filo_options options = begin("daemon", container);
+    copy_and_die(&options);
+    each(exchange_one);
+    resume(&options);
+    if (!container) CHECK_INT(count_kept(), 0);
+    CHECK_INT(count_wrong(), 0);
+    if (check_rank > 0) return;
+    CHECK(fstat(private, &st) == 0 && (st.st_mode & 0777) == 0600);
+    close(private);
 }
 
 /* The last rank cannot go on: it copies its part, and only that. harm: what happened. */
@@ -436,6 +463,7 @@ int main(int argc, char **argv)
         test_finished("daemon", container);
         test_altered("pthread", container);
         test_altered("daemon", container);
+        test_exchanged(container);
         for (int h = 0; h < 3; h++)
             test_one_anew(container, harms[h]);
         test_file_gone(container);

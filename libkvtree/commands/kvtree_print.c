@@ -24,26 +24,27 @@ struct request {
 
 /* ---- files ---- */
 
-static int complain(const char *file, const char *text)
+static int kvtree_print_complain(const char *file, const char *text)
 {
     return command_complain("read %s: %s", file, text);
 }
 
 /* People have links to files, so here, unlike in kvtree_read_file, one is followed. */
-static int read_one(const char *file, kvtree *tree, struct kvtree_file_facts *facts)
+static int kvtree_print_read(const char *file, kvtree *tree,
+                             struct kvtree_file_facts *facts)
 {
     char err[KVTREE_ERROR_SIZE] = "";
     int is_input = strcmp(file, "-") == 0;
     int fd = is_input ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0) return complain(file, strerror(errno));
-    int rc = kvtree_read_facts(fd, tree, facts, err);
+    if (fd < 0) return kvtree_print_complain(file, strerror(errno));
+    int rc = kvtree_read_whole(fd, tree, facts, err);
     if (!is_input) close(fd);
-    return rc ? complain(file, err) : COMMAND_GOOD;
+    return rc ? kvtree_print_complain(file, err) : COMMAND_GOOD;
 }
 
 /* ---- output ---- */
 
-static int print_facts(const char *file, const struct kvtree_file_facts *facts)
+static int kvtree_print_facts(const char *file, const struct kvtree_file_facts *facts)
 {
     kvtree_fprint_key(stdout, file);
     printf(": good, %" PRIu64 " bytes, %" PRIu64 " elements, ", facts->size,
@@ -55,7 +56,8 @@ static int print_facts(const char *file, const struct kvtree_file_facts *facts)
     return command_flush();
 }
 
-static int print_tree(const char *file, const kvtree *tree, const struct request *request)
+static int kvtree_print_tree(const char *file, const kvtree *tree,
+                             const struct request *request)
 {
     if (request->headings) {
         kvtree_fprint_key(stdout, file);
@@ -65,30 +67,30 @@ static int print_tree(const char *file, const kvtree *tree, const struct request
     return rc ? command_write_failed(-rc) : COMMAND_GOOD;
 }
 
-static int show(const char *file, const struct request *request)
+static int kvtree_print_file(const char *file, const struct request *request)
 {
     struct kvtree_file_facts facts;
     kvtree *tree = kvtree_new();
-    if (!tree) return complain(file, strerror(ENOMEM));
-    int rc = read_one(file, tree, &facts);
+    if (!tree) return kvtree_print_complain(file, strerror(ENOMEM));
+    int rc = kvtree_print_read(file, tree, &facts);
     if (rc == COMMAND_GOOD)
-        rc =
-            request->verify ? print_facts(file, &facts) : print_tree(file, tree, request);
+        rc = request->verify ? kvtree_print_facts(file, &facts)
+                             : kvtree_print_tree(file, tree, request);
     kvtree_delete(&tree);
     return rc;
 }
 
-static int show_all(char **files, const struct request *request)
+static int kvtree_print_files(char **files, const struct request *request)
 {
     int worst = COMMAND_GOOD;
     for (; *files && !ferror(stdout); files++)
-        if (show(*files, request) != COMMAND_GOOD) worst = COMMAND_BAD;
+        if (kvtree_print_file(*files, request) != COMMAND_GOOD) worst = COMMAND_BAD;
     return worst;
 }
 
 /* ---- arguments ---- */
 
-static int help(void)
+static int kvtree_print_help(void)
 {
     command_usage(stdout, ARGUMENTS);
     printf(
@@ -110,7 +112,7 @@ static int help(void)
     return command_flush();
 }
 
-static int parse_indent(const char *text, int *indent)
+static int kvtree_print_parse_indent(const char *text, int *indent)
 {
     char *end;
     errno = 0;
@@ -144,15 +146,16 @@ int main(int argc, char **argv)
         else if (c == 'v')
             request.verify = 1;
         else if (c == 'h')
-            return help();
+            return kvtree_print_help();
         else if (c == 'V')
             return command_version();
-        else if (c != 'i' || parse_indent(optarg, &request.indent) != COMMAND_GOOD)
+        else if (c != 'i' ||
+                 kvtree_print_parse_indent(optarg, &request.indent) != COMMAND_GOOD)
             return command_wrong_usage(ARGUMENTS);
     }
     if (command_count(ARGUMENTS, argc - optind, 1, -1) != COMMAND_GOOD ||
         command_names(ARGUMENTS, argc - optind, argv + optind) != COMMAND_GOOD)
         return COMMAND_WRONG_USAGE;
     request.headings = argc - optind > 1 && request.form != KVTREE_FORM_JSON;
-    return show_all(argv + optind, &request);
+    return kvtree_print_files(argv + optind, &request);
 }

@@ -4,7 +4,7 @@
 gdb loads this file by itself with the library if it is installed where gdb looks; otherwise by
 `source kvtree-gdb.py`. It calls nothing in the program, so it works on core files as well, and
 what it reads may be garbage: it believes no pointer, and ends after as many elements as `set
-print elements` allows (200, if nobody changed it). `print /r *tree` shows the plain structs.
+print elements` allows (200 by default). `print /r *tree` shows the plain structs.
 """
 import re
 
@@ -54,7 +54,7 @@ def option(name, parameter):
 
 
 def read_key(elem, most):
-    """The bytes of a key, at most so many, and whether there are more."""
+    """The first bytes of a key, up to a limit, and whether there are more."""
     key = elem['key']
     is_array = key.type.strip_typedefs().code == gdb.TYPE_CODE_ARRAY
     address = int(key.address if is_array else key)

@@ -14,7 +14,7 @@
 #include <kvtree/kvtree.h>
 #include <stdio.h>
 
-/* More rows than that help nobody, and TotalView's buffer has an end. */
+/* TotalView's buffer has an end. */
 #define MOST_ROWS 500
 
 /* Longest name of a row, with its NUL. */
@@ -22,7 +22,7 @@
 
 /* TotalView refuses control characters in the name of a row, so they appear as \xNN; a
  * name that is too long ends in "...". */
-static void name_of_row(char name[NAME_SIZE], const char *key)
+static void totalview_name_row(char name[NAME_SIZE], const char *key)
 {
     char *at = name, *end = name + NAME_SIZE - sizeof "\\xNN...";
     if (!*key) snprintf(name, NAME_SIZE, "\\0");
@@ -39,12 +39,12 @@ static void name_of_row(char name[NAME_SIZE], const char *key)
 }
 
 /* A row of the type "$string" takes the address of the first character. */
-static int add_row(kvtree_elem *elem)
+static int totalview_add_row(kvtree_elem *elem)
 {
     char name[NAME_SIZE];
     kvtree *value = kvtree_elem_hash(elem);
     kvtree_elem *only = kvtree_size(value) == 1 ? kvtree_elem_first(value) : NULL;
-    name_of_row(name, kvtree_elem_key(elem));
+    totalview_name_row(name, kvtree_elem_key(elem));
     if (only && kvtree_size(kvtree_elem_hash(only)) == 0)
         return TV_ttf_add_row(name, TV_ttf_type_ascii_string, kvtree_elem_key(only));
     return TV_ttf_add_row(name, "kvtree", value);
@@ -58,7 +58,7 @@ int TV_ttf_display_type(const kvtree *tree)
     if (!tree) return TV_ttf_format_failed;
     for (kvtree_elem *e = kvtree_elem_first(tree); e; e = kvtree_elem_next(e)) {
         if (rows++ < MOST_ROWS)
-            rc = add_row(e);
+            rc = totalview_add_row(e);
         else
             rc = TV_ttf_add_row("...", TV_ttf_type_ascii_string, "there are more");
         if (rc != TV_ttf_ec_ok) return TV_ttf_format_failed;

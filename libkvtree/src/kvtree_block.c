@@ -27,7 +27,7 @@ kvtree_elem *kvtree_elem_new(size_t key_size)
     return elem;
 }
 
-static void block_leave(struct kvtree_block *block)
+static void kvtree_block_leave(struct kvtree_block *block)
 {
     if (--block->live == 0) free(block);
 }
@@ -36,14 +36,14 @@ void kvtree_elem_free(kvtree_elem *elem)
 {
     size_t place = elem->own.place;
     if (place)
-        block_leave((void *)((char *)elem - place * UNIT));
+        kvtree_block_leave((void *)((char *)elem - place * UNIT));
     else
         free(elem);
 }
 
 /* Blocks of the largest size are huge pages where the system has them: fetching and
  * clearing ordinary pages one by one would take longer than the rest of unpacking. */
-static struct kvtree_block *block_new(size_t size)
+static struct kvtree_block *kvtree_block_new(size_t size)
 {
     if (size < BLOCK_SIZE_MAX) return malloc(size);
     void *block = aligned_alloc(BLOCK_SIZE_MAX, size);
@@ -51,19 +51,20 @@ static struct kvtree_block *block_new(size_t size)
     return block;
 }
 
-static int block_open(struct kvtree_blocks *blocks, size_t least, size_t packed_rest)
+static bool kvtree_block_open(struct kvtree_blocks *blocks, size_t least,
+                              size_t packed_rest)
 {
     size_t size = sizeof(struct kvtree_block) + least;
     if (packed_rest > (BLOCK_SIZE_MAX - size) / BYTES_PER_PACKED_BYTE)
         size = BLOCK_SIZE_MAX;
     else
         size += packed_rest * BYTES_PER_PACKED_BYTE;
-    struct kvtree_block *block = block_new(size);
-    if (!block) return 0;
+    struct kvtree_block *block = kvtree_block_new(size);
+    if (!block) return false;
     kvtree_blocks_close(blocks);
     block->live = 1;
     *blocks = (struct kvtree_blocks){block, sizeof *block, size};
-    return 1;
+    return true;
 }
 
 kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks, size_t key_size,
@@ -72,7 +73,8 @@ kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks, size_t key_size,
     size_t size = (sizeof(kvtree_elem) + key_size + UNIT - 1) / UNIT * UNIT;
     /* one that would fill a block is not worth one */
     if (size > BLOCK_SIZE_MAX / 4) return kvtree_elem_new(key_size);
-    if (size > blocks->size - blocks->used && !block_open(blocks, size, packed_rest))
+    if (size > blocks->size - blocks->used &&
+        !kvtree_block_open(blocks, size, packed_rest))
         return NULL;
     kvtree_elem *elem = (void *)((char *)blocks->block + blocks->used);
     elem->own.place = (unsigned)(blocks->used / UNIT) & KVTREE_PLACE_MAX;
@@ -83,6 +85,6 @@ kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks, size_t key_size,
 
 void kvtree_blocks_close(struct kvtree_blocks *blocks)
 {
-    if (blocks->block) block_leave(blocks->block);
+    if (blocks->block) kvtree_block_leave(blocks->block);
     *blocks = (struct kvtree_blocks){NULL, 0, 0};
 }

@@ -22,7 +22,7 @@ static void channel_free(struct channel *ch)
 }
 
 /* Called by MPI when comm is freed. */
-static int on_free(MPI_Comm comm, int key, void *value, void *extra)
+static int channel_on_free(MPI_Comm comm, int key, void *value, void *extra)
 {
     channel_free(value);
     return MPI_SUCCESS;
@@ -30,11 +30,11 @@ static int on_free(MPI_Comm comm, int key, void *value, void *extra)
 
 /* The number for attributes, made on first use; MPI_KEYVAL_INVALID if MPI has none. Two
  * threads may come at once, each with a communicator: the number of one is for both. */
-static int keyval_make(void)
+static int channel_keyval(void)
 {
     int fresh, known = atomic_load(&keyval);
     if (known != MPI_KEYVAL_INVALID) return known;
-    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &fresh, NULL) !=
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, channel_on_free, &fresh, NULL) !=
         MPI_SUCCESS)
         return MPI_KEYVAL_INVALID;
     if (atomic_compare_exchange_strong(&keyval, &known, fresh)) return fresh;
@@ -63,9 +63,9 @@ int channel_agree(const struct channel *ch, int code)
     return worst;
 }
 
-static int keep(MPI_Comm comm, struct channel *ch)
+static int channel_keep(MPI_Comm comm, struct channel *ch)
 {
-    int key = keyval_make();
+    int key = channel_keyval();
     if (key == MPI_KEYVAL_INVALID) return -EIO;
     return MPI_Comm_set_attr(comm, key, ch) == MPI_SUCCESS ? 0 : -EIO;
 }
@@ -78,7 +78,7 @@ static int channel_open(MPI_Comm comm, struct channel **opened)
     if (MPI_Comm_dup(comm, &private.comm) != MPI_SUCCESS) return -EIO;
     MPI_Comm_set_errhandler(private.comm, MPI_ERRORS_RETURN);
     struct channel *ch = channel_new(private.comm);
-    int rc = ch ? keep(comm, ch) : -ENOMEM;
+    int rc = ch ? channel_keep(comm, ch) : -ENOMEM;
     int agreed = channel_agree(&private, rc);
     if (!agreed) {
         *opened = ch;

@@ -5,8 +5,10 @@
  * has. */
 #include "src/kvtree_private.h"
 
+#include "common/batch.h"
 #include "common/crc32.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +34,7 @@ _Static_assert(KVTREE_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
 
 /* ---- writing ---- */
 
-static size_t put_header(char *p, uint64_t size)
+static size_t file_put_header(char *p, uint64_t size)
 {
     char *start = p;
     p = kvtree_put32(p, MAGIC);
@@ -44,11 +46,11 @@ static size_t put_header(char *p, uint64_t size)
 }
 
 /* Packs, sums up and writes piece after piece, so that no memory is needed. */
-static int write_pieces(int fd, const kvtree *tree, uint64_t size)
+static int file_write_pieces(int fd, const kvtree *tree, uint64_t size)
 {
     char piece[PIECE_SIZE + CRC_SIZE];
     struct kvtree_packer packer = {.tree = tree};
-    size_t used = put_header(piece, size);
+    size_t used = file_put_header(piece, size);
     uint32_t crc = 0;
     int rc = 0;
     while (!rc && !packer.end) {
@@ -64,53 +66,30 @@ static int write_pieces(int fd, const kvtree *tree, uint64_t size)
 ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err)
 {
     size_t depth, size = HEADER_SIZE + kvtree_measure(tree, &depth) + CRC_SIZE;
-    if (depth > KVTREE_DEPTH_MAX) /* nobody could read it */
+    if (depth > KVTREE_DEPTH_MAX) /* no reader accepts it */
         return err_set(err, -EOVERFLOW, "write a tree of %zu levels: more than %d", depth,
                        KVTREE_DEPTH_MAX);
-    int rc = write_pieces(fd, tree, size);
+    int rc = file_write_pieces(fd, tree, size);
     return rc ? err_sys(err, rc, "write a tree of %zu bytes", size) : (ssize_t)size;
 }
 
-int kvtree_open_folder_of(const char *path, int *folder, const char **last, char *err)
+int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclusive,
+                       char *err)
 {
-    if (!path) return err_set(err, -EINVAL, "no path");
-    const char *slash = strrchr(path, '/');
-    size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
-    char *above = len ? strndup(path, len) : strdup(".");
-    if (!above) return err_sys(err, -ENOMEM, "open the folder");
-    int fd = io_open(AT_FDCWD, above, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    int rc = fd < 0 ? err_sys(err, fd, "open folder %s", above) : 0;
-    free(above);
-    if (rc) return rc;
-    *folder = fd;
-    *last = slash ? slash + 1 : path;
-    return 0;
-}
-
-int kvtree_write_below(int dir, const char *name, const kvtree *tree,
-                       int (*commit)(replacement *r, char *err), char *err)
-{
-    replacement r;
-    int rc = replace_begin(dir, name, 0, &r, err);
-    if (rc) return rc;
-    ssize_t size = kvtree_write_fd(r.fd, tree, err);
-    if (size < 0) {
-        replace_abort(&r);
-        return (int)size;
+    batch b = {.dir = dir, .exclusive = exclusive};
+    int fd, rc = batch_open(&b, name, 0, &fd, err);
+    if (!rc) {
+        ssize_t size = kvtree_write_fd(fd, tree, err);
+        rc = size < 0 ? (int)size : batch_commit(&b, err);
     }
-    return commit(&r, err);
+    batch_drop(&b);
+    return rc;
 }
 
 int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err)
 {
-    int folder = dir;
-    const char *last = name;
     if (!name) return err_set(err, -EINVAL, "write a tree: no file name");
-    int rc = dir == AT_FDCWD ? kvtree_open_folder_of(name, &folder, &last, err) : 0;
-    if (!rc) {
-        rc = kvtree_write_below(folder, last, tree, replace_commit, err);
-        if (dir == AT_FDCWD) io_close(&folder);
-    }
+    int rc = kvtree_write_below(dir, name, tree, false, err);
     return rc ? err_wrap(err, rc, "write %s", name) : KVTREE_SUCCESS;
 }
 
@@ -121,119 +100,102 @@ int kvtree_write_file(const char *path, const kvtree *tree)
 
 /* ---- reading ---- */
 
-struct header {
-    uint64_t size;
-    size_t trailer; /* bytes of the checksum */
-    uint32_t crc;   /* of a file that has one */
-};
-
-/* Where a tree is read from. */
-struct input {
+/* A file that is being read. */
+struct file_reader {
     int fd;
-    int sized;      /* a regular file; the size of a pipe shows only at its end */
+    bool whole;     /* no bytes may follow the tree */
+    bool sized;     /* a regular file; the size of a pipe shows only at its end */
     uint64_t there; /* bytes from here to the end of a regular file */
-    int whole;      /* no bytes may follow the tree */
+    char *bytes;    /* from the header on */
+    struct kvtree_file_facts facts;
 };
 
-/* Of a pipe no more than this is allocated before bytes come. */
+/* Most memory that is allocated for a pipe before bytes come. */
 #define PIPE_FIRST ((size_t)1 << 20)
 
-static int parse_header(const char bytes[HEADER_SIZE], struct header *h, char *err)
+static size_t file_trailer_size(const struct file_reader *r)
 {
+    return r->facts.has_crc ? CRC_SIZE : 0;
+}
+
+/* OTHER_FORMAT, and a text, for a format that is not known here. */
+static int file_parse_header(struct file_reader *r, char *err)
+{
+    const char *bytes = r->bytes, *advice = "use the program that wrote it";
     uint32_t magic = kvtree_get32(bytes), kind = kvtree_get32(bytes + 4);
     uint32_t flags = kvtree_get32(bytes + 16);
     if (magic != MAGIC)
         return err_set(err, -EBADMSG, "not a tree file: magic number 0x%08x, not 0x%08x",
                        magic, MAGIC);
-    h->size = (uint64_t)kvtree_get32(bytes + 8) << 32 | kvtree_get32(bytes + 12);
-    h->trailer = flags & FLAG_CRC32 ? CRC_SIZE : 0;
+    r->facts.size = (uint64_t)kvtree_get32(bytes + 8) << 32 | kvtree_get32(bytes + 12);
+    r->facts.has_crc = (flags & FLAG_CRC32) != 0;
     if (kind >> 16 != TYPE)
-        return err_set(
-            err, OTHER_FORMAT,
-            "file type %u; this program knows type %u: use the program that wrote it",
-            kind >> 16, TYPE);
+        return err_set(err, OTHER_FORMAT, "file type %u; this program knows type %u: %s",
+                       kind >> 16, TYPE, advice);
     if ((kind & 0xffff) != VERSION)
         return err_set(err, OTHER_FORMAT,
-                       "file version %u; this program knows version %u: use the "
-                       "program that wrote it",
-                       kind & 0xffff, VERSION);
+                       "file version %u; this program knows version %u: %s",
+                       kind & 0xffff, VERSION, advice);
     if (flags & ~FLAG_CRC32)
         return err_set(err, OTHER_FORMAT, "unknown flags 0x%08x", flags & ~FLAG_CRC32);
     return 0;
 }
 
-/* Compares the size that the header tells with the bytes that are really there, before
+/* Compares the size in the header with the number of bytes that are there, before
  * anything is allocated for them. */
-static int check_size(const struct header *h, const struct input *in, char *err)
+static int file_check_size(const struct file_reader *r, char *err)
 {
-    unsigned long long told = h->size, real = in->there;
-    if (h->size < HEADER_SIZE + KVTREE_COUNT_SIZE + h->trailer)
-        return err_set(err, -EBADMSG, "size field %llu is too small for a tree", told);
-    if (in->sized && h->size > in->there)
+    unsigned long long size = r->facts.size, real = r->there;
+    if (size < HEADER_SIZE + KVTREE_COUNT_SIZE + file_trailer_size(r))
+        return err_set(err, -EBADMSG, "size field %llu is too small for a tree", size);
+    if (r->sized && size > real)
         return err_set(err, -EBADMSG, "cut off: size field %llu, but only %llu bytes",
-                       told, real);
-    if (h->size > SSIZE_MAX)
-        return err_set(err, -EBADMSG, "size field %llu is too large for a file", told);
-    if (in->sized && in->whole && h->size < in->there)
+                       size, real);
+    if (size > SSIZE_MAX)
+        return err_set(err, -EBADMSG, "size field %llu is too large for a file", size);
+    if (r->sized && r->whole && size < real)
         return err_set(err, -EBADMSG, "trailing bytes: size field %llu, but %llu bytes",
-                       told, real);
+                       size, real);
     return 0;
 }
 
-static int check_crc(const char *bytes, size_t size, uint32_t *crc, char *err)
+static int file_check_crc(struct file_reader *r, char *err)
 {
-    uint32_t told = kvtree_get32(bytes + size - CRC_SIZE);
-    uint32_t real = crc32_add(0, bytes, size - CRC_SIZE);
-    *crc = real;
-    if (told == real) return 0;
+    if (!r->facts.has_crc) return 0;
+    size_t size = (size_t)r->facts.size - CRC_SIZE;
+    uint32_t stored = kvtree_get32(r->bytes + size);
+    uint32_t real = r->facts.crc = crc32_add(0, r->bytes, size);
+    if (stored == real) return 0;
     return err_set(err, -EBADMSG, "damaged: checksum 0x%08x, but the bytes have 0x%08x",
-                   told, real);
+                   stored, real);
 }
 
-static int decode(const char *bytes, struct header *h, kvtree *tree, char *err)
+static int file_decode(const struct file_reader *r, kvtree *tree, char *err)
 {
-    size_t size = (size_t)h->size, packed = size - HEADER_SIZE - h->trailer;
-    int rc = h->trailer ? check_crc(bytes, size, &h->crc, err) : 0;
-    if (rc) return rc;
-    /* Unpacked on its own first: bytes behind the tree must not cost the caller's tree.
-     */
-    kvtree *fresh = kvtree_size(tree) ? kvtree_new() : tree;
-    if (!fresh) return err_sys(err, -ENOMEM, "unpack a tree of %zu bytes", packed);
-    ssize_t used = kvtree_unpack_err(bytes + HEADER_SIZE, packed, fresh, err);
-    if (used < 0)
-        rc = (int)used;
-    else if ((size_t)used < packed)
-        rc = err_set(err, -EBADMSG, "%zu bytes too many between the tree and the end",
-                     packed - (size_t)used);
-    else if (fresh != tree && (rc = kvtree_merge(tree, fresh)) != 0)
-        err_sys(err, rc, "merge a tree of %zu bytes", packed);
-    if (fresh != tree)
-        kvtree_delete(&fresh);
-    else if (rc)
-        kvtree_unset_all(tree);
-    return rc;
+    size_t packed = (size_t)r->facts.size - HEADER_SIZE - file_trailer_size(r);
+    return kvtree_unpack_merge(r->bytes + HEADER_SIZE, packed, tree, err);
 }
 
-/* Reads exactly size bytes, to follow `before` others. */
-static int read_all(int fd, char *bytes, size_t size, size_t before, char *err)
+/* Reads until size bytes are there, of which `used` are. */
+static int file_read_until(struct file_reader *r, size_t used, size_t size, char *err)
 {
-    ssize_t n = io_read(fd, bytes, size);
+    ssize_t n = io_read(r->fd, r->bytes + used, size - used);
     if (n < 0) return err_sys(err, (int)n, "read");
-    if ((size_t)n < size)
+    if ((size_t)n < size - used)
         return err_set(err, -EBADMSG, "cut off: %zu bytes where %zu were expected",
-                       before + (size_t)n, before + size);
+                       used + (size_t)n, size);
     return 0;
 }
 
-/* Reads what follows the header, which *bytes begins with. */
-static int read_rest(const struct input *in, char **bytes, size_t size, char *err)
+/* Reads from byte number `used` on all that the size field says. */
+static int file_read_bytes(struct file_reader *r, size_t used, size_t size, char *err)
 {
-    size_t used = HEADER_SIZE, room = !in->sized && size > PIPE_FIRST ? PIPE_FIRST : size;
+    size_t room = !r->sized && size > PIPE_FIRST ? PIPE_FIRST : size;
     while (used < size) {
-        char *larger = realloc(*bytes, room);
+        char *larger = realloc(r->bytes, room);
         if (!larger) return err_sys(err, -ENOMEM, "read a tree of %zu bytes", size);
-        *bytes = larger;
-        int rc = read_all(in->fd, larger + used, room - used, used, err);
+        r->bytes = larger;
+        int rc = file_read_until(r, used, room, err);
         if (rc) return rc;
         used = room;
         room = room < size / 2 ? 2 * room : size;
@@ -241,109 +203,85 @@ static int read_rest(const struct input *in, char **bytes, size_t size, char *er
     return 0;
 }
 
-static int check_end(const struct input *in, char *err)
+static int file_check_end(const struct file_reader *r, char *err)
 {
     char more;
-    ssize_t n = in->whole && !in->sized ? io_read(in->fd, &more, 1) : 0;
+    ssize_t n = r->whole && !r->sized ? io_read(r->fd, &more, 1) : 0;
     if (n < 0) return err_sys(err, (int)n, "read");
     return n == 0 ? 0 : err_set(err, -EBADMSG, "trailing bytes behind the tree");
 }
 
 /* Header and checksum stand where they are in every version: a header of another format
  * in a file with a wrong size or checksum is damage. */
-static int confirm_format(const struct input *in, char **bytes, struct header *h,
-                          char *err)
+static int file_read_tree(struct file_reader *r, kvtree *tree, char *err)
 {
-    char why[ERRTEXT_SIZE];
-    int rc = check_size(h, in, why);
-    rc = rc ? rc : read_rest(in, bytes, (size_t)h->size, why);
-    if (!rc && h->trailer) rc = check_crc(*bytes, (size_t)h->size, &h->crc, why);
-    return rc ? err_set(err, rc, "%s", why) : OTHER_FORMAT;
+    char other[ERRTEXT_SIZE];
+    int rc = file_read_bytes(r, 0, HEADER_SIZE, err);
+    if (rc) return rc;
+    int format = file_parse_header(r, other);
+    if (format && format != OTHER_FORMAT) return err_set(err, format, "%s", other);
+    rc = file_check_size(r, err);
+    if (!rc) rc = file_read_bytes(r, HEADER_SIZE, (size_t)r->facts.size, err);
+    if (!rc) rc = file_check_crc(r, err);
+    if (rc) return rc;
+    if (format) return err_set(err, format, "%s", other);
+    rc = file_check_end(r, err);
+    return rc ? rc : file_decode(r, tree, err);
 }
 
-static int read_tree(const struct input *in, kvtree *tree, struct header *h, char *err)
-{
-    char *bytes = malloc(HEADER_SIZE);
-    if (!bytes) return err_sys(err, -ENOMEM, "read a tree");
-    int rc = read_all(in->fd, bytes, HEADER_SIZE, 0, err);
-    if (!rc) rc = parse_header(bytes, h, err);
-    if (rc == OTHER_FORMAT) rc = confirm_format(in, &bytes, h, err);
-    if (!rc) rc = check_size(h, in, err);
-    if (!rc) rc = read_rest(in, &bytes, (size_t)h->size, err);
-    if (!rc) rc = check_end(in, err);
-    if (!rc) rc = decode(bytes, h, tree, err);
-    free(bytes);
-    return rc;
-}
-
-static int look_at(int fd, struct input *in, char *err)
+static int file_inspect(struct file_reader *r, char *err)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat");
-    in->fd = fd;
-    in->sized = S_ISREG(st.st_mode);
-    if (!in->sized) return 0;
-    off_t at = lseek(fd, 0, SEEK_CUR);
+    if (fstat(r->fd, &st) != 0) return err_sys(err, -errno, "stat");
+    r->sized = S_ISREG(st.st_mode);
+    if (!r->sized) return 0;
+    off_t at = lseek(r->fd, 0, SEEK_CUR);
     if (at < 0) return err_sys(err, -errno, "find the offset");
-    in->there = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
+    r->there = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
     return 0;
+}
+
+static int file_read(struct file_reader *r, kvtree *tree, char *err)
+{
+    int rc = file_inspect(r, err);
+    if (!rc) rc = file_read_tree(r, tree, err);
+    free(r->bytes);
+    return rc;
 }
 
 ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err)
 {
-    struct input in = {0};
-    struct header h = {0};
+    struct file_reader r = {.fd = fd};
     if (!tree) return err_set(err, -EINVAL, "read a tree: no tree to read into");
-    int rc = look_at(fd, &in, err);
-    if (!rc) rc = read_tree(&in, tree, &h, err);
-    return rc ? rc : (ssize_t)h.size;
+    int rc = file_read(&r, tree, err);
+    return rc ? rc : (ssize_t)r.facts.size;
 }
 
-static int read_whole(int fd, kvtree *tree, struct header *h, char *err)
+int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err)
 {
-    struct input in = {.whole = 1};
-    int rc = look_at(fd, &in, err);
-    return rc ? rc : read_tree(&in, tree, h, err);
-}
-
-int kvtree_read_whole(int fd, kvtree *tree, char *err)
-{
-    struct header h = {0};
-    return read_whole(fd, tree, &h, err);
-}
-
-int kvtree_read_facts(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err)
-{
-    struct header h = {0};
-    int rc = read_whole(fd, tree, &h, err);
-    if (rc) return rc;
-    *facts = (struct kvtree_file_facts){
-        .size = h.size, .has_crc = h.trailer != 0, .crc = h.crc};
+    struct file_reader r = {.fd = fd, .whole = true};
+    int rc = file_read(&r, tree, err);
+    if (rc || !facts) return rc;
+    *facts = r.facts;
     for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, NULL));)
         facts->elements++;
     return 0;
 }
 
-static int read_below(int dir, const char *name, kvtree *tree, char *err)
-{
-    int fd;
-    int rc = beneath_open(dir, name, O_RDONLY, 0, &fd, err);
-    if (rc) return rc;
-    rc = kvtree_read_whole(fd, tree, err);
-    io_close(&fd);
-    return rc;
-}
-
 int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err)
 {
-    int folder = dir;
-    const char *last = name;
+    int folder, fd;
+    const char *last;
     if (!name || !tree)
         return err_set(err, -EINVAL, "read a tree: no %s", name ? "tree" : "file name");
-    int rc = dir == AT_FDCWD ? kvtree_open_folder_of(name, &folder, &last, err) : 0;
+    int rc = folder_of(dir, name, 0, &folder, &last, err);
     if (!rc) {
-        rc = read_below(folder, last, tree, err);
-        if (dir == AT_FDCWD) io_close(&folder);
+        rc = beneath_open(folder, last, O_RDONLY, 0, &fd, err);
+        io_close(&folder);
+    }
+    if (!rc) {
+        rc = kvtree_read_whole(fd, tree, NULL, err);
+        io_close(&fd);
     }
     return rc ? err_wrap(err, rc, "read %s", name) : KVTREE_SUCCESS;
 }

@@ -20,13 +20,13 @@ void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], double value)
 }
 
 /* The keys of a path, each with its NUL, one behind the other. */
-struct path {
+struct format_path {
     char *keys;
     size_t used, size;
     int count;
 };
 
-static int path_append(struct path *path, const char *text, size_t len)
+static int format_append(struct format_path *path, const char *text, size_t len)
 {
     if (len == 0) return 0;
     if (path->used + len > path->size) {
@@ -43,111 +43,82 @@ static int path_append(struct path *path, const char *text, size_t len)
 
 /* va_list may be an array type, which loses its address as a parameter; a struct does
  * not. */
-struct arguments {
+struct format_arguments {
     va_list list;
 };
 
-enum conversion {
-    STRING,
-    INT,
-    UNSIGNED,
-    HEX,
-    LONG,
-    ULONG,
-    LHEX,
-    LLONG,
-    ULLONG,
-    SIZE,
-    REAL
-};
-
-static int find_conversion(const char *spec, enum conversion *which, size_t *len)
+static int format_print(struct format_path *path, const char *conversion, ...)
 {
-    static const struct {
-        const char *text;
-        enum conversion which;
-    } known[] = {{"%s", STRING}, {"%d", INT},      {"%u", UNSIGNED}, {"%x", HEX},
-                 {"%ld", LONG},  {"%lu", ULONG},   {"%lx", LHEX},    {"%lld", LLONG},
-                 {"%zu", SIZE},  {"%llu", ULLONG}, {"%f", REAL},     {"%lf", REAL}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        *len = strlen(known[i].text);
-        *which = known[i].which;
-        if (strncmp(spec, known[i].text, *len) == 0) return 0;
-    }
-    return -EINVAL;
+    char text[32];
+    va_list args;
+    va_start(args, conversion);
+    int length = vsnprintf(text, sizeof text, conversion, args);
+    va_end(args);
+    return format_append(path, text, (size_t)length);
 }
 
-static int append_argument(struct path *path, enum conversion which,
-                           struct arguments *args)
+static int format_string(struct format_path *path, const char *string)
+{
+    return string ? format_append(path, string, strlen(string)) : -EINVAL;
+}
+
+static int format_double(struct format_path *path, double value)
 {
     char text[KVTREE_DOUBLE_SIZE];
-    const char *string = text;
-#define PRINT(format, type) snprintf(text, sizeof text, format, va_arg(args->list, type))
-    switch (which) {
-    case STRING:
-        string = va_arg(args->list, const char *);
-        break;
-    case INT:
-        PRINT("%d", int);
-        break;
-    case UNSIGNED:
-        PRINT("%u", unsigned);
-        break;
-    case HEX:
-        PRINT("%x", unsigned);
-        break;
-    case LONG:
-        PRINT("%ld", long);
-        break;
-    case ULONG:
-        PRINT("%lu", unsigned long);
-        break;
-    case LHEX:
-        PRINT("%lx", unsigned long);
-        break;
-    case LLONG:
-        PRINT("%lld", long long);
-        break;
-    case ULLONG:
-        PRINT("%llu", unsigned long long);
-        break;
-    case SIZE:
-        PRINT("%zu", size_t);
-        break;
-    case REAL:
-        kvtree_double_text(text, va_arg(args->list, double));
-        break;
-    }
-#undef PRINT
-    return string ? path_append(path, string, strlen(string)) : -EINVAL;
+    kvtree_double_text(text, value);
+    return format_append(path, text, strlen(text));
+}
+
+/* Appends the argument of the conversion at spec. *len becomes the conversion's length.
+ */
+static int format_argument(struct format_path *path, const char *spec, size_t *len,
+                           struct format_arguments *args)
+{
+#define FORMAT_IS(text) (strncmp(spec, text, *len = sizeof text - 1) == 0)
+#define FORMAT_PRINT(text, type)                                                         \
+    if (FORMAT_IS(text)) return format_print(path, text, va_arg(args->list, type))
+    if (FORMAT_IS("%s")) return format_string(path, va_arg(args->list, const char *));
+    FORMAT_PRINT("%d", int);
+    FORMAT_PRINT("%u", unsigned);
+    FORMAT_PRINT("%x", unsigned);
+    FORMAT_PRINT("%ld", long);
+    FORMAT_PRINT("%lu", unsigned long);
+    FORMAT_PRINT("%lx", unsigned long);
+    FORMAT_PRINT("%lld", long long);
+    FORMAT_PRINT("%llu", unsigned long long);
+    FORMAT_PRINT("%zu", size_t);
+    if (FORMAT_IS("%f") || FORMAT_IS("%lf"))
+        return format_double(path, va_arg(args->list, double));
+    return -EINVAL;
+#undef FORMAT_IS
+#undef FORMAT_PRINT
 }
 
 /* Appends the key of one word, in which any part may be a conversion. */
-static int append_word(struct path *path, const char *word, size_t len,
-                       struct arguments *args)
+static int format_append_word(struct format_path *path, const char *word, size_t len,
+                              struct format_arguments *args)
 {
     const char *end = word + len;
     int rc = len ? 0 : -EINVAL;
     while (!rc && word < end) {
-        enum conversion which;
         const char *percent = memchr(word, '%', (size_t)(end - word));
         const char *stop = percent ? percent : end;
-        rc = path_append(path, word, (size_t)(stop - word));
+        rc = format_append(path, word, (size_t)(stop - word));
         word = stop;
         if (rc || !percent) continue;
-        rc = find_conversion(word, &which, &len);
-        if (!rc) rc = append_argument(path, which, args);
+        rc = format_argument(path, word, &len, args);
         word += len;
     }
     path->count++;
-    return rc ? rc : path_append(path, "", 1);
+    return rc ? rc : format_append(path, "", 1);
 }
 
-static int path_make(struct path *path, const char *format, struct arguments *args)
+static int format_make_path(struct format_path *path, const char *format,
+                            struct format_arguments *args)
 {
     for (;;) {
         size_t len = strcspn(format, " ");
-        int rc = append_word(path, format, len, args);
+        int rc = format_append_word(path, format, len, args);
         if (rc || !format[len]) return rc;
         format += len + 1;
     }
@@ -155,7 +126,8 @@ static int path_make(struct path *path, const char *format, struct arguments *ar
 
 /* Makes the elements of path but the last, and sets that one to value. What was made is
  * removed again when memory ends on the way. */
-static kvtree *set_path(kvtree *tree, kvtree *value, const struct path *path)
+static kvtree *format_set_path(kvtree *tree, kvtree *value,
+                               const struct format_path *path)
 {
     kvtree *made_in = NULL;
     const char *made = NULL, *key = path->keys;
@@ -175,12 +147,13 @@ static kvtree *set_path(kvtree *tree, kvtree *value, const struct path *path)
 
 kvtree *kvtree_setf(kvtree *tree, kvtree *value, const char *format, ...)
 {
-    struct path path = {0};
-    struct arguments args;
+    struct format_path path = {0};
+    struct format_arguments args;
     kvtree *set = NULL;
     if (!tree || !format) return NULL;
     va_start(args.list, format);
-    if (path_make(&path, format, &args) == 0) set = set_path(tree, value, &path);
+    if (format_make_path(&path, format, &args) == 0)
+        set = format_set_path(tree, value, &path);
     va_end(args.list);
     free(path.keys);
     return set;
@@ -188,12 +161,12 @@ kvtree *kvtree_setf(kvtree *tree, kvtree *value, const char *format, ...)
 
 kvtree *kvtree_getf(const kvtree *tree, const char *format, ...)
 {
-    struct path path = {0};
-    struct arguments args;
+    struct format_path path = {0};
+    struct format_arguments args;
     kvtree *found = NULL;
     if (!tree || !format) return NULL;
     va_start(args.list, format);
-    if (path_make(&path, format, &args) == 0) {
+    if (format_make_path(&path, format, &args) == 0) {
         const char *key = path.keys;
         found = kvtree_get(tree, key);
         for (int i = 1; i < path.count; i++) {

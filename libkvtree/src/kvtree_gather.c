@@ -4,198 +4,157 @@
  *
  * Level by level, items are laid end to end, and those that begin within the same width
  * go into one file: the trees, then pointers to the files of level 0, and so on, until
- * one file of a level above 0 has all ranks below it: the root. Of a level only the files
- * are remembered, from which its pointers follow. */
+ * one file of a level above 0 has all ranks below it: the root. Of a level only the
+ * list of its files stays in memory. */
 #include "src/kvtree_gather_private.h"
 
 #include "common/errtext.h"
+#include "common/number.h"
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-/* A file that was written: by which rank, were there many, and the ranks below it. */
-typedef struct written {
-    int rank, ranks;
-} written;
-
-typedef struct writing {
+typedef struct gather_writer {
     const kvtree_gather_place *to;
     int ranks;
     int level;
     uint64_t width;
-    uint64_t laid;      /* bytes of the items so far that share files */
-    kvtree *group;      /* items of the file to come; NULL: none */
-    uint64_t number;    /* of this group: widths before it */
-    int rank;           /* the first one in it */
-    int group_ranks;    /* below it */
-    written *files;     /* of this level */
-    size_t count, room; /* of them */
+    uint64_t laid;             /* bytes of the items so far that share files */
+    kvtree_gather_group group; /* of the file to come */
+    uint64_t number;           /* of this group: widths before it */
+    int rank;                  /* the first one in it */
+    kvtree *files;             /* of this level: rank -> ranks at and below it */
     char *err;
-} writing;
+} gather_writer;
 
-/* ---- files ---- */
-
-static int remember_file(writing *w, int rank, int ranks)
+static int gather_no_memory(const gather_writer *w)
 {
-    if (w->count == w->room) {
-        size_t room = w->room ? 2 * w->room : 64;
-        written *larger = realloc(w->files, room * sizeof *larger);
-        if (!larger) return err_sys(w->err, -ENOMEM, "write %s", w->to->name);
-        w->files = larger;
-        w->room = room;
-    }
-    w->files[w->count++] = (written){rank, ranks};
-    return 0;
-}
-
-/* Writes items, which it takes over. */
-static int write_file(writing *w, int rank, int ranks, kvtree *items)
-{
-    const kvtree_gather_place *to = w->to;
-    char lower[BENEATH_NAME_MAX];
-    const char *name = w->level > 0 && ranks == w->ranks ? to->name : lower;
-    kvtree_gather_file_name(to->name, w->level, rank, lower);
-    kvtree *tree = kvtree_gather_file_make(to->top, w->level, ranks, items);
-    int is_first = w->level == 0 && w->count == 0;
-    int rc =
-        tree ? remember_file(w, rank, ranks) : err_sys(w->err, -ENOMEM, "write %s", name);
-    /* an earlier root goes before the first file is replaced that it names */
-    if (rc == 0 && is_first) rc = kvtree_gather_remove_root(to->dir, to->name, w->err);
-    if (rc == 0) rc = kvtree_file_write(to->dir, name, tree, w->err);
-    kvtree_delete(&tree);
-    return rc;
-}
-
-static int write_group(writing *w)
-{
-    kvtree *items = w->group;
-    w->group = NULL;
-    return items ? write_file(w, w->rank, w->group_ranks, items) : 0;
-}
-
-/* ---- items ---- */
-
-/* Puts an item, which it takes over, into a tree of items. */
-static int put_item(writing *w, kvtree *items, int rank, kvtree *item)
-{
-    char key[16];
-    snprintf(key, sizeof key, "%d", rank);
-    if (kvtree_set(items, key, item)) return 0;
-    kvtree_delete(&item);
     return err_sys(w->err, -ENOMEM, "write %s", w->to->name);
 }
 
-/* One that is larger than a width goes over the heads of its neighbours. */
-static int write_alone(writing *w, int rank, int ranks, kvtree *item)
+/* Writes the file of rank. An earlier root goes before the first file is replaced that it
+ * names. */
+static int gather_write_file(gather_writer *w, kvtree_gather_group *group, int rank)
 {
-    kvtree *items = kvtree_new();
-    int rc = put_item(w, items, rank, item);
-    if (rc == 0) return write_file(w, rank, ranks, items);
-    kvtree_delete(&items);
+    char key[NUMBER_TEXT_SIZE];
+    int ranks = group->ranks, rc = 0;
+    bool is_first = w->level == 0 && kvtree_size(w->files) == 0;
+    if (is_first) rc = kvtree_gather_remove_root(w->to->dir, w->to->name, w->err);
+    if (rc) return rc;
+    if (!kvtree_set_kv_int(w->files, number_text_int64(key, rank), ranks))
+        return gather_no_memory(w);
+    return kvtree_gather_group_write(group, w->to, w->level, rank,
+                                     w->level > 0 && ranks == w->ranks, w->err);
+}
+
+static int gather_write_group(gather_writer *w)
+{
+    return w->group.items ? gather_write_file(w, &w->group, w->rank) : 0;
+}
+
+/* An item that is larger than a width gets a file, ahead of its neighbors. */
+static int gather_write_alone(gather_writer *w, int rank, kvtree *offer)
+{
+    kvtree_gather_group alone = {0};
+    int rc = kvtree_gather_group_add(&alone, rank, offer);
+    rc = rc ? gather_no_memory(w) : gather_write_file(w, &alone, rank);
+    kvtree_delete(&alone.items);
     return rc;
 }
 
-/* Takes an item over, with so many ranks below it. */
-static int add_item(writing *w, int rank, int ranks, kvtree *item)
+/* Takes the item out of the offer. */
+static int gather_add(gather_writer *w, int rank, kvtree *offer)
 {
-    uint64_t bytes = kvtree_gather_item_size(rank, item);
-    if (bytes > w->width) return write_alone(w, rank, ranks, item);
+    uint64_t bytes;
+    int rc = kvtree_gather_offer_size(w->to->top, rank, offer, &bytes, w->err);
+    if (rc) return err_wrap(w->err, rc, "rank %d", rank);
+    if (bytes > w->width) return gather_write_alone(w, rank, offer);
     uint64_t number = w->laid / w->width;
-    int rc = number != w->number ? write_group(w) : 0;
-    if (rc) {
-        kvtree_delete(&item);
-        return rc;
-    }
-    if (!w->group) {
-        w->group = kvtree_new();
+    rc = number != w->number ? gather_write_group(w) : 0;
+    if (rc) return rc;
+    if (!w->group.items) {
         w->number = number;
         w->rank = rank;
-        w->group_ranks = 0;
     }
     w->laid += bytes;
-    w->group_ranks += ranks;
-    return put_item(w, w->group, rank, item);
+    return kvtree_gather_group_add(&w->group, rank, offer) ? gather_no_memory(w) : 0;
 }
 
-/* ---- levels ---- */
-
-static void begin_level(writing *w, int level)
-{
-    w->level = level;
-    w->width = kvtree_gather_width(w->to->name, w->to->top, w->to->limit, level);
-    w->laid = 0;
-    w->files = NULL;
-    w->count = w->room = 0;
-}
-
-static int add_tree(writing *w, int rank, kvtree_gather_give *give, void *arg)
+static int gather_add_tree(gather_writer *w, int rank, kvtree_gather_give *give,
+                           void *arg)
 {
     kvtree *tree = kvtree_new();
-    int rc = tree ? give(arg, rank, tree, w->err)
-                  : err_sys(w->err, -ENOMEM, "write %s", w->to->name);
-    if (rc == 0) {
-        uint64_t bytes = kvtree_gather_item_size(rank, tree);
-        rc = kvtree_gather_check_size(w->to->top, bytes, w->err);
-        if (rc) err_wrap(w->err, rc, "rank %d", rank);
+    int rc = tree ? give(arg, rank, tree, w->err) : gather_no_memory(w);
+    if (rc) {
+        kvtree_delete(&tree);
+        return rc;
     }
-    if (rc == 0) return add_item(w, rank, 1, tree);
-    kvtree_delete(&tree);
+    kvtree *offer = kvtree_gather_offer(1, tree);
+    rc = offer ? gather_add(w, rank, offer) : gather_no_memory(w);
+    kvtree_delete(&offer);
     return rc;
 }
 
-static int write_lowest(writing *w, kvtree_gather_give *give, void *arg)
+static int gather_begin_level(gather_writer *w, int level)
 {
-    int rc = 0;
-    begin_level(w, 0);
+    w->level = level;
+    w->width = kvtree_gather_width(w->to, level);
+    w->laid = w->number = 0;
+    w->files = kvtree_new();
+    return w->files ? 0 : gather_no_memory(w);
+}
+
+static int gather_write_trees(gather_writer *w, kvtree_gather_give *give, void *arg)
+{
+    int rc = gather_begin_level(w, 0);
     for (int rank = 0; rank < w->ranks && rc == 0; rank++)
-        rc = add_tree(w, rank, give, arg);
-    return rc ? rc : write_group(w);
+        rc = gather_add_tree(w, rank, give, arg);
+    return rc ? rc : gather_write_group(w);
 }
 
-static int compare_ranks(const void *a, const void *b)
+/* Adds the pointer to a file of the level below. */
+static int gather_add_pointer(gather_writer *w, const kvtree_elem *file)
 {
-    const written *x = a, *y = b;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-/* Writes the pointers to these files. */
-static int write_pointers(writing *w, int level, const written *below, size_t count)
-{
-    int rc = 0;
-    begin_level(w, level);
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        char name[BENEATH_NAME_MAX];
-        kvtree_gather_file_name(w->to->name, level - 1, below[i].rank, name);
-        kvtree *pointer = kvtree_gather_pointer(name);
-        rc = pointer ? add_item(w, below[i].rank, below[i].ranks, pointer)
-                     : err_sys(w->err, -ENOMEM, "write %s", w->to->name);
-    }
-    return rc ? rc : write_group(w);
-}
-
-static int write_levels(writing *w, kvtree_gather_give *give, void *arg)
-{
-    int rc = write_lowest(w, give, arg), level = 1;
-    do {
-        written *below = w->files;
-        size_t count = w->count;
-        if (rc) break;
-        qsort(below, count, sizeof *below, compare_ranks); /* large items came first */
-        rc = write_pointers(w, level++, below, count);
-        free(below);
-    } while (w->count > 1);
+    int rank = kvtree_elem_key_int(file);
+    int ranks = kvtree_elem_key_int(kvtree_elem_first(kvtree_elem_hash(file)));
+    kvtree *offer = kvtree_gather_offer_file(w->to->name, w->level - 1, rank, ranks);
+    int rc = offer ? gather_add(w, rank, offer) : gather_no_memory(w);
+    kvtree_delete(&offer);
     return rc;
+}
+
+/* In the order of ranks: large items came first. */
+static int gather_write_pointers(gather_writer *w)
+{
+    kvtree *below = w->files;
+    int rc = gather_begin_level(w, w->level + 1);
+    if (rc == 0 && kvtree_sort_int(below, KVTREE_SORT_ASCENDING) != 0)
+        rc = gather_no_memory(w);
+    for (kvtree_elem *e = kvtree_elem_first(below); e && rc == 0; e = kvtree_elem_next(e))
+        rc = gather_add_pointer(w, e);
+    kvtree_delete(&below);
+    return rc ? rc : gather_write_group(w);
 }
 
 int kvtree_gather_write_all(const kvtree_gather_place *to, int ranks,
                             kvtree_gather_give *give, void *arg, char *err)
 {
-    writing w = {.to = to, .ranks = ranks, .err = err};
+    gather_writer w = {.to = to, .ranks = ranks, .err = err};
     if (!to || !give) return err_set(err, -EINVAL, "write: nothing, or nowhere");
     if (ranks < 1) return err_set(err, -EINVAL, "write the trees of %d ranks", ranks);
     int rc = kvtree_gather_check_root(to->name, err);
-    if (rc == 0) rc = write_levels(&w, give, arg);
-    kvtree_delete(&w.group);
-    free(w.files);
+    if (rc == 0) rc = gather_write_trees(&w, give, arg);
+    do
+        rc = rc ? rc : gather_write_pointers(&w);
+    while (rc == 0 && kvtree_size(w.files) > 1);
+    kvtree_delete(&w.group.items);
+    kvtree_delete(&w.files);
     return rc;
+}
+
+int kvtree_gather_owns(const char *root, const char *name)
+{
+    if (!root || !name) return 0;
+    size_t stem = kvtree_gather_stem(root);
+    return strcmp(name, root) == 0 ||
+           (strncmp(name, root, stem) == 0 && name[stem] == '.');
 }

@@ -17,19 +17,18 @@
 
 /* ---- names ---- */
 
-/* Length of root without its suffix. */
-static size_t stem_of(const char *root)
+size_t kvtree_gather_stem(const char *root)
 {
     size_t length = strlen(root), suffix = strlen(SUFFIX);
-    int has = length > suffix && strcmp(root + length - suffix, SUFFIX) == 0;
+    bool has = length > suffix && strcmp(root + length - suffix, SUFFIX) == 0;
     return has ? length - suffix : length;
 }
 
 int kvtree_gather_file_name(const char *root, int level, int rank,
                             char name[BENEATH_NAME_MAX])
 {
-    int n = snprintf(name, BENEATH_NAME_MAX, "%.*s.%d.%d" SUFFIX, (int)stem_of(root),
-                     root, level, rank);
+    int n = snprintf(name, BENEATH_NAME_MAX, "%.*s.%d.%d" SUFFIX,
+                     (int)kvtree_gather_stem(root), root, level, rank);
     return n < BENEATH_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
 
@@ -40,14 +39,6 @@ int kvtree_gather_check_root(const char *name, char *err)
     if (rc) return rc;
     rc = kvtree_gather_file_name(name, KVTREE_GATHER_LEVEL_MAX, INT_MAX, lower);
     return rc ? err_sys(err, rc, "%.60s...", name) : 0;
-}
-
-int kvtree_gather_owns(const char *root, const char *name)
-{
-    if (!root || !name) return 0;
-    size_t stem = stem_of(root);
-    return strcmp(name, root) == 0 ||
-           (strncmp(name, root, stem) == 0 && name[stem] == '.');
 }
 
 int kvtree_gather_remove_root(int dir, const char *name, char *err)
@@ -66,70 +57,113 @@ int kvtree_gather_remove_root(int dir, const char *name, char *err)
 
 /* ---- sizes ---- */
 
-uint64_t kvtree_gather_item_size(int rank, const kvtree *item)
-{
-    char key[16];
-    return (uint64_t)snprintf(key, sizeof key, "%d", rank) + 1 + kvtree_pack_size(item);
-}
-
 /* What a file needs besides its items: 24 bytes of header and checksum, and the packed
  * keys LEVEL, RANKS and RANK with two numbers and their counts. */
-static uint64_t overhead(const char *top)
+static uint64_t gather_overhead(const char *top)
 {
     return 128 + (top ? strlen(top) : 0);
 }
 
-/* Bytes that a pointer to a file beside root may need, with its key. */
-static uint64_t pointer_max(const char *root)
-{
-    return strlen(root) + 128;
-}
-
 /* Where no item is larger than a width, those that begin within one are not more than
  * two, so half of the room in a file is the width. Above level 0 a width takes two
- * pointers at least, whatever the limit: each level has at most half of the files of the
- * one below, and the tree ends. */
-uint64_t kvtree_gather_width(const char *root, const char *top, size_t limit, int level)
+ * pointers at least (128 bytes are enough for the key of one and what it adds to the
+ * root's name), whatever the limit: each level has at most half of the files of the one
+ * below, and the tree ends. */
+uint64_t kvtree_gather_width(const kvtree_gather_place *to, int level)
 {
-    uint64_t most = limit ? limit : KVTREE_GATHER_LIMIT, around = overhead(top);
+    uint64_t most = to->limit ? to->limit : KVTREE_GATHER_LIMIT;
+    uint64_t around = gather_overhead(to->top);
     uint64_t width = most > around ? (most - around) / 2 : 0;
-    uint64_t least = level > 0 ? 2 * pointer_max(root) : 0;
+    uint64_t least = level > 0 ? 2 * (strlen(to->name) + 128) : 0;
     return width > least ? width : least;
 }
 
-int kvtree_gather_check_size(const char *top, uint64_t item, char *err)
+int kvtree_gather_check_size(const char *top, uint64_t size, char *err)
 {
-    if (item + overhead(top) <= KVTREE_GATHER_FILE_MAX) return 0;
+    if (size + gather_overhead(top) <= KVTREE_GATHER_FILE_MAX) return 0;
     return err_set(err, -EFBIG, "a tree of %llu bytes does not fit into a file",
-                   (unsigned long long)item);
+                   (unsigned long long)size);
+}
+
+int kvtree_gather_offer_size(const char *top, int rank, const kvtree *offer,
+                             uint64_t *size, char *err)
+{
+    char key[16];
+    *size = (uint64_t)snprintf(key, sizeof key, "%d", rank) + 1 +
+            kvtree_pack_size(kvtree_get(offer, "ITEM"));
+    return kvtree_gather_check_size(top, *size, err);
 }
 
 /* ---- making ---- */
 
-kvtree *kvtree_gather_pointer(const char *name)
+kvtree *kvtree_gather_offer(int ranks, kvtree *item)
 {
+    kvtree *offer = kvtree_new();
+    if (item && kvtree_util_set_int(offer, "RANKS", ranks) == 0 &&
+        kvtree_set(offer, "ITEM", item))
+        return offer;
+    kvtree_delete(&item);
+    kvtree_delete(&offer);
+    return NULL;
+}
+
+kvtree *kvtree_gather_offer_file(const char *root, int level, int rank, int ranks)
+{
+    char name[BENEATH_NAME_MAX];
     kvtree *pointer = kvtree_new();
+    kvtree_gather_file_name(root, level, rank, name);
     if (kvtree_util_set_int(pointer, "OFFSET", 0) != 0 ||
         kvtree_util_set_str(pointer, "FILE", name) != 0)
         kvtree_delete(&pointer);
-    return pointer;
+    return kvtree_gather_offer(ranks, pointer);
 }
 
-kvtree *kvtree_gather_file_make(const char *top, int level, int ranks, kvtree *items)
+int kvtree_gather_group_add(kvtree_gather_group *group, int rank, kvtree *offer)
+{
+    int ranks, rc = kvtree_util_get_int(offer, "RANKS", &ranks);
+    kvtree *item = rc ? NULL : kvtree_extract(offer, "ITEM");
+    if (!item) return -EBADMSG;
+    if (!group->items) group->items = kvtree_new();
+    if (!kvtree_setf(group->items, item, "%d", rank)) {
+        kvtree_delete(&item);
+        return -ENOMEM;
+    }
+    group->ranks += ranks;
+    return 0;
+}
+
+/* The tree of a file with the items of the group, which it takes over; NULL without
+ * memory. */
+static kvtree *gather_make_file(kvtree_gather_group *group, const char *top, int level)
 {
     kvtree *tree = kvtree_new();
     kvtree *body = level == 0 && top ? kvtree_set(tree, top, NULL) : tree;
-    if (kvtree_util_set_int(body, "LEVEL", level) == 0 &&
-        kvtree_util_set_int(body, "RANKS", ranks) == 0 && kvtree_set(body, "RANK", items))
-        return tree;
-    kvtree_delete(&items);
+    if (kvtree_util_set_int(body, "LEVEL", level) != 0 ||
+        kvtree_util_set_int(body, "RANKS", group->ranks) != 0 ||
+        !kvtree_set(body, "RANK", group->items)) {
+        kvtree_delete(&group->items);
+        kvtree_delete(&tree);
+    }
+    *group = (kvtree_gather_group){0};
+    return tree;
+}
+
+int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_place *to,
+                              int level, int rank, bool is_root, char *err)
+{
+    char lower[BENEATH_NAME_MAX];
+    const char *name = is_root ? to->name : lower;
+    kvtree_gather_file_name(to->name, level, rank, lower);
+    kvtree *tree = gather_make_file(group, to->top, level);
+    int rc = tree ? kvtree_file_write(to->dir, name, tree, err)
+                  : err_sys(err, -ENOMEM, "write %s", name);
     kvtree_delete(&tree);
-    return NULL;
+    return rc;
 }
 
 /* ---- taking apart ---- */
 
-static int check_pointer(const char *rank, const kvtree *pointer, char *err)
+static int gather_check_pointer(const char *rank, const kvtree *pointer, char *err)
 {
     char *name;
     unsigned long offset;
@@ -143,7 +177,7 @@ static int check_pointer(const char *rank, const kvtree *pointer, char *err)
 }
 
 /* A rank is written in one way only, so that no two keys mean the same rank. */
-static int check_key(const kvtree_elem *item, char *err)
+static int gather_check_key(const kvtree_elem *item, char *err)
 {
     char digits[16];
     int rank = kvtree_elem_key_int(item);
@@ -152,19 +186,19 @@ static int check_key(const kvtree_elem *item, char *err)
     return err_set(err, -EBADMSG, "\"%.20s\" is no rank", kvtree_elem_key(item));
 }
 
-static int check_items(const kvtree *items, int level, char *err)
+static int gather_check_items(const kvtree *items, int level, char *err)
 {
     int rc = 0;
     for (kvtree_elem *e = kvtree_elem_first(items); e && rc == 0;
          e = kvtree_elem_next(e)) {
-        rc = check_key(e, err);
+        rc = gather_check_key(e, err);
         if (rc == 0 && level > 0)
-            rc = check_pointer(kvtree_elem_key(e), kvtree_elem_hash(e), err);
+            rc = gather_check_pointer(kvtree_elem_key(e), kvtree_elem_hash(e), err);
     }
     return rc;
 }
 
-static int check_counts(const kvtree_gather_part *part, char *err)
+static int gather_check_counts(const kvtree_gather_part *part, char *err)
 {
     int items = kvtree_size(part->items);
     if (items == 0) return err_set(err, -EBADMSG, "nothing under RANK");
@@ -188,30 +222,25 @@ int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
     if (kvtree_util_get_int(body, "RANKS", &found.ranks) != 0 || found.ranks < 1)
         return err_set(err, -EBADMSG, "no valid RANKS");
     found.items = kvtree_get(body, "RANK");
-    int rc = check_counts(&found, err);
-    if (rc == 0) rc = check_items(found.items, found.level, err);
+    int rc = gather_check_counts(&found, err);
+    if (rc == 0) rc = gather_check_items(found.items, found.level, err);
     if (rc) return rc;
     kvtree_extract(body, "RANK");
     *part = found;
     return 0;
 }
 
-const char *kvtree_gather_pointed(const kvtree *pointer)
-{
-    return kvtree_elem_get_first_val(pointer, "FILE");
-}
-
 /* ---- reading ---- */
 
 /* Errors that come from what lies in the folder mean damage; others (no memory, no
  * permission, a failing disk) stay what they are. */
-static int is_damage(int rc)
+static bool gather_is_damage(int rc)
 {
     return rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP || rc == -ENOTDIR ||
            rc == -EISDIR;
 }
 
-static int load(int dir, const char *name, kvtree *tree, char *err)
+static int gather_load(int dir, const char *name, kvtree *tree, char *err)
 {
     struct stat st;
     int rc = beneath_stat(dir, name, &st, err);
@@ -219,15 +248,15 @@ static int load(int dir, const char *name, kvtree *tree, char *err)
         rc = err_set(err, -EBADMSG, "%s has %lld bytes, too many", name,
                      (long long)st.st_size);
     if (rc == 0) rc = kvtree_file_read(dir, name, tree, err);
-    return is_damage(rc) ? -EBADMSG : rc;
+    return gather_is_damage(rc) ? -EBADMSG : rc;
 }
 
 int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, int level,
                             kvtree_gather_part *part, char *err)
 {
     kvtree *tree = kvtree_new();
-    int rc =
-        tree ? load(from->dir, name, tree, err) : err_sys(err, -ENOMEM, "read %s", name);
+    int rc = tree ? gather_load(from->dir, name, tree, err)
+                  : err_sys(err, -ENOMEM, "read %s", name);
     if (rc == -ENOENT && level >= 0) rc = -EBADMSG; /* the level above names it */
     if (rc == 0) {
         rc = kvtree_gather_file_take(tree, from->top, level, part, err);
@@ -249,11 +278,11 @@ int kvtree_gather_listed_twice(const char *name, int rank, char *err)
     return err_set(err, -EBADMSG, "%s: rank %d is listed twice", name, rank);
 }
 
-int kvtree_gather_check_told(const char *root, int64_t ranks, int level, int64_t told,
-                             char *err)
+int kvtree_gather_check_sum(const char *root, int64_t ranks, int level, int64_t sum,
+                            char *err)
 {
-    if (told == ranks) return 0;
+    if (sum == ranks) return 0;
     return err_set(err, -EBADMSG,
                    "%s is of %lld ranks, but its files of level %d of %lld", root,
-                   (long long)ranks, level, (long long)told);
+                   (long long)ranks, level, (long long)sum);
 }

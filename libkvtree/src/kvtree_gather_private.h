@@ -3,7 +3,7 @@
 #define KVTREE_GATHER_PRIVATE_H
 
 /* The files in which the trees of many ranks lie together (docs/formats/gather.md), one
- * at a time: what those have in common who write and read all of them.
+ * at a time: what the writers and the readers of a whole set have in common.
  *
  *     kvtree_gather_file.c   the contents and the name of one file
  *     kvtree_gather.c        kvtree_gather_write_all
@@ -12,27 +12,44 @@
  *     kvtree_scatter_mpi.c   kvtree_read_scatter, kvtree_scatter_read
  *
  * An item is what a file has below RANK: at level 0 the tree of a rank, above it a
- * pointer to a file of the level below. `top` may be NULL everywhere: no top key. */
+ * pointer to a file of the level below. `top` may be NULL everywhere: no top key. Both
+ * parts of the library compile kvtree_gather_file.c into themselves. */
 
 #include "common/beneath.h"
-#include "src/kvtree_names_private.h"
 #include <kvtree/kvtree_gather.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#define kvtree_gather_check_rank COMMON(kvtree_gather_check_rank)
+#define kvtree_gather_check_root COMMON(kvtree_gather_check_root)
+#define kvtree_gather_check_size COMMON(kvtree_gather_check_size)
+#define kvtree_gather_check_sum COMMON(kvtree_gather_check_sum)
+#define kvtree_gather_file_name COMMON(kvtree_gather_file_name)
+#define kvtree_gather_file_read COMMON(kvtree_gather_file_read)
+#define kvtree_gather_file_take COMMON(kvtree_gather_file_take)
+#define kvtree_gather_group_add COMMON(kvtree_gather_group_add)
+#define kvtree_gather_group_write COMMON(kvtree_gather_group_write)
+#define kvtree_gather_listed_twice COMMON(kvtree_gather_listed_twice)
+#define kvtree_gather_offer COMMON(kvtree_gather_offer)
+#define kvtree_gather_offer_file COMMON(kvtree_gather_offer_file)
+#define kvtree_gather_offer_size COMMON(kvtree_gather_offer_size)
+#define kvtree_gather_remove_root COMMON(kvtree_gather_remove_root)
+#define kvtree_gather_stem COMMON(kvtree_gather_stem)
+#define kvtree_gather_width COMMON(kvtree_gather_width)
 
 /* Most bytes of a file, where no limit is given. */
 #define KVTREE_GATHER_LIMIT ((size_t)1 << 20)
 
-/* Largest file that is read, and so the most that one rank may give to be written. */
+/* Largest file that is read, and so the largest tree that one rank may give. */
 #define KVTREE_GATHER_FILE_MAX ((uint64_t)1 << 30)
 
-/* Most levels that are believed: with two files below each, 2^32 ranks. */
+/* Highest level of a root: with two files below each, 2^32 ranks. */
 #define KVTREE_GATHER_LEVEL_MAX 32
 
-typedef struct kvtree_gather_part {
-    int level;
-    int ranks;     /* at and below this file */
-    kvtree *items; /* rank -> item */
-} kvtree_gather_part;
+/* ---- names ---- */
+
+/* Length of root without its suffix. */
+size_t kvtree_gather_stem(const char *root);
 
 /* Name of the file at level that rank wrote: "x.0.3.scr" beside the root "x.scr".
  * -ENAMETOOLONG. */
@@ -43,23 +60,50 @@ int kvtree_gather_file_name(const char *root, int level, int rank,
  * allowed, -ENAMETOOLONG for one that leaves no room for those of lower files. */
 int kvtree_gather_check_root(const char *name, char *err);
 
-/* Bytes of the item of rank in a file. */
-uint64_t kvtree_gather_item_size(int rank, const kvtree *item);
+/* Removes a root, for good: it does not come back when the system fails. A missing one is
+ * no error. */
+int kvtree_gather_remove_root(int dir, const char *name, char *err);
 
-/* Items that begin within so many bytes go into one file at level, which then is not
- * larger than limit (0: KVTREE_GATHER_LIMIT). */
-uint64_t kvtree_gather_width(const char *root, const char *top, size_t limit, int level);
+/* ---- writing ---- */
 
-/* -EFBIG for an item of so many bytes that its file could not be read again. */
-int kvtree_gather_check_size(const char *top, uint64_t item, char *err);
+/* Items that begin within this number of bytes go into one file at level, which then is
+ * not larger than to->limit. */
+uint64_t kvtree_gather_width(const kvtree_gather_place *to, int level);
 
-/* A pointer to a lower file; NULL without memory. And what a checked one points to. */
-kvtree *kvtree_gather_pointer(const char *name);
-const char *kvtree_gather_pointed(const kvtree *pointer);
+/* An item on its way into a file, as a tree: ITEM, and RANKS, the number of ranks at and
+ * below it. Takes item over; NULL without memory, with item freed. */
+kvtree *kvtree_gather_offer(int ranks, kvtree *item);
 
-/* The tree of a file with these items, which it takes over; NULL without memory, items
- * freed. */
-kvtree *kvtree_gather_file_make(const char *top, int level, int ranks, kvtree *items);
+/* The pointer to the file of rank at level, for the next one. */
+kvtree *kvtree_gather_offer_file(const char *root, int level, int rank, int ranks);
+
+/* -EFBIG for an item of that number of bytes if no reader accepts its file. */
+int kvtree_gather_check_size(const char *top, uint64_t size, char *err);
+
+/* Bytes of the item that rank offers in a file, with the same check. */
+int kvtree_gather_offer_size(const char *top, int rank, const kvtree *offer,
+                             uint64_t *size, char *err);
+
+/* The contents of a file that is being collected; starts as zeros. */
+typedef struct kvtree_gather_group {
+    kvtree *items; /* NULL: none */
+    int ranks;     /* at and below them */
+} kvtree_gather_group;
+
+/* Moves the item out of offer into the group. -ENOMEM, -EBADMSG. */
+int kvtree_gather_group_add(kvtree_gather_group *group, int rank, kvtree *offer);
+
+/* Writes the group to the file of rank at level, or to the root, and empties it. */
+int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_place *to,
+                              int level, int rank, bool is_root, char *err);
+
+/* ---- reading ---- */
+
+typedef struct kvtree_gather_part {
+    int level;
+    int ranks;     /* at and below this file */
+    kvtree *items; /* rank -> item */
+} kvtree_gather_part;
 
 /* Checks the tree of a file, all but the trees of ranks in it, and takes the items out.
  * level -1: that of a root. -EBADMSG, and err says what is wrong. */
@@ -71,19 +115,15 @@ int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
 int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, int level,
                             kvtree_gather_part *part, char *err);
 
-/* What only all files together show; -EBADMSG. The file name lists rank, of so many that
- * the root tells; ... */
+/* What only all files together show; -EBADMSG: the file name lists rank, though the root
+ * has fewer; ... */
 int kvtree_gather_check_rank(const char *name, int rank, int64_t ranks, char *err);
 
-/* ... or lists it a second time on a level; ... */
+/* ... or it lists rank a second time on a level; ... */
 int kvtree_gather_listed_twice(const char *name, int rank, char *err);
 
-/* ... and the files of a level tell of so many ranks together. */
-int kvtree_gather_check_told(const char *root, int64_t ranks, int level, int64_t told,
-                             char *err);
-
-/* Removes a root, for good: it does not come back when the system fails. A missing one is
- * no error. */
-int kvtree_gather_remove_root(int dir, const char *name, char *err);
+/* ... or the RANKS of the files of a level do not add up to those of the root. */
+int kvtree_gather_check_sum(const char *root, int64_t ranks, int level, int64_t sum,
+                            char *err);
 
 #endif

@@ -2,8 +2,9 @@
 /* The index of a wide tree: an open-addressed table of its elements, probed linearly and
  * at most three quarters full. Keys come out of files that others may have written, so
  * they are hashed with SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input
- * PRF", 2012) under a key that differs from process to process: nobody can prepare keys
- * that collide. Nothing that leaves the library depends on the hash values. */
+ * PRF", 2012) under a key that differs from process to process: no file can have keys
+ * that were chosen to collide. Nothing that leaves the library depends on the hash
+ * values. */
 #include "src/kvtree_private.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ struct sip {
     uint64_t a, b, c, d;
 };
 
-static inline uint64_t rotate(uint64_t x, int bits)
+static inline uint64_t sip_rotate(uint64_t x, int bits)
 {
     return x << bits | x >> (64 - bits);
 }
@@ -35,14 +36,14 @@ static inline void sip_round(struct sip *v)
 {
     v->a += v->b;
     v->c += v->d;
-    v->b = rotate(v->b, 13) ^ v->a;
-    v->d = rotate(v->d, 16) ^ v->c;
-    v->a = rotate(v->a, 32);
+    v->b = sip_rotate(v->b, 13) ^ v->a;
+    v->d = sip_rotate(v->d, 16) ^ v->c;
+    v->a = sip_rotate(v->a, 32);
     v->c += v->b;
     v->a += v->d;
-    v->b = rotate(v->b, 17) ^ v->c;
-    v->d = rotate(v->d, 21) ^ v->a;
-    v->c = rotate(v->c, 32);
+    v->b = sip_rotate(v->b, 17) ^ v->c;
+    v->d = sip_rotate(v->d, 21) ^ v->a;
+    v->c = sip_rotate(v->c, 32);
 }
 
 static inline void sip_word(struct sip *v, uint64_t word)
@@ -72,7 +73,7 @@ uint64_t kvtree_index_hash(const struct kvtree_index *index, const char *key)
     return v.a ^ v.b ^ v.c ^ v.d;
 }
 
-static void place(struct kvtree_index *index, struct slot entry)
+static void kvtree_index_place(struct kvtree_index *index, struct slot entry)
 {
     size_t at = entry.hash & index->mask;
     while (index->slots[at].elem)
@@ -80,7 +81,7 @@ static void place(struct kvtree_index *index, struct slot entry)
     index->slots[at] = entry;
 }
 
-static struct kvtree_index *index_new(size_t slots)
+static struct kvtree_index *kvtree_index_new(size_t slots)
 {
     struct kvtree_index *index = calloc(1, sizeof *index + slots * sizeof *index->slots);
     if (!index) return NULL;
@@ -91,18 +92,18 @@ static struct kvtree_index *index_new(size_t slots)
     return index;
 }
 
-/* An index of so many slots with all elements of tree. */
-static struct kvtree_index *index_of(const kvtree *tree, size_t slots)
+/* An index of that number of slots with all elements of tree. */
+static struct kvtree_index *kvtree_index_copy(const kvtree *tree, size_t slots)
 {
     const struct kvtree_index *old = tree->index;
-    struct kvtree_index *index = index_new(slots);
+    struct kvtree_index *index = kvtree_index_new(slots);
     if (!index) return NULL;
     if (!old)
         for (kvtree_elem *e = tree->first; e; e = e->next)
-            place(index, (struct slot){e, kvtree_index_hash(index, e->key)});
+            kvtree_index_place(index, (struct slot){e, kvtree_index_hash(index, e->key)});
     else
         for (size_t i = 0; i <= old->mask; i++)
-            if (old->slots[i].elem) place(index, old->slots[i]);
+            if (old->slots[i].elem) kvtree_index_place(index, old->slots[i]);
     return index;
 }
 
@@ -112,7 +113,7 @@ int kvtree_index_reserve(kvtree *tree, size_t count)
     if (tree->index && count <= slots / 4 * 3) return 0;
     while (count > slots / 4 * 3)
         slots *= 2;
-    struct kvtree_index *index = index_of(tree, slots);
+    struct kvtree_index *index = kvtree_index_copy(tree, slots);
     if (!index) return -ENOMEM;
     free(tree->index);
     tree->index = index;
@@ -132,7 +133,7 @@ kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key
 int kvtree_index_add(kvtree *tree, kvtree_elem *elem, uint64_t hash)
 {
     if (kvtree_index_reserve(tree, (size_t)tree->count + 1) != 0) return -ENOMEM;
-    place(tree->index, (struct slot){elem, hash});
+    kvtree_index_place(tree->index, (struct slot){elem, hash});
     return 0;
 }
 

@@ -2,23 +2,24 @@
 /* Trees in files that several processes change, with a lock on the file itself.
  *
  * A file is replaced by renaming, so its name may lead to another file by the time a lock
- * is granted. Whoever gets a lock therefore compares what he locked with what has the
- * name, and starts again if that is not the same; with that, whatever happens in between
- * ends well (docs/decisions/0010-locks-on-the-file-itself.md):
+ * is granted. The process that gets a lock therefore compares the locked file with the
+ * file that has the name, and starts again if they differ; with that, every order of
+ * events is safe (docs/decisions/0010-locks-on-the-file-itself.md):
  *
- * - Replaced or removed between open and lock: the comparison tells.
- * - Replaced while a lock is held, by its holder: the new file has no lock yet. Who opens
- *   it may lock it at once, for the holder has nothing left to change.
+ * - Replaced or removed between open and lock: the comparison fails.
+ * - Replaced by the holder of the lock: the new file has no lock yet. Another process may
+ *   lock it at once, for the holder has nothing left to change.
  * - The holder is killed: the kernel drops the lock. Before the rename the old file is in
- *   place, after it the new one; those who waited find out by the comparison.
+ *   place, after it the new one; waiting processes find out by the comparison.
  * - Two create the file: only one name can be given without replacing, and the other
- *   one's file goes. Both then compete for the lock on the first.
- * - Replaced or removed by somebody without the lock: -ESTALE when the holder writes,
- *   unless it happens between that last look and the rename. */
+ *   one's file is removed. Both then compete for the lock on the first.
+ * - Replaced or removed without the lock: -ESTALE when the holder writes, unless it
+ *   happens between the last comparison and the rename. */
 #include "src/kvtree_private.h"
 
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -26,26 +27,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FOR_EVER = -1, LONGEST_NAP = 50 /* ms */ };
+enum { LOCK_FOREVER = -1, LOCK_LONGEST_NAP = 50 /* ms */ };
 
-/* Opens the folder of name, for io_close; *last is what follows below it. */
-static int open_folder(int dir, const char *name, int *folder, const char **last,
-                       char *err)
-{
-    if (dir == AT_FDCWD) return kvtree_open_folder_of(name, folder, last, err);
-    int fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) return err_sys(err, -errno, "open the folder");
-    *folder = fd;
-    *last = name;
-    return 0;
-}
+/* ---- the lock ---- */
 
-static int is_without_locks(int rc)
+static bool lock_is_unsupported(int rc)
 {
     return rc == -ENOLCK || rc == -ENOTSUP || rc == -ENOSYS || rc == -EINVAL;
 }
 
-static int try_lock(int fd, int command, short type)
+static int lock_call(int fd, int command, short type)
 {
     struct flock all = {.l_type = type, .l_whence = SEEK_SET};
     int rc;
@@ -55,36 +46,36 @@ static int try_lock(int fd, int command, short type)
     return rc;
 }
 
-static long milliseconds(void)
+static long lock_clock(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000L + now.tv_nsec / 1000000L;
 }
 
-/* Nothing but a signal ends the wait for a lock, so this one asks again and again. */
-static int try_until(int fd, short type, long end)
+/* Nothing but a signal ends the wait for a lock, so this one polls. */
+static int lock_poll(int fd, short type, long end)
 {
-    for (long nap = 1;; nap = nap < LONGEST_NAP / 2 ? 2 * nap : LONGEST_NAP) {
-        int rc = try_lock(fd, F_OFD_SETLK, type);
+    for (long nap = 1;; nap = nap < LOCK_LONGEST_NAP / 2 ? 2 * nap : LOCK_LONGEST_NAP) {
+        int rc = lock_call(fd, F_OFD_SETLK, type);
         if (rc != -EAGAIN && rc != -EACCES) return rc;
-        if (milliseconds() >= end) return -ETIMEDOUT;
+        if (lock_clock() >= end) return -ETIMEDOUT;
         nanosleep(&(struct timespec){.tv_nsec = nap * 1000000L}, NULL);
     }
 }
 
 /* Waits for a lock of the open file description, which ends with its last descriptor;
  * locks of the process would end with any close of the file in it. */
-static int wait_for_lock(int fd, short type, int seconds, char *err)
+static int lock_wait(int fd, short type, int seconds, char *err)
 {
-    int rc = seconds < 0 ? try_lock(fd, F_OFD_SETLKW, type)
-                         : try_until(fd, type, milliseconds() + seconds * 1000L);
+    int rc = seconds < 0 ? lock_call(fd, F_OFD_SETLKW, type)
+                         : lock_poll(fd, type, lock_clock() + seconds * 1000L);
     if (rc == -ETIMEDOUT)
         return err_set(err, rc,
                        "another process has had the lock for %d seconds; is one stopped "
                        "that works with this file?",
                        seconds);
-    if (is_without_locks(rc))
+    if (lock_is_unsupported(rc))
         return err_sys(err, rc,
                        "the file system has no locks (mount it with locks, or put the "
                        "file elsewhere)");
@@ -92,7 +83,7 @@ static int wait_for_lock(int fd, short type, int seconds, char *err)
 }
 
 /* Closing alone would leave the lock to a process that was forked meanwhile. */
-static void unlock(int *fd)
+static void lock_release(int *fd)
 {
     struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
     fcntl(*fd, F_OFD_SETLK, &all);
@@ -100,7 +91,7 @@ static void unlock(int *fd)
 }
 
 /* 1 if name leads to the open file, 0 if to another one or nowhere. */
-static int has_name(int fd, int dir, const char *name, char *err)
+static int lock_compare(int fd, int dir, const char *name, char *err)
 {
     struct stat file, there;
     if (fstat(fd, &file) != 0) return err_sys(err, -errno, "stat");
@@ -109,173 +100,157 @@ static int has_name(int fd, int dir, const char *name, char *err)
     return file.st_dev == there.st_dev && file.st_ino == there.st_ino;
 }
 
-/* Opens and locks the file that has the name once the lock is there. */
-static int lock_name(int dir, const char *name, short type, int seconds, int *fd,
-                     char *err)
+/* Opens and locks the file that has the name when the lock is granted. */
+static int lock_current(int dir, const char *name, short type, int seconds, int *fd,
+                        char *err)
 {
     for (;;) {
-        int file;
-        int rc =
-            beneath_open(dir, name, type == F_RDLCK ? O_RDONLY : O_RDWR, 0, &file, err);
+        int file, flags = type == F_RDLCK ? O_RDONLY : O_RDWR;
+        int rc = beneath_open(dir, name, flags, 0, &file, err);
         if (rc) return rc;
-        rc = wait_for_lock(file, type, seconds, err);
-        if (!rc) rc = has_name(file, dir, name, err);
+        rc = lock_wait(file, type, seconds, err);
+        if (!rc) rc = lock_compare(file, dir, name, err);
         if (rc == 1) {
             *fd = file;
             return 0;
         }
-        unlock(&file);
+        lock_release(&file);
         if (rc) return rc;
     }
 }
 
-static int lock_or_create(int dir, const char *name, int seconds, int *fd, char *err)
-{
-    for (;;) {
-        int rc = lock_name(dir, name, F_WRLCK, seconds, fd, err);
-        if (rc != -ENOENT) return rc;
-        rc = kvtree_write_below(dir, name, NULL, replace_commit_new, err);
-        if (rc && rc != -EEXIST) return rc;
-    }
-}
+/* ---- what is done with a locked file ---- */
 
-static int read_locked(int dir, const char *name, kvtree *tree, char *err)
+/* A request; name is the last component, in the open folder dir. Errors go to a buffer
+ * that is copied to the caller's on failure only, as some are followed by success. */
+struct lock_request {
+    int dir;
+    const char *name;
+    int seconds;
+    int *fd;
+    kvtree *tree;        /* read into */
+    const kvtree *write; /* written */
+    char err[ERRTEXT_SIZE];
+};
+
+static int lock_and_read_shared(struct lock_request *r)
 {
-    int fd;
-    int rc = lock_name(dir, name, F_RDLCK, FOR_EVER, &fd, err);
+    int fd, rc = lock_current(r->dir, r->name, F_RDLCK, r->seconds, &fd, r->err);
     if (rc) return rc;
-    rc = kvtree_read_whole(fd, tree, err);
-    unlock(&fd);
+    rc = kvtree_read_whole(fd, r->tree, NULL, r->err);
+    lock_release(&fd);
     return rc;
 }
 
-int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree, char *err)
-{
-    int folder;
-    const char *last;
-    char why[ERRTEXT_SIZE];
-    if (!name || !tree)
-        return err_set(err, -EINVAL, "read a tree: no %s", name ? "tree" : "file name");
-    int rc = open_folder(dir, name, &folder, &last, why);
-    if (!rc) {
-        rc = read_locked(folder, last, tree, why);
-        io_close(&folder);
-    }
-    return rc ? err_set(err, rc, "read %s: %s", name, why) : KVTREE_SUCCESS;
-}
-
-static int write_locked(int dir, const char *name, const kvtree *tree, char *err)
+static int lock_and_write(struct lock_request *r)
 {
     int fd, rc;
     do {
-        rc = lock_name(dir, name, F_WRLCK, FOR_EVER, &fd, err);
+        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, r->err);
         if (!rc) {
-            rc = kvtree_write_below(dir, name, tree, replace_commit, err);
-            unlock(&fd);
-        } else if (rc == -ENOENT) { /* nothing there to be locked by anyone */
-            rc = kvtree_write_below(dir, name, tree, replace_commit_new, err);
+            rc = kvtree_write_below(r->dir, r->name, r->write, false, r->err);
+            lock_release(&fd);
+        } else if (rc == -ENOENT) { /* there is nothing that anyone could lock */
+            rc = kvtree_write_below(r->dir, r->name, r->write, true, r->err);
         }
     } while (rc == -EEXIST);
     return rc;
 }
 
-int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree, char *err)
+static int lock_only(struct lock_request *r)
 {
-    int folder;
-    const char *last;
-    char why[ERRTEXT_SIZE];
-    if (!name) return err_set(err, -EINVAL, "write a tree: no file name");
-    int rc = open_folder(dir, name, &folder, &last, why);
-    if (!rc) {
-        rc = write_locked(folder, last, tree, why);
-        io_close(&folder);
-    }
-    return rc ? err_set(err, rc, "write %s: %s", name, why) : KVTREE_SUCCESS;
+    return lock_current(r->dir, r->name, F_WRLCK, r->seconds, r->fd, r->err);
 }
 
-static int lock_and_read(int dir, const char *name, int seconds, int *fd, kvtree *tree,
-                         char *err)
+static int lock_and_read(struct lock_request *r)
 {
-    int file;
-    int rc = lock_or_create(dir, name, seconds, &file, err);
+    int fd, rc;
+    for (;;) {
+        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, r->err);
+        if (rc != -ENOENT) break;
+        rc = kvtree_write_below(r->dir, r->name, NULL, true, r->err);
+        if (rc && rc != -EEXIST) break;
+    }
     if (rc) return rc;
-    rc = kvtree_read_whole(file, tree, err);
+    rc = kvtree_read_whole(fd, r->tree, NULL, r->err);
     if (rc)
-        unlock(&file);
+        lock_release(&fd);
     else
-        *fd = file;
+        *r->fd = fd;
     return rc;
+}
+
+static int lock_write_if_in_place(struct lock_request *r)
+{
+    int rc = lock_compare(*r->fd, r->dir, r->name, r->err);
+    if (rc < 0) return rc;
+    if (rc == 0)
+        return err_set(r->err, -ESTALE,
+                       "nothing written: the file was replaced or removed without its "
+                       "lock");
+    return kvtree_write_below(r->dir, r->name, r->write, false, r->err);
+}
+
+/* Runs a request for name below dir (AT_FDCWD: a path). */
+static int lock_run(int dir, const char *name, const char *verb, struct lock_request *r,
+                    int (*work)(struct lock_request *r), char *err)
+{
+    if (!name) return err_set(err, -EINVAL, "%s a tree file: no file name", verb);
+    int rc = folder_of(dir, name, 0, &r->dir, &r->name, r->err);
+    if (!rc) {
+        rc = work(r);
+        io_close(&r->dir);
+    }
+    return rc ? err_set(err, rc, "%s %s: %s", verb, name, r->err) : KVTREE_SUCCESS;
+}
+
+/* ---- public functions ---- */
+
+int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree, char *err)
+{
+    struct lock_request r = {.seconds = LOCK_FOREVER, .tree = tree};
+    if (!tree) return err_set(err, -EINVAL, "read a tree: no tree");
+    return lock_run(dir, name, "read", &r, lock_and_read_shared, err);
+}
+
+int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree, char *err)
+{
+    struct lock_request r = {.seconds = LOCK_FOREVER, .write = tree};
+    return lock_run(dir, name, "write", &r, lock_and_write, err);
 }
 
 int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvtree *tree,
                             char *err)
 {
-    int folder;
-    const char *last;
-    char why[ERRTEXT_SIZE];
-    if (!name || !fd || !tree)
+    struct lock_request r = {.seconds = seconds, .fd = fd, .tree = tree};
+    if (!fd || !tree)
         return err_set(err, -EINVAL, "lock a tree file: no %s",
-                       !name ? "file name"
-                       : fd  ? "tree"
-                             : "place for its descriptor");
-    int rc = open_folder(dir, name, &folder, &last, why);
-    if (!rc) {
-        rc = lock_and_read(folder, last, seconds, fd, tree, why);
-        io_close(&folder);
-    }
-    return rc ? err_set(err, rc, "lock %s: %s", name, why) : KVTREE_SUCCESS;
+                       fd ? "tree" : "place for its descriptor");
+    return lock_run(dir, name, "lock", &r, lock_and_read, err);
 }
 
 int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd, char *err)
 {
-    int folder;
-    const char *last;
-    char why[ERRTEXT_SIZE];
-    if (!name || !fd)
-        return err_set(err, -EINVAL, "lock a tree file: no %s",
-                       name ? "place for its descriptor" : "file name");
-    int rc = open_folder(dir, name, &folder, &last, why);
-    if (!rc) {
-        rc = lock_name(folder, last, F_WRLCK, seconds, fd, why);
-        io_close(&folder);
-    }
-    return rc ? err_set(err, rc, "lock %s: %s", name, why) : KVTREE_SUCCESS;
+    struct lock_request r = {.seconds = seconds, .fd = fd};
+    if (!fd)
+        return err_set(err, -EINVAL, "lock a tree file: no place for its descriptor");
+    return lock_run(dir, name, "lock", &r, lock_only, err);
 }
 
 int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
                                char *err)
 {
-    return kvtree_file_lock_within(dir, name, FOR_EVER, fd, tree, err);
-}
-
-static int write_if_in_place(int dir, const char *name, int fd, const kvtree *tree,
-                             char *err)
-{
-    int rc = has_name(fd, dir, name, err);
-    if (rc < 0) return rc;
-    if (rc == 0)
-        return err_set(err, -ESTALE,
-                       "nothing written: somebody replaced or removed the file without "
-                       "its lock");
-    return kvtree_write_below(dir, name, tree, replace_commit, err);
+    return kvtree_file_lock_within(dir, name, LOCK_FOREVER, fd, tree, err);
 }
 
 int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,
                                    char *err)
 {
-    int folder;
-    const char *last;
-    char why[ERRTEXT_SIZE];
+    struct lock_request r = {.fd = fd, .write = tree};
     if (!fd) return err_set(err, -EINVAL, "write a locked tree file: no descriptor");
-    int rc = name ? open_folder(dir, name, &folder, &last, why)
-                  : err_set(why, -EINVAL, "no file name");
-    if (!rc) {
-        rc = write_if_in_place(folder, last, *fd, tree, why);
-        io_close(&folder);
-    }
-    unlock(fd);
-    return rc ? err_set(err, rc, "write %s: %s", name ? name : "a locked tree file", why)
-              : KVTREE_SUCCESS;
+    int rc = lock_run(dir, name, "write", &r, lock_write_if_in_place, err);
+    lock_release(fd);
+    return rc;
 }
 
 /* ---- by path ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trees as messages; see kvtree_mpi_private.h. */
 #include "src/kvtree_mpi_private.h"
+#include "src/kvtree_private.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,17 +10,13 @@
 
 char *message_put_header(char *bytes, int64_t number)
 {
-    for (int i = 0; i < MESSAGE_HEADER; i++)
-        bytes[i] = (char)((uint64_t)number >> (56 - 8 * i) & 0xff);
-    return bytes + MESSAGE_HEADER;
+    return kvtree_put32(kvtree_put32(bytes, (uint32_t)((uint64_t)number >> 32)),
+                        (uint32_t)number);
 }
 
 int64_t message_get_header(const char *bytes)
 {
-    uint64_t number = 0;
-    for (int i = 0; i < MESSAGE_HEADER; i++)
-        number = number << 8 | (unsigned char)bytes[i];
-    return (int64_t)number;
+    return (int64_t)((uint64_t)kvtree_get32(bytes) << 32 | kvtree_get32(bytes + 4));
 }
 
 size_t message_size(const kvtree *tree)
@@ -32,7 +29,7 @@ size_t message_pieces(size_t size, int limit)
     return (size + (size_t)limit - 1) / (size_t)limit;
 }
 
-static int piece_size(size_t left, int limit)
+static int message_piece_size(size_t left, int limit)
 {
     return left < (size_t)limit ? (int)left : limit;
 }
@@ -42,28 +39,18 @@ static int piece_size(size_t left, int limit)
 int message_deliver(const char *packed, size_t size, kvtree *tree)
 {
     if (!tree) return KVTREE_SUCCESS;
-    kvtree *fresh = kvtree_size(tree) ? kvtree_new() : tree;
-    if (!fresh) return -ENOMEM;
-    ssize_t used = kvtree_unpack_n(packed, size, fresh);
-    int rc = used < 0 ? (int)used : (size_t)used < size ? -EBADMSG : 0;
-    if (fresh != tree) {
-        if (!rc) rc = kvtree_merge(tree, fresh);
-        kvtree_delete(&fresh);
-    } else if (rc) {
-        kvtree_unset_all(tree);
-    }
-    return rc;
+    return kvtree_unpack_merge(packed, size, tree, NULL);
 }
 
 /* Receives the pieces after the first, which brought `have` bytes of the packed tree. */
-static int receive_rest(const struct channel *ch, int source, size_t have, size_t size,
-                        kvtree *tree)
+static int message_receive_rest(const struct channel *ch, int source, size_t have,
+                                size_t size, kvtree *tree)
 {
     char *bytes = malloc(size);
     int rc = bytes ? 0 : -ENOMEM;
     if (bytes) memcpy(bytes, ch->scratch + MESSAGE_HEADER, have);
     while (have < size) {
-        int n = piece_size(size - have, ch->limit);
+        int n = message_piece_size(size - have, ch->limit);
         char *into = bytes ? bytes + have : ch->scratch;
         if (MPI_Recv(into, n, MPI_BYTE, source, ch->tag, ch->comm, MPI_STATUS_IGNORE) !=
             MPI_SUCCESS)
@@ -89,7 +76,7 @@ int message_receive(const struct channel *ch, MPI_Message *first,
     size_t size = (size_t)number, have = (size_t)count - MESSAGE_HEADER;
     if (have > size || (have < size && count < ch->limit)) return -EBADMSG;
     if (have == size) return message_deliver(ch->scratch + MESSAGE_HEADER, size, tree);
-    return receive_rest(ch, status->MPI_SOURCE, have, size, tree);
+    return message_receive_rest(ch, status->MPI_SOURCE, have, size, tree);
 }
 
 /* ---- sending ---- */
@@ -118,7 +105,7 @@ int outbox_post(struct outbox *box, const struct channel *ch, const kvtree *tree
     size_t size = MESSAGE_HEADER + packed;
     message_put_header(bytes, (int64_t)packed);
     for (size_t done = 0; done < size;) {
-        int n = piece_size(size - done, ch->limit);
+        int n = message_piece_size(size - done, ch->limit);
         MPI_Request *request = &box->requests[box->posted++];
         int sent =
             synchronous

@@ -15,8 +15,8 @@
 
 /* ---- between two processes, on the communicator of the application ---- */
 
-static int start_send(struct outbox *box, const struct channel *ch, const kvtree *tree,
-                      int rank)
+static int kvtree_mpi_start_send(struct outbox *box, const struct channel *ch,
+                                 const kvtree *tree, int rank)
 {
     size_t size = rank == MPI_PROC_NULL ? 0 : message_size(tree);
     int rc = outbox_open(box, size, message_pieces(size, ch->limit));
@@ -25,7 +25,7 @@ static int start_send(struct outbox *box, const struct channel *ch, const kvtree
               : outbox_post(box, ch, tree, rank, 0);
 }
 
-static int receive(const struct channel *ch, kvtree *tree, int rank)
+static int kvtree_mpi_receive(const struct channel *ch, kvtree *tree, int rank)
 {
     MPI_Message first;
     MPI_Status status;
@@ -36,7 +36,7 @@ static int receive(const struct channel *ch, kvtree *tree, int rank)
 
 /* Whether comm has this rank, on its other side if it is an intercommunicator. MPI would
  * end the program. */
-static bool is_rank(int rank, MPI_Comm comm)
+static bool kvtree_mpi_has_rank(int rank, MPI_Comm comm)
 {
     int between, ranks;
     MPI_Comm_test_inter(comm, &between);
@@ -53,11 +53,13 @@ int kvtree_mpi_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_
     char scratch[LIMIT_PAIR];
     struct channel ch = {comm, KVTREE_TAG, limit, scratch};
     struct outbox box;
-    if (comm == MPI_COMM_NULL || (to != MPI_PROC_NULL && !is_rank(to, comm)) ||
-        (from != MPI_PROC_NULL && from != MPI_ANY_SOURCE && !is_rank(from, comm)))
+    if (comm == MPI_COMM_NULL ||
+        (to != MPI_PROC_NULL && !kvtree_mpi_has_rank(to, comm)) ||
+        (from != MPI_PROC_NULL && from != MPI_ANY_SOURCE &&
+         !kvtree_mpi_has_rank(from, comm)))
         return -EINVAL;
-    int sent = start_send(&box, &ch, send, to);
-    int received = receive(&ch, recv, from);
+    int sent = kvtree_mpi_start_send(&box, &ch, send, to);
+    int received = kvtree_mpi_receive(&ch, recv, from);
     int closed = outbox_close(&box);
     return sent ? sent : received ? received : closed;
 }
@@ -81,7 +83,7 @@ int kvtree_recv(kvtree *tree, int rank, MPI_Comm comm)
 
 /* What arrives is kept apart until all ranks know that all went well. An empty tree can
  * be filled at once, as it can be emptied again; only others need a tree of their own. */
-static kvtree *apart(kvtree *tree)
+static kvtree *kvtree_mpi_apart(kvtree *tree)
 {
     return tree && kvtree_size(tree) == 0 ? tree : kvtree_new();
 }
@@ -89,7 +91,8 @@ static kvtree *apart(kvtree *tree)
 /* Collective. Gives each rank what arrived for it, if all went well everywhere, and
  * returns the worst code of all. Merging can fail, too, so it needs a second agreement,
  * but only where some rank has to merge at all. */
-static int conclude(const struct channel *ch, int rc, kvtree *tree, kvtree *arrived)
+static int kvtree_mpi_conclude(const struct channel *ch, int rc, kvtree *tree,
+                               kvtree *arrived)
 {
     int separate = arrived != tree;
     int mine[2] = {rc, separate && tree ? -1 : 0}, worst[2];
@@ -106,40 +109,41 @@ static int conclude(const struct channel *ch, int rc, kvtree *tree, kvtree *arri
 
 /* The first broadcast has the same size on all ranks, who do not know yet that of the
  * tree: header and a beginning, which is all of a small tree. */
-static int first_size(const struct channel *ch)
+static int kvtree_bcast_first_size(const struct channel *ch)
 {
     int least = ch->limit > MESSAGE_HEADER ? ch->limit : MESSAGE_HEADER;
     return least < FIRST_PIECE ? least : FIRST_PIECE;
 }
 
-static int bcast_piece(const struct channel *ch, char *piece, size_t size, int root)
+static int kvtree_bcast_piece(const struct channel *ch, char *piece, size_t size,
+                              int root)
 {
     return MPI_Bcast(piece, (int)size, MPI_BYTE, root, ch->comm) == MPI_SUCCESS ? 0
                                                                                 : -EIO;
 }
 
 /* Packs piece by piece into scratch, so root needs no memory. */
-static int bcast_as_root(const struct channel *ch, const kvtree *tree, int root)
+static int kvtree_bcast_send(const struct channel *ch, const kvtree *tree, int root)
 {
     struct kvtree_packer packer = {.tree = tree};
-    size_t first = (size_t)first_size(ch), room = first - MESSAGE_HEADER;
+    size_t first = (size_t)kvtree_bcast_first_size(ch), room = first - MESSAGE_HEADER;
     char *body = message_put_header(ch->scratch, (int64_t)kvtree_pack_size(tree));
     size_t n = kvtree_packer_next(&packer, body, room);
     memset(body + n, 0, room - n);
-    int rc = bcast_piece(ch, ch->scratch, first, root);
+    int rc = kvtree_bcast_piece(ch, ch->scratch, first, root);
     while (!packer.end) {
         n = kvtree_packer_next(&packer, ch->scratch, (size_t)ch->limit);
-        int sent = bcast_piece(ch, ch->scratch, n, root);
+        int sent = kvtree_bcast_piece(ch, ch->scratch, n, root);
         rc = rc ? rc : sent;
     }
     return rc;
 }
 
 /* Without memory the pieces pass through scratch. */
-static int bcast_as_other(const struct channel *ch, kvtree *tree, int root)
+static int kvtree_bcast_receive(const struct channel *ch, kvtree *tree, int root)
 {
-    size_t first = (size_t)first_size(ch), done = first - MESSAGE_HEADER;
-    int rc = bcast_piece(ch, ch->scratch, first, root);
+    size_t first = (size_t)kvtree_bcast_first_size(ch), done = first - MESSAGE_HEADER;
+    int rc = kvtree_bcast_piece(ch, ch->scratch, first, root);
     if (rc) return rc;
     size_t size = (size_t)message_get_header(ch->scratch);
     const char *body = ch->scratch + MESSAGE_HEADER;
@@ -149,7 +153,7 @@ static int bcast_as_other(const struct channel *ch, kvtree *tree, int root)
     while (done < size) {
         size_t left = size - done;
         size_t n = left < (size_t)ch->limit ? left : (size_t)ch->limit;
-        int got = bcast_piece(ch, bytes ? bytes + done : ch->scratch, n, root);
+        int got = kvtree_bcast_piece(ch, bytes ? bytes + done : ch->scratch, n, root);
         rc = rc ? rc : got;
         done += n;
     }
@@ -170,10 +174,11 @@ int kvtree_mpi_bcast(kvtree *tree, int root, MPI_Comm comm, int limit)
     if (rc) return rc;
     struct channel ch = *kept;
     ch.limit = limit;
-    if (rank == root) return conclude(&ch, bcast_as_root(&ch, tree, root), NULL, NULL);
-    kvtree *arrived = apart(tree);
-    rc = bcast_as_other(&ch, arrived, root);
-    return conclude(&ch, arrived ? rc : -ENOMEM, tree, arrived);
+    if (rank == root)
+        return kvtree_mpi_conclude(&ch, kvtree_bcast_send(&ch, tree, root), NULL, NULL);
+    kvtree *arrived = kvtree_mpi_apart(tree);
+    rc = kvtree_bcast_receive(&ch, arrived, root);
+    return kvtree_mpi_conclude(&ch, arrived ? rc : -ENOMEM, tree, arrived);
 }
 
 int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm)
@@ -183,7 +188,7 @@ int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm)
 
 /* The rank that an element of send is for; a key that is no rank, or one in another
  * spelling ("01"), which could name a rank twice, is refused. */
-static int target_of(const kvtree_elem *elem, int ranks, int *rank)
+static int exchange_rank_of(const kvtree_elem *elem, int ranks, int *rank)
 {
     char text[16];
     int number = kvtree_elem_key_int(elem);
@@ -194,12 +199,12 @@ static int target_of(const kvtree_elem *elem, int ranks, int *rank)
     return 0;
 }
 
-static int check_targets(const struct channel *ch, const kvtree *send)
+static int exchange_check_ranks(const struct channel *ch, const kvtree *send)
 {
     int rc = 0, ranks, rank;
     MPI_Comm_size(ch->comm, &ranks);
     for (kvtree_elem *e = kvtree_elem_first(send); e && !rc; e = kvtree_elem_next(e))
-        rc = target_of(e, ranks, &rank);
+        rc = exchange_rank_of(e, ranks, &rank);
     return rc;
 }
 
@@ -211,7 +216,7 @@ struct queue {
 };
 
 /* Starts to send the next tree, or all; without memory, none. */
-static int post_next(struct queue *q, const struct channel *ch)
+static int exchange_post(struct queue *q, const struct channel *ch)
 {
     size_t size = 0, pieces = 0;
     const kvtree_elem *first = q->next, *e;
@@ -233,17 +238,17 @@ static int post_next(struct queue *q, const struct channel *ch)
     return rc;
 }
 
-/* Goes on with sending; *sent tells whether all is sent. */
-static int serve_queue(struct queue *q, const struct channel *ch, int *sent)
+/* Continues to send; *sent becomes 1 when all is sent. */
+static int exchange_progress(struct queue *q, const struct channel *ch, int *sent)
 {
     int rc = outbox_test(&q->box, sent);
     if (!*sent || !q->next) return rc;
-    int closed = outbox_close(&q->box), posted = post_next(q, ch);
+    int closed = outbox_close(&q->box), posted = exchange_post(q, ch);
     *sent = 0;
     return rc ? rc : closed ? closed : posted;
 }
 
-static int receive_from_any(const struct channel *ch, kvtree *recv, int *received)
+static int exchange_receive(const struct channel *ch, kvtree *recv, int *received)
 {
     char key[16];
     MPI_Message first;
@@ -264,20 +269,20 @@ static int receive_from_any(const struct channel *ch, kvtree *recv, int *receive
  * enters the barrier when all its sends are done, so when the barrier is through, every
  * message has been matched, and no one needs to be told how many to expect. Failures do
  * not leave the loop: the others rely on this rank until the barrier is through. */
-static int serve_until_all_done(const struct channel *ch, struct queue *q, kvtree *recv)
+static int exchange_until_done(const struct channel *ch, struct queue *q, kvtree *recv)
 {
     MPI_Request barrier = MPI_REQUEST_NULL;
     int rc = 0, in_barrier = 0, done = 0;
     while (!done) {
         int received, sent;
-        int got = receive_from_any(ch, recv, &received);
+        int got = exchange_receive(ch, recv, &received);
         rc = rc ? rc : got;
         if (received) continue;
         if (in_barrier) {
             if (MPI_Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return -EIO;
             continue;
         }
-        got = serve_queue(q, ch, &sent);
+        got = exchange_progress(q, ch, &sent);
         rc = rc ? rc : got;
         if (!sent) continue;
         in_barrier = 1;
@@ -288,21 +293,21 @@ static int serve_until_all_done(const struct channel *ch, struct queue *q, kvtre
 
 /* One tag is enough for exchanges that follow each other: the agreement at the end of one
  * completes nowhere before all ranks have entered it, that is, left the loop above; so no
- * one still probes for the messages of this exchange when a faster neighbour sends those
+ * one still probes for the messages of this exchange when a faster neighbor sends those
  * of the next. */
-static int exchange(const struct channel *ch, struct queue *q, const kvtree *send,
-                    kvtree *recv)
+static int exchange_trees(const struct channel *ch, struct queue *q, const kvtree *send,
+                          kvtree *recv)
 {
-    kvtree *arrived = apart(recv);
-    int rc = arrived ? check_targets(ch, send) : -ENOMEM;
+    kvtree *arrived = kvtree_mpi_apart(recv);
+    int rc = arrived ? exchange_check_ranks(ch, send) : -ENOMEM;
     outbox_open(&q->box, 0, 0);
     q->next = rc ? NULL : kvtree_elem_first(send);
-    if (q->next) rc = post_next(q, ch);
-    int served = serve_until_all_done(ch, q, arrived);
+    if (q->next) rc = exchange_post(q, ch);
+    int served = exchange_until_done(ch, q, arrived);
     int closed = outbox_close(&q->box);
     rc = rc ? rc : served ? served : closed;
     if (!rc) rc = kvtree_sort_int(arrived, KVTREE_SORT_ASCENDING);
-    return conclude(ch, rc, recv, arrived);
+    return kvtree_mpi_conclude(ch, rc, recv, arrived);
 }
 
 int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int limit,
@@ -314,7 +319,7 @@ int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int lim
     struct channel ch = *kept;
     ch.limit = limit;
     struct queue q = {.one_by_one = one_by_one};
-    return exchange(&ch, &q, send, recv);
+    return exchange_trees(&ch, &q, send, recv);
 }
 
 int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm)

@@ -5,10 +5,10 @@
 /* How a tree travels, for the sources and tests of kvtree-mpi.
  *
  * A message is an int64 (big-endian) and as many bytes: a packed tree. A negative number
- * is an error of the sender, for which nobody must wait in vain, and no bytes follow.
- * Messages are cut into pieces of at most `limit` bytes: so a count always fits an int,
- * and a receiver without memory for a large tree can still take it off the network, piece
- * by piece. */
+ * is an error of the sender, which must not leave the receiver waiting, and no bytes
+ * follow. Messages are cut into pieces of at most `limit` bytes: so a count always fits
+ * an int, and a receiver without memory for a large tree can still take it off the
+ * network, piece by piece. */
 
 #include <kvtree/kvtree_mpi.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ struct outbox {
     char *bytes; /* all messages, one behind the other */
     size_t used;
     MPI_Request *requests;      /* one for each piece */
-    int posted, sent;           /* pieces whose sending was started, and is done */
+    int posted, sent;           /* pieces that are under way, and that are done */
     char error[MESSAGE_HEADER]; /* what there is without memory for the above: room for */
     MPI_Request error_request;  /* one message that tells so */
 };
@@ -49,12 +49,12 @@ size_t message_pieces(size_t size, int limit);
 /* Merges a packed tree into tree (NULL: nowhere). */
 int message_deliver(const char *packed, size_t size, kvtree *tree);
 
-/* Takes in the message whose first piece was matched, and merges its tree into tree, or
- * gives the sender's error. Whatever the result is, all its pieces were received. */
+/* Receives the message after its first piece was matched, and merges its tree into tree,
+ * or returns the sender's error. Whatever the result is, all its pieces were received. */
 int message_receive(const struct channel *ch, MPI_Message *first,
                     const MPI_Status *status, kvtree *tree);
 
-/* Makes room for messages of so many bytes and pieces in all. */
+/* Makes room for messages of that number of bytes and pieces in all. */
 int outbox_open(struct outbox *box, size_t size, size_t pieces);
 
 /* Starts to send; synchronous: not done before the receiver matched every piece. */

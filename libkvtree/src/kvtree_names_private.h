@@ -6,21 +6,8 @@
  * kvtree_names.h. */
 
 #define kvtree_fprint_key scr_kvtree_fprint_key
-#define kvtree_gather_check_rank scr_kvtree_gather_check_rank
-#define kvtree_gather_check_root scr_kvtree_gather_check_root
-#define kvtree_gather_check_size scr_kvtree_gather_check_size
-#define kvtree_gather_check_told scr_kvtree_gather_check_told
-#define kvtree_gather_file_make scr_kvtree_gather_file_make
-#define kvtree_gather_file_name scr_kvtree_gather_file_name
-#define kvtree_gather_file_read scr_kvtree_gather_file_read
-#define kvtree_gather_item_size scr_kvtree_gather_item_size
-#define kvtree_gather_listed_twice scr_kvtree_gather_listed_twice
-#define kvtree_gather_pointed scr_kvtree_gather_pointed
-#define kvtree_gather_pointer scr_kvtree_gather_pointer
-#define kvtree_gather_remove_root scr_kvtree_gather_remove_root
-#define kvtree_gather_width scr_kvtree_gather_width
-#define kvtree_open_folder_of scr_kvtree_open_folder_of
 #define kvtree_packer_next scr_kvtree_packer_next
-#define kvtree_read_facts scr_kvtree_read_facts
+#define kvtree_read_whole scr_kvtree_read_whole
+#define kvtree_unpack_merge scr_kvtree_unpack_merge
 
 #endif

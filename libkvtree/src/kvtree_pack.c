@@ -43,9 +43,9 @@ size_t kvtree_pack(char *buf, const kvtree *tree)
 
 /* ---- in pieces ---- */
 
-/* Copies what is left of size bytes at from, of which p->done are out. */
-static size_t hand_out(struct kvtree_packer *p, char *buf, size_t room, const char *from,
-                       size_t size)
+/* Copies the rest of size bytes at from, of which p->done are out. */
+static size_t packer_copy(struct kvtree_packer *p, char *buf, size_t room,
+                          const char *from, size_t size)
 {
     size_t n = size - p->done < room ? size - p->done : room;
     memcpy(buf, from + p->done, n);
@@ -53,7 +53,7 @@ static size_t hand_out(struct kvtree_packer *p, char *buf, size_t room, const ch
     return n;
 }
 
-static void next_elem(struct kvtree_packer *p)
+static void packer_advance(struct kvtree_packer *p)
 {
     p->elem = kvtree_walk(p->tree, p->elem, NULL);
     p->key_size = p->elem ? strlen(p->elem->key) + 1 : 0;
@@ -62,27 +62,27 @@ static void next_elem(struct kvtree_packer *p)
 }
 
 /* The rest of one element, or a part of it: first the key, then the count. */
-static size_t pack_rest(struct kvtree_packer *p, char *buf, size_t room)
+static size_t packer_put_part(struct kvtree_packer *p, char *buf, size_t room)
 {
     char count[KVTREE_COUNT_SIZE];
     size_t n = 0, key = p->key_size;
     kvtree_put32(count, (uint32_t)kvtree_size(p->elem ? p->elem->value : p->tree));
-    if (p->done < key) n = hand_out(p, buf, room, p->elem->key, key);
+    if (p->done < key) n = packer_copy(p, buf, room, p->elem->key, key);
     if (p->done < key) return n;
     p->done -= key;
-    n += hand_out(p, buf + n, room - n, count, sizeof count);
+    n += packer_copy(p, buf + n, room - n, count, sizeof count);
     p->done += key;
-    if (p->done == key + sizeof count) next_elem(p);
+    if (p->done == key + sizeof count) packer_advance(p);
     return n;
 }
 
 /* One element as a whole. */
-static size_t pack_elem(struct kvtree_packer *p, char *buf)
+static size_t packer_put_elem(struct kvtree_packer *p, char *buf)
 {
     memcpy(buf, p->elem->key, p->key_size);
     kvtree_put32(buf + p->key_size, p->elem->value->count);
     size_t n = p->key_size + KVTREE_COUNT_SIZE;
-    next_elem(p);
+    packer_advance(p);
     return n;
 }
 
@@ -91,15 +91,16 @@ size_t kvtree_packer_next(struct kvtree_packer *p, char *buf, size_t size)
     size_t used = 0;
     while (!p->end && used < size) {
         size_t room = size - used;
-        int whole = p->elem && p->done == 0 && p->key_size + KVTREE_COUNT_SIZE <= room;
-        used += whole ? pack_elem(p, buf + used) : pack_rest(p, buf + used, room);
+        bool whole = p->elem && p->done == 0 && p->key_size + KVTREE_COUNT_SIZE <= room;
+        used +=
+            whole ? packer_put_elem(p, buf + used) : packer_put_part(p, buf + used, room);
     }
     return used;
 }
 
 /* ---- unpacking ---- */
 
-struct reader {
+struct unpacker {
     const char *buf;
     size_t len, pos;
     size_t owed; /* elements that all counts so far promise, and that did not come yet */
@@ -109,13 +110,13 @@ struct reader {
     char *err;
 };
 
-static int no_memory(const struct reader *r)
+static int unpack_no_memory(const struct unpacker *r)
 {
     return err_sys(r->err, -ENOMEM, "unpack a tree of %zu bytes", r->len);
 }
 
 /* Opens a level of count elements; the room for levels grows with what was read. */
-static int open_level(struct reader *r, uint32_t count)
+static int unpack_open_level(struct unpacker *r, uint32_t count)
 {
     if (r->depth == r->depth_max)
         return err_set(r->err, -EBADMSG, "packed tree: more than %zu levels at byte %zu",
@@ -123,7 +124,7 @@ static int open_level(struct reader *r, uint32_t count)
     if (r->depth == r->depth_room) {
         size_t room = 2 * r->depth_room + 32;
         uint32_t *pending = realloc(r->pending, room * sizeof *pending);
-        if (!pending) return no_memory(r);
+        if (!pending) return unpack_no_memory(r);
         r->pending = pending;
         r->depth_room = room;
     }
@@ -131,7 +132,7 @@ static int open_level(struct reader *r, uint32_t count)
     return 0;
 }
 
-static int read_count(struct reader *r)
+static int unpack_count(struct unpacker *r)
 {
     size_t left = r->len - r->pos;
     if (left < KVTREE_COUNT_SIZE)
@@ -148,12 +149,12 @@ static int read_count(struct reader *r)
             (unsigned long)count, r->pos, left);
     r->owed = promised;
     r->pos += KVTREE_COUNT_SIZE;
-    return count ? open_level(r, count) : 0;
+    return count ? unpack_open_level(r, count) : 0;
 }
 
 /* Longer keys after shorter ones, those of one length as strcmp has them: an order in
  * which "10" comes after "9". */
-static int comes_after(const kvtree_elem *elem, const char *key, size_t size)
+static bool unpack_is_ascending(const kvtree_elem *elem, const char *key, size_t size)
 {
     size_t before = strlen(elem->key) + 1;
     return size > before || (size == before && memcmp(key, elem->key, size) > 0);
@@ -162,18 +163,18 @@ static int comes_after(const kvtree_elem *elem, const char *key, size_t size)
 /* Whether the next key, of size bytes, was there before. The keys of a wide tree need no
  * search as long as they ascend, as numbers of ranks do; at the first that does not, the
  * tree gets an index, with room for all that are still to come. */
-static int is_repeated(const struct reader *r, kvtree *tree, const char *key, size_t size,
-                       uint64_t *hash)
+static int unpack_find_key(const struct unpacker *r, kvtree *tree, const char *key,
+                           size_t size, uint64_t *hash)
 {
     size_t all = tree->count + (size_t)r->pending[r->depth - 1] + 1;
     if (!tree->index && all > KVTREE_NARROW) {
-        if (!tree->first || comes_after(tree->first->prev, key, size)) return 0;
+        if (!tree->first || unpack_is_ascending(tree->first->prev, key, size)) return 0;
         if (kvtree_index_reserve(tree, all) != 0) return -ENOMEM;
     }
     return kvtree_elem_find(tree, key, hash) != NULL;
 }
 
-static int read_key(struct reader *r, kvtree *tree, kvtree_elem **elem)
+static int unpack_key(struct unpacker *r, kvtree *tree, kvtree_elem **elem)
 {
     uint64_t hash = 0;
     const char *key = r->buf + r->pos;
@@ -182,25 +183,25 @@ static int read_key(struct reader *r, kvtree *tree, kvtree_elem **elem)
         return err_set(r->err, -EBADMSG, "packed tree: key at byte %zu has no end",
                        r->pos);
     size_t size = (size_t)(end - key) + 1;
-    int repeated = is_repeated(r, tree, key, size, &hash);
-    if (repeated < 0) return no_memory(r);
+    int repeated = unpack_find_key(r, tree, key, size, &hash);
+    if (repeated < 0) return unpack_no_memory(r);
     if (repeated)
         return err_set(r->err, -EBADMSG,
                        "packed tree: key at byte %zu is there for the second time",
                        r->pos);
     r->pos += size;
     kvtree_elem *fresh = kvtree_blocks_elem(&r->blocks, size, r->len - r->pos);
-    if (!fresh) return no_memory(r);
+    if (!fresh) return unpack_no_memory(r);
     if (kvtree_elem_append(tree, fresh, key, size, hash) != 0) {
         kvtree_elem_free(fresh);
-        return no_memory(r);
+        return unpack_no_memory(r);
     }
     *elem = fresh;
     return 0;
 }
 
 /* The tree to which the next element belongs; NULL when all are read. */
-static kvtree *climb(struct reader *r, kvtree *tree)
+static kvtree *unpack_climb(struct unpacker *r, kvtree *tree)
 {
     while (r->pending[r->depth - 1] == 0) {
         if (--r->depth == 0) return NULL;
@@ -209,18 +210,18 @@ static kvtree *climb(struct reader *r, kvtree *tree)
     return tree;
 }
 
-static int read_tree(struct reader *r, kvtree *root)
+static int unpack_tree(struct unpacker *r, kvtree *root)
 {
     kvtree_elem *elem = NULL;
-    int rc = read_count(r);
+    int rc = unpack_count(r);
     kvtree *tree = r->depth ? root : NULL;
     while (!rc && tree) {
         size_t depth = r->depth;
         r->pending[depth - 1]--;
         r->owed--;
-        rc = read_key(r, tree, &elem);
-        if (!rc) rc = read_count(r);
-        if (!rc) tree = climb(r, r->depth > depth ? elem->value : tree);
+        rc = unpack_key(r, tree, &elem);
+        if (!rc) rc = unpack_count(r);
+        if (!rc) tree = unpack_climb(r, r->depth > depth ? elem->value : tree);
     }
     return rc;
 }
@@ -233,9 +234,9 @@ ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t d
                        !buf    ? "no bytes"
                        : !tree ? "no tree"
                                : "the tree is not empty");
-    struct reader r = {.buf = buf, .depth_max = depth_max, .err = err};
+    struct unpacker r = {.buf = buf, .depth_max = depth_max, .err = err};
     r.len = len < SSIZE_MAX ? len : SSIZE_MAX;
-    int rc = read_tree(&r, tree);
+    int rc = unpack_tree(&r, tree);
     kvtree_blocks_close(&r.blocks);
     free(r.pending);
     if (!rc) return (ssize_t)r.pos;
@@ -253,8 +254,29 @@ ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree)
     return kvtree_unpack_err(buf, len, tree, NULL);
 }
 
+/* A tree that is not empty is merged into: bytes behind the packed tree must not cost the
+ * caller's tree. */
+int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, char *err)
+{
+    kvtree *fresh = kvtree_size(tree) ? kvtree_new() : tree;
+    if (!fresh) return err_sys(err, -ENOMEM, "unpack a tree of %zu bytes", size);
+    ssize_t used = kvtree_unpack_err(buf, size, fresh, err);
+    int rc = used < 0 ? (int)used : 0;
+    if (!rc && (size_t)used < size)
+        rc = err_set(err, -EBADMSG, "%zu bytes too many between the tree and the end",
+                     size - (size_t)used);
+    if (fresh == tree) {
+        if (rc) kvtree_unset_all(tree);
+        return rc;
+    }
+    if (!rc && (rc = kvtree_merge(tree, fresh)) != 0)
+        err_sys(err, rc, "merge a tree of %zu bytes", size);
+    kvtree_delete(&fresh);
+    return rc;
+}
+
 /* Bytes of a packed tree that kvtree_pack made. */
-static size_t packed_size(const char *buf)
+static size_t unpack_measure(const char *buf)
 {
     const char *p = buf + KVTREE_COUNT_SIZE;
     for (size_t owed = kvtree_get32(buf); owed > 0; owed--) {
@@ -268,6 +290,6 @@ static size_t packed_size(const char *buf)
 /* How much memory is taken depends on the size, so it has to be known. */
 size_t kvtree_unpack(const char *buf, kvtree *tree)
 {
-    ssize_t size = kvtree_unpack_err(buf, buf ? packed_size(buf) : 0, tree, NULL);
+    ssize_t size = kvtree_unpack_err(buf, buf ? unpack_measure(buf) : 0, tree, NULL);
     return size < 0 ? 0 : (size_t)size;
 }

@@ -2,9 +2,9 @@
 /* A tree as text (docs/formats/kvtree.md, "As text"): indented, with pairs, with guide
  * lines, or as JSON.
  *
- * Keys may come out of a file that somebody else wrote. So nothing in them reaches the
- * reader's terminal that could move its cursor, hide, or look like another line; and in
- * the TREE form two trees never have the same text. */
+ * Keys may come from a file of another user. So nothing in them reaches a terminal that
+ * could move its cursor, hide, or look like another line; and in the TREE form two trees
+ * never have the same text. */
 #include "src/kvtree_private.h"
 
 #include "common/utf8.h"
@@ -29,27 +29,27 @@ _Static_assert(DEEPEST <= 64, "a bit per level");
 
 /* ---- writing ---- */
 
-static void put(struct printer *p, const char *text, size_t size)
+static void printer_put(struct printer *p, const char *text, size_t size)
 {
     if (p->rc || size == 0) return;
     errno = 0;
     if (fwrite(text, 1, size, p->out) != size) p->rc = errno ? -errno : -EIO;
 }
 
-static void put_text(struct printer *p, const char *text)
+static void printer_put_text(struct printer *p, const char *text)
 {
-    put(p, text, strlen(text));
+    printer_put(p, text, strlen(text));
 }
 
-static void put_blanks(struct printer *p, size_t count)
+static void printer_put_blanks(struct printer *p, size_t count)
 {
     static const char blanks[] = "                                ";
     for (; count >= sizeof blanks && !p->rc; count -= sizeof blanks - 1)
-        put(p, blanks, sizeof blanks - 1);
-    put(p, blanks, count);
+        printer_put(p, blanks, sizeof blanks - 1);
+    printer_put(p, blanks, count);
 }
 
-static int finish(struct printer *p)
+static int printer_finish(struct printer *p)
 {
     errno = 0;
     if (!p->rc && fflush(p->out) != 0) p->rc = errno ? -errno : -EIO;
@@ -61,9 +61,9 @@ static int finish(struct printer *p)
 
 /* Would the character at `at` look like something that is not of the key: indentation, a
  * blank at the end of the line, a level, or the sign between key and value? */
-static int is_mark(const struct printer *p, const char *key, const char *at)
+static bool printer_is_mark(const struct printer *p, const char *key, const char *at)
 {
-    int first = at == key, last = at[1] == '\0';
+    bool first = at == key, last = at[1] == '\0';
     switch (*at) {
     case ' ':
         return first || last;
@@ -80,7 +80,7 @@ static int is_mark(const struct printer *p, const char *key, const char *at)
 /* Longest escape: "\xNN" for each of four bytes, NUL. */
 #define ESCAPE_SIZE 17
 
-static void escape_json(char escape[ESCAPE_SIZE], uint32_t c)
+static void printer_escape_json(char escape[ESCAPE_SIZE], uint32_t c)
 {
     if (c == '"' || c == '\\')
         snprintf(escape, ESCAPE_SIZE, "\\%c", (char)c);
@@ -94,115 +94,115 @@ static void escape_json(char escape[ESCAPE_SIZE], uint32_t c)
 
 /* Length of what is to be written in one piece at `at`; escape gets what is written in
  * its place, or "". */
-static size_t next_piece(const struct printer *p, const char *key, const char *at,
-                         char escape[ESCAPE_SIZE])
+static size_t printer_next_piece(const struct printer *p, const char *key, const char *at,
+                                 char escape[ESCAPE_SIZE])
 {
     uint32_t c = (unsigned char)*at;
     size_t valid = utf8_length(at, &c), length = valid ? valid : 1;
-    int json = p->form == KVTREE_FORM_JSON, strange = !valid || utf8_is_hidden(c);
+    bool json = p->form == KVTREE_FORM_JSON, strange = !valid || utf8_is_hidden(c);
     escape[0] = '\0';
     if (json && (strange || c == '"' || c == '\\'))
-        escape_json(escape, c);
+        printer_escape_json(escape, c);
     else if (!json && c == '\\')
         strcpy(escape, "\\\\");
-    else if (!json && (strange || is_mark(p, key, at)))
+    else if (!json && (strange || printer_is_mark(p, key, at)))
         for (size_t i = 0; i < length; i++)
             snprintf(escape + 4 * i, 5, "\\x%02x", (unsigned char)at[i]);
     return length;
 }
 
-static void put_escaped(struct printer *p, const char *key)
+static void printer_put_escaped(struct printer *p, const char *key)
 {
     char escape[ESCAPE_SIZE];
     const char *plain = key, *at = key;
     while (*at) {
-        size_t length = next_piece(p, key, at, escape);
+        size_t length = printer_next_piece(p, key, at, escape);
         if (escape[0]) {
-            put(p, plain, (size_t)(at - plain));
-            put_text(p, escape);
+            printer_put(p, plain, (size_t)(at - plain));
+            printer_put_text(p, escape);
             plain = at + length;
         }
         at += length;
     }
-    put(p, plain, (size_t)(at - plain));
+    printer_put(p, plain, (size_t)(at - plain));
 }
 
-static void put_key(struct printer *p, const char *key)
+static void printer_put_key(struct printer *p, const char *key)
 {
     if (p->form == KVTREE_FORM_JSON) {
-        put(p, "\"", 1);
-        put_escaped(p, key);
-        put(p, "\"", 1);
+        printer_put(p, "\"", 1);
+        printer_put_escaped(p, key);
+        printer_put(p, "\"", 1);
     } else if (*key) {
-        put_escaped(p, key);
+        printer_put_escaped(p, key);
     } else {
-        put_text(p, "\\0");
+        printer_put_text(p, "\\0");
     }
 }
 
 int kvtree_fprint_key(FILE *out, const char *key)
 {
     struct printer p = {.out = out, .form = KVTREE_FORM_TREE};
-    put_key(&p, key);
+    printer_put_key(&p, key);
     return p.rc;
 }
 
 /* ---- trees ---- */
 
 /* The only child of elem, if that one has no children: the value of a pair. */
-static kvtree_elem *value_of(const kvtree_elem *elem)
+static kvtree_elem *printer_value_of(const kvtree_elem *elem)
 {
     const kvtree *below = kvtree_elem_hash(elem);
     kvtree_elem *value = kvtree_size(below) == 1 ? kvtree_elem_first(below) : NULL;
     return value && kvtree_size(kvtree_elem_hash(value)) == 0 ? value : NULL;
 }
 
-static void put_guides(struct printer *p, size_t levels)
+static void printer_put_guides(struct printer *p, size_t levels)
 {
     size_t blanks = 0;
     for (size_t i = 0; i < levels; i++) {
         blanks += p->indent;
         if (!(p->more >> i & 1)) continue;
-        put_blanks(p, blanks - p->indent);
-        put(p, "|", 1);
+        printer_put_blanks(p, blanks - p->indent);
+        printer_put(p, "|", 1);
         blanks = p->indent - 1;
     }
-    put_blanks(p, blanks);
+    printer_put_blanks(p, blanks);
 }
 
 /* The line of elem, and of its value if that is given. */
-static void put_line(struct printer *p, const kvtree_elem *elem, const kvtree_elem *value,
-                     size_t depth)
+static void printer_put_line(struct printer *p, const kvtree_elem *elem,
+                             const kvtree_elem *value, size_t depth)
 {
     size_t levels = depth < DEEPEST ? depth : DEEPEST;
     if (p->form == KVTREE_FORM_LINES)
-        put_guides(p, levels);
+        printer_put_guides(p, levels);
     else
-        put_blanks(p, levels * p->indent);
+        printer_put_blanks(p, levels * p->indent);
     if (depth > DEEPEST) {
         char text[40];
         snprintf(text, sizeof text, LEVEL_TEXT "%zu) ", depth);
-        put_text(p, text);
+        printer_put_text(p, text);
     }
-    if (p->form == KVTREE_FORM_LINES) put_text(p, "+- ");
-    put_key(p, kvtree_elem_key(elem));
+    if (p->form == KVTREE_FORM_LINES) printer_put_text(p, "+- ");
+    printer_put_key(p, kvtree_elem_key(elem));
     if (value) {
-        put_text(p, " = ");
-        put_key(p, kvtree_elem_key(value));
+        printer_put_text(p, " = ");
+        printer_put_key(p, kvtree_elem_key(value));
     }
-    put(p, "\n", 1);
+    printer_put(p, "\n", 1);
 }
 
-static void print_text(struct printer *p, const kvtree *tree)
+static void printer_put_lines(struct printer *p, const kvtree *tree)
 {
     size_t depth = 0;
     for (kvtree_elem *e = NULL; !p->rc && (e = kvtree_walk(tree, e, &depth));) {
-        kvtree_elem *value = p->form == KVTREE_FORM_TREE ? NULL : value_of(e);
+        kvtree_elem *value = p->form == KVTREE_FORM_TREE ? NULL : printer_value_of(e);
         if (depth < DEEPEST) {
             p->more &= ~(UINT64_C(1) << depth);
             p->more |= (uint64_t)(kvtree_elem_next(e) != NULL) << depth;
         }
-        put_line(p, e, value, depth);
+        printer_put_line(p, e, value, depth);
         if (!value) continue;
         e = value;
         depth++;
@@ -210,46 +210,46 @@ static void print_text(struct printer *p, const kvtree *tree)
 }
 
 /* Ends the line in front of something at this depth. */
-static void json_line(struct printer *p, size_t depth)
+static void printer_put_json_line(struct printer *p, size_t depth)
 {
-    put(p, "\n", 1);
-    put_blanks(p, (depth < DEEPEST ? depth : DEEPEST) * p->indent);
+    printer_put(p, "\n", 1);
+    printer_put_blanks(p, (depth < DEEPEST ? depth : DEEPEST) * p->indent);
 }
 
-/* Closes objects until only `open` are left. */
-static void json_close(struct printer *p, size_t *depth, size_t open)
+/* Closes objects until only `open` are open. */
+static void printer_close_json(struct printer *p, size_t *depth, size_t open)
 {
     for (; *depth > open && !p->rc; --*depth) {
-        json_line(p, *depth - 1);
-        put(p, "}", 1);
+        printer_put_json_line(p, *depth - 1);
+        printer_put(p, "}", 1);
     }
 }
 
-static void print_json(struct printer *p, const kvtree *tree)
+static void printer_put_json(struct printer *p, const kvtree *tree)
 {
     size_t depth = 0, open = 1; /* open: objects, of which the tree itself is one */
     int first = 1;              /* in its object */
-    put(p, "{", 1);
+    printer_put(p, "{", 1);
     for (kvtree_elem *e = NULL; !p->rc && (e = kvtree_walk(tree, e, &depth));) {
-        kvtree_elem *value = value_of(e);
+        kvtree_elem *value = printer_value_of(e);
         int empty = kvtree_size(kvtree_elem_hash(e)) == 0;
-        json_close(p, &open, depth + 1);
-        if (!first) put(p, ",", 1);
-        json_line(p, open);
-        put_key(p, kvtree_elem_key(e));
-        put_text(p, value ? ": " : empty ? ": {}" : ": {");
+        printer_close_json(p, &open, depth + 1);
+        if (!first) printer_put(p, ",", 1);
+        printer_put_json_line(p, open);
+        printer_put_key(p, kvtree_elem_key(e));
+        printer_put_text(p, value ? ": " : empty ? ": {}" : ": {");
         first = !value && !empty;
         open += (size_t)first;
         if (!value) continue;
-        put_key(p, kvtree_elem_key(value));
+        printer_put_key(p, kvtree_elem_key(value));
         e = value;
         depth++;
     }
     if (kvtree_size(tree) == 0)
-        put(p, "}", 1);
+        printer_put(p, "}", 1);
     else
-        json_close(p, &open, 0);
-    put(p, "\n", 1);
+        printer_close_json(p, &open, 0);
+    printer_put(p, "\n", 1);
 }
 
 int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent)
@@ -258,10 +258,10 @@ int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent)
     if (indent > 0) p.indent = (size_t)indent;
     if (!out || form < KVTREE_FORM_TREE || form > KVTREE_FORM_JSON) return -EINVAL;
     if (form == KVTREE_FORM_JSON)
-        print_json(&p, tree);
+        printer_put_json(&p, tree);
     else
-        print_text(&p, tree);
-    return finish(&p);
+        printer_put_lines(&p, tree);
+    return printer_finish(&p);
 }
 
 int kvtree_print(const kvtree *tree, int indent)

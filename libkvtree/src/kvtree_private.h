@@ -9,9 +9,9 @@
  * they gave. The owner and tree pointers lead from any value back up, so that no walk
  * needs a stack or recursion, however deep the tree is. */
 
-#include "common/replace.h"
 #include "src/kvtree_names_private.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -22,9 +22,9 @@
 struct kvtree_index;
 
 struct kvtree {
-    kvtree_elem *first;         /* first->prev is the last element, whose next is NULL */
+    kvtree_elem *first;         /* first->prev is the last element, with next NULL */
     struct kvtree_index *index; /* NULL: narrow, or not searched so far */
-    kvtree_elem *owner;         /* the element whose value this is; NULL: the caller's */
+    kvtree_elem *owner;         /* the element with this value; NULL: the caller's */
     unsigned count;
     unsigned place : 31; /* of an `own`: where in its block the element lies; 0: alone */
     unsigned inside : 1; /* this is the `own` of an element, and freed with it */
@@ -82,8 +82,8 @@ struct kvtree_blocks {
     size_t used, size;
 };
 
-/* Memory for an element with a key of so many bytes, of which nothing but own.place is
- * set; NULL without memory. */
+/* Memory for an element with a key of key_size bytes, of which only own.place is set;
+ * NULL without memory. */
 kvtree_elem *kvtree_elem_new(size_t key_size);
 
 /* The same in a block; packed_rest bytes of input are still to be unpacked. */
@@ -118,7 +118,7 @@ void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem);
 /* Hands out the packed bytes of a tree in pieces of any size. */
 struct kvtree_packer {
     const kvtree *tree;
-    const kvtree_elem *elem; /* whose bytes come next; NULL: the count of tree */
+    const kvtree_elem *elem; /* its bytes come next; NULL: the count of tree */
     size_t key_size;         /* of elem, measured once: keys may be long */
     size_t done;             /* bytes of it that are out already */
     int end;
@@ -130,33 +130,31 @@ size_t kvtree_packer_next(struct kvtree_packer *p, char *buf, size_t size);
 /* kvtree_pack_size; *depth becomes the number of levels. */
 size_t kvtree_measure(const kvtree *tree, size_t *depth);
 
+/* Merges a packed tree of size bytes, neither more nor fewer, into tree, which stays as
+ * it was where that fails. */
+int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, char *err);
+
 /* kvtree_unpack_err with another limit than KVTREE_DEPTH_MAX, for tests. */
 ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t depth_max,
                              char *err);
 
 /* ---- kvtree_file.c ---- */
 
-/* Opens the folder of path, which may be reached by links; *last points into path. */
-int kvtree_open_folder_of(const char *path, int *folder, const char **last, char *err);
-
-/* Writes the file name below the open folder dir; commit puts it in place
- * (replace_commit, replace_commit_new). */
-int kvtree_write_below(int dir, const char *name, const kvtree *tree,
-                       int (*commit)(replacement *r, char *err), char *err);
-
-/* Reads a file that was just opened, from its first byte to its last. */
-int kvtree_read_whole(int fd, kvtree *tree, char *err);
+/* Writes the file name below dir, as kvtree_file_write does. exclusive: -EEXIST where
+ * there is one already. */
+int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclusive,
+                       char *err);
 
 struct kvtree_file_facts {
     uint64_t size;     /* bytes of the file */
     uint64_t elements; /* of the tree, at all levels */
-    int has_crc;
+    bool has_crc;
     uint32_t crc; /* of a file that has one */
 };
 
-/* The same into an empty tree, from any offset, and also from a pipe, with what the
- * commands tell about the file. */
-int kvtree_read_facts(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err);
+/* Reads a file from the current offset to its end, also from a pipe. *facts, where given,
+ * describes it; tree was empty then. */
+int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err);
 
 /* ---- kvtree_format.c ---- */
 

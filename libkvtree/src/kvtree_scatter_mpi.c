@@ -10,78 +10,84 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "src/kvtree_gather_private.h"
 #include "src/kvtree_mpi_private.h"
 #include "src/kvtree_private.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 
-typedef struct reading {
+typedef struct scatter_mpi {
     const kvtree_gather *from;
     kvtree_gather_place place; /* the same, of one file */
     MPI_Comm comm;             /* the private one */
     int rank, size;
     int level;       /* of the files that were read last */
-    int64_t writers; /* as the root tells */
-    int64_t told;    /* by the files of this level that this rank read */
+    int64_t writers; /* RANKS of the root */
+    int64_t sum;     /* of RANKS in the files of this level that this rank read */
     int64_t away;    /* items in them that are for other ranks */
     kvtree *items;   /* in them; later those for this rank */
     char text[ERRTEXT_SIZE];
-} reading;
+} scatter_mpi;
 
 /* ---- the items of one level ---- */
 
+/* Moves the item of rank from one tree to another. */
+static int scatter_mpi_move(kvtree *items, int rank, kvtree *to)
+{
+    char key[16];
+    snprintf(key, sizeof key, "%d", rank);
+    kvtree *item = kvtree_extract(items, key);
+    if (kvtree_set(to, key, item)) return 0;
+    kvtree_delete(&item);
+    return -ENOMEM;
+}
+
 /* Moves items, found in the file name, to those that this rank has. */
-static int take_items(reading *r, kvtree *items, const char *name)
+static int scatter_mpi_take(scatter_mpi *r, kvtree *items, const char *name)
 {
     kvtree_elem *e;
     while ((e = kvtree_elem_first(items)) != NULL) {
-        char key[16];
         int rank = kvtree_elem_key_int(e);
-        snprintf(key, sizeof key, "%d", rank);
         int rc = kvtree_gather_check_rank(name, rank, r->writers, r->text);
         if (rc) return rc;
-        if (kvtree_get(r->items, key))
+        if (kvtree_get(r->items, kvtree_elem_key(e)))
             return kvtree_gather_listed_twice(name, rank, r->text);
-        kvtree *item = kvtree_extract(items, key);
-        if (!kvtree_set(r->items, key, item)) {
-            kvtree_delete(&item);
-            return err_sys(r->text, -ENOMEM, "read %s", name);
-        }
+        rc = scatter_mpi_move(items, rank, r->items);
+        if (rc) return err_sys(r->text, rc, "read %s", name);
         if (rank % r->size != r->rank) r->away++;
     }
     return 0;
 }
 
 /* Moves each item into the tree for the rank that reads or gets it, or keeps it. */
-static int address_items(const reading *r, kvtree *items, kvtree *send, kvtree *keep)
+static int scatter_mpi_address(const scatter_mpi *r, kvtree *items, kvtree *send,
+                               kvtree *keep)
 {
-    kvtree_elem *e;
-    while ((e = kvtree_elem_first(items)) != NULL) {
-        char key[16], target[16];
+    int rc = 0;
+    for (kvtree_elem *e; !rc && (e = kvtree_elem_first(items)) != NULL;) {
+        char target[16];
         int rank = kvtree_elem_key_int(e);
-        snprintf(key, sizeof key, "%d", rank);
         snprintf(target, sizeof target, "%d", rank % r->size);
         kvtree *bundle = rank % r->size == r->rank ? keep : kvtree_get(send, target);
         if (!bundle) bundle = kvtree_set(send, target, NULL);
-        kvtree *item = kvtree_extract(items, key);
-        if (kvtree_set(bundle, key, item)) continue;
-        kvtree_delete(&item);
-        return -ENOMEM;
+        rc = scatter_mpi_move(items, rank, bundle);
     }
-    return 0;
+    return rc;
 }
 
 /* Collective; the result is this rank's own. Brings the items of a level to their readers
  * or owners. */
-static int route_items(reading *r)
+static int scatter_mpi_route(scatter_mpi *r)
 {
     kvtree *found = r->items, *send = kvtree_new(), *received = kvtree_new();
     r->items = kvtree_new();
     r->away = 0;
-    int addressed =
-        send && received && r->items ? address_items(r, found, send, r->items) : -ENOMEM;
+    int addressed = send && received && r->items
+                        ? scatter_mpi_address(r, found, send, r->items)
+                        : -ENOMEM;
     kvtree_delete(&found);
     int rc = kvtree_exchange(send, received, r->from->comm);
     kvtree_delete(&send);
@@ -89,92 +95,86 @@ static int route_items(reading *r)
     if (rc) err_sys(r->text, rc, "pass on level %d of %s", r->level, r->from->name);
     for (kvtree_elem *e = kvtree_elem_first(received); e && rc == 0;
          e = kvtree_elem_next(e))
-        rc = take_items(r, kvtree_elem_hash(e), r->from->name);
+        rc = scatter_mpi_take(r, kvtree_elem_hash(e), r->from->name);
     kvtree_delete(&received);
     return rc;
 }
 
 /* ---- from the root to the trees ---- */
 
-static int read_pointer(reading *r, const kvtree *pointer)
+/* Reads a file at r->level, or the root: -1. */
+static int scatter_mpi_read_file(scatter_mpi *r, const char *name, int level)
 {
     kvtree_gather_part part;
-    const char *name = kvtree_gather_pointed(pointer);
-    int rc = kvtree_gather_file_read(&r->place, name, r->level, &part, r->text);
+    int rc = kvtree_gather_file_read(&r->place, name, level, &part, r->text);
     if (rc) return rc;
-    r->told += part.ranks;
-    rc = take_items(r, part.items, name);
+    if (level < 0) {
+        r->level = part.level;
+        r->writers = part.ranks;
+    }
+    r->sum += part.ranks;
+    rc = scatter_mpi_take(r, part.items, name);
     kvtree_delete(&part.items);
     return rc;
 }
 
 /* Reads the files that the items of this rank point to; their items take the place. */
-static int read_level(reading *r)
+static int scatter_mpi_read_level(scatter_mpi *r)
 {
     kvtree *pointers = r->items;
     r->items = kvtree_new();
-    r->told = r->away = 0;
+    r->sum = r->away = 0;
     int rc = r->items ? 0 : err_sys(r->text, -ENOMEM, "read %s", r->from->name);
     for (kvtree_elem *e = kvtree_elem_first(pointers); e && rc == 0;
-         e = kvtree_elem_next(e))
-        rc = read_pointer(r, kvtree_elem_hash(e));
+         e = kvtree_elem_next(e)) {
+        const char *name = kvtree_elem_get_first_val(kvtree_elem_hash(e), "FILE");
+        rc = scatter_mpi_read_file(r, name, r->level);
+    }
     kvtree_delete(&pointers);
     return rc;
 }
 
-static int check_told(reading *r, int64_t told)
+static int scatter_mpi_check_sum(scatter_mpi *r, int64_t sum)
 {
-    return kvtree_gather_check_told(r->from->name, r->writers, r->level, told, r->text);
-}
-
-static int read_root(reading *r)
-{
-    kvtree_gather_part root;
-    int rc = kvtree_gather_file_read(&r->place, r->from->name, -1, &root, r->text);
-    if (rc) return rc;
-    r->level = root.level;
-    r->writers = root.ranks;
-    rc = take_items(r, root.items, r->from->name);
-    kvtree_delete(&root.items);
-    return rc;
+    return kvtree_gather_check_sum(r->from->name, r->writers, r->level, sum, r->text);
 }
 
 /* Rank 0: the root, and what is below it as long as all of it is for this rank to read:
  * a root with one pointer needs no other rank. */
-static int read_start(reading *r)
+static int scatter_mpi_start(scatter_mpi *r)
 {
     int rc = beneath_check_name(r->from->name, r->text);
     if (rc) return rc;
     r->items = kvtree_new();
     if (!r->items) return err_sys(r->text, -ENOMEM, "read %s", r->from->name);
     if (r->rank != 0) return 0;
-    rc = read_root(r);
+    rc = scatter_mpi_read_file(r, r->from->name, -1);
     while (rc == 0 && r->level > 0 && r->away == 0) {
         r->level--;
-        rc = read_level(r);
-        if (rc == 0) rc = check_told(r, r->told);
+        rc = scatter_mpi_read_level(r);
+        if (rc == 0) rc = scatter_mpi_check_sum(r, r->sum);
     }
     return rc;
 }
 
 /* Collective, agreed. rc and text are of this rank so far. At the end the trees are
  * there, on the ranks that read them. */
-static int read_levels(reading *r, int rc)
+static int scatter_mpi_read_levels(scatter_mpi *r, int rc)
 {
-    enum { AWAY, TOLD, LEVEL };
-    if (rc == 0) rc = read_start(r);
-    int64_t sum[] = {[AWAY] = r->away, [TOLD] = r->writers, [LEVEL] = r->level};
-    rc = agree_sum(r->comm, rc, r->text, 3, sum); /* rank 0 tells what it read */
-    r->writers = sum[TOLD];
+    enum { AWAY, RANKS, LEVEL };
+    if (rc == 0) rc = scatter_mpi_start(r);
+    int64_t sum[] = {[AWAY] = r->away, [RANKS] = r->writers, [LEVEL] = r->level};
+    rc = agree_sum(r->comm, rc, r->text, 3, sum); /* only rank 0 has other than 0 */
+    r->writers = sum[RANKS];
     r->level = (int)sum[LEVEL];
     while (rc == 0 && r->level > 0) {
-        rc = sum[AWAY] ? route_items(r) : 0;
+        rc = sum[AWAY] ? scatter_mpi_route(r) : 0;
         r->level--;
-        if (rc == 0) rc = read_level(r);
+        if (rc == 0) rc = scatter_mpi_read_level(r);
         sum[AWAY] = r->away;
-        sum[TOLD] = r->told;
+        sum[RANKS] = r->sum;
         rc = agree_sum(r->comm, rc, r->text, 2, sum);
-        if (rc == 0) rc = check_told(r, sum[TOLD]);
+        if (rc == 0) rc = scatter_mpi_check_sum(r, sum[RANKS]);
     }
     r->away = sum[AWAY];
     return rc;
@@ -183,20 +183,19 @@ static int read_levels(reading *r, int rc)
 /* ---- public functions ---- */
 
 /* What callers want: each tree below the rank that wrote it, or all in one. */
-enum form { APART, TOGETHER };
+enum scatter_form { SCATTER_APART, SCATTER_TOGETHER };
 
 /* Moves the trees that came to this rank into the empty tree fresh. */
-static int collect(reading *r, enum form form, kvtree *fresh)
+static int scatter_mpi_collect(scatter_mpi *r, enum scatter_form form, kvtree *fresh)
 {
-    kvtree_elem *e;
     int rc = fresh ? kvtree_sort_int(r->items, KVTREE_SORT_ASCENDING) : -ENOMEM;
-    while (rc == 0 && (e = kvtree_elem_first(r->items)) != NULL) {
-        char writer[16];
-        snprintf(writer, sizeof writer, "%s", kvtree_elem_key(e));
-        kvtree *item = kvtree_extract(r->items, writer);
-        if (form == APART && kvtree_set(fresh, writer, item)) continue;
-        rc = form == APART ? -ENOMEM : kvtree_merge(fresh, item);
-        kvtree_delete(&item);
+    for (kvtree_elem *e; rc == 0 && (e = kvtree_elem_first(r->items)) != NULL;) {
+        if (form == SCATTER_APART) {
+            rc = scatter_mpi_move(r->items, kvtree_elem_key_int(e), fresh);
+        } else {
+            rc = kvtree_merge(fresh, kvtree_elem_hash(e));
+            kvtree_unset(r->items, kvtree_elem_key(e));
+        }
     }
     return rc ? err_sys(r->text, rc, "read %s", r->from->name) : 0;
 }
@@ -204,11 +203,12 @@ static int collect(reading *r, enum form form, kvtree *fresh)
 /* Collective, agreed. Brings the trees to their ranks, and, when all went well, into
  * tree. Only where that held something before, it takes a merge, which has to be agreed
  * on again, as memory may end. */
-static int give(reading *r, enum form form, kvtree *tree, kvtree *fresh)
+static int scatter_mpi_give(scatter_mpi *r, enum scatter_form form, kvtree *tree,
+                            kvtree *fresh)
 {
-    int rc = r->away ? route_items(r) : 0;
-    if (rc == 0) rc = collect(r, form, fresh);
-    int merges = tree && fresh != tree;
+    int rc = r->away ? scatter_mpi_route(r) : 0;
+    if (rc == 0) rc = scatter_mpi_collect(r, form, fresh);
+    bool merges = tree && fresh != tree;
     int64_t any = merges;
     rc = agree_sum(r->comm, rc, r->text, 1, &any);
     if (rc || !any) return rc;
@@ -218,21 +218,21 @@ static int give(reading *r, enum form form, kvtree *tree, kvtree *fresh)
 }
 
 /* Collective, agreed. rc and r->text are of this rank so far. */
-static int scatter(reading *r, int rc, enum form form, kvtree *tree)
+static int scatter_mpi_read(scatter_mpi *r, int rc, enum scatter_form form, kvtree *tree)
 {
     const struct channel *ch;
-    if (agree_possible(r->from->comm, r->text) != 0)
+    const kvtree_gather *from = r->from;
+    if (agree_possible(from->comm, r->text) != 0)
         return err_wrap(r->text, -EINVAL, "read");
-    int opened = channel_of(r->from->comm, &ch);
+    int opened = channel_of(from->comm, &ch);
     if (opened) return err_sys(r->text, opened, "duplicate the communicator");
     r->comm = ch->comm;
-    r->place = (kvtree_gather_place){
-        .dir = r->from->dir, .name = r->from->name, .top = r->from->top};
+    r->place = (kvtree_gather_place){from->dir, from->name, from->top, 0};
     MPI_Comm_rank(r->comm, &r->rank);
     MPI_Comm_size(r->comm, &r->size);
     kvtree *fresh = tree && kvtree_size(tree) == 0 ? tree : kvtree_new();
-    rc = read_levels(r, rc);
-    if (rc == 0) rc = give(r, form, tree, fresh);
+    rc = scatter_mpi_read_levels(r, rc);
+    if (rc == 0) rc = scatter_mpi_give(r, form, tree, fresh);
     kvtree_delete(&r->items);
     if (fresh != tree)
         kvtree_delete(&fresh);
@@ -243,9 +243,9 @@ static int scatter(reading *r, int rc, enum form form, kvtree *tree)
 
 int kvtree_scatter_read(const kvtree_gather *from, int *ranks, kvtree *trees, char *err)
 {
-    reading r = {.from = from};
+    scatter_mpi r = {.from = from};
     if (!from) return err_set(err, -EINVAL, "read: from nowhere");
-    int rc = scatter(&r, 0, APART, trees);
+    int rc = scatter_mpi_read(&r, 0, SCATTER_APART, trees);
     if (rc) return err_set(err, rc, "%s", r.text);
     if (ranks) *ranks = (int)r.writers;
     return KVTREE_SUCCESS;
@@ -254,9 +254,9 @@ int kvtree_scatter_read(const kvtree_gather *from, int *ranks, kvtree *trees, ch
 int kvtree_read_scatter(const char *path, kvtree *tree, MPI_Comm comm)
 {
     kvtree_gather from = {.comm = comm, .dir = -1};
-    reading r = {.from = &from};
-    int rc = kvtree_open_folder_of(path, &from.dir, &from.name, r.text);
-    rc = scatter(&r, rc, TOGETHER, tree);
+    scatter_mpi r = {.from = &from};
+    int rc = folder_of(AT_FDCWD, path, 0, &from.dir, &from.name, r.text);
+    rc = scatter_mpi_read(&r, rc, SCATTER_TOGETHER, tree);
     io_close(&from.dir);
     return rc;
 }

@@ -8,138 +8,83 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct item {
+struct sort_item {
     kvtree_elem *elem;
     int64_t number; /* the key as an integer; 0 for a sort by string */
     unsigned place; /* before the sort: equal numbers ("1", "01") keep their order */
 };
 
-static int compare(const struct item *a, const struct item *b)
+struct sort_order {
+    bool numbers;
+    int direction;
+};
+
+static int sort_compare(const void *x, const void *y, void *arg)
 {
-    if (a->number != b->number) return a->number < b->number ? -1 : 1;
-    return 0;
+    const struct sort_item *a = x, *b = y;
+    const struct sort_order *by = arg;
+    int order = by->numbers ? (a->number > b->number) - (a->number < b->number)
+                            : strcmp(a->elem->key, b->elem->key);
+    if (order == 0) return a->place < b->place ? -1 : 1;
+    return by->direction == KVTREE_SORT_ASCENDING ? order : -order;
 }
 
-static int by_place(const struct item *a, const struct item *b)
+static int sort_elements(kvtree *tree, struct sort_order by)
 {
-    return a->place < b->place ? -1 : 1;
-}
-
-static int by_string(const void *x, const void *y)
-{
-    const struct item *a = x, *b = y;
-    return strcmp(a->elem->key, b->elem->key);
-}
-
-static int by_string_down(const void *x, const void *y)
-{
-    return by_string(y, x);
-}
-
-static int by_number(const void *x, const void *y)
-{
-    const struct item *a = x, *b = y;
-    int order = compare(a, b);
-    return order ? order : by_place(a, b);
-}
-
-static int by_number_down(const void *x, const void *y)
-{
-    const struct item *a = x, *b = y;
-    int order = compare(b, a);
-    return order ? order : by_place(a, b);
-}
-
-static int collect(const kvtree *tree, int numbers, struct item **items)
-{
-    unsigned i = 0;
-    int rc = 0;
-    struct item *list = calloc(tree->count, sizeof *list);
-    if (!list) return -ENOMEM;
-    for (kvtree_elem *e = tree->first; e && !rc; e = e->next, i++) {
-        list[i].elem = e;
-        list[i].place = i;
-        if (numbers) rc = number_int64(e->key, &list[i].number);
-    }
-    if (rc) {
-        free(list);
+    unsigned count = 0;
+    if (by.direction != KVTREE_SORT_ASCENDING && by.direction != KVTREE_SORT_DESCENDING)
         return -EINVAL;
-    }
-    *items = list;
-    return 0;
-}
-
-static void relink(kvtree *tree, const struct item *items)
-{
-    kvtree_elem *last = NULL;
-    for (unsigned i = 0; i < tree->count; i++) {
-        kvtree_elem *elem = items[i].elem;
-        elem->prev = last;
-        elem->next = NULL;
-        if (last)
-            last->next = elem;
-        else
-            tree->first = elem;
-        last = elem;
-    }
-    tree->first->prev = last;
-}
-
-static int sort(kvtree *tree, int numbers, int (*order)(const void *, const void *))
-{
-    struct item *items;
     if (kvtree_size(tree) == 0) return KVTREE_SUCCESS;
-    int rc = collect(tree, numbers, &items);
-    if (rc) return rc;
-    qsort(items, tree->count, sizeof *items, order);
-    relink(tree, items);
+    struct sort_item *items = calloc(tree->count, sizeof *items);
+    if (!items) return -ENOMEM;
+    for (kvtree_elem *e = tree->first; e; e = e->next, count++) {
+        items[count] = (struct sort_item){.elem = e, .place = count};
+        if (by.numbers && number_int64(e->key, &items[count].number) != 0) {
+            free(items);
+            return -EINVAL;
+        }
+    }
+    qsort_r(items, count, sizeof *items, sort_compare, &by);
+    for (unsigned i = 0; i < count; i++) {
+        items[i].elem->prev = items[i ? i - 1 : count - 1].elem;
+        items[i].elem->next = i + 1 < count ? items[i + 1].elem : NULL;
+    }
+    tree->first = items[0].elem;
     free(items);
     return KVTREE_SUCCESS;
 }
 
-static int known(int direction)
-{
-    return direction == KVTREE_SORT_ASCENDING || direction == KVTREE_SORT_DESCENDING;
-}
-
 int kvtree_sort(kvtree *tree, int direction)
 {
-    if (!known(direction)) return -EINVAL;
-    return sort(tree, 0, direction == KVTREE_SORT_ASCENDING ? by_string : by_string_down);
+    return sort_elements(tree, (struct sort_order){false, direction});
 }
 
 int kvtree_sort_int(kvtree *tree, int direction)
 {
-    if (!known(direction)) return -EINVAL;
-    return sort(tree, 1, direction == KVTREE_SORT_ASCENDING ? by_number : by_number_down);
+    return sort_elements(tree, (struct sort_order){true, direction});
+}
+
+static int sort_compare_ints(const void *x, const void *y)
+{
+    int a = *(const int *)x, b = *(const int *)y;
+    return (a > b) - (a < b);
 }
 
 int kvtree_list_int(const kvtree *tree, int *count, int **list)
 {
-    struct item *items;
     if (!count || !list) return -EINVAL;
-    unsigned size = (unsigned)kvtree_size(tree);
-    if (size == 0) {
-        *count = 0;
-        *list = NULL;
-        return KVTREE_SUCCESS;
+    size_t size = (size_t)kvtree_size(tree), i = 0;
+    int *numbers = size ? malloc(size * sizeof *numbers) : NULL;
+    if (size && !numbers) return -ENOMEM;
+    for (kvtree_elem *e = kvtree_elem_first(tree); e; e = e->next) {
+        int64_t number;
+        if (number_int64(e->key, &number) != 0 || number < INT_MIN || number > INT_MAX) {
+            free(numbers);
+            return -EINVAL;
+        }
+        numbers[i++] = (int)number;
     }
-    int rc = collect(tree, 1, &items);
-    if (rc) return rc;
-    qsort(items, size, sizeof *items, by_number);
-    int *numbers = malloc(size * sizeof *numbers);
-    if (!numbers) rc = -ENOMEM;
-    for (unsigned i = 0; i < size && !rc; i++) {
-        if (items[i].number < INT_MIN || items[i].number > INT_MAX)
-            rc = -EINVAL;
-        else
-            numbers[i] = (int)items[i].number;
-    }
-    free(items);
-    if (rc) {
-        free(numbers);
-        return rc;
-    }
+    if (size) qsort(numbers, size, sizeof *numbers, sort_compare_ints);
     *count = (int)size;
     *list = numbers;
     return KVTREE_SUCCESS;

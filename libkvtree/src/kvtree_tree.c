@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trees and their elements: making, finding, adding, taking out, freeing, walking,
+/* Trees and their elements: creating, finding, adding, extracting, freeing, walking,
  * merging. Nothing here recurses: values know their owners, and every walk climbs back by
  * them. */
 #include "src/kvtree_private.h"
@@ -15,26 +15,26 @@ kvtree *kvtree_new(void)
     return calloc(1, sizeof(kvtree));
 }
 
-static kvtree_elem *home_of(kvtree *own)
+static kvtree_elem *kvtree_elem_of_own(kvtree *own)
 {
     return (void *)((char *)own - offsetof(kvtree_elem, own));
 }
 
 /* Frees a tree that has no elements left. */
-static void tree_free(kvtree *tree)
+static void kvtree_free(kvtree *tree)
 {
     free(tree->index);
     if (tree->inside)
-        kvtree_elem_free(home_of(tree));
+        kvtree_elem_free(kvtree_elem_of_own(tree));
     else
         free(tree);
 }
 
-/* Frees an element outside of any tree whose value has no elements left. */
-static void elem_free(kvtree_elem *elem)
+/* Frees an element that is in no tree, and has an empty value. */
+static void kvtree_elem_drop(kvtree_elem *elem)
 {
     if (elem->value != &elem->own)
-        tree_free(elem->value);
+        kvtree_free(elem->value);
     else
         free(elem->own.index);
     kvtree_elem_free(elem);
@@ -42,7 +42,7 @@ static void elem_free(kvtree_elem *elem)
 
 /* Empties root from the leaves upwards. The index of a tree goes as a whole, so elements
  * need not leave it one by one. */
-static void tree_clear(kvtree *root)
+static void kvtree_clear(kvtree *root)
 {
     for (kvtree *tree = root;;) {
         kvtree_elem *elem = tree->first;
@@ -50,7 +50,7 @@ static void tree_clear(kvtree *root)
             tree = elem->value;
         } else if (elem) {
             tree->first = elem->next;
-            elem_free(elem);
+            kvtree_elem_drop(elem);
         } else if (tree != root) {
             tree = tree->owner->tree;
         } else {
@@ -66,8 +66,8 @@ int kvtree_delete(kvtree **tree)
 {
     if (!tree || !*tree) return KVTREE_SUCCESS;
     if ((*tree)->owner) return -EINVAL;
-    tree_clear(*tree);
-    tree_free(*tree);
+    kvtree_clear(*tree);
+    kvtree_free(*tree);
     *tree = NULL;
     return KVTREE_SUCCESS;
 }
@@ -81,7 +81,7 @@ int kvtree_size(const kvtree *tree)
 
 /* Makes the index of a wide tree that is searched for the first time. To the callers that
  * leaves the tree as it is, so it may be one that they must not change. */
-static int has_index(const kvtree *tree)
+static bool kvtree_has_index(const kvtree *tree)
 {
     if (tree->index || tree->count <= KVTREE_NARROW) return tree->index != NULL;
     return kvtree_index_reserve((kvtree *)tree, tree->count) == 0;
@@ -89,7 +89,7 @@ static int has_index(const kvtree *tree)
 
 kvtree_elem *kvtree_elem_find(const kvtree *tree, const char *key, uint64_t *hash)
 {
-    if (has_index(tree)) {
+    if (kvtree_has_index(tree)) {
         *hash = kvtree_index_hash(tree->index, key);
         return kvtree_index_find(tree->index, key, *hash);
     }
@@ -164,8 +164,8 @@ int kvtree_elem_delete(kvtree_elem **elem)
 {
     if (!elem || !*elem) return KVTREE_SUCCESS;
     if ((*elem)->tree) return -EINVAL;
-    tree_clear((*elem)->value);
-    elem_free(*elem);
+    kvtree_clear((*elem)->value);
+    kvtree_elem_drop(*elem);
     *elem = NULL;
     return KVTREE_SUCCESS;
 }
@@ -204,25 +204,25 @@ kvtree *kvtree_get(const kvtree *tree, const char *key)
     return kvtree_elem_hash(kvtree_elem_get(tree, key));
 }
 
-static const kvtree *root_of(const kvtree *tree)
+static const kvtree *kvtree_root_of(const kvtree *tree)
 {
     while (tree->owner && tree->owner->tree)
         tree = tree->owner->tree;
     return tree;
 }
 
-/* A value must be nobody's, and must not hold the tree that it is to become a part of; an
+/* A value must have no owner, and must not hold the tree that it becomes a part of; an
  * empty one holds nothing, which spares deep trees the climb. */
-static int may_become_value(const kvtree *tree, const kvtree *value)
+static bool kvtree_can_hold(const kvtree *tree, const kvtree *value)
 {
-    if (value->owner || value == tree) return 0;
-    return value->count == 0 || root_of(tree) != value;
+    if (value->owner || value == tree) return false;
+    return value->count == 0 || kvtree_root_of(tree) != value;
 }
 
 /* Makes value that of elem; the value before it was emptied. */
-static void elem_adopt(kvtree_elem *elem, kvtree *value)
+static void kvtree_elem_adopt(kvtree_elem *elem, kvtree *value)
 {
-    if (elem->value != &elem->own) tree_free(elem->value);
+    if (elem->value != &elem->own) kvtree_free(elem->value);
     elem->value = value;
     value->owner = elem;
 }
@@ -231,11 +231,11 @@ kvtree *kvtree_set(kvtree *tree, const char *key, kvtree *value)
 {
     if (!tree || !key) return NULL;
     if (value && value->owner && value->owner == kvtree_elem_get(tree, key)) return value;
-    if (value && !may_become_value(tree, value)) return NULL;
+    if (value && !kvtree_can_hold(tree, value)) return NULL;
     kvtree_elem *elem = kvtree_elem_ensure(tree, key);
     if (!elem) return NULL;
-    tree_clear(elem->value);
-    if (value) elem_adopt(elem, value);
+    kvtree_clear(elem->value);
+    if (value) kvtree_elem_adopt(elem, value);
     return elem->value;
 }
 
@@ -247,7 +247,7 @@ int kvtree_unset(kvtree *tree, const char *key)
 
 int kvtree_unset_all(kvtree *tree)
 {
-    if (tree) tree_clear(tree);
+    if (tree) kvtree_clear(tree);
     return KVTREE_SUCCESS;
 }
 
@@ -264,7 +264,7 @@ kvtree *kvtree_extract(kvtree *tree, const char *key)
 
 /* ---- whole trees ---- */
 
-static int lies_below(const kvtree *tree, const kvtree *above)
+static bool kvtree_is_below(const kvtree *tree, const kvtree *above)
 {
     while (tree && tree != above)
         tree = tree->owner ? tree->owner->tree : NULL;
@@ -302,7 +302,7 @@ static kvtree_elem *merge_key(struct merge *m, const char *key)
     return elem;
 }
 
-static int merge_below(struct merge *m, const kvtree *source)
+static int merge_all(struct merge *m, const kvtree *source)
 {
     size_t level = 0;
     kvtree_elem *last = NULL;
@@ -322,13 +322,14 @@ static int merge_below(struct merge *m, const kvtree *source)
 int kvtree_merge(kvtree *tree, const kvtree *source)
 {
     if (!source || source->count == 0 || tree == source) return KVTREE_SUCCESS;
-    if (!tree || lies_below(tree, source) || lies_below(source, tree)) return -EINVAL;
+    if (!tree || kvtree_is_below(tree, source) || kvtree_is_below(source, tree))
+        return -EINVAL;
     struct merge m = {.into = tree, .copied = SIZE_MAX};
     if (tree->count == 0) {
         m.copied = 0;
         m.rest = kvtree_pack_size(source);
     }
-    int rc = merge_below(&m, source);
+    int rc = merge_all(&m, source);
     kvtree_blocks_close(&m.blocks);
     return rc;
 }

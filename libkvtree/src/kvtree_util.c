@@ -37,8 +37,8 @@ int kvtree_util_get_str(const kvtree *tree, const char *key, char **value)
     return 0;
 }
 
-static int get_unsigned(const kvtree *tree, const char *key, int hex, unsigned long max,
-                        unsigned long *value)
+static int kvtree_util_get_unsigned(const kvtree *tree, const char *key, int hex,
+                                    unsigned long max, unsigned long *value)
 {
     char *text;
     uint64_t number;
@@ -59,7 +59,7 @@ int kvtree_util_set_unsigned_long(kvtree *tree, const char *key, unsigned long v
 int kvtree_util_get_unsigned_long(const kvtree *tree, const char *key,
                                   unsigned long *value)
 {
-    return get_unsigned(tree, key, 0, ULONG_MAX, value);
+    return kvtree_util_get_unsigned(tree, key, 0, ULONG_MAX, value);
 }
 
 int kvtree_util_set_bytecount(kvtree *tree, const char *key, unsigned long count)
@@ -69,7 +69,7 @@ int kvtree_util_set_bytecount(kvtree *tree, const char *key, unsigned long count
 
 int kvtree_util_get_bytecount(const kvtree *tree, const char *key, unsigned long *count)
 {
-    return get_unsigned(tree, key, 0, ULONG_MAX, count);
+    return kvtree_util_get_unsigned(tree, key, 0, ULONG_MAX, count);
 }
 
 int kvtree_util_set_crc32(kvtree *tree, const char *key, unsigned long crc)
@@ -82,7 +82,7 @@ int kvtree_util_set_crc32(kvtree *tree, const char *key, unsigned long crc)
 
 int kvtree_util_get_crc32(const kvtree *tree, const char *key, unsigned long *crc)
 {
-    return get_unsigned(tree, key, 1, CRC_MAX, crc);
+    return kvtree_util_get_unsigned(tree, key, 1, CRC_MAX, crc);
 }
 
 int kvtree_util_set_int64(kvtree *tree, const char *key, int64_t value)

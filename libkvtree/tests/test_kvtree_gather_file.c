@@ -9,12 +9,28 @@
 
 #include "build_tree.h"
 #include "common/errtext.h"
+#include "common/folder.h"
+#include "scratch.h"
 #include "src/kvtree_gather_private.h"
 #include "src/kvtree_private.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static int place = -1; /* an open folder */
+
+static int open_place(void **state)
+{
+    place = make_folder(state) == 0 ? open(folder, O_RDONLY | O_DIRECTORY) : -1;
+    return place < 0;
+}
+
+static int close_place(void **state)
+{
+    close(place);
+    return remove_folder(state);
+}
 
 static void test_names(void **state)
 {
@@ -30,14 +46,44 @@ static void test_names(void **state)
     assert_int_equal(kvtree_gather_file_name(large, 0, 0, name), -ENAMETOOLONG);
 }
 
+/* Writes the item of rank 7 to a file, and reads that. */
+static kvtree *written(const kvtree_gather_place *to, int level, int ranks, kvtree *item)
+{
+    char name[BENEATH_NAME_MAX], err[ERRTEXT_SIZE] = "";
+    kvtree_gather_group group = {0};
+    kvtree *tree = kvtree_new(), *offer = kvtree_gather_offer(ranks, item);
+    assert_int_equal(kvtree_gather_group_add(&group, 7, offer), 0);
+    assert_int_equal(kvtree_gather_group_add(&group, 7, offer), -EBADMSG);
+    kvtree_delete(&offer);
+    assert_int_equal(kvtree_gather_group_write(&group, to, level, 7, level == 2, err), 0);
+    assert_int_equal(kvtree_gather_file_name(to->name, level, 7, name), 0);
+    assert_null(group.items);
+    assert_int_equal(group.ranks, 0);
+    offer = kvtree_gather_offer_file(to->name, level, 7, ranks);
+    assert_non_null(kvtree_getf(offer, "RANKS %d", ranks));
+    assert_non_null(kvtree_getf(offer, "ITEM OFFSET 0"));
+    assert_non_null(kvtree_getf(offer, "ITEM FILE %s", name));
+    kvtree_delete(&offer);
+    if (level == 2) snprintf(name, sizeof name, "%s", to->name);
+    assert_int_equal(kvtree_file_read(to->dir, name, tree, err), 0);
+    return tree;
+}
+
+static kvtree *pointer_to(const char *name)
+{
+    kvtree *pointer = kvtree_new();
+    kvtree_set_kv(pointer, "OFFSET", "0");
+    kvtree_set_kv(pointer, "FILE", name);
+    return pointer;
+}
+
 /* The keys of the documented samples. */
 static void test_lowest_level(void **state)
 {
     static const char *const tops[] = {NULL, "RANK2FILE"};
     for (int i = 0; i < 2; i++) {
-        kvtree *items = kvtree_new();
-        assert_non_null(kvtree_set(items, "7", sample_tree()));
-        kvtree *tree = kvtree_gather_file_make(tops[i], 0, 1, items);
+        const kvtree_gather_place to = {place, "x.scr", tops[i], 0};
+        kvtree *tree = written(&to, 0, 1, sample_tree());
         assert_int_equal(kvtree_size(tree), tops[i] ? 1 : 3);
         kvtree *body = tops[i] ? kvtree_get(tree, tops[i]) : tree;
         assert_non_null(kvtree_getf(body, "LEVEL 0"));
@@ -58,36 +104,40 @@ static void test_lowest_level(void **state)
 
 static void test_upper_level(void **state)
 {
-    kvtree *items = kvtree_new();
-    assert_non_null(kvtree_set(items, "7", kvtree_gather_pointer("a/x.0.7.scr")));
-    kvtree *tree = kvtree_gather_file_make("TOP", 1, 12, items);
-    assert_non_null(kvtree_getf(tree, "LEVEL 1"));
-    assert_non_null(kvtree_getf(tree, "RANKS 12"));
-    assert_non_null(kvtree_getf(tree, "RANK 7 OFFSET 0"));
-    kvtree_gather_part part;
-    assert_int_equal(kvtree_gather_file_take(tree, "TOP", -1, &part, NULL), 0);
-    assert_int_equal(part.level, 1);
-    assert_int_equal(part.ranks, 12);
-    assert_string_equal(kvtree_gather_pointed(kvtree_get(part.items, "7")),
-                        "a/x.0.7.scr");
-    kvtree_delete(&part.items);
-    kvtree_delete(&tree);
+    const kvtree_gather_place to = {place, "x.scr", "TOP", 0};
+    for (int level = 1; level <= 2; level++) { /* at 2 the root */
+        kvtree *tree = written(&to, level, 12, pointer_to("a/x.0.7.scr"));
+        assert_non_null(kvtree_getf(tree, "LEVEL %d", level));
+        assert_non_null(kvtree_getf(tree, "RANKS 12"));
+        assert_non_null(kvtree_getf(tree, "RANK 7 OFFSET 0"));
+        kvtree_gather_part part;
+        assert_int_equal(kvtree_gather_file_take(tree, "TOP", -1, &part, NULL), 0);
+        assert_int_equal(part.level, level);
+        assert_int_equal(part.ranks, 12);
+        assert_non_null(kvtree_getf(part.items, "7 FILE a/x.0.7.scr"));
+        kvtree_delete(&part.items);
+        kvtree_delete(&tree);
+    }
 }
 
 /* What is refused stays as it was, and the outputs do, too. */
 static void test_refused(void **state)
 {
+    const kvtree_gather_place to = {place, "x.scr", NULL, 0};
     char err[ERRTEXT_SIZE] = "";
     kvtree_gather_part part = {.level = 77};
-    kvtree *items = kvtree_new();
-    assert_non_null(kvtree_set(items, "7", kvtree_gather_pointer("../x")));
-    kvtree *tree = kvtree_gather_file_make(NULL, 1, 12, items);
+    kvtree *tree = written(&to, 1, 12, pointer_to("../x"));
     assert_int_equal(kvtree_gather_file_take(tree, NULL, 1, &part, err), -EBADMSG);
     assert_string_equal(err, "reader 7: file name \"../x\" has a component \"..\"");
     assert_int_equal(part.level, 77);
     assert_int_equal(kvtree_size(kvtree_get(tree, "RANK")), 1);
     assert_int_equal(kvtree_gather_file_take(NULL, NULL, 0, &part, NULL), -EBADMSG);
     kvtree_delete(&tree);
+}
+
+static uint64_t width_of(const char *top, size_t limit, int level)
+{
+    return kvtree_gather_width(&(kvtree_gather_place){-1, "x.scr", top, limit}, level);
 }
 
 /* The limit holds for any items that begin within a width, and two pointers always fit
@@ -97,24 +147,26 @@ static void test_width(void **state)
     char name[BENEATH_NAME_MAX];
     static const char *const tops[] = {NULL, "T", "a top key that is longer than others"};
     for (int i = 0; i < 3; i++) {
-        const uint64_t width = kvtree_gather_width("x.scr", tops[i], 5000, 0);
+        const uint64_t width = width_of(tops[i], 5000, 0);
+        const kvtree_gather_place to = {place, "x.scr", tops[i], 5000};
         for (int level = 0; level <= 1; level++) {
-            kvtree *tree =
-                kvtree_gather_file_make(tops[i], level, 2147483647, kvtree_new());
+            kvtree *tree = written(&to, level, 2147483647, pointer_to("x"));
+            kvtree *body = level == 0 && tops[i] ? kvtree_get(tree, tops[i]) : tree;
+            kvtree_unset_all(kvtree_get(body, "RANK"));
             assert_true(24 + kvtree_pack_size(tree) + 2 * width <= 5000);
             assert_true(24 + kvtree_pack_size(tree) + 2 * width > 4800);
             kvtree_delete(&tree);
         }
     }
-    assert_true(kvtree_gather_width("x.scr", NULL, 0, 0) <= 1 << 19);
-    assert_true(kvtree_gather_width("x.scr", NULL, 0, 0) >= (1 << 19) - 100);
-    assert_int_equal(kvtree_gather_width("x.scr", NULL, 1, 0), 0);
+    assert_true(width_of(NULL, 0, 0) <= 1 << 19);
+    assert_true(width_of(NULL, 0, 0) >= (1 << 19) - 100);
+    assert_int_equal(width_of(NULL, 1, 0), 0);
 
     assert_int_equal(
         kvtree_gather_file_name("x.scr", KVTREE_GATHER_LEVEL_MAX, 2147483647, name), 0);
-    kvtree *pointer = kvtree_gather_pointer(name);
+    kvtree *pointer = pointer_to(name);
     assert_true(2 * (kvtree_pack_size(pointer) + sizeof "2147483647") <=
-                kvtree_gather_width("x.scr", NULL, 1, 1));
+                width_of(NULL, 1, 1));
     kvtree_delete(&pointer);
 }
 
@@ -128,12 +180,12 @@ static void test_size(void **state)
 
 static void test_open(void **state)
 {
-    char folder[] = "/tmp/kvtree-gather-XXXXXX", path[64], err[ERRTEXT_SIZE] = "";
+    char below[] = "/tmp/kvtree-gather-XXXXXX", path[64], err[ERRTEXT_SIZE] = "";
     const char *name = NULL;
     int dir = -1;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/x.scr", folder);
-    assert_int_equal(kvtree_open_folder_of(path, &dir, &name, err), 0);
+    assert_non_null(mkdtemp(below));
+    snprintf(path, sizeof path, "%s/x.scr", below);
+    assert_int_equal(folder_of(AT_FDCWD, path, 0, &dir, &name, err), 0);
     assert_string_equal(name, "x.scr");
     int fd = openat(dir, name, O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0 && close(fd) == 0 && access(path, F_OK) == 0);
@@ -145,14 +197,14 @@ static void test_open(void **state)
     assert_string_equal(err, "remove x.scr: Is a directory");
     assert_int_equal(rmdir(path), 0);
     close(dir);
-    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(rmdir(below), 0);
 
-    assert_int_equal(kvtree_open_folder_of(path, &dir, &name, err), -ENOENT);
-    assert_int_equal(kvtree_open_folder_of(NULL, &dir, &name, err), -EINVAL);
-    assert_int_equal(kvtree_open_folder_of("/x.scr", &dir, &name, err), 0);
+    assert_int_equal(folder_of(AT_FDCWD, path, 0, &dir, &name, err), -ENOENT);
+    assert_int_equal(folder_of(AT_FDCWD, NULL, 0, &dir, &name, err), -EINVAL);
+    assert_int_equal(folder_of(AT_FDCWD, "/x.scr", 0, &dir, &name, err), 0);
     assert_string_equal(name, "x.scr");
     close(dir);
-    assert_int_equal(kvtree_open_folder_of("x.scr", &dir, &name, err), 0);
+    assert_int_equal(folder_of(AT_FDCWD, "x.scr", 0, &dir, &name, err), 0);
     assert_string_equal(name, "x.scr");
     close(dir);
 }
@@ -165,5 +217,5 @@ int main(void)
         cmocka_unit_test(test_width),       cmocka_unit_test(test_size),
         cmocka_unit_test(test_open),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_place, close_place);
 }

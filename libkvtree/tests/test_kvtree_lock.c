@@ -379,7 +379,7 @@ static void missing_arguments(void **state)
     fd = lock(path);
     assert_int_equal(kvtree_file_write_close_unlock(AT_FDCWD, NULL, &fd, tree, err),
                      -EINVAL);
-    assert_string_equal(err, "write a locked tree file: no file name");
+    assert_string_equal(err, "write a tree file: no file name");
     assert_int_equal(fd, -1);
     assert_int_equal(try_lock(path, F_WRLCK), 0);
     assert_int_equal(kvtree_write_close_unlock(path, &fd, tree), -EBADF);

@@ -137,8 +137,8 @@ static void each_allocation_may_fail(void **state)
         verb *work;
         int least, unneeded;
     } verbs[] = {{do_set, 1, 0},    {do_set_kv, 2, 0}, {do_setf, 5, 0}, {do_util, 1, 0},
-                 {do_merge, 31, 1}, {do_sort, 1, 0},   {do_list, 2, 0}, {do_unpack, 4, 0},
-                 {do_write, 1, 0},  {do_read, 4, 0}};
+                 {do_merge, 31, 1}, {do_sort, 1, 0},   {do_list, 1, 0}, {do_unpack, 4, 0},
+                 {do_write, 4, 0},  {do_read, 4, 0}};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         fail_each(verbs[i].work, verbs[i].least, verbs[i].unneeded);
 }

@@ -246,7 +246,7 @@ static void check_stale(int *fd, int number)
     assert_int_equal(kvtree_file_write_close_unlock(AT_FDCWD, path, fd, tree, err),
                      -ESTALE);
     assert_non_null(strstr(err, path));
-    assert_non_null(strstr(err, "nothing written: somebody replaced or removed"));
+    assert_non_null(strstr(err, "nothing written: the file was replaced or removed"));
     assert_int_equal(*fd, -1);
     assert_int_equal(number_in(path), number);
     assert_int_equal(files_in_folder(0), number != -ENOENT);

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -206,6 +207,32 @@ static void what_cannot_be(void **state)
     assert_null(redset_found_free(NULL));
 }
 
+/* ---- lists of others ---- */
+
+/* Those who may change a list of files can have none written to a folder of the user's
+ * own. */
+static void names_of_others(void **state)
+{
+    char own[1200], list[1200];
+    for (int i = 0; i < set.count; i++)
+        alone_put(&set, i);
+    damage();
+    scratch_path(list, set.folder, "");
+    scratch_path(own, set.folder, "1");
+    assert_int_equal(chmod(list, 0777) | chmod(own, 0755), 0);
+    rebuild(NULL);
+    assert_int_equal(told->rc, -EPERM);
+    assert_non_null(strstr(told->err, "1/a is in a folder that others may not change"));
+    assert_true(!alone_same(&set, FIRST * OF_MEMBER));
+    assert_int_equal(chmod(own, 0777), 0);
+    scratch_path(own, set.folder, "3");
+    assert_int_equal(chmod(own, 0777), 0);
+    rebuild(NULL);
+    assert_int_equal(told->rc, 0);
+    assert_true(alone_same(&set, FIRST * OF_MEMBER));
+    assert_int_equal(chmod(list, 0700), 0);
+}
+
 /* ---- what is told ---- */
 
 static void tells_what_is_lost(void **state)
@@ -261,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(killed_at_any_call), cmocka_unit_test(any_call_fails),
-        cmocka_unit_test(what_cannot_be), cmocka_unit_test(tells_what_is_lost)};
+        cmocka_unit_test(what_cannot_be), cmocka_unit_test(names_of_others),
+        cmocka_unit_test(tells_what_is_lost)};
     return cmocka_run_group_tests(tests, begin, end);
 }

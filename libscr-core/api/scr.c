@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The SCR_* calls: a face over one default context. Each checks the state, then hands
- * over. */
+/* The SCR_* calls: a face over one default context. Each checks the state and
+ * calls the operation in ops/. */
 #include "ops/context.h"
 
 #include "common/agree_mpi.h"
@@ -10,20 +10,17 @@
 #include "ops/stop.h"
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The default context: the only variable of the library. */
 static struct scr default_scr;
+static struct scr *const scr = &default_scr;
 
-static struct scr *context(void)
-{
-    return &default_scr;
-}
-
-/* 1 between MPI_Init and MPI_Finalize. */
-static int mpi_is_up(void)
+/* Whether MPI is between MPI_Init and MPI_Finalize. */
+static bool api_is_mpi_up(void)
 {
     int up = 0, down = 0;
     MPI_Initialized(&up);
@@ -31,39 +28,38 @@ static int mpi_is_up(void)
     return up && !down;
 }
 
-/* Prints an error on one rank, also while there is no communicator. */
-static void complain(const struct scr *scr, const char *text)
+/* Prints an error on one rank, even without a communicator. */
+static void api_report(const char *text)
 {
     int rank = scr->report.rank;
-    if (mpi_is_up() && scr->lifecycle.state == SCR_STATE_UNINITIALISED)
+    if (api_is_mpi_up() && scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char line[SCR_ERR_TEXT + 16];
     snprintf(line, sizeof line, "error: %s", text);
     if (rank == 0) scr_print_line(line);
 }
 
-/* SCR_SUCCESS when the call may be made; otherwise says why not (on one rank). */
-static int enter(struct scr *scr, scr_call call)
+/* SCR_SUCCESS if the call is legal; otherwise reports the reason, on one rank. */
+static int api_enter(scr_call call)
 {
     char err[SCR_ERR_TEXT];
     if (scr->lifecycle.disabled) return SCR_ERR_DISABLED;
-    int rc = scr_state_check(scr->lifecycle.state, call, err);
+    int rc = scr_lifecycle_check(scr->lifecycle.state, call, err);
     /* SCR_Route_file is local: it needs no MPI */
-    if (!rc && scr->lifecycle.state != SCR_STATE_UNINITIALISED &&
-        call != SCR_CALL_ROUTE_FILE && !mpi_is_up())
-        rc = err_set(err, -EPERM, "%s: MPI is finalised; SCR_Finalize was missing before",
+    if (!rc && scr->lifecycle.state != SCR_STATE_UNINITIALIZED &&
+        call != SCR_CALL_ROUTE_FILE && !api_is_mpi_up())
+        rc = err_set(err, -EPERM, "%s: MPI is finalized; SCR_Finalize was missing before",
                      scr_call_name(call));
     if (!rc) return SCR_SUCCESS;
-    if (scr->lifecycle.init_failed < 2) complain(scr, err);
+    if (scr->lifecycle.init_failed < 2) api_report(err);
     if (scr->lifecycle.init_failed) scr->lifecycle.init_failed = 2;
     return SCR_ERR_STATE;
 }
 
-/* The same for calls that all ranks make together: a good time to see how the flush in
- * the background fares. */
-static int enter_together(struct scr *scr, scr_call call)
+/* The same for collective calls, which also check the progress of a background flush. */
+static int api_enter_collective(scr_call call)
 {
-    int rc = enter(scr, call);
+    int rc = api_enter(call);
     if (rc == SCR_SUCCESS) scr_flush_look(scr);
     return rc;
 }
@@ -75,15 +71,15 @@ int SCR_Init(void)
     return SCR_Init_comm(MPI_COMM_WORLD);
 }
 
-static int ready_config(struct scr *scr)
+static int api_init_config(void)
 {
     if (scr->config.user) return 0;
     return scr_config_init(&scr->config);
 }
 
-/* Back to the state before SCR_Init. The rank stays for messages: MPI, which knows it,
- * may end before the next one. */
-static void forget(struct scr *scr)
+/* Returns to the state before SCR_Init. The rank is kept for messages: MPI may be
+ * finalized before the next one. */
+static void api_reset(void)
 {
     int rank = scr->report.rank;
     scr_config_done(&scr->config);
@@ -93,30 +89,29 @@ static void forget(struct scr *scr)
 
 int SCR_Init_comm(MPI_Comm comm)
 {
-    struct scr *scr = context();
     char err[SCR_ERR_TEXT] = "";
-    if (scr->lifecycle.disabled && (comm == MPI_COMM_NULL || !mpi_is_up()))
+    if (scr->lifecycle.disabled && (comm == MPI_COMM_NULL || !api_is_mpi_up()))
         return SCR_ERR_DISABLED;
     scr->lifecycle.disabled = 0;
-    int rc = enter(scr, SCR_CALL_INIT);
+    int rc = api_enter(SCR_CALL_INIT);
     if (rc) return rc;
     scr->lifecycle.init_failed = 0;
-    if (!mpi_is_up()) {
+    if (!api_is_mpi_up()) {
         int ended = 0;
         MPI_Finalized(&ended);
-        complain(scr, ended ? "SCR_Init: MPI is finalised already"
-                            : "SCR_Init: MPI is not initialised; MPI_Init is missing");
+        api_report(ended ? "SCR_Init: MPI is finalized already"
+                         : "SCR_Init: MPI is not initialized; MPI_Init is missing");
         return SCR_ERR_STATE;
     }
     if (agree_possible(comm, err) != 0) {
         err_wrap(err, 0, "SCR_Init_comm: the communicator");
-        complain(scr, err);
+        api_report(err);
         return SCR_ERR_ARGUMENT;
     }
-    rc = scr_start(scr, comm, ready_config(scr));
+    rc = scr_start(scr, comm, api_init_config());
     if (rc) {
         scr_release(scr);
-        forget(scr);
+        api_reset();
         scr->lifecycle.disabled = rc == SCR_ERR_DISABLED;
         scr->lifecycle.init_failed = !scr->lifecycle.disabled;
         return rc;
@@ -127,8 +122,8 @@ int SCR_Init_comm(MPI_Comm comm)
     return SCR_SUCCESS;
 }
 
-/* Closes what the application left open. */
-static int close_open(struct scr *scr)
+/* Closes an output or restart that the application left open. */
+static int api_close_open(void)
 {
     if (scr->lifecycle.state == SCR_STATE_OUTPUT) {
         scr_fail(&scr->report, SCR_ERR_STATE,
@@ -144,13 +139,12 @@ static int close_open(struct scr *scr)
 
 int SCR_Finalize(void)
 {
-    struct scr *scr = context();
-    int rc = enter(scr, SCR_CALL_FINALIZE);
+    int rc = api_enter(SCR_CALL_FINALIZE);
     if (rc) return rc;
-    int open = close_open(scr);
+    int open = api_close_open();
     rc = scr_finish(scr);
     scr_release(scr);
-    forget(scr);
+    api_reset();
     return open ? open : rc;
 }
 
@@ -158,12 +152,11 @@ int SCR_Finalize(void)
 
 const char *SCR_Config(const char *config)
 {
-    struct scr *scr = context();
     char err[SCR_ERR_TEXT] = "SCR_Config: no memory";
-    if (!config || ready_config(scr) != 0) return NULL;
+    if (!config || api_init_config() != 0) return NULL;
     if (scr_config_is_question(config)) return scr_query(scr, config);
-    if (enter(scr, SCR_CALL_CONFIG_SET) != SCR_SUCCESS) return NULL;
-    if (scr_config_set(&scr->config, config, err) != 0) complain(scr, err);
+    if (api_enter(SCR_CALL_CONFIG_SET) != SCR_SUCCESS) return NULL;
+    if (scr_config_set(&scr->config, config, err) != 0) api_report(err);
     return NULL;
 }
 
@@ -184,9 +177,8 @@ const char *SCR_Configf(const char *format, ...)
 
 int SCR_Need_checkpoint(int *flag)
 {
-    struct scr *scr = context();
     if (flag) *flag = 0;
-    int rc = enter_together(scr, SCR_CALL_NEED_CHECKPOINT);
+    int rc = api_enter_collective(SCR_CALL_NEED_CHECKPOINT);
     if (rc) return rc;
     int need = 0, halt = 0;
     scr->pace.need_calls++;
@@ -198,16 +190,15 @@ int SCR_Need_checkpoint(int *flag)
 
 int SCR_Start_output(const char *name, int flags)
 {
-    struct scr *scr = context();
     double now = scr_clock();
-    int rc = enter_together(scr, SCR_CALL_START_OUTPUT);
+    int rc = api_enter_collective(SCR_CALL_START_OUTPUT);
     if (rc) return rc;
     scr->pace.output_called = now;
     return scr_output_start(scr, name, flags);
 }
 
-/* What every caller of SCR_Route_file gets, whatever happens: a name that can be used. */
-static int copy_name(const char *name, char *file)
+/* Every caller of SCR_Route_file gets a usable name, also with an error. */
+static int api_copy_name(const char *name, char *file)
 {
     if (strlen(name) >= SCR_MAX_FILENAME) return SCR_ERR_ARGUMENT;
     strcpy(file, name);
@@ -216,14 +207,13 @@ static int copy_name(const char *name, char *file)
 
 int SCR_Route_file(const char *name, char *file)
 {
-    struct scr *scr = context();
-    if (!name || !file || !name[0] || copy_name(name, file) != SCR_SUCCESS) {
+    if (!name || !file || !name[0] || api_copy_name(name, file) != SCR_SUCCESS) {
         if (file) file[0] = 0;
         scr_route_refused(scr, name ? name : "");
         scr_print_line("error: SCR_Route_file: a name is missing or too long");
         return SCR_ERR_ARGUMENT;
     }
-    int rc = enter(scr, SCR_CALL_ROUTE_FILE);
+    int rc = api_enter(SCR_CALL_ROUTE_FILE);
     if (rc) return rc;
     if (scr->lifecycle.state == SCR_STATE_OUTPUT)
         return scr_route_output(scr, name, file);
@@ -235,8 +225,7 @@ int SCR_Route_file(const char *name, char *file)
 
 int SCR_Complete_output(int valid)
 {
-    struct scr *scr = context();
-    int rc = enter_together(scr, SCR_CALL_COMPLETE_OUTPUT);
+    int rc = api_enter_collective(SCR_CALL_COMPLETE_OUTPUT);
     if (rc) return rc;
     rc = scr_output_complete(scr, valid);
     int complete = rc == SCR_SUCCESS || rc == SCR_ERR_FLUSH;
@@ -258,11 +247,10 @@ int SCR_Complete_checkpoint(int valid)
 
 int SCR_Have_restart(int *flag, char *name)
 {
-    struct scr *scr = context();
     int have = 0;
     if (flag) *flag = 0;
     if (name) name[0] = 0;
-    int rc = enter_together(scr, SCR_CALL_HAVE_RESTART);
+    int rc = api_enter_collective(SCR_CALL_HAVE_RESTART);
     if (!rc) scr->lifecycle.have_called = 1;
     rc = rc ? rc : scr_restart_have(scr, &have, name);
     if (flag) *flag = have;
@@ -271,15 +259,13 @@ int SCR_Have_restart(int *flag, char *name)
 
 int SCR_Start_restart(char *name)
 {
-    struct scr *scr = context();
-    int rc = enter_together(scr, SCR_CALL_START_RESTART);
+    int rc = api_enter_collective(SCR_CALL_START_RESTART);
     return rc ? rc : scr_restart_start(scr, name);
 }
 
 int SCR_Complete_restart(int valid)
 {
-    struct scr *scr = context();
-    int rc = enter_together(scr, SCR_CALL_COMPLETE_RESTART);
+    int rc = api_enter_collective(SCR_CALL_COMPLETE_RESTART);
     return rc ? rc : scr_restart_complete(scr, valid);
 }
 
@@ -287,17 +273,16 @@ int SCR_Complete_restart(int valid)
 
 int SCR_Should_exit(int *flag)
 {
-    struct scr *scr = context();
     int halt = 0;
     if (flag) *flag = 0;
-    int rc = enter_together(scr, SCR_CALL_SHOULD_EXIT);
+    int rc = api_enter_collective(SCR_CALL_SHOULD_EXIT);
     rc = rc ? rc : scr_look(scr, NULL, &halt);
     if (flag) *flag = halt;
     return rc;
 }
 
-/* There must be a name, and the same on every rank. */
-static int check_name(struct scr *scr, const char *name, char *err)
+/* The name is required, and must be the same on every rank. */
+static int api_check_name(const char *name, char *err)
 {
     char first[SCR_NAME_SIZE] = "";
     int rc = 0;
@@ -312,13 +297,12 @@ static int check_name(struct scr *scr, const char *name, char *err)
     return agree(scr->job.world, rc, err);
 }
 
-static int by_name(scr_call call, const char *name)
+static int api_by_name(scr_call call, const char *name)
 {
-    struct scr *scr = context();
     char err[SCR_ERR_TEXT] = "";
-    int rc = enter_together(scr, call);
+    int rc = api_enter_collective(call);
     if (rc) return rc;
-    if (check_name(scr, name, err))
+    if (api_check_name(name, err))
         return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
                         err);
     if (call == SCR_CALL_CURRENT) return scr_manage_current(scr, name);
@@ -327,17 +311,17 @@ static int by_name(scr_call call, const char *name)
 
 int SCR_Current(const char *name)
 {
-    return by_name(SCR_CALL_CURRENT, name);
+    return api_by_name(SCR_CALL_CURRENT, name);
 }
 
 int SCR_Delete(const char *name)
 {
-    return by_name(SCR_CALL_DELETE, name);
+    return api_by_name(SCR_CALL_DELETE, name);
 }
 
 int SCR_Drop(const char *name)
 {
-    return by_name(SCR_CALL_DROP, name);
+    return api_by_name(SCR_CALL_DROP, name);
 }
 
 /* ---- texts ---- */
@@ -354,12 +338,11 @@ const char *SCR_Strerror(int code)
         [SCR_SUCCESS] = "success",
         [SCR_FAILURE] = "failure",
         [SCR_ERR_DISABLED] = "SCR is disabled (SCR_ENABLE=0)",
-        [SCR_ERR_STATE] = "the call does not belong here",
-        [SCR_ERR_ARGUMENT] = "a parameter of the call is not usable",
-        [SCR_ERR_CONFIG] = "the configuration has mistakes",
+        [SCR_ERR_STATE] = "the call is not allowed in this state",
+        [SCR_ERR_ARGUMENT] = "an argument is invalid",
+        [SCR_ERR_CONFIG] = "the configuration is invalid",
         [SCR_ERR_CACHE] = "a control or cache folder cannot be used",
-        [SCR_ERR_INVALID] =
-            "a rank says that its files are not valid, or a file is missing",
+        [SCR_ERR_INVALID] = "a rank reported invalid files, or a file is missing",
         [SCR_ERR_REDUNDANCY] = "the files could not be protected",
         [SCR_ERR_FLUSH] = "the files could not be copied to the prefix folder",
         [SCR_ERR_NO_DATASET] = "there is no such dataset",

@@ -2,8 +2,8 @@
 #ifndef SCR_VERSIONS_H
 #define SCR_VERSIONS_H
 
-/* Records of other versions of SCR, or of other programs. They are no damage: nobody may
- * replace or remove them, and a program that does not know them ends with an error. */
+/* Records of other versions of SCR, or of other programs. They are not damaged: they must
+ * not be replaced or removed, and a program that does not support them fails. */
 
 #include <errno.h>
 #include <kvtree/kvtree.h>
@@ -15,16 +15,15 @@
 #define SCR_HALT_NAME ".scr/halt.scr"
 #define SCR_NODES_NAME ".scr/nodes.scr"
 
-/* What readers of records return for one, with a text; kvtree.h: for its file. */
+/* The result of reading such a record, with a text; also of kvtree.h for its file. */
 #define SCR_OTHER_VERSION (-EPROTONOSUPPORT)
 
 /* Compares VERSION in the tree of the record name: 0, SCR_OTHER_VERSION, or -EBADMSG
  * where there is none. */
 int scr_version_check(const kvtree *tree, int wanted, const char *name, char *err);
 
-/* Looks at the records in .scr of the open prefix folder, before anything is changed
- * there: 0 unless one is of another version. What cannot be read, for whatever reason, is
- * not looked at. */
+/* Checks the records in .scr of the open prefix folder, before anything there is changed:
+ * 0, or SCR_OTHER_VERSION for one of another version. Unreadable records are skipped. */
 int scr_versions_check(int prefix, char *err);
 
 #endif

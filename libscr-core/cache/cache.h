@@ -21,7 +21,6 @@
 #include "config/values.h"
 #include "job/job.h"
 #include "plan/dataset.h"
-#include "plan/decide.h"
 #include "plan/evict.h"
 #include <redset/redset_mpi.h>
 #include <stdbool.h>

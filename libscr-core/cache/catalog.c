@@ -9,6 +9,7 @@
 #include "cache/catalog.h"
 
 #include "base/path.h"
+#include "base/transient.h"
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -116,7 +117,7 @@ static int take_header(struct folder *f, const char *name, char *err)
         if (rc) err_set(why, rc, "no memory for the filemap");
     }
     redset_manifest_free(m);
-    if (rc && scr_decide_may_pass(rc)) return err_set(err, rc, "%s: %s", f->path, why);
+    if (rc && scr_is_transient(rc)) return err_set(err, rc, "%s: %s", f->path, why);
     if (rc && !f->unusable++)
         snprintf(f->first, sizeof f->first, "dataset %d, %s: %s", f->id, name, why);
     return 0;
@@ -153,7 +154,7 @@ static int read_folder(struct folder *f, char *err)
     if (rc && !err[0]) err_sys(err, rc, "read %s/%s", f->dir->folder, name);
     io_close(&f->fd);
     free(f->path);
-    return scr_decide_may_pass(rc) ? rc : 0;
+    return scr_is_transient(rc) ? rc : 0;
 }
 
 /* ---- handing out ---- */
@@ -260,7 +261,7 @@ static int read_recorded(scr_cache *cache, scr_filemap *found, char *err)
                                    .name = cache->job->owner};
         if (is_in_use(cache, where.base)) continue;
         rc = scr_open_private(&where, &dir.folder, &dir.fd, err);
-        if (rc && !scr_decide_may_pass(rc)) rc = 0; /* it is gone */
+        if (rc && !scr_is_transient(rc)) rc = 0; /* it is gone */
         if (!rc && dir.fd >= 0) rc = read_store(cache, &dir, found, err);
         io_close(&dir.fd);
         free(dir.folder);

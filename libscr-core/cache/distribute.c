@@ -5,6 +5,7 @@
  * at most (SCR Developer Guide 1.2, 2.26.8). */
 #include "cache/cache.h"
 
+#include "base/transient.h"
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -44,7 +45,7 @@ static int is_there(scr_cache *cache, int id, const kvtree_elem *file, char *err
     unsigned long size;
     scr_cached_name(id, name, path);
     int rc = beneath_stat(scr_cache_of(cache, id)->fd, path, &st, NULL);
-    if (rc && scr_decide_may_pass(rc)) return rc;
+    if (rc && scr_is_transient(rc)) return rc;
     if (rc) return err_set(err, 0, "%s is not there", name);
     if (!S_ISREG(st.st_mode)) return err_set(err, 0, "%s is no regular file", name);
     if (kvtree_util_get_bytecount(kvtree_elem_hash(file), SCR_META_SIZE, &size) != 0)

@@ -34,7 +34,7 @@ static kvtree *entry_made(scr_filemap *map, int dset, int rank)
 
 int scr_meta_set_place(kvtree *meta, const char *path)
 {
-    const char *name = scr_path_basename_str(path);
+    const char *name = scr_path_basename(path);
     size_t length = (size_t)(name - path) - 1;
     char *folder = length > 0 ? strndup(path, length) : strdup("/");
     int rc = folder ? kvtree_util_set_str(meta, SCR_META_PATH, folder) : -ENOMEM;
@@ -253,7 +253,7 @@ static int names_of_master(int dir, kvtree *names, char *err)
                     : err_set(err, -ENOMEM, "no memory");
     const kvtree_elem *e = rc ? NULL : kvtree_elem_first(kvtree_get(master, KEY_MASTER));
     for (; e && !rc; e = kvtree_elem_next(e)) {
-        const char *name = scr_path_basename_str(kvtree_elem_key(e));
+        const char *name = scr_path_basename(kvtree_elem_key(e));
         if (!kvtree_get(names, name) && !kvtree_set(names, name, NULL))
             rc = err_set(err, -ENOMEM, "no memory");
     }

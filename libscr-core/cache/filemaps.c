@@ -7,6 +7,7 @@
 #include "cache/catalog.h"
 
 #include "base/path.h"
+#include "base/transient.h"
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -24,7 +25,7 @@
  * is. */
 static int judge(const scr_cache *cache, int rc, const char *err)
 {
-    if (rc && scr_decide_may_pass(rc)) return rc;
+    if (rc && scr_is_transient(rc)) return rc;
     if (rc && rc != -ENOENT) scr_control_warn(cache, err);
     return 0;
 }

@@ -31,7 +31,7 @@ int scr_open_private(const scr_private *where, char **path, int *fd, char *err)
     if (base[0] != '/')
         return err_set(err, -EINVAL, "%s=%s is not an absolute path", what, base);
     /* paths of cached files are compared as text later, so the base is reduced first */
-    char *reduced = scr_path_strdup_reduce_str(base);
+    char *reduced = scr_path_reduce(base);
     if (!reduced) return err_set(err, -ENOMEM, "no memory");
     /* a run that ends well may remove what is empty of it just now */
     for (int i = 0; i < 3 && rc == -ENOENT; i++) {

@@ -5,27 +5,28 @@
 #include "base/path.h"
 #include "common/number.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kind_names[] = {"GROUPS", "STORE", "CKPT"};
+static const char *const desc_kind_names[] = {"GROUPS", "STORE", "CKPT"};
 
 const char *scr_desc_kind_name(scr_desc_kind kind)
 {
-    return kind < SCR_DESC_KINDS ? kind_names[kind] : "";
+    return kind < SCR_DESC_KINDS ? desc_kind_names[kind] : "";
 }
 
 scr_desc_kind scr_desc_kind_find(const char *name)
 {
     int kind = 0;
-    while (kind < SCR_DESC_KINDS && strcmp(name, kind_names[kind]) != 0)
+    while (kind < SCR_DESC_KINDS && strcmp(name, desc_kind_names[kind]) != 0)
         kind++;
     return strcmp(name, "STORES") == 0 ? SCR_DESC_STORE : (scr_desc_kind)kind;
 }
 
-static int is_built_in(const char *group)
+static bool desc_is_built_in(const char *group)
 {
     return strcmp(group, "NODE") == 0 || strcmp(group, "WORLD") == 0;
 }
@@ -33,7 +34,7 @@ static int is_built_in(const char *group)
 const char *scr_desc_field_find(scr_desc_kind kind, const char *name)
 {
     if (kind == SCR_DESC_GROUPS)
-        return scr_desc_is_name(name) && !is_built_in(name) ? name : NULL;
+        return scr_desc_is_name(name) && !desc_is_built_in(name) ? name : NULL;
     if (kind == SCR_DESC_STORE && strcmp(name, "FLUSH") == 0) name = "TYPE";
     for (const scr_desc_field *f = scr_desc_field_table; f->name; f++)
         if (f->kind == kind && strcmp(f->name, name) == 0) return f->name;
@@ -54,23 +55,23 @@ const char *scr_desc_nearest(const char *name)
     for (const scr_param *p = scr_param_table; p->name; p++)
         scr_nearest_try(&nearest, p->name);
     for (int kind = 0; kind < SCR_DESC_KINDS; kind++)
-        scr_nearest_try(&nearest, kind_names[kind]);
+        scr_nearest_try(&nearest, desc_kind_names[kind]);
     scr_nearest_try(&nearest, SCR_LOCKED);
     return nearest.best;
 }
 
 /* ---- keys ---- */
 
-static int is_clean(const char *text)
+static bool desc_is_printable(const char *text)
 {
     for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) return 0;
-    return 1;
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) return false;
+    return true;
 }
 
-int scr_desc_is_name(const char *text)
+bool scr_desc_is_name(const char *text)
 {
-    return *text && strlen(text) < SCR_DESC_NAME_SIZE && is_clean(text);
+    return *text && strlen(text) < SCR_DESC_NAME_SIZE && desc_is_printable(text);
 }
 
 const char *scr_desc_key_rule(scr_desc_kind kind)
@@ -81,16 +82,16 @@ const char *scr_desc_key_rule(scr_desc_kind kind)
     return kind < SCR_DESC_KINDS ? rules[kind] : "";
 }
 
-static char *store_key(const char *text)
+static char *desc_store_key(const char *text)
 {
-    if (text[0] != '/' || !is_clean(text)) return NULL;
-    char *key = scr_path_strdup_reduce_str(text);
+    if (text[0] != '/' || !desc_is_printable(text)) return NULL;
+    char *key = scr_path_reduce(text);
     if (key && strlen(key) < SCR_DESC_PATH_SIZE) return key;
     free(key);
     return NULL;
 }
 
-static char *ckpt_key(const char *text)
+static char *desc_ckpt_key(const char *text)
 {
     int64_t number;
     char digits[NUMBER_TEXT_SIZE];
@@ -101,8 +102,8 @@ static char *ckpt_key(const char *text)
 
 char *scr_desc_key(scr_desc_kind kind, const char *text)
 {
-    if (kind == SCR_DESC_STORE) return store_key(text);
-    if (kind == SCR_DESC_CKPT) return ckpt_key(text);
+    if (kind == SCR_DESC_STORE) return desc_store_key(text);
+    if (kind == SCR_DESC_CKPT) return desc_ckpt_key(text);
     return scr_desc_is_name(text) ? strdup(text) : NULL;
 }
 
@@ -110,7 +111,7 @@ char *scr_desc_key(scr_desc_kind kind, const char *text)
 
 kvtree *scr_desc_get(const kvtree *layer, scr_desc_kind kind, const char *key)
 {
-    return kvtree_get(kvtree_get(layer, kind_names[kind]), key);
+    return kvtree_get(kvtree_get(layer, desc_kind_names[kind]), key);
 }
 
 kvtree *scr_desc_add(kvtree *layer, scr_desc_kind kind, const char *key,
@@ -118,8 +119,8 @@ kvtree *scr_desc_add(kvtree *layer, scr_desc_kind kind, const char *key,
 {
     kvtree *desc = scr_desc_get(layer, kind, key);
     if (desc) return desc;
-    kvtree *all = kvtree_get(layer, kind_names[kind]);
-    if (!all) all = kvtree_set(layer, kind_names[kind], NULL);
+    kvtree *all = kvtree_get(layer, desc_kind_names[kind]);
+    if (!all) all = kvtree_set(layer, desc_kind_names[kind], NULL);
     desc = kvtree_set(all, key, NULL);
     if (desc && (kvtree_util_set_str(desc, "SOURCE", source) != 0 ||
                  !kvtree_set(desc, "FIELD", NULL))) {
@@ -129,8 +130,8 @@ kvtree *scr_desc_add(kvtree *layer, scr_desc_kind kind, const char *key,
     return desc;
 }
 
-/* Where a field stands is only told if it is not told of the descriptor: GROUPS of ten
- * thousand nodes go to all ranks. */
+/* Without a source the field has that of its descriptor, which saves memory: GROUPS of
+ * ten thousand nodes are sent to all ranks. */
 int scr_desc_set(kvtree *desc, const char *field, const char *value, const char *source)
 {
     kvtree *entry = kvtree_set(kvtree_get(desc, "FIELD"), field, NULL);
@@ -139,13 +140,13 @@ int scr_desc_set(kvtree *desc, const char *field, const char *value, const char 
     return rc || !source ? rc : kvtree_util_set_str(entry, "SOURCE", source);
 }
 
-int scr_desc_has(const kvtree *desc, const char *field)
+bool scr_desc_has(const kvtree *desc, const char *field)
 {
     return kvtree_get(kvtree_get(desc, "FIELD"), field) != NULL;
 }
 
-/* Copies the elements of from that to has not. */
-static int fill_up(kvtree *to, const kvtree *from)
+/* Copies the elements of from that are missing in to. */
+static int desc_add_missing(kvtree *to, const kvtree *from)
 {
     const kvtree_elem *e = kvtree_elem_first(from);
     for (; e; e = kvtree_elem_next(e)) {
@@ -157,17 +158,17 @@ static int fill_up(kvtree *to, const kvtree *from)
     return 0;
 }
 
-static int fill_up_fields(kvtree *to, const kvtree *from)
+static int desc_merge(kvtree *to, const kvtree *from)
 {
     const kvtree_elem *e = kvtree_elem_first(from);
     int rc = 0;
     for (; e && !rc; e = kvtree_elem_next(e)) {
         kvtree *desc = kvtree_get(to, kvtree_elem_key(e));
         if (desc)
-            rc = fill_up(kvtree_get(desc, "FIELD"),
-                         kvtree_get(kvtree_elem_hash(e), "FIELD"));
+            rc = desc_add_missing(kvtree_get(desc, "FIELD"),
+                                  kvtree_get(kvtree_elem_hash(e), "FIELD"));
     }
-    return rc ? rc : fill_up(to, from);
+    return rc ? rc : desc_add_missing(to, from);
 }
 
 kvtree *scr_config_descs(const scr_config *config, scr_desc_kind kind)
@@ -177,7 +178,7 @@ kvtree *scr_config_descs(const scr_config *config, scr_desc_kind kind)
     int rc = all ? 0 : -ENOMEM;
     for (int i = 0; i < 3 && !rc; i++) {
         if (kind == SCR_DESC_CKPT && kvtree_size(all) > 0) break;
-        rc = fill_up_fields(all, kvtree_get(layers[i], kind_names[kind]));
+        rc = desc_merge(all, kvtree_get(layers[i], desc_kind_names[kind]));
     }
     if (rc) kvtree_delete(&all);
     if (all && kind == SCR_DESC_CKPT) kvtree_sort_int(all, KVTREE_SORT_ASCENDING);
@@ -189,10 +190,54 @@ scr_value scr_desc_value(const kvtree_elem *desc, scr_desc_kind kind, const char
 {
     const kvtree *tree = kvtree_elem_hash(desc),
                  *entry = kvtree_get(kvtree_get(tree, "FIELD"), field);
-    snprintf(name, SCR_DESC_LABEL_SIZE, "%s=%.100s %.100s", kind_names[kind],
+    snprintf(name, SCR_DESC_LABEL_SIZE, "%s=%.100s %.100s", desc_kind_names[kind],
              kvtree_elem_key(desc), field);
     scr_value value = {name, kvtree_get_val(entry, "VALUE"),
                        kvtree_get_val(entry, "SOURCE")};
     if (!value.source) value.source = kvtree_get_val(tree, "SOURCE");
     return value;
+}
+
+static scr_param_type desc_type(scr_desc_kind kind, const char *field)
+{
+    const scr_desc_field *f = scr_desc_field_table;
+    while (f->name && (f->kind != kind || strcmp(f->name, field) != 0))
+        f++;
+    return f->type;
+}
+
+void scr_desc_read_members(const kvtree_elem *desc, scr_desc_kind kind,
+                           const scr_desc_member *members, void *object,
+                           scr_problems *problems)
+{
+    char label[SCR_DESC_LABEL_SIZE];
+    for (const scr_desc_member *m = members; m->name; m++) {
+        const scr_value v = scr_desc_value(desc, kind, m->name, label);
+        void *at = (char *)object + m->offset;
+        if (m->words)
+            scr_value_word(&v, m->words, kind == SCR_DESC_STORE, at, problems);
+        else
+            scr_value_read(&v, desc_type(kind, m->name), m->least, at, problems);
+    }
+}
+
+char *scr_desc_member_text(scr_desc_kind kind, const scr_desc_member *members,
+                           const void *object, const char *field)
+{
+    char *text = NULL;
+    const char *name = scr_desc_field_find(kind, field);
+    const scr_desc_member *m = members;
+    while (name && m->name && strcmp(m->name, name) != 0)
+        m++;
+    if (!name || !m->name) return NULL;
+    const void *at = (const char *)object + m->offset;
+    switch (desc_type(kind, name)) {
+    case SCR_PARAM_SCHEME:
+    case SCR_PARAM_TEXT:
+        return strdup(at);
+    case SCR_PARAM_BYTES:
+        return asprintf(&text, "%" PRIu64, *(const uint64_t *)at) < 0 ? NULL : text;
+    default:
+        return asprintf(&text, "%d", *(const int *)at) < 0 ? NULL : text;
+    }
 }

@@ -8,11 +8,13 @@
  *     STORE=/ssd GROUP=NODE COUNT=3
  *     CKPT=0 INTERVAL=1 STORE=/ssd TYPE=XOR
  *
- * (SCR Developer Guide 1.2, sections 2.7.3, 2.8.3 and 2.9.4). What they mean is in
+ * (SCR Developer Guide 1.2, sections 2.7.3, 2.8.3 and 2.9.4). Their meaning is defined in
  * config/group.h, config/store.h and config/reddesc.h. */
 
 #include "config/parameters.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 typedef enum scr_desc_kind {
     SCR_DESC_GROUPS, /* key: name of a node; fields: any group and its value */
@@ -25,18 +27,18 @@ typedef struct scr_desc_field {
     scr_desc_kind kind;
     const char *name;
     scr_param_type type;
-    const char *value; /* default, or the parameter whose value is the default; or NULL */
+    const char *value; /* default, or the name of the parameter that gives it; or NULL */
     const char *help;  /* one line */
 } scr_desc_field;
 
 /* The fields of STORE and CKPT, ended by an entry without a name. */
 extern const scr_desc_field scr_desc_field_table[];
 
-/* Of nodes, groups and their values, with the NUL. */
+/* Size of names of nodes and groups and of their values, with the NUL. */
 #define SCR_DESC_NAME_SIZE 256
-/* Of stores. */
+/* Size of paths of stores. */
 #define SCR_DESC_PATH_SIZE 1024
-/* Numbers of redundancy descriptors are below this. */
+/* Redundancy descriptors have numbers below this. */
 #define SCR_DESC_CKPT_MAX 1000
 
 const char *scr_desc_kind_name(scr_desc_kind kind);
@@ -44,45 +46,64 @@ const char *scr_desc_kind_name(scr_desc_kind kind);
 /* The kind of that name; SCR_DESC_KINDS: there is none. STORES is STORE. */
 scr_desc_kind scr_desc_kind_find(const char *name);
 
-/* The name in the table of a kind's field; another name of the same, as it stands there.
- * Those of groups may be any name but NODE and WORLD, which are built in. NULL: there is
- * none. */
+/* The name of a field as in the table; an alias gives the name of its field. A field of
+ * GROUPS may have any name except NODE and WORLD, which are built in. NULL: none. */
 const char *scr_desc_field_find(scr_desc_kind kind, const char *name);
 const char *scr_desc_field_nearest(scr_desc_kind kind, const char *name);
 
-/* What may stand on the left in a file and is most like name: a parameter, a kind, or
- * SCR_LOCKED. */
+/* The name most similar to name among those valid at the beginning of a line: parameters,
+ * kinds, SCR_LOCKED. */
 const char *scr_desc_nearest(const char *name);
 
-/* The one form of a key ("/tmp" for "/tmp/", "1" for "01"), to be freed. NULL: there is
- * no such key; scr_desc_key_rule tells what is one. */
+/* The canonical form of a key ("/tmp" for "/tmp/", "1" for "01"), to be freed. NULL: an
+ * invalid key (scr_desc_key_rule describes valid ones), or no memory. */
 char *scr_desc_key(scr_desc_kind kind, const char *text);
 const char *scr_desc_key_rule(scr_desc_kind kind);
 
-/* 1 for what can be the name of a node or group, or its value: of a length that is not 0,
- * below SCR_DESC_NAME_SIZE, and without control characters. */
-int scr_desc_is_name(const char *text);
+/* Whether text is valid as the name or value of a node or group: not empty, shorter than
+ * SCR_DESC_NAME_SIZE, and without control characters. */
+bool scr_desc_is_name(const char *text);
 
 /* ---- in a layer: <kind>/<key>/{SOURCE/<where>, FIELD/<field>/{VALUE/.., SOURCE/..}}
  * ---- */
 
-/* A descriptor of a layer; NULL if there is none. Added: the one that is there, or a new
+/* A descriptor of a layer; NULL: none. scr_desc_add returns the existing one, or a new
  * one; NULL without memory. */
 kvtree *scr_desc_get(const kvtree *layer, scr_desc_kind kind, const char *key);
 kvtree *scr_desc_add(kvtree *layer, scr_desc_kind kind, const char *key,
                      const char *source);
 int scr_desc_set(kvtree *desc, const char *field, const char *value, const char *source);
-int scr_desc_has(const kvtree *desc, const char *field);
+bool scr_desc_has(const kvtree *desc, const char *field);
 
-/* The descriptors of a kind that are in force, <key>/{SOURCE, FIELD/...}, a new tree.
- * GROUPS and STORE: each field comes from the first layer that has it. CKPT: all come
- * from the first layer that has any. NULL without memory. */
+/* The effective descriptors of a kind, <key>/{SOURCE, FIELD/...}, as a new tree. GROUPS
+ * and STORE: each field comes from the first layer that has it. CKPT: all come from the
+ * first layer that has any. NULL without memory. */
 kvtree *scr_config_descs(const scr_config *config, scr_desc_kind kind);
 
-/* A field of one of these; its text is NULL if the field is not there. name gets what the
- * value is called in messages. */
+/* A field of one of these; its text is NULL if the field is missing. name gets the name
+ * of the value for messages. */
 #define SCR_DESC_LABEL_SIZE 256
 scr_value scr_desc_value(const kvtree_elem *desc, scr_desc_kind kind, const char *field,
                          char name[SCR_DESC_LABEL_SIZE]);
+
+/* ---- as a struct ---- */
+
+/* A field that is a member of a struct, of the type in scr_desc_field_table. */
+typedef struct scr_desc_member {
+    const char *name; /* NULL ends a table */
+    size_t offset;
+    int least;                /* lower limit of a number */
+    const char *const *words; /* possible values of a text; NULL: the caller reads it */
+} scr_desc_member;
+
+/* Stores the fields of a descriptor in their members. A member without a field, or with
+ * an invalid one, keeps its value. */
+void scr_desc_read_members(const kvtree_elem *desc, scr_desc_kind kind,
+                           const scr_desc_member *members, void *object,
+                           scr_problems *problems);
+
+/* A member as text, to be freed; NULL if there is no such field, or no memory. */
+char *scr_desc_member_text(scr_desc_kind kind, const scr_desc_member *members,
+                           const void *object, const char *field);
 
 #endif

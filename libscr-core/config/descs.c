@@ -30,9 +30,9 @@ void scr_descs_done(scr_descs *descs)
     scr_groups_done(&descs->groups);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-static char *answer_field(const scr_descs *d, const scr_question *q)
+static char *descs_answer_field(const scr_descs *d, const scr_question *q)
 {
     if (q->kind == SCR_DESC_STORE) {
         const scr_store *store = scr_stores_find(&d->stores, q->key);
@@ -48,7 +48,7 @@ static char *answer_field(const scr_descs *d, const scr_question *q)
                : NULL;
 }
 
-static void list_keys(FILE *out, const scr_descs *d, scr_desc_kind kind)
+static void descs_list_keys(FILE *out, const scr_descs *d, scr_desc_kind kind)
 {
     const kvtree_elem *e = kvtree_elem_first(d->groups.nodes);
     for (; e && kind == SCR_DESC_GROUPS; e = kvtree_elem_next(e))
@@ -60,13 +60,13 @@ static void list_keys(FILE *out, const scr_descs *d, scr_desc_kind kind)
 }
 
 /* Without the newline at the end; NULL if there are none. */
-static char *answer_keys(const scr_descs *d, scr_desc_kind kind)
+static char *descs_answer_keys(const scr_descs *d, scr_desc_kind kind)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
-    list_keys(out, d, kind);
+    descs_list_keys(out, d, kind);
     if (fclose(out) == 0 && size > 0) {
         text[size - 1] = 0;
         return text;
@@ -79,7 +79,5 @@ char *scr_descs_answer(const scr_descs *descs, const char *question)
 {
     scr_question q;
     if (scr_config_question(question, &q) != 0) return NULL;
-    char *answer = q.key ? answer_field(descs, &q) : answer_keys(descs, q.kind);
-    scr_question_done(&q);
-    return answer;
+    return q.key[0] ? descs_answer_field(descs, &q) : descs_answer_keys(descs, q.kind);
 }

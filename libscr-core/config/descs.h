@@ -14,13 +14,13 @@ typedef struct scr_descs {
     scr_reddescs reddescs;
 } scr_descs;
 
-/* What is wrong, in them or in the parameters that they refer to, goes to problems. 0 or
+/* Mistakes in them, or in the parameters that they refer to, are added to problems. 0 or
  * -ENOMEM. */
 int scr_descs_load(const scr_config *config, scr_descs *descs, scr_problems *problems);
 void scr_descs_done(scr_descs *descs);
 
-/* The answer to a question such as "CKPT=0 TYPE": the value in force. To "CKPT": the keys
- * that there are, a line each. To be freed; NULL: there is none. */
+/* The answer to a query: for "CKPT=0 TYPE" the effective value, for "CKPT" all keys, one
+ * per line. To be freed; NULL: none. */
 char *scr_descs_answer(const scr_descs *descs, const char *question);
 
 #endif

@@ -31,7 +31,7 @@ void scr_groups_done(scr_groups *groups)
     kvtree_delete(&groups->names);
 }
 
-int scr_groups_has(const scr_groups *groups, const char *name)
+bool scr_groups_has(const scr_groups *groups, const char *name)
 {
     return strcmp(name, "NODE") == 0 || strcmp(name, "WORLD") == 0 ||
            kvtree_get(groups->names, name) != NULL;
@@ -56,8 +56,8 @@ const char *scr_groups_value(const scr_groups *groups, const char *name, const c
     return kvtree_get_val(kvtree_get(fields, name), "VALUE");
 }
 
-void scr_groups_take(const scr_groups *groups, const scr_value *value,
-                     char to[SCR_DESC_NAME_SIZE], scr_problems *problems)
+void scr_groups_resolve(const scr_groups *groups, const scr_value *value,
+                        char to[SCR_DESC_NAME_SIZE], scr_problems *problems)
 {
     if (!value->text) return;
     if (!scr_groups_has(groups, value->text))

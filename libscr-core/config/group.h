@@ -2,12 +2,13 @@
 #ifndef SCR_GROUP_H
 #define SCR_GROUP_H
 
-/* Group descriptors (SCR Developer Guide 1.2, section 2.7): processes that share
- * something, such as a power supply. A node has a value in each group, and nodes with the
- * same value form one. NODE and WORLD are there always. */
+/* Group descriptors (SCR Developer Guide 1.2, section 2.7): processes that may fail
+ * together, such as those with a common power supply. A node has a value in each group,
+ * and nodes with equal values form a group. NODE and WORLD always exist. */
 
 #include "config/desc.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 
 typedef struct scr_groups {
     kvtree *nodes; /* <node>/{FIELD/<group>/VALUE/<value>, ...}; NULL: no node */
@@ -18,18 +19,17 @@ typedef struct scr_groups {
 int scr_groups_from_config(const scr_config *config, scr_groups *groups);
 void scr_groups_done(scr_groups *groups);
 
-/* 1 if there is a group of that name. */
-int scr_groups_has(const scr_groups *groups, const char *name);
+/* Whether there is a group of that name. */
+bool scr_groups_has(const scr_groups *groups, const char *name);
 const char *scr_groups_nearest(const scr_groups *groups, const char *name);
 
-/* The value of node in the group of that name: processes with the same one are together
- * in it. For NODE that is the node's name, for WORLD always the same. NULL: the node has
- * none. Not to be freed. */
+/* The value of node in the group of that name: the name of the node for NODE, a constant
+ * for WORLD. NULL: the node has none. Owned by groups. */
 const char *scr_groups_value(const scr_groups *groups, const char *name,
                              const char *node);
 
-/* Takes the name of a group into to, or adds a problem, if there is no such group. */
-void scr_groups_take(const scr_groups *groups, const scr_value *value,
-                     char to[SCR_DESC_NAME_SIZE], scr_problems *problems);
+/* Copies the name of a group to to, or adds a problem if there is no such group. */
+void scr_groups_resolve(const scr_groups *groups, const scr_value *value,
+                        char to[SCR_DESC_NAME_SIZE], scr_problems *problems);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who runs this, where, and in which allocation; see config/identity.h. */
+/* User, node and allocation of this process; see config/identity.h. */
 #include "config/identity.h"
 
 #include "common/errtext.h"
 #include <errno.h>
-#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,20 +18,6 @@ void scr_identity_user(char user[SCR_USER_SIZE])
         strcpy(user, pw->pw_name);
     else
         snprintf(user, SCR_USER_SIZE, "uid-%ld", (long)geteuid());
-}
-
-static int is_own_group(gid_t gid)
-{
-    const struct passwd *user = getpwuid(geteuid());
-    const struct group *group = user && user->pw_gid == gid ? getgrgid(gid) : NULL;
-    return group && strcmp(group->gr_name, user->pw_name) == 0 &&
-           (!group->gr_mem || !*group->gr_mem);
-}
-
-int scr_identity_others_write(const struct stat *st)
-{
-    if (st->st_mode & S_IWOTH) return 1;
-    return st->st_mode & S_IWGRP && st->st_uid != 0 && !is_own_group(st->st_gid);
 }
 
 void scr_identity_node(char node[SCR_NODE_SIZE])

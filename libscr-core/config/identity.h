@@ -2,10 +2,7 @@
 #ifndef SCR_IDENTITY_H
 #define SCR_IDENTITY_H
 
-/* What is found out where no parameter tells it: who runs this, where, and in which
- * allocation. */
-
-#include <sys/stat.h>
+/* User, node and allocation of this process, where no parameter gives them. */
 
 #define SCR_USER_SIZE 128
 #define SCR_JOB_ID_SIZE 128
@@ -14,18 +11,12 @@
 /* The effective user; "uid-<number>" for one without a name. */
 void scr_identity_user(char user[SCR_USER_SIZE]);
 
-/* Whether others than root and the effective user may write to a file or folder that
- * belongs to one of these: everybody, or the members of a group. A group of the user's
- * own, which has the name of the user and no members, counts as the user; groups of what
- * is root's, as root. */
-int scr_identity_others_write(const struct stat *st);
-
 /* The host. */
 void scr_identity_node(char node[SCR_NODE_SIZE]);
 
-/* The allocation: from the batch system; without one, made from the prefix folder (its
- * path without links), so that the next run of the same job finds its cache, and no other
- * does. 0, or -EINVAL with a text for one that is too long. */
+/* The id of the allocation: from the batch system; without one, derived from the prefix
+ * folder (its path without links), so that only the next run of the same job finds its
+ * cache. 0, or -EINVAL with a text for an id that is too long. */
 int scr_identity_job(const char *prefix, char job[SCR_JOB_ID_SIZE], char *err);
 
 /* A name that stands for a prefix folder: "prefix-<its CRC32>". */

@@ -4,7 +4,7 @@
 
 #include "config/parameters.h"
 
-/* Where events are logged to, as the parameters SCR_LOG_... say. */
+/* The targets of the event log, from the parameters SCR_LOG_... */
 
 enum { SCR_LOG_TEXT, SCR_LOG_JSON, SCR_LOG_SYSLOG, SCR_LOG_DATABASE, SCR_LOG_TARGETS };
 

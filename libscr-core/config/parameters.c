@@ -38,7 +38,7 @@ const char *scr_param_type_name(scr_param_type type)
     return names[type];
 }
 
-void scr_param_find_unknown(scr_param_told *tell, void *arg)
+void scr_param_find_unknown(scr_param_report *report, void *arg)
 {
     for (char **e = environ; *e; e++) {
         size_t n = strcspn(*e, "=");
@@ -47,7 +47,7 @@ void scr_param_find_unknown(scr_param_told *tell, void *arg)
         memcpy(name, *e, n);
         name[n] = 0;
         if (!scr_param_find(name) && strcmp(name, "SCR_CONF_FILE") != 0)
-            tell(arg, name, scr_param_nearest(name));
+            report(arg, name, scr_param_nearest(name));
     }
 }
 
@@ -75,12 +75,13 @@ int scr_layer_set(kvtree *layer, const char *name, const char *value, const char
 {
     kvtree *entry = kvtree_set(layer, name, NULL);
     if (!entry) return -ENOMEM;
-    /* in this order: no value is without its source */
+    /* in this order, so that every value has a source */
     int rc = kvtree_util_set_str(entry, "SOURCE", source);
     return rc ? rc : kvtree_util_set_str(entry, "VALUE", value);
 }
 
-static const char *layer_get(const kvtree *layer, const char *name, const char **source)
+static const char *param_layer_get(const kvtree *layer, const char *name,
+                                   const char **source)
 {
     const kvtree *entry = kvtree_get(layer, name);
     const char *value = kvtree_get_val(entry, "VALUE");
@@ -100,48 +101,53 @@ int scr_config_capture_env(scr_config *config)
     return 0;
 }
 
+/* The value in the environment: of rank 0 once that is known, except for parameters that
+ * each node sets on its own. *source is set with a value only. */
+static const char *param_get_env(const scr_config *config, const scr_param *param,
+                                 const char *name, const char **source)
+{
+    if (config->have_env && !(param && param->flags & SCR_PARAM_LOCAL))
+        return param_layer_get(config->env, name, source);
+    const char *value = getenv(name);
+    if (!value || !*value) return NULL;
+    *source = "the environment";
+    return value;
+}
+
 const char *scr_config_get(const scr_config *config, const char *name,
                            const char **source)
 {
-    const char *where, *value;
-    if (!source) source = &where;
+    const kvtree *layers[] = {config->user, config->set, config->system};
+    const char *ignored;
+    if (!source) source = &ignored;
     const scr_param *param = scr_param_find(name);
-    if (config->have_env && !(param && param->flags & SCR_PARAM_LOCAL)) {
-        if ((value = layer_get(config->env, name, source))) return value;
-    } else if ((value = getenv(name)) && *value) {
-        *source = "the environment";
-        return value;
-    }
-    if ((value = layer_get(config->user, name, source))) return value;
-    if ((value = layer_get(config->set, name, source))) return value;
-    if ((value = layer_get(config->system, name, source))) return value;
+    const char *value = param_get_env(config, param, name, source);
+    for (int i = 0; i < 3 && !value; i++)
+        value = param_layer_get(layers[i], name, source);
+    if (value) return value;
     *source = "default";
     return param ? param->value : NULL;
 }
 
-/* ---- who may set what ---- */
+/* ---- where a parameter may be set ---- */
 
-/* What stands in one layer and may not. */
-static void refuse_layer(const kvtree *layer, const char *name, const char *why,
-                         scr_problems *problems)
+enum { PARAM_IN_ENV = 1, PARAM_IN_USER = 2, PARAM_IN_SET = 4, PARAM_IN_SYSTEM = 8 };
+
+/* Adds a problem for each of the layers in where that sets the parameter. */
+static void param_refuse(const scr_config *config, const scr_param *param, unsigned where,
+                         const char *why, scr_problems *problems)
 {
-    scr_value v = {.name = name};
-    v.text = layer_get(layer, name, &v.source);
-    if (v.text) scr_value_bad(&v, problems, "%s", why);
+    const kvtree *layers[] = {NULL, config->user, config->set, config->system};
+    for (int i = 0; i < 4; i++) {
+        scr_value v = {.name = param->name};
+        v.text = i == 0 ? param_get_env(config, param, v.name, &v.source)
+                        : param_layer_get(layers[i], v.name, &v.source);
+        if (v.text && where & 1u << i) scr_value_bad(&v, problems, "%s", why);
+    }
 }
 
-static void refuse_env(const scr_config *config, const scr_param *param, const char *why,
-                       scr_problems *problems)
-{
-    scr_value v = {param->name, getenv(param->name), "the environment"};
-    if (config->have_env && !(param->flags & SCR_PARAM_LOCAL))
-        refuse_layer(config->env, param->name, why, problems);
-    else if (v.text && *v.text)
-        scr_value_bad(&v, problems, "%s", why);
-}
-
-/* The places of SCR_LOCKED in a layer where it has no say. */
-static void refuse_locks(const kvtree *layer, scr_problems *problems)
+/* SCR_LOCKED in the user's file has no effect, which is a problem. */
+static void param_refuse_locks(const kvtree *layer, scr_problems *problems)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(layer, SCR_LOCKED));
     if (!e) return;
@@ -149,8 +155,8 @@ static void refuse_locks(const kvtree *layer, scr_problems *problems)
                      kvtree_get_val(kvtree_elem_hash(e), "SOURCE"));
 }
 
-/* What follows "~" in a path below the home folder; NULL: it is none. */
-static const char *below_home(const char *path)
+/* The part of path after "~", if that stands for the home folder; otherwise NULL. */
+static const char *param_below_home(const char *path)
 {
     return path && path[0] == '~' && (path[1] == '/' || !path[1]) ? path + 1 : NULL;
 }
@@ -158,19 +164,19 @@ static const char *below_home(const char *path)
 char *scr_config_prefix(const scr_config *config)
 {
     const char *given = scr_config_get(config, "SCR_PREFIX", NULL);
-    const char *below = below_home(given), *home = getenv("HOME");
+    const char *below = param_below_home(given), *home = getenv("HOME");
     char *path = NULL;
     if (!given || !*given) return strdup(".");
     if (!below || !home || !*home) return strdup(given);
     return asprintf(&path, "%s%s", home, below) < 0 ? NULL : path;
 }
 
-static void check_home(const scr_config *config, scr_problems *problems)
+static void param_check_home(const scr_config *config, scr_problems *problems)
 {
     scr_value v = scr_config_value(config, "SCR_PREFIX");
     const char *home = getenv("HOME");
     if (!v.text || v.text[0] != '~') return;
-    if (!below_home(v.text))
+    if (!param_below_home(v.text))
         scr_value_bad(
             &v, problems,
             "home folders of other users are not looked up; give the whole path, "
@@ -182,33 +188,34 @@ static void check_home(const scr_config *config, scr_problems *problems)
 
 void scr_config_check_places(const scr_config *config, scr_problems *problems)
 {
-    check_home(config, problems);
     const kvtree *locked = kvtree_get(config->system, SCR_LOCKED);
-    const char *only = "may only be set in the environment of its node";
-    const char *outside = "may only be set in the environment and in the system file";
-    refuse_locks(config->user, problems);
+    param_check_home(config, problems);
+    param_refuse_locks(config->user, problems);
     for (const scr_param *p = scr_param_table; p->name; p++) {
         const kvtree *lock = kvtree_get(locked, p->name);
+        unsigned files = PARAM_IN_USER | PARAM_IN_SET;
         char why[600];
-        snprintf(why, sizeof why, "may only be set in the system file, as %.500s says",
-                 lock ? kvtree_get_val(lock, "SOURCE") : "");
-        if (lock) refuse_env(config, p, why, problems);
-        if (p->flags & SCR_PARAM_OUTSIDE) {
-            refuse_layer(config->user, p->name, outside, problems);
-            refuse_layer(config->set, p->name, outside, problems);
+        if (lock) {
+            snprintf(why, sizeof why,
+                     "may only be set in the system file, as %.500s says",
+                     kvtree_get_val(lock, "SOURCE"));
+            param_refuse(config, p, files | PARAM_IN_ENV, why, problems);
+            files = 0;
         }
-        if (!lock && !(p->flags & SCR_PARAM_ENVIRONMENT)) continue;
-        refuse_layer(config->user, p->name, lock ? why : only, problems);
-        refuse_layer(config->set, p->name, lock ? why : only, problems);
+        if (p->flags & SCR_PARAM_OUTSIDE)
+            param_refuse(config, p, files,
+                         "may only be set in the environment and in the system file",
+                         problems);
         if (p->flags & SCR_PARAM_ENVIRONMENT)
-            refuse_layer(config->system, p->name, only, problems);
+            param_refuse(config, p, files | PARAM_IN_SYSTEM,
+                         "may only be set in the environment of its node", problems);
     }
 }
 
 /* ---- typed values ---- */
 
-/* A number of units as a whole number; what is not zero does not become zero. */
-static int round_number(double number, double most, double *whole)
+/* Rounds; a number above 0 must not become 0. */
+static int value_round(double number, double most, double *whole)
 {
     if (number >= most || (number > 0 && number < 0.5)) return -ERANGE;
     *whole = number + 0.5;
@@ -216,7 +223,7 @@ static int round_number(double number, double most, double *whole)
 }
 
 /* Number and unit: the number before the first letter. */
-static int split_unit(const char *text, double *number, const char **unit)
+static int value_split_unit(const char *text, double *number, const char **unit)
 {
     char digits[32];
     size_t n = strspn(text, "0123456789.");
@@ -236,7 +243,7 @@ int scr_parse_bytes(const char *text, uint64_t *bytes)
         *bytes = whole;
         return 0;
     }
-    if (split_unit(text, &number, &unit) != 0) return -EINVAL;
+    if (value_split_unit(text, &number, &unit) != 0) return -EINVAL;
     if (*unit && (at = strchr(letters, *unit | 0x20))) {
         for (; at >= letters; at--)
             factor *= 1024;
@@ -245,7 +252,7 @@ int scr_parse_bytes(const char *text, uint64_t *bytes)
     }
     if (*unit == 'b' || *unit == 'B') unit++;
     if (*unit) return -EINVAL;
-    if (round_number(number * factor, 18446744073709551615.0, &number) != 0)
+    if (value_round(number * factor, 18446744073709551615.0, &number) != 0)
         return -ERANGE;
     *bytes = (uint64_t)number;
     return 0;
@@ -260,10 +267,10 @@ int scr_parse_seconds(const char *text, int64_t *seconds)
                  {"min", 60}, {"h", 3600}, {"d", 86400}};
     double number;
     const char *unit;
-    if (split_unit(text, &number, &unit) != 0) return -EINVAL;
+    if (value_split_unit(text, &number, &unit) != 0) return -EINVAL;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (strcasecmp(unit, units[i].unit) != 0) continue;
-        if (round_number(number * units[i].factor, 1e15, &number) != 0) return -ERANGE;
+        if (value_round(number * units[i].factor, 1e15, &number) != 0) return -ERANGE;
         *seconds = (int64_t)number;
         return 0;
     }
@@ -283,31 +290,103 @@ void scr_value_bad(const scr_value *value, scr_problems *problems, const char *f
                      secret ? "..." : value->text, value->source, wanted);
 }
 
-void scr_value_int(const scr_value *value, int least, int *number, scr_problems *problems)
+static bool value_number(const scr_value *value, int64_t least, int64_t most,
+                         int64_t *number, scr_problems *problems)
 {
-    int64_t n;
-    if (!value->text) return;
-    if (number_int64(value->text, &n) != 0 || n < INT_MIN || n > INT_MAX)
+    if (!value->text) return false;
+    if (number_int64(value->text, number) != 0 || *number > most || *number < -most - 1)
         scr_value_bad(value, problems, "not a whole number");
-    else if (n < least)
-        scr_value_bad(value, problems, "must be at least %d", least);
+    else if (*number < least)
+        scr_value_bad(value, problems, "must be at least %lld", (long long)least);
     else
-        *number = (int)n;
+        return true;
+    return false;
 }
 
-void scr_value_switch(const scr_value *value, int *number, scr_problems *problems)
+static void value_int(const scr_value *value, int least, int *number,
+                      scr_problems *problems)
 {
-    if (!value->text) return;
+    int64_t n;
+    if (value_number(value, least, INT_MAX, &n, problems)) *number = (int)n;
+}
+
+static void value_auto(const scr_value *value, int *number, scr_problems *problems)
+{
+    int64_t n;
+    if (strcasecmp(value->text, "auto") == 0)
+        *number = SCR_AUTO;
+    else if (number_int64(value->text, &n) != 0)
+        scr_value_bad(value, problems, "neither a whole number nor \"auto\"");
+    else
+        value_int(value, 0, number, problems);
+}
+
+static void value_switch(const scr_value *value, int *number, scr_problems *problems)
+{
     if (strcmp(value->text, "0") != 0 && strcmp(value->text, "1") != 0)
         scr_value_bad(value, problems, "neither 0 nor 1");
     else
         *number = value->text[0] == '1';
 }
 
-void scr_value_bytes(const scr_value *value, uint64_t *bytes, scr_problems *problems)
+static void value_double(const scr_value *value, double *number, scr_problems *problems)
 {
-    if (value->text && scr_parse_bytes(value->text, bytes) != 0)
-        scr_value_bad(value, problems, "not a number of bytes (with k, m, g, t, p or e)");
+    double d;
+    if (number_double(value->text, &d) != 0)
+        scr_value_bad(value, problems, "not a number");
+    else if (d < 0)
+        scr_value_bad(value, problems, "must be at least 0");
+    else
+        *number = d;
+}
+
+void scr_value_read(const scr_value *value, scr_param_type type, int least, void *to,
+                    scr_problems *problems)
+{
+    if (!value->text) return;
+    switch (type) {
+    case SCR_PARAM_BOOL:
+        value_switch(value, to, problems);
+        break;
+    case SCR_PARAM_INT:
+        value_int(value, least, to, problems);
+        break;
+    case SCR_PARAM_AUTO:
+        value_auto(value, to, problems);
+        break;
+    case SCR_PARAM_BYTES:
+        if (scr_parse_bytes(value->text, to) != 0)
+            scr_value_bad(value, problems,
+                          "not a number of bytes (with k, m, g, t, p or e)");
+        break;
+    case SCR_PARAM_SECONDS:
+        if (scr_parse_seconds(value->text, to) != 0)
+            scr_value_bad(value, problems, "not a time (a number with s, min, h or d)");
+        break;
+    case SCR_PARAM_DOUBLE:
+        value_double(value, to, problems);
+        break;
+    case SCR_PARAM_SCHEME:
+    case SCR_PARAM_TEXT:
+        break;
+    }
+}
+
+void scr_value_word(const scr_value *value, const char *const words[], bool any_case,
+                    char *to, scr_problems *problems)
+{
+    int (*compare)(const char *, const char *) = any_case ? strcasecmp : strcmp;
+    char all[128] = "";
+    if (!value->text) return;
+    for (int i = 0; words[i]; i++) {
+        if (compare(value->text, words[i]) == 0) {
+            strcpy(to, words[i]);
+            return;
+        }
+        const char *before = i == 0 ? "" : words[i + 1] ? ", " : " or ";
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", before, words[i]);
+    }
+    scr_value_bad(value, problems, "must be %s", all);
 }
 
 scr_value scr_config_value(const scr_config *config, const char *name)
@@ -321,14 +400,14 @@ void scr_config_switch(const scr_config *config, const char *name, int *value,
                        scr_problems *problems)
 {
     scr_value v = scr_config_value(config, name);
-    scr_value_switch(&v, value, problems);
+    scr_value_read(&v, SCR_PARAM_BOOL, 0, value, problems);
 }
 
 void scr_config_int(const scr_config *config, const char *name, int least, int *value,
                     scr_problems *problems)
 {
     scr_value v = scr_config_value(config, name);
-    scr_value_int(&v, least, value, problems);
+    scr_value_read(&v, SCR_PARAM_INT, least, value, problems);
 }
 
 void scr_config_int64(const scr_config *config, const char *name, int64_t least,
@@ -336,57 +415,19 @@ void scr_config_int64(const scr_config *config, const char *name, int64_t least,
 {
     int64_t n;
     scr_value v = scr_config_value(config, name);
-    if (!v.text) return;
-    if (number_int64(v.text, &n) != 0)
-        scr_value_bad(&v, problems, "not a whole number");
-    else if (n < least)
-        scr_value_bad(&v, problems, "must be at least %lld", (long long)least);
-    else
-        *value = n;
-}
-
-void scr_config_auto(const scr_config *config, const char *name, int *value,
-                     int *automatic, scr_problems *problems)
-{
-    int64_t n;
-    scr_value v = scr_config_value(config, name);
-    int is_auto = v.text && strcasecmp(v.text, "auto") == 0;
-    if (v.text && !is_auto && number_int64(v.text, &n) != 0) {
-        scr_value_bad(&v, problems, "neither a whole number nor \"auto\"");
-        return;
-    }
-    *automatic = is_auto;
-    if (is_auto)
-        *value = 0;
-    else
-        scr_value_int(&v, 0, value, problems);
-}
-
-void scr_config_double(const scr_config *config, const char *name, double least,
-                       double *value, scr_problems *problems)
-{
-    double number;
-    scr_value v = scr_config_value(config, name);
-    if (!v.text) return;
-    if (number_double(v.text, &number) != 0)
-        scr_value_bad(&v, problems, "not a number");
-    else if (number < least)
-        scr_value_bad(&v, problems, "must be at least %g", least);
-    else
-        *value = number;
+    if (value_number(&v, least, INT64_MAX, &n, problems)) *value = n;
 }
 
 void scr_config_seconds(const scr_config *config, const char *name, int64_t *value,
                         scr_problems *problems)
 {
     scr_value v = scr_config_value(config, name);
-    if (v.text && scr_parse_seconds(v.text, value) != 0)
-        scr_value_bad(&v, problems, "not a time (a number with s, min, h or d)");
+    scr_value_read(&v, SCR_PARAM_SECONDS, 0, value, problems);
 }
 
 void scr_config_bytes(const scr_config *config, const char *name, uint64_t *value,
                       scr_problems *problems)
 {
     scr_value v = scr_config_value(config, name);
-    scr_value_bytes(&v, value, problems);
+    scr_value_read(&v, SCR_PARAM_BYTES, 0, value, problems);
 }

@@ -2,7 +2,8 @@
 #ifndef SCR_PARAM_H
 #define SCR_PARAM_H
 
-/* The parameters of SCR: one table, and the layers in which a value is looked for:
+/* The parameters of SCR: one table, and the layers that are searched for a value in this
+ * order:
  *
  *     environment, user file, SCR_Config, system file, default
  *
@@ -10,6 +11,7 @@
 
 #include "config/problems.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum scr_param_type {
@@ -23,12 +25,15 @@ typedef enum scr_param_type {
     SCR_PARAM_TEXT
 } scr_param_type;
 
-#define SCR_PARAM_LOCAL                                                                  \
-    1 /* each node may have its own value; otherwise rank 0's holds for all */
-#define SCR_PARAM_ENVIRONMENT 2 /* may only be set in the environment */
-#define SCR_PARAM_OUTSIDE                                                                \
-    4 /* may only be set in the environment and the system file: it decides on user      \
-         files */
+/* The value "auto" of a parameter of type SCR_PARAM_AUTO. */
+#define SCR_AUTO (-1)
+
+/* Flags. LOCAL: each node may have its own value; otherwise the value of rank 0 applies
+ * to all. ENVIRONMENT: may only be set in the environment. OUTSIDE: may only be set in
+ * the environment and the system file, because it controls access to user files. */
+#define SCR_PARAM_LOCAL 1
+#define SCR_PARAM_ENVIRONMENT 2
+#define SCR_PARAM_OUTSIDE 4
 
 typedef struct scr_param {
     const char *name;
@@ -50,67 +55,73 @@ const char *scr_param_nearest(const char *name);
 /* What a type is called: "bytes". */
 const char *scr_param_type_name(scr_param_type type);
 
-/* A variable of the environment that looks like one of SCR's, but is no parameter. */
-typedef void scr_param_told(void *arg, const char *name, const char *nearest);
-void scr_param_find_unknown(scr_param_told *tell, void *arg);
+/* Calls report for each environment variable that begins with SCR_ and is no parameter.
+ */
+typedef void scr_param_report(void *arg, const char *name, const char *nearest);
+void scr_param_find_unknown(scr_param_report *report, void *arg);
 
 /* ---- layers ---- */
 
-/* In the system file: the parameters that nobody may set elsewhere. */
+/* In the system file: the list of parameters that may only be set there. */
 #define SCR_LOCKED "SCR_LOCKED"
 
 /* A layer is a kvtree <name>/{VALUE/<value>, SOURCE/<where it stands>}, with
  * SCR_LOCKED/<name>/{SOURCE/...} and the descriptors of config/desc.h beside these. */
 typedef struct scr_config {
-    kvtree *env; /* rank 0's environment once it is known; before that the process's own
-                    is read */
+    kvtree *env; /* the environment of rank 0; used if have_env is set */
     kvtree *user, *set, *system;
-    int have_env;
+    int have_env; /* 0: the environment of this process is used */
 } scr_config;
 
 int scr_config_init(scr_config *config);
 void scr_config_done(scr_config *config);
 
-/* Puts a value into a layer; source is for people: "scr.yaml:3:1". 0 or -ENOMEM. */
+/* Stores a value in a layer; source is for messages: "scr.yaml:3:1". 0 or -ENOMEM. */
 int scr_layer_set(kvtree *layer, const char *name, const char *value, const char *source);
 
 /* Fills the layer env from this process's environment. */
 int scr_config_capture_env(scr_config *config);
 
-/* The value in force, not to be freed, and where it comes from; NULL if there is none. An
- * empty environment variable counts as unset. */
+/* The effective value, owned by config or the table, and its source; NULL: none. An empty
+ * environment variable counts as unset. */
 const char *scr_config_get(const scr_config *config, const char *name,
                            const char **source);
 
-/* SCR_PREFIX, with HOME in place of "~" at its begin, or "."; to be freed, NULL without
- * memory. What scr_config_check_places refuses stays as it is. */
+/* SCR_PREFIX, with a leading "~" replaced by HOME, or "."; to be freed, NULL without
+ * memory. A value that scr_config_check_places refuses is unchanged. */
 char *scr_config_prefix(const scr_config *config);
 
-/* Adds a problem for a SCR_PREFIX with a "~" that is not expanded, and for each parameter
- * that is set where it may not be: one of SCR_LOCKED
- * outside of the system file, one of SCR_PARAM_ENVIRONMENT outside of the environment,
- * SCR_LOCKED itself outside of the system file. */
+/* Adds a problem for a "~" in SCR_PREFIX that cannot be expanded, and for each parameter
+ * in a layer that must not set it: parameters of SCR_LOCKED outside of the system file,
+ * and those with the flags ENVIRONMENT and OUTSIDE. SCR_LOCKED belongs in the system
+ * file. */
 void scr_config_check_places(const scr_config *config, scr_problems *problems);
 
 /* ---- typed values ----
  *
- * Text that is not of the type, or a number below least, is a problem, and *value stays.
- * Without a text (no value, no default) it stays as well. */
+ * A text that is not of the type, or a number below the limit, is a problem. The result
+ * is unchanged then, and where there is no text. */
 
-/* A text, what it is a value of ("SCR_FLUSH", "CKPT=0 INTERVAL"), and where it stands. */
+/* A text, the name that it is the value of ("SCR_FLUSH", "CKPT=0 INTERVAL"), and its
+ * source. */
 typedef struct scr_value {
     const char *name, *text, *source;
 } scr_value;
 
 void scr_value_bad(const scr_value *value, scr_problems *problems, const char *format,
                    ...) __attribute__((format(printf, 3, 4)));
-void scr_value_switch(const scr_value *value, int *number, scr_problems *problems);
-void scr_value_int(const scr_value *value, int least, int *number,
-                   scr_problems *problems);
 
-void scr_value_bytes(const scr_value *value, uint64_t *bytes, scr_problems *problems);
+/* Stores a value of the type in *to: an int for BOOL, INT and AUTO, uint64_t for BYTES,
+ * int64_t for SECONDS, double (at least 0) for DOUBLE. least: lower limit of an INT. The
+ * types of text have no value here. */
+void scr_value_read(const scr_value *value, scr_param_type type, int least, void *to,
+                    scr_problems *problems);
 
-/* Those of parameters; least is INT_MIN and -infinity where any number will do. */
+/* Copies the one of words, ended by NULL, that equals the value to *to. */
+void scr_value_word(const scr_value *value, const char *const words[], bool any_case,
+                    char *to, scr_problems *problems);
+
+/* Values of parameters; least is INT_MIN where there is no lower limit. */
 scr_value scr_config_value(const scr_config *config, const char *name);
 void scr_config_switch(const scr_config *config, const char *name, int *value,
                        scr_problems *problems);
@@ -119,19 +130,13 @@ void scr_config_int(const scr_config *config, const char *name, int least, int *
 void scr_config_int64(const scr_config *config, const char *name, int64_t least,
                       int64_t *value, scr_problems *problems);
 
-/* "auto" sets *automatic, and *value to 0. */
-void scr_config_auto(const scr_config *config, const char *name, int *value,
-                     int *automatic, scr_problems *problems);
-void scr_config_double(const scr_config *config, const char *name, double least,
-                       double *value, scr_problems *problems);
 void scr_config_seconds(const scr_config *config, const char *name, int64_t *value,
                         scr_problems *problems);
 void scr_config_bytes(const scr_config *config, const char *name, uint64_t *value,
                       scr_problems *problems);
 
-/* Text with a unit: bytes ("10GB", "512kb", "1MiB"), seconds ("90", "30min"). Parts of a
- * byte or second are rounded; what is not zero does not become zero. 0, -EINVAL or
- * -ERANGE. */
+/* Texts with a unit: bytes ("10GB", "512kb", "1MiB"), seconds ("90", "30min"). Fractions
+ * are rounded, but not down to 0. 0, -EINVAL or -ERANGE. */
 int scr_parse_bytes(const char *text, uint64_t *bytes);
 int scr_parse_seconds(const char *text, int64_t *seconds);
 

@@ -3,22 +3,23 @@
 #include "config/problems.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* Whether that line is there. */
-static int is_known(const scr_problems *problems, const char *line)
+/* Whether the list contains that line. */
+static bool problems_contain(const scr_problems *problems, const char *line)
 {
     size_t n = strlen(line);
     for (const char *text = problems->text; text && *text;) {
         const char *end = strchr(text, '\n');
-        if (!end) return 0;
-        if ((size_t)(end - text) == n && memcmp(text, line, n) == 0) return 1;
+        if (!end) return false;
+        if ((size_t)(end - text) == n && memcmp(text, line, n) == 0) return true;
         text = end + 1;
     }
-    return 0;
+    return false;
 }
 
 void scr_problems_add(scr_problems *problems, const char *format, ...)
@@ -34,7 +35,7 @@ void scr_problems_add(scr_problems *problems, const char *format, ...)
     if (n < 0) return;
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    if (is_known(problems, line)) {
+    if (problems_contain(problems, line)) {
         problems->count--;
     } else if (asprintf(&longer, "%s%s\n", problems->text ? problems->text : "", line) >=
                0) {
@@ -51,13 +52,13 @@ void scr_problems_done(scr_problems *problems)
     problems->count = 0;
 }
 
-int scr_problems_full(const scr_problems *problems)
+bool scr_problems_full(const scr_problems *problems)
 {
     return problems->count > SCR_PROBLEMS_SHOWN;
 }
 
-/* Levenshtein's distance, without regard to case, of the first 64 bytes. */
-static int distance(const char *a, const char *b)
+/* The Levenshtein distance of the first 64 bytes, case-insensitive. */
+static int problems_distance(const char *a, const char *b)
 {
     int row[65], n = (int)strnlen(b, 64), m = (int)strnlen(a, 64);
     for (int j = 0; j <= n; j++)
@@ -77,7 +78,7 @@ static int distance(const char *a, const char *b)
 
 void scr_nearest_try(scr_nearest *nearest, const char *candidate)
 {
-    int d = distance(nearest->name, candidate);
+    int d = problems_distance(nearest->name, candidate);
     if (nearest->best && d >= nearest->least) return;
     nearest->least = d;
     nearest->best = candidate;

@@ -2,9 +2,11 @@
 #ifndef SCR_PROBLEMS_H
 #define SCR_PROBLEMS_H
 
-/* Mistakes in the configuration. None of them stops the reading: each is added to a list
- * with its place and, for a name that does not exist, the nearest one that does, so that
- * all are reported in one go. */
+/* Mistakes in the configuration. Reading continues after a mistake: each is added to a
+ * list with its place and, for an unknown name, the most similar valid one, so that all
+ * are reported together. */
+
+#include <stdbool.h>
 
 /* Problems beyond this number are counted, but have no line. */
 #define SCR_PROBLEMS_SHOWN 100
@@ -19,13 +21,13 @@ void scr_problems_add(scr_problems *problems, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void scr_problems_done(scr_problems *problems);
 
-/* 1 if a further line would not be shown, and nobody needs to search for what it says. */
-int scr_problems_full(const scr_problems *problems);
+/* Whether a further line would not be shown, so that its text need not be made. */
+bool scr_problems_full(const scr_problems *problems);
 
-/* The search for the name that is most like a wrong one:
+/* The search for the valid name most similar to a wrong one:
  *
  *     scr_nearest nearest = {.name = wrong};
- *     for each name that there is: scr_nearest_try(&nearest, it);
+ *     for each valid name: scr_nearest_try(&nearest, it);
  *     nearest.best is the first of those that differ least; NULL without any */
 typedef struct scr_nearest {
     const char *name, *best;

@@ -2,60 +2,35 @@
 /* Redundancy descriptors; see config/reddesc.h. */
 #include "config/reddesc.h"
 
-#include "base/path.h"
-#include "common/beneath.h"
-#include "common/errtext.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
-#include <limits.h>
-#include <stdio.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int is_type(const char *text)
-{
-    static const char *const types[] = {"SINGLE", "PARTNER", "XOR", "RS"};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(text, types[i]) == 0) return 1;
-    return 0;
-}
+static const char *const reddesc_types[] = {"SINGLE", "PARTNER", "XOR", "RS", NULL};
 
-/* Whole numbers and switches of a struct. */
-static const struct field {
-    const char *name;
-    size_t place;
-    int least, most;
-    int missing; /* what it is in a tree that does not have it; -1: that is a mistake */
-} numbers[] = {{"ENABLED", offsetof(scr_reddesc, enabled), 0, 1, -1},
-               {"INTERVAL", offsetof(scr_reddesc, interval), 1, INT_MAX, -1},
-               {"OUTPUT", offsetof(scr_reddesc, output), 0, 1, 0},
-               {"BYPASS", offsetof(scr_reddesc, bypass), 0, 1, 0},
-               {"SET_SIZE", offsetof(scr_reddesc, set_size), 2, INT_MAX, -1},
-               {"SET_FAILURES", offsetof(scr_reddesc, set_failures), 1, INT_MAX, 1}},
-  places[] = {{"GROUPS", offsetof(scr_reddesc_place, groups), 1, INT_MAX, -1},
-              {"GROUP_ID", offsetof(scr_reddesc_place, group_id), 0, INT_MAX, -1},
-              {"GROUP_SIZE", offsetof(scr_reddesc_place, group_size), 1, INT_MAX, -1},
-              {"GROUP_RANK", offsetof(scr_reddesc_place, group_rank), 0, INT_MAX, -1}};
+static const scr_desc_member reddesc_members[] = {
+    {"TYPE", offsetof(scr_reddesc, type), 0, reddesc_types},
+    {"GROUP", offsetof(scr_reddesc, group), 0, NULL},
+    {"STORE", offsetof(scr_reddesc, store), 0, NULL},
+    {"ENABLED", offsetof(scr_reddesc, enabled), 0, NULL},
+    {"INTERVAL", offsetof(scr_reddesc, interval), 1, NULL},
+    {"OUTPUT", offsetof(scr_reddesc, output), 0, NULL},
+    {"BYPASS", offsetof(scr_reddesc, bypass), 0, NULL},
+    {"SET_SIZE", offsetof(scr_reddesc, set_size), 2, NULL},
+    {"SET_FAILURES", offsetof(scr_reddesc, set_failures), 1, NULL},
+    {NULL, 0, 0, NULL}};
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static int number_at(const void *object, const struct field *field)
-{
-    int number;
-    memcpy(&number, (const char *)object + field->place, sizeof number);
-    return number;
-}
-
-static void put_number(void *object, const struct field *field, int number)
-{
-    memcpy((char *)object + field->place, &number, sizeof number);
-}
+/* Those that are numbers or switches. */
+static const scr_desc_member *const reddesc_numbers = reddesc_members + 3;
 
 /* ---- from a configuration ---- */
 
-/* What the parameters say; SCR_COPY_TYPE=FILE says nothing of a scheme. */
-static scr_reddesc of_params(const scr_config *config, const scr_groups *groups,
-                             const scr_stores *stores, scr_problems *problems)
+/* The descriptor of the parameters, and the defaults of the others. */
+static scr_reddesc reddesc_from_params(const scr_config *config, const scr_groups *groups,
+                                       const scr_stores *stores, scr_problems *problems)
 {
     scr_reddesc d = {.enabled = 1,
                      .interval = 1,
@@ -64,13 +39,12 @@ static scr_reddesc of_params(const scr_config *config, const scr_groups *groups,
                      .type = "XOR",
                      .group = "NODE",
                      .implied = 1};
+    static const char *const types[] = {"SINGLE", "PARTNER", "XOR", "RS", "FILE", NULL};
     scr_value v = scr_config_value(config, "SCR_COPY_TYPE");
-    if (is_type(v.text))
-        strcpy(d.type, v.text);
-    else if (strcmp(v.text, "FILE") != 0)
-        scr_value_bad(&v, problems, "must be SINGLE, PARTNER, XOR, RS or FILE");
+    scr_value_word(&v, types, false, d.type, problems);
+    if (strcmp(d.type, "FILE") == 0) strcpy(d.type, "XOR");
     v = scr_config_value(config, "SCR_GROUP");
-    scr_groups_take(groups, &v, d.group, problems);
+    scr_groups_resolve(groups, &v, d.group, problems);
     const scr_store *store =
         scr_stores_find(stores, scr_config_get(config, "SCR_CACHE_BASE", NULL));
     if (store) strcpy(d.store, store->path);
@@ -80,17 +54,8 @@ static scr_reddesc of_params(const scr_config *config, const scr_groups *groups,
     return d;
 }
 
-static void take_type(const scr_value *value, scr_reddesc *d, scr_problems *problems)
-{
-    if (!value->text) return;
-    if (is_type(value->text))
-        strcpy(d->type, value->text);
-    else
-        scr_value_bad(value, problems, "must be SINGLE, PARTNER, XOR or RS");
-}
-
-static void take_store(const scr_value *value, const scr_stores *stores, scr_reddesc *d,
-                       scr_problems *problems)
+static void reddesc_resolve_store(const scr_value *value, const scr_stores *stores,
+                                  scr_reddesc *d, scr_problems *problems)
 {
     if (!value->text) return;
     const scr_store *store = scr_stores_find(stores, value->text);
@@ -102,41 +67,31 @@ static void take_store(const scr_value *value, const scr_stores *stores, scr_red
             scr_problems_full(problems) ? "" : scr_stores_nearest(stores, value->text));
 }
 
-/* What a configuration has for the others to refer to. */
-struct known {
+/* The descriptors that CKPT refers to. */
+struct references {
     const scr_groups *groups;
     const scr_stores *stores;
 };
 
-static void read_reddesc(const kvtree_elem *desc, const struct known *known,
+static void reddesc_read(const kvtree_elem *desc, const struct references *references,
                          scr_reddesc *d, scr_problems *problems)
 {
     char label[SCR_DESC_LABEL_SIZE];
-    const scr_desc_kind kind = SCR_DESC_CKPT;
     d->index = kvtree_elem_key_int(desc);
     d->implied = 0;
-    scr_value v = scr_desc_value(desc, kind, "TYPE", label);
-    take_type(&v, d, problems);
-    v = scr_desc_value(desc, kind, "GROUP", label);
-    scr_groups_take(known->groups, &v, d->group, problems);
-    v = scr_desc_value(desc, kind, "STORE", label);
-    take_store(&v, known->stores, d, problems);
-    for (size_t i = 0; i < COUNT(numbers); i++) {
-        const struct field *f = &numbers[i];
-        int number = number_at(d, f);
-        v = scr_desc_value(desc, kind, f->name, label);
-        if (f->most == 1)
-            scr_value_switch(&v, &number, problems);
-        else
-            scr_value_int(&v, f->least, &number, problems);
-        put_number(d, f, number);
-    }
-    const scr_store *store = scr_stores_find(known->stores, d->store);
+    scr_desc_read_members(desc, SCR_DESC_CKPT, reddesc_members, d, problems);
+    scr_value v = scr_desc_value(desc, SCR_DESC_CKPT, "GROUP", label);
+    scr_groups_resolve(references->groups, &v, d->group, problems);
+    v = scr_desc_value(desc, SCR_DESC_CKPT, "STORE", label);
+    reddesc_resolve_store(&v, references->stores, d, problems);
+    const scr_store *store = scr_stores_find(references->stores, d->store);
     if (store && !store->enabled) d->enabled = 0;
 }
 
-/* Numbers follow each other from 0, and one that is enabled serves every checkpoint. */
-static void check_all(const scr_reddescs *r, const kvtree *descs, scr_problems *problems)
+/* Numbers must be consecutive from 0, and an enabled descriptor must apply to every
+ * checkpoint. */
+static void reddesc_check_all(const scr_reddescs *r, const kvtree *descs,
+                              scr_problems *problems)
 {
     const kvtree_elem *e = kvtree_elem_first(descs);
     const char *first = e ? kvtree_get_val(kvtree_elem_hash(e), "SOURCE") : "";
@@ -144,30 +99,31 @@ static void check_all(const scr_reddescs *r, const kvtree *descs, scr_problems *
         if (r->list[i].index == i) continue;
         scr_problems_add(
             problems,
-            "CKPT=%d (%s): numbers go on from 0; CKPT=%d is not there: add it, or give "
-            "its number to this one",
+            "CKPT=%d (%s): numbers must be consecutive from 0; CKPT=%d is missing: add "
+            "it, or give its number to this one",
             r->list[i].index, kvtree_get_val(kvtree_elem_hash(e), "SOURCE"), i);
         break;
     }
     if (r->count > 0 && !scr_reddesc_for_checkpoint(r, 1))
         scr_problems_add(
             problems,
-            "CKPT (%s): no descriptor that is enabled, with its STORE, has INTERVAL=1: "
-            "add one, for checkpoints that no other is for",
+            "CKPT (%s): no enabled descriptor with an enabled STORE has INTERVAL=1: add "
+            "one, for the checkpoints that match no other",
             first);
 }
 
-static int read_all(const kvtree *descs, const struct known *known,
-                    const scr_reddesc *usual, scr_reddescs *r, scr_problems *problems)
+static int reddesc_read_all(const kvtree *descs, const struct references *references,
+                            const scr_reddesc *defaults, scr_reddescs *r,
+                            scr_problems *problems)
 {
     r->list = calloc((size_t)kvtree_size(descs) + 1, sizeof *r->list);
     if (!descs || !r->list) return -ENOMEM;
     const kvtree_elem *e = kvtree_elem_first(descs);
     for (; e; e = kvtree_elem_next(e)) {
-        r->list[r->count] = *usual;
-        read_reddesc(e, known, &r->list[r->count++], problems);
+        r->list[r->count] = *defaults;
+        reddesc_read(e, references, &r->list[r->count++], problems);
     }
-    check_all(r, descs, problems);
+    reddesc_check_all(r, descs, problems);
     return 0;
 }
 
@@ -175,12 +131,12 @@ int scr_reddescs_from_config(const scr_config *config, const scr_groups *groups,
                              const scr_stores *stores, scr_reddescs *reddescs,
                              scr_problems *problems)
 {
-    const struct known known = {groups, stores};
-    const scr_reddesc usual = of_params(config, groups, stores, problems);
+    const struct references references = {groups, stores};
+    const scr_reddesc defaults = reddesc_from_params(config, groups, stores, problems);
     const scr_value type = scr_config_value(config, "SCR_COPY_TYPE");
     scr_reddescs r = {0, NULL, 0};
     kvtree *descs = scr_config_descs(config, SCR_DESC_CKPT);
-    int rc = read_all(descs, &known, &usual, &r, problems);
+    int rc = reddesc_read_all(descs, &references, &defaults, &r, problems);
     int file = strcmp(type.text, "FILE") == 0;
     if (!rc && file && r.count == 0)
         scr_value_bad(&type, problems, "no descriptor CKPT is given");
@@ -189,12 +145,12 @@ int scr_reddescs_from_config(const scr_config *config, const scr_groups *groups,
         r.count = 0;
     }
     if (!rc && r.count == 0) {
-        const scr_store *store = scr_stores_find(stores, usual.store);
+        const scr_store *store = scr_stores_find(stores, defaults.store);
         if (store && !store->enabled)
             scr_problems_add(problems,
                              "STORE=%s is not enabled, and no CKPT names another one",
                              store->path);
-        r.list[r.count++] = usual;
+        r.list[r.count++] = defaults;
     }
     kvtree_delete(&descs);
     if (rc)
@@ -236,25 +192,7 @@ const scr_reddesc *scr_reddesc_for_dataset(const scr_reddescs *reddescs, int ckp
 
 char *scr_reddesc_field(const scr_reddesc *desc, const char *field)
 {
-    char *text = NULL;
-    if (strcmp(field, "TYPE") == 0) return strdup(desc->type);
-    if (strcmp(field, "GROUP") == 0) return strdup(desc->group);
-    if (strcmp(field, "STORE") == 0) return strdup(desc->store);
-    for (size_t i = 0; i < COUNT(numbers); i++)
-        if (strcmp(field, numbers[i].name) == 0)
-            return asprintf(&text, "%d", number_at(desc, &numbers[i])) < 0 ? NULL : text;
-    return NULL;
-}
-
-/* ---- as a tree ---- */
-
-static int put_numbers(kvtree *tree, const void *object, const struct field *fields,
-                       size_t count)
-{
-    int rc = 0;
-    for (size_t i = 0; i < count && !rc; i++)
-        rc = kvtree_util_set_int(tree, fields[i].name, number_at(object, &fields[i]));
-    return rc;
+    return scr_desc_member_text(SCR_DESC_CKPT, reddesc_members, desc, field);
 }
 
 int scr_reddesc_to_tree(const scr_reddesc *desc, const scr_reddesc_place *place,
@@ -266,82 +204,13 @@ int scr_reddesc_to_tree(const scr_reddesc *desc, const scr_reddesc_place *place,
     rc = rc ? rc : kvtree_util_set_str(tree, "TYPE", desc->type);
     rc = rc ? rc : kvtree_util_set_str(tree, "GROUP", desc->group);
     rc = rc ? rc : kvtree_util_set_int(tree, "HOP_DISTANCE", 1);
-    rc = rc ? rc : put_numbers(tree, desc, numbers, COUNT(numbers));
-    if (rc || !place) return rc;
-    rc = kvtree_util_set_str(tree, "DIRECTORY", place->directory);
-    return rc ? rc : put_numbers(tree, place, places, COUNT(places));
-}
-
-static int get_numbers(const kvtree *tree, void *object, const struct field *fields,
-                       size_t count, char *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct field *f = &fields[i];
-        int number = f->missing, rc = kvtree_util_get_int(tree, f->name, &number);
-        if ((rc && (rc != -ENOENT || f->missing < 0)) || number < f->least ||
-            number > f->most)
-            return err_set(err, -EBADMSG, "a redundancy descriptor with an impossible %s",
-                           f->name);
-        put_number(object, f, number);
-    }
-    return 0;
-}
-
-/* A path of the form in which we write it: nothing leads out of it. */
-static int get_path(const kvtree *tree, const char *key, char path[SCR_DESC_PATH_SIZE],
-                    char *err)
-{
-    char *text = NULL;
-    int good = kvtree_util_get_str(tree, key, &text) == 0 && text[0] == '/' &&
-               strlen(text) < SCR_DESC_PATH_SIZE &&
-               (!text[1] || beneath_check_name(text + 1, NULL) == 0);
-    if (!good)
-        return err_set(err, -EBADMSG, "a redundancy descriptor with an impossible %s",
-                       key);
-    strcpy(path, text);
-    return 0;
-}
-
-static int get_desc(const kvtree *tree, scr_reddesc *d, char *err)
-{
-    char *type, *group = NULL;
-    const char *bad = NULL;
-    int rc = kvtree_util_get_str(tree, "GROUP", &group);
-    if (kvtree_util_get_int(tree, "INDEX", &d->index) != 0 || d->index < 0 ||
-        d->index >= SCR_DESC_CKPT_MAX)
-        bad = "INDEX";
-    else if (kvtree_util_get_str(tree, "TYPE", &type) != 0 || !is_type(type))
-        bad = "TYPE";
-    else if ((rc && rc != -ENOENT) || (group && !scr_desc_is_name(group)))
-        bad = "GROUP";
-    if (bad)
-        return err_set(err, -EBADMSG, "a redundancy descriptor with an impossible %s",
-                       bad);
-    strcpy(d->type, type);
-    strcpy(d->group, group ? group : "NODE");
-    rc = get_path(tree, "BASE", d->store, err);
-    return rc ? rc : get_numbers(tree, d, numbers, COUNT(numbers), err);
-}
-
-static int get_place(const kvtree *tree, scr_reddesc_place *p, char *err)
-{
-    int rc = get_path(tree, "DIRECTORY", p->directory, err);
-    rc = rc ? rc : get_numbers(tree, p, places, COUNT(places), err);
-    if (!rc && p->group_rank >= p->group_size)
-        rc = err_set(err, -EBADMSG, "a redundancy descriptor with an impossible %s",
-                     "GROUP_RANK");
-    return rc;
-}
-
-int scr_reddesc_from_tree(const kvtree *tree, scr_reddesc *desc, scr_reddesc_place *place,
-                          char *err)
-{
-    scr_reddesc d = {.implied = 0};
-    scr_reddesc_place p = {.groups = 0};
-    int rc = get_desc(tree, &d, err);
-    if (!rc && place) rc = get_place(tree, &p, err);
-    if (rc) return rc;
-    *desc = d;
-    if (place) *place = p;
-    return 0;
+    for (const scr_desc_member *m = reddesc_numbers; m->name && !rc; m++)
+        rc = kvtree_util_set_int(
+            tree, m->name,
+            *(const int *)((const void *)((const char *)desc + m->offset)));
+    rc = rc ? rc : kvtree_util_set_str(tree, "DIRECTORY", place->directory);
+    rc = rc ? rc : kvtree_util_set_int(tree, "GROUPS", place->groups);
+    rc = rc ? rc : kvtree_util_set_int(tree, "GROUP_ID", place->group_id);
+    rc = rc ? rc : kvtree_util_set_int(tree, "GROUP_SIZE", place->group_size);
+    return rc ? rc : kvtree_util_set_int(tree, "GROUP_RANK", place->group_rank);
 }

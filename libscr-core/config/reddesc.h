@@ -2,8 +2,8 @@
 #ifndef SCR_REDDESC_H
 #define SCR_REDDESC_H
 
-/* Redundancy descriptors (SCR Developer Guide 1.2, section 2.9): where which datasets are
- * cached and how they are protected. Several may be in force; each dataset uses one. */
+/* Redundancy descriptors (SCR Developer Guide 1.2, section 2.9): where datasets are
+ * cached and how they are protected. Each dataset uses one descriptor. */
 
 #include "config/desc.h"
 #include "config/group.h"
@@ -18,31 +18,31 @@ typedef struct scr_reddesc {
     char type[8];                   /* SINGLE, PARTNER, XOR or RS */
     char group[SCR_DESC_NAME_SIZE]; /* of processes that may fail together */
     char store[SCR_DESC_PATH_SIZE]; /* path of the store */
-    int implied;                    /* 1: made of parameters, not of a descriptor CKPT */
+    int implied;                    /* 1: made from parameters, not from a CKPT */
 } scr_reddesc;
 
 typedef struct scr_reddescs {
     int count;
     scr_reddesc *list; /* by number: list[i].index is i */
-    int ignored;       /* descriptors CKPT that SCR_COPY_TYPE leaves aside */
+    int ignored;       /* number of descriptors that SCR_COPY_TYPE overrides */
 } scr_reddescs;
 
-/* The descriptors that are in force: those of CKPT where SCR_COPY_TYPE is FILE or is not
- * set, otherwise, or without any, one that is made of SCR_COPY_TYPE, SCR_GROUP,
- * SCR_CACHE_BASE, SCR_SET_SIZE, SCR_SET_FAILURES and SCR_CACHE_BYPASS. What is wrong goes
- * to problems, and has its default then. 0 or -ENOMEM. */
+/* The effective descriptors: those of CKPT if SCR_COPY_TYPE is FILE or not set;
+ * otherwise, or if there are none, one made from SCR_COPY_TYPE, SCR_GROUP,
+ * SCR_CACHE_BASE, SCR_SET_SIZE, SCR_SET_FAILURES and SCR_CACHE_BYPASS. Mistakes are added
+ * to problems, and defaults used instead. 0 or -ENOMEM. */
 int scr_reddescs_from_config(const scr_config *config, const scr_groups *groups,
                              const scr_stores *stores, scr_reddescs *reddescs,
                              scr_problems *problems);
 void scr_reddescs_done(scr_reddescs *reddescs);
 
-/* The one for checkpoint n, from 1: enabled, and of those whose interval divides n the
- * one with the largest, and of these the first. NULL if there is none, which no
- * configuration without mistakes gives. */
+/* The descriptor for checkpoint n, from 1: the first with the largest interval among the
+ * enabled ones with an interval that divides n. NULL only for a configuration with
+ * mistakes. */
 const scr_reddesc *scr_reddesc_for_checkpoint(const scr_reddescs *reddescs, int n);
 
-/* The one for a dataset: of output, the first that is enabled and has OUTPUT; if there is
- * none, and for others, the one for checkpoint ckpt (0, for what is no checkpoint: 1). */
+/* The descriptor for a dataset: for output the first enabled one with OUTPUT; if there is
+ * none, and for other datasets, the one for checkpoint ckpt (0, not a checkpoint: 1). */
 const scr_reddesc *scr_reddesc_for_dataset(const scr_reddescs *reddescs, int ckpt,
                                            int output);
 
@@ -58,14 +58,8 @@ typedef struct scr_reddesc_place {
     int group_size, group_rank;         /* members; this process among them */
 } scr_reddesc_place;
 
-/* Puts both into tree, in place of what it had. place may be NULL. 0 or -errno. */
+/* Replaces the contents of tree by both. 0 or -errno. */
 int scr_reddesc_to_tree(const scr_reddesc *desc, const scr_reddesc_place *place,
                         kvtree *tree);
-
-/* Reads both back; place may be NULL. What the guide's example does not have, may be
- * missing. The tree may come from a damaged or foreign file: 0, or -EBADMSG with a text,
- * and nothing written. */
-int scr_reddesc_from_tree(const kvtree *tree, scr_reddesc *desc, scr_reddesc_place *place,
-                          char *err);
 
 #endif

@@ -11,7 +11,7 @@ const scr_signal_name scr_signal_names[SCR_SIGNALS] = {
     {"TERM", SIGTERM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"INT", SIGINT},
     {"HUP", SIGHUP},   {"QUIT", SIGQUIT}, {"XCPU", SIGXCPU}};
 
-static int find(const char *name, size_t length)
+static int signals_find(const char *name, size_t length)
 {
     if (length > 3 && strncasecmp(name, "SIG", 3) == 0) {
         name += 3;
@@ -35,7 +35,7 @@ int scr_signals_parse(const char *text, unsigned *set)
     }
     for (text += strspn(text, between); *text; text += strspn(text, between)) {
         size_t length = strcspn(text, between);
-        i = find(text, length);
+        i = signals_find(text, length);
         if (i < 0) return -EINVAL;
         found |= 1u << i;
         text += length;

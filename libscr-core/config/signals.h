@@ -2,7 +2,7 @@
 #ifndef SCR_SIGNALS_H
 #define SCR_SIGNALS_H
 
-/* Names of the signals that SCR can take as a wish to end: SCR_HALT_SIGNALS. */
+/* Names of the signals that can request a halt: SCR_HALT_SIGNALS. */
 
 typedef struct scr_signal_name {
     const char *name; /* "TERM" */

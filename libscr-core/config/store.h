@@ -2,8 +2,8 @@
 #ifndef SCR_STORE_H
 #define SCR_STORE_H
 
-/* Store descriptors (SCR Developer Guide 1.2, section 2.8): classes of storage, each
- * known by its path. Those of SCR_CACHE_BASE and SCR_CNTL_BASE are there always. */
+/* Store descriptors (SCR Developer Guide 1.2, section 2.8): classes of storage,
+ * identified by their paths. Those of SCR_CACHE_BASE and SCR_CNTL_BASE always exist. */
 
 #include "config/desc.h"
 #include "config/group.h"
@@ -13,14 +13,14 @@
 typedef struct scr_store {
     char path[SCR_DESC_PATH_SIZE];
     char group[SCR_DESC_NAME_SIZE]; /* of processes that share it */
-    int count;                      /* most datasets in it */
+    int count;                      /* largest number of datasets */
     int enabled;
-    uint64_t capacity;              /* least bytes of its file system on a node; 0: any */
-    int own_capacity;               /* 1: its descriptor says so, not SCR_NODE_CAPACITY */
-    int mkdir;                      /* 0: no folders can be made there */
+    uint64_t capacity;              /* minimum bytes of its file system; 0: any */
+    int own_capacity;               /* 1: set by its descriptor, not SCR_NODE_CAPACITY */
+    int mkdir;                      /* 0: path must exist, SCR does not create it */
     char type[SCR_STORE_WORD_SIZE]; /* of transfers: SYNC, PTHREAD, DAEMON, BBAPI, DW */
     char view[SCR_STORE_WORD_SIZE]; /* PRIVATE or GLOBAL */
-    int implied;                    /* 1: no descriptor STORE says so */
+    int implied;                    /* 1: made from parameters, not from a STORE */
 } scr_store;
 
 typedef struct scr_stores {
@@ -28,13 +28,13 @@ typedef struct scr_stores {
     scr_store *list;
 } scr_stores;
 
-/* The stores that a configuration defines, and those that it implies behind them. What is
- * wrong goes to problems, and has its default then. 0 or -ENOMEM. */
+/* The stores of the descriptors STORE, followed by those of the parameters. Mistakes are
+ * added to problems, and defaults used instead. 0 or -ENOMEM. */
 int scr_stores_from_config(const scr_config *config, const scr_groups *groups,
                            scr_stores *stores, scr_problems *problems);
 void scr_stores_done(scr_stores *stores);
 
-/* The store at path, which need not be reduced; NULL if there is none. */
+/* The store at path, in any form; NULL: none. */
 const scr_store *scr_stores_find(const scr_stores *stores, const char *path);
 const char *scr_stores_nearest(const scr_stores *stores, const char *path);
 

@@ -5,6 +5,7 @@
 #include "config/log_config.h"
 #include "config/signals.h"
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -20,8 +21,9 @@ const char *scr_flush_method(const char *type, int background)
     return NULL;
 }
 
-/* A store may name a way that other builds have, as long as nothing is cached there. */
-static void check_methods(const scr_descs *descs, int flush_async, scr_problems *problems)
+/* A store without cached datasets may name a method of another build. */
+static void values_check_methods(const scr_descs *descs, int flush_async,
+                                 scr_problems *problems)
 {
     const scr_reddescs *r = &descs->reddescs;
     for (int i = 0; i < r->count; i++) {
@@ -35,9 +37,9 @@ static void check_methods(const scr_descs *descs, int flush_async, scr_problems 
     }
 }
 
-/* How flushes move files. */
-static void load_flush(const scr_config *c, struct scr_settings *s,
-                       scr_problems *problems)
+/* The transfer method and the sizes of flushes. */
+static void values_load_flush(const scr_config *c, struct scr_settings *s,
+                              scr_problems *problems)
 {
     int64_t timeout = 0;
     scr_config_seconds(c, "SCR_NODE_TIMEOUT", &timeout, problems);
@@ -55,34 +57,74 @@ static void load_flush(const scr_config *c, struct scr_settings *s,
     }
 }
 
-/* Where events are logged to. */
-static void load_log(const scr_config *c, struct scr_settings *s, scr_problems *problems)
+/* The targets of the event log. */
+static void values_load_log(const scr_config *c, struct scr_settings *s,
+                            scr_problems *problems)
 {
     scr_log_settings log = {.targets = 0};
     scr_log_configure(c, &log, problems);
     s->log_targets = log.targets;
 }
 
-/* When to stop, and what failures are expected. */
-static void load_halt(const scr_config *c, struct scr_settings *s, scr_problems *problems)
+/* The end of the allocation, and the signals that request a halt. */
+static void values_load_halt(const scr_config *c, struct scr_settings *s,
+                             scr_problems *problems)
 {
     scr_value v = scr_config_value(c, "SCR_HALT_SIGNALS");
-    scr_config_seconds(c, "SCR_MTBF", &s->mtbf, problems);
-    scr_config_seconds(c, "SCR_HALT_SECONDS", &s->halt_seconds, problems);
-    scr_config_switch(c, "SCR_HALT_EXIT", &s->halt_exit, problems);
     scr_config_int64(c, "SCR_END_TIME", 0, &s->end_time, problems);
     if (scr_signals_parse(v.text, &s->halt_signals) != 0)
         scr_value_bad(&v, problems,
                       "not NONE or a list of TERM, USR1, USR2, INT, HUP, QUIT and XCPU");
 }
 
-/* How much file data goes through one call of the system, or of MPI. */
-static void load_buffer(const scr_config *config, const char *name, uint64_t *size,
-                        scr_problems *problems)
+/* Parameters that are stored as they are; least: lower limit of a number. */
+static const struct values_row {
+    const char *name;
+    size_t offset;
+    int least;
+} values_table[] = {
+#define VALUES_ROW(name, member, least)                                                  \
+    {                                                                                    \
+        name, offsetof(struct scr_settings, member), least                               \
+    }
+    VALUES_ROW("SCR_ENABLE", enable, 0),
+    VALUES_ROW("SCR_DEBUG", debug, INT_MIN),
+    VALUES_ROW("SCR_CACHE_PURGE", cache_purge, 0),
+    VALUES_ROW("SCR_CACHE_KEEP", cache_keep, 0),
+    VALUES_ROW("SCR_DISTRIBUTE", distribute, 0),
+    VALUES_ROW("SCR_FETCH", fetch, 0),
+    VALUES_ROW("SCR_FETCH_BYPASS", fetch_bypass, 0),
+    VALUES_ROW("SCR_FETCH_ON_INIT", fetch_on_init, 0),
+    VALUES_ROW("SCR_FETCH_WIDTH", fetch_width, 1),
+    VALUES_ROW("SCR_PREFIX_SIZE", prefix_size, 0),
+    VALUES_ROW("SCR_PREFIX_PURGE", prefix_purge, 0),
+    VALUES_ROW("SCR_GLOBAL_RESTART", global_restart, 0),
+    VALUES_ROW("SCR_FLUSH", flush, 0),
+    VALUES_ROW("SCR_FLUSH_ON_RESTART", flush_on_restart, 0),
+    VALUES_ROW("SCR_FLUSH_WIDTH", flush_width, 1),
+    VALUES_ROW("SCR_FLUSH_ASYNC", flush_async, 0),
+    VALUES_ROW("SCR_FLUSH_ASYNC_BW", flush_bandwidth, 0),
+    VALUES_ROW("SCR_FLUSH_ASYNC_PERCENT", flush_percent, 0),
+    VALUES_ROW("SCR_USE_CONTAINERS", containers, 0),
+    VALUES_ROW("SCR_CONTAINER_SIZE", container_size, 0),
+    VALUES_ROW("SCR_CRC_ON_FLUSH", crc_on_flush, 0),
+    VALUES_ROW("SCR_CRC_ON_COPY", crc_on_copy, 0),
+    VALUES_ROW("SCR_CRC_ON_DELETE", crc_on_delete, 0),
+    VALUES_ROW("SCR_CHECKPOINT_INTERVAL", interval, 0),
+    VALUES_ROW("SCR_CHECKPOINT_SECONDS", seconds, 0),
+    VALUES_ROW("SCR_CHECKPOINT_OVERHEAD", overhead, 0),
+    VALUES_ROW("SCR_MTBF", mtbf, 0),
+    VALUES_ROW("SCR_HALT_SECONDS", halt_seconds, 0),
+    VALUES_ROW("SCR_HALT_EXIT", halt_exit, 0),
+    VALUES_ROW("SCR_FILE_BUF_SIZE", file_buffer, 0),
+    VALUES_ROW("SCR_MPI_BUF_SIZE", message, 0)};
+
+/* Bytes of file data per system call or message. */
+static void values_check_buffer(const scr_config *config, const char *name, uint64_t size,
+                                scr_problems *problems)
 {
-    scr_value v = scr_config_value(config, name);
-    scr_config_bytes(config, name, size, problems);
-    if (*size && (*size < 4096 || *size > (uint64_t)1 << 30))
+    const scr_value v = scr_config_value(config, name);
+    if (size && (size < 4096 || size > (uint64_t)1 << 30))
         scr_value_bad(&v, problems, "must be 4KB to 1GB, or 0");
 }
 
@@ -91,43 +133,24 @@ void scr_values_load(const scr_config *config, struct scr_settings *values,
 {
     struct scr_settings *s = values;
     const scr_config *c = config;
-    scr_config_switch(c, "SCR_ENABLE", &s->enable, problems);
-    scr_config_int(c, "SCR_DEBUG", INT_MIN, &s->debug, problems);
-    scr_config_switch(c, "SCR_CACHE_PURGE", &s->cache_purge, problems);
-    scr_config_switch(c, "SCR_CACHE_KEEP", &s->cache_keep, problems);
-    scr_config_switch(c, "SCR_DISTRIBUTE", &s->distribute, problems);
-    scr_config_switch(c, "SCR_FETCH", &s->fetch, problems);
-    scr_config_switch(c, "SCR_FETCH_BYPASS", &s->fetch_bypass, problems);
-    scr_config_switch(c, "SCR_FETCH_ON_INIT", &s->fetch_on_init, problems);
-    scr_config_int(c, "SCR_PREFIX_SIZE", 0, &s->prefix_size, problems);
-    scr_config_switch(c, "SCR_PREFIX_PURGE", &s->prefix_purge, problems);
-    scr_config_switch(c, "SCR_GLOBAL_RESTART", &s->global_restart, problems);
-    scr_config_int(c, "SCR_FLUSH", 0, &s->flush, problems);
-    scr_config_switch(c, "SCR_FLUSH_ON_RESTART", &s->flush_on_restart, problems);
-    scr_config_switch(c, "SCR_CRC_ON_FLUSH", &s->crc_on_flush, problems);
-    scr_config_switch(c, "SCR_CRC_ON_COPY", &s->crc_on_copy, problems);
-    scr_config_switch(c, "SCR_CRC_ON_DELETE", &s->crc_on_delete, problems);
-    scr_config_auto(c, "SCR_CHECKPOINT_INTERVAL", &s->interval, &s->interval_auto,
-                    problems);
-    load_halt(c, s, problems);
-    scr_config_seconds(c, "SCR_CHECKPOINT_SECONDS", &s->seconds, problems);
-    scr_config_double(c, "SCR_CHECKPOINT_OVERHEAD", 0, &s->overhead, problems);
+    s->container_size = 1; /* valid: a text that is not a number is reported once */
+    for (size_t i = 0; i < sizeof values_table / sizeof *values_table; i++) {
+        const struct values_row *row = &values_table[i];
+        const scr_value v = scr_config_value(c, row->name);
+        scr_value_read(&v, scr_param_find(row->name)->type, row->least,
+                       (char *)s + row->offset, problems);
+    }
+    s->interval_auto = s->interval == SCR_AUTO;
+    if (s->interval_auto) s->interval = 0;
     s->current = scr_config_get(c, "SCR_CURRENT", NULL);
-    scr_config_int(c, "SCR_FLUSH_WIDTH", 1, &s->flush_width, problems);
-    scr_config_int(c, "SCR_FETCH_WIDTH", 1, &s->fetch_width, problems);
-    scr_config_switch(c, "SCR_FLUSH_ASYNC", &s->flush_async, problems);
-    scr_config_bytes(c, "SCR_FLUSH_ASYNC_BW", &s->flush_bandwidth, problems);
-    scr_config_double(c, "SCR_FLUSH_ASYNC_PERCENT", 0, &s->flush_percent, problems);
-    scr_config_switch(c, "SCR_USE_CONTAINERS", &s->containers, problems);
-    s->container_size = 1; /* where it is no number, that is said, and no more */
-    scr_config_bytes(c, "SCR_CONTAINER_SIZE", &s->container_size, problems);
-    load_buffer(c, "SCR_FILE_BUF_SIZE", &s->file_buffer, problems);
-    load_buffer(c, "SCR_MPI_BUF_SIZE", &s->message, problems);
-    load_flush(c, s, problems);
+    s->cntl_base = scr_config_get(c, "SCR_CNTL_BASE", NULL);
+    values_check_buffer(c, "SCR_FILE_BUF_SIZE", s->file_buffer, problems);
+    values_check_buffer(c, "SCR_MPI_BUF_SIZE", s->message, problems);
+    values_load_halt(c, s, problems);
+    values_load_flush(c, s, problems);
     if (scr_descs_load(c, descs, problems) != 0)
         scr_problems_add(problems, "no memory for descriptors");
     else
-        check_methods(descs, s->flush_async, problems);
-    load_log(c, s, problems);
-    s->cntl_base = scr_config_get(c, "SCR_CNTL_BASE", NULL);
+        values_check_methods(descs, s->flush_async, problems);
+    values_load_log(c, s, problems);
 }

@@ -2,14 +2,14 @@
 #ifndef SCR_VALUES_H
 #define SCR_VALUES_H
 
-/* The values of all parameters of a run, and what is wrong with them: for SCR_Init, and
- * for commands that say before a job what SCR_Init will refuse. */
+/* The values of all parameters of a run, and the mistakes in them: for SCR_Init, and for
+ * commands that check a configuration before a job. */
 
 #include "config/descs.h"
 #include "config/parameters.h"
 #include <stdint.h>
 
-/* Values of parameters, the same on every rank but for the bases. */
+/* Values of parameters; only cntl_base differs between ranks. */
 struct scr_settings {
     int enable, debug;
     const char *cntl_base; /* of this node */
@@ -23,10 +23,11 @@ struct scr_settings {
     const char *flush_method;
     unsigned log_targets;                     /* of config/log_config.h */
     uint64_t flush_bandwidth, container_size; /* bytes (per second) */
-    uint64_t file_buffer, message; /* bytes of file data per call; 0: what suits best */
+    uint64_t file_buffer, message; /* bytes of file data per call; 0: the default */
     double flush_percent;
     int interval, interval_auto;
-    int node_timeout; /* seconds that other processes may be silent */
+    int node_timeout; /* seconds without a sign of another process until it counts as down
+                       */
     int64_t seconds, halt_seconds, mtbf;
     double overhead;
     int halt_exit;
@@ -34,12 +35,12 @@ struct scr_settings {
     unsigned halt_signals; /* of config/signals.h */
 };
 
-/* The transfer method for SCR_FLUSH_TYPE=type (in any case; NULL: not given), in the
+/* The transfer method for SCR_FLUSH_TYPE=type (case-insensitive; NULL: not set), in the
  * background or not; NULL: there is no such type. */
 const char *scr_flush_method(const char *type, int background);
 
-/* Reads all parameters and descriptors. What is wrong goes to problems, and has its
- * default then. The caller frees descs with scr_descs_done. */
+/* Reads all parameters and descriptors. Mistakes are added to problems, and defaults used
+ * instead. The caller frees descs with scr_descs_done. */
 void scr_values_load(const scr_config *config, struct scr_settings *values,
                      scr_descs *descs, scr_problems *problems);
 

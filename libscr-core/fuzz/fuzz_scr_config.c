@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a configuration file, and as what SCR_Config is given.
+/* Any bytes as a configuration file, and as a text for SCR_Config.
  *
- * A file of lines is without mistakes exactly when a reader says so that was written from
- * docs/configuration.md, and gives the same values. A file without mistakes, of either
- * form, can be written in both, and says the same again. Of a file with mistakes what is
- * right is taken, what is wrong is told without anything that a terminal obeys, and there
- * is always a descriptor that can be used. */
+ * An independent reader, written from docs/configuration.md, accepts the same files of
+ * lines and gets the same values. A file without mistakes, of either form, can be written
+ * in both forms and read back unchanged. From a file with mistakes the valid entries are
+ * used, the problems contain no control characters, and there is always a usable
+ * descriptor. */
 #include "config/config_file.h"
 #include "config/descs.h"
+#include "config/reader.h"
 #include "fuzz.h"
 #include "fuzz_lines.h"
 #include "tests/values.h"
@@ -22,10 +23,10 @@
 #define READ_BYTES_PER_BYTE 400
 #define READ_BYTES_MORE 65536
 
-/* ---- what docs/configuration.md says of files of lines ---- */
+/* ---- files of lines, from docs/configuration.md ---- */
 
 struct word {
-    const char *at, *end; /* what is left of the line */
+    const char *at, *end; /* the rest of the line */
 };
 
 static void skip_blanks(struct word *w)
@@ -166,7 +167,7 @@ static const char *field_name(const char *kind, const char *name)
     return NULL;
 }
 
-static bool tell_fields(struct word *w, const char *kind, kvtree *fields)
+static bool model_fields(struct word *w, const char *kind, kvtree *fields)
 {
     char *name, *value;
     bool good = true;
@@ -186,7 +187,7 @@ static bool tell_fields(struct word *w, const char *kind, kvtree *fields)
     return good && rc == 0;
 }
 
-static bool tell_desc(struct word *w, const char *kind, const char *text, kvtree *layer)
+static bool model_desc(struct word *w, const char *kind, const char *text, kvtree *layer)
 {
     char *key = malloc(strlen(text) + 2);
     bool good = strcmp(kind, "STORE") == 0  ? reduce_path(text, key)
@@ -194,12 +195,12 @@ static bool tell_desc(struct word *w, const char *kind, const char *text, kvtree
                                             : is_text(strcpy(key, text));
     good = good && !kvtree_getf(layer, "%s %s", kind, key);
     if (good)
-        good = tell_fields(w, kind, kvtree_setf(layer, NULL, "%s %s FIELD", kind, key));
+        good = model_fields(w, kind, kvtree_setf(layer, NULL, "%s %s FIELD", kind, key));
     free(key);
     return good;
 }
 
-static bool tell_locks(const char *text, kvtree *layer)
+static bool model_locks(const char *text, kvtree *layer)
 {
     for (;; text++) {
         size_t n = strcspn(text, ",");
@@ -212,35 +213,36 @@ static bool tell_locks(const char *text, kvtree *layer)
     }
 }
 
-static bool tell_first(struct word *w, const char *name, const char *value, kvtree *layer)
+static bool model_first(struct word *w, const char *name, const char *value,
+                        kvtree *layer)
 {
     static const char *const kinds[][2] = {
         {"GROUPS", "GROUPS"}, {"STORE", "STORE"}, {"STORES", "STORE"}, {"CKPT", "CKPT"}};
     for (size_t i = 0; i < 4; i++)
         if (strcmp(name, kinds[i][0]) == 0)
-            return tell_desc(w, kinds[i][1], value, layer);
+            return model_desc(w, kinds[i][1], value, layer);
     skip_blanks(w);
     if (w->at < w->end && *w->at != '#') return false;
-    if (strcmp(name, "SCR_LOCKED") == 0) return tell_locks(value, layer);
+    if (strcmp(name, "SCR_LOCKED") == 0) return model_locks(value, layer);
     if (!scr_param_find(name) || kvtree_get(layer, name)) return false;
     kvtree_setf(layer, NULL, "%s VALUE %s", name, value);
     return true;
 }
 
-static bool tell_line(const char *text, size_t n, kvtree *layer)
+static bool model_line(const char *text, size_t n, kvtree *layer)
 {
     struct word w = {text, text + n};
     char *name, *value;
     for (size_t i = 0; i < n; i++)
         if (iscntrl((unsigned char)text[i]) && text[i] != '\t') return false;
     int rc = next_pair(&w, &name, &value);
-    bool good = rc > 0 ? tell_first(&w, name, value, layer) : rc == 0;
+    bool good = rc > 0 ? model_first(&w, name, value, layer) : rc == 0;
     free(name);
     free(value);
     return good;
 }
 
-static bool tell_lines(const char *text, size_t size, kvtree *layer)
+static bool model_lines(const char *text, size_t size, kvtree *layer)
 {
     const char *end = text + size;
     bool good = true;
@@ -248,7 +250,7 @@ static bool tell_lines(const char *text, size_t size, kvtree *layer)
     while (text < end && good) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));
         size_t n = (size_t)((stop ? stop : end) - text);
-        good = tell_line(text, n > 0 && text[n - 1] == '\r' ? n - 1 : n, layer);
+        good = model_line(text, n > 0 && text[n - 1] == '\r' ? n - 1 : n, layer);
         text += n + (stop != NULL);
     }
     return good;
@@ -418,11 +420,11 @@ static bool read_file(const char *text, size_t size)
         write_again(c.user, false);
     }
     if (scr_is_lines(text, size)) {
-        kvtree *told = kvtree_new();
-        REQUIRE(tell_lines(text, size, told) == good);
-        values_only(told);
-        REQUIRE(!good || fuzz_tree_same(c.user, told));
-        kvtree_delete(&told);
+        kvtree *model = kvtree_new();
+        REQUIRE(model_lines(text, size, model) == good);
+        values_only(model);
+        REQUIRE(!good || fuzz_tree_same(c.user, model));
+        kvtree_delete(&model);
     }
     scr_problems_done(&problems);
     scr_config_done(&c);
@@ -469,7 +471,7 @@ static void say_config(const char *text)
         REQUIRE(scr_descs_load(&c, &d, &problems) == 0 && problems.count == 0);
         free(scr_descs_answer(&d, text));
         scr_descs_done(&d);
-    } else if (rc == 0) { /* to say it again changes nothing */
+    } else if (rc == 0) { /* setting it again changes nothing */
         kvtree *once = fuzz_tree_copy(c.set);
         REQUIRE(scr_config_set(&c, text, err) == 0);
         values_only(once);

@@ -11,7 +11,6 @@
 #include "fuzz_map.h"
 
 #include "cache/filemap.h"
-#include "config/reddesc.h"
 #include "halt/halt.h"
 #include "prefix/names.h"
 #include "prefix/nodes.h"
@@ -67,42 +66,6 @@ static void check_summary(const kvtree *tree, uint32_t hash)
     if (hash % FILES_PART) return;
     REQUIRE(scr_summary_write(dir, &same, NULL) == 0);
     REQUIRE(scr_summary_read(dir, &d, NULL) == 0 && same_dataset(&d, &same));
-}
-
-/* ---- redundancy descriptor ---- */
-
-static int read_reddesc(const kvtree *tree)
-{
-    scr_reddesc d;
-    scr_reddesc_place p;
-    char err[ERRTEXT_SIZE] = "";
-    return told(scr_reddesc_from_tree(tree, &d, &p, err), err);
-}
-
-static void check_reddesc(const kvtree *tree, uint32_t hash)
-{
-    scr_reddesc d, e;
-    scr_reddesc_place p, q;
-    int rc = take(read_reddesc, tree, hash);
-    REQUIRE(rc == 0 || rc == -EBADMSG);
-    if (rc) return;
-    kvtree *written = kvtree_new();
-    REQUIRE(scr_reddesc_from_tree(tree, &d, &p, NULL) == 0);
-    REQUIRE(d.index >= 0 && d.interval >= 1 && d.set_size >= 2 && d.set_failures >= 1);
-    REQUIRE(p.group_rank >= 0 && p.group_rank < p.group_size && p.groups >= 1);
-    REQUIRE(p.directory[0] == '/' && (!p.directory[1] || told_name(p.directory + 1)));
-    REQUIRE(d.store[0] == '/' && (!d.store[1] || told_name(d.store + 1)));
-    REQUIRE(scr_reddesc_to_tree(&d, &p, written) == 0);
-    REQUIRE(scr_reddesc_from_tree(written, &e, &q, NULL) == 0);
-    REQUIRE(memcmp(&p, &q, sizeof p) == 0 || strcmp(p.directory, q.directory) == 0);
-    REQUIRE(p.groups == q.groups && p.group_id == q.group_id);
-    REQUIRE(p.group_size == q.group_size && p.group_rank == q.group_rank);
-    REQUIRE(strcmp(d.type, e.type) == 0 && strcmp(d.group, e.group) == 0);
-    REQUIRE(strcmp(d.store, e.store) == 0 && d.index == e.index);
-    REQUIRE(d.enabled == e.enabled && d.interval == e.interval);
-    REQUIRE(d.output == e.output && d.bypass == e.bypass);
-    REQUIRE(d.set_size == e.set_size && d.set_failures == e.set_failures);
-    kvtree_delete(&written);
 }
 
 /* ---- filemaps ---- */
@@ -541,12 +504,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct {
         const char *name;
         void (*check)(const kvtree *tree, uint32_t hash);
-    } records[] = {{"dataset", check_dataset}, {"reddesc", check_reddesc},
-                   {"filemap", check_filemap}, {"master", check_master},
-                   {"flush", check_flush},     {"halt", check_halt},
-                   {"nodes", check_nodes},     {"index", check_index},
-                   {"summary", check_summary}, {"map", check_map},
-                   {"datasets", check_names}};
+    } records[] = {{"dataset", check_dataset}, {"filemap", check_filemap},
+                   {"master", check_master},   {"flush", check_flush},
+                   {"halt", check_halt},       {"nodes", check_nodes},
+                   {"index", check_index},     {"summary", check_summary},
+                   {"map", check_map},         {"datasets", check_names}};
     char *text = fuzz_copy(data, size);
     uint32_t hash = fuzz_hash(data, size);
     kvtree *tree = fuzz_tree(text, size);

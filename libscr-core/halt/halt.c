@@ -36,7 +36,7 @@ int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt, ch
 
 /* ---- conditions ---- */
 
-/* Others than Slurm set no such variable: their walltimes have no begin beside them. */
+/* Only Slurm gives the end; other batch systems give a walltime without its begin. */
 #define END_VARIABLE "SLURM_JOB_END_TIME"
 
 int scr_halt_find_end(scr_halt_end *end, char *err)
@@ -51,7 +51,7 @@ int scr_halt_find_end(scr_halt_end *end, char *err)
     return 0;
 }
 
-int scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end)
+bool scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end)
 {
     int64_t seconds = 0, before;
     kvtree_util_get_int64(halt, KEY_SECONDS, &seconds);
@@ -59,39 +59,38 @@ int scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end)
            kvtree_util_get_int64(halt, KEY_BEFORE, &before) != 0;
 }
 
-/* Seconds from now to end; no difference of two numbers out of a file: it may overflow.
- */
-static int64_t until(int64_t end, int64_t now)
+/* Seconds from now to end, without overflow: a file can contain any numbers. */
+static int64_t halt_seconds_until(int64_t end, int64_t now)
 {
     if (end <= now) return 0;
     return now < 0 && end > INT64_MAX + now ? INT64_MAX : end - now;
 }
 
-/* The conditions that count from an end. */
-static int check_ends(const kvtree *halt, const scr_halt_end *end, int64_t now,
-                      char reason[SCR_HALT_REASON_SIZE])
+/* The conditions that depend on an end. */
+static bool halt_check_ends(const kvtree *halt, const scr_halt_end *end, int64_t now,
+                            char reason[SCR_HALT_REASON_SIZE])
 {
     int64_t before, left, seconds = 0;
     kvtree_util_get_int64(halt, KEY_SECONDS, &seconds);
     if (kvtree_util_get_int64(halt, KEY_BEFORE, &before) == 0) {
-        left = until(before, now);
+        left = halt_seconds_until(before, now);
         if (left == 0 || left <= seconds) {
             snprintf(reason, SCR_HALT_REASON_SIZE,
                      "%lld seconds are left until ExitBefore", (long long)left);
-            return 1;
+            return true;
         }
     }
-    if (!end->time || seconds <= 0) return 0;
-    left = until(end->time, now);
-    if (left > seconds) return 0;
+    if (!end->time || seconds <= 0) return false;
+    left = halt_seconds_until(end->time, now);
+    if (left > seconds) return false;
     snprintf(reason, SCR_HALT_REASON_SIZE,
              "%lld seconds are left until the allocation ends (%s)", (long long)left,
              end->source);
-    return 1;
+    return true;
 }
 
-int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
-                   char reason[SCR_HALT_REASON_SIZE])
+bool scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
+                    char reason[SCR_HALT_REASON_SIZE])
 {
     int left;
     int64_t after;
@@ -100,21 +99,21 @@ int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
         snprintf(reason, SCR_HALT_REASON_SIZE, "%s", text);
         for (char *c = reason; *c; c++)
             if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-        return 1;
+        return true;
     }
     if (kvtree_util_get_int(halt, KEY_LEFT, &left) == 0 && left <= 0) {
         snprintf(reason, SCR_HALT_REASON_SIZE,
                  "the number of checkpoints that was asked for is done");
-        return 1;
+        return true;
     }
     if (kvtree_util_get_int64(halt, KEY_AFTER, &after) == 0 && now >= after) {
         snprintf(reason, SCR_HALT_REASON_SIZE, "the time ExitAfter has come");
-        return 1;
+        return true;
     }
-    return check_ends(halt, end, now, reason);
+    return halt_check_ends(halt, end, now, reason);
 }
 
-int scr_halt_is_wish(const kvtree *halt, int64_t now)
+bool scr_halt_is_request(const kvtree *halt, int64_t now)
 {
     char reason[SCR_HALT_REASON_SIZE];
     const scr_halt_end none = {.time = 0};

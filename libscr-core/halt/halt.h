@@ -9,10 +9,11 @@
 
 #include "base/record_change.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Reasons that SCR records itself. They tell scripts not to start another run in this
- * allocation; the next SCR_Init or scr_prerun removes them, and no others. A colon and a
+/* Reasons that SCR records itself. With them, scripts start no other run in this
+ * allocation; the next SCR_Init or scr_prerun removes these reasons only. A colon and a
  * text follow the last two. */
 #define SCR_HALT_FINALIZED "SCR_FINALIZE_CALLED"
 #define SCR_HALT_SIGNAL "SCR_SIGNAL"
@@ -38,41 +39,40 @@ int scr_halt_write(int prefix, const kvtree *halt, char *err);
 /* Changes the halt file under its lock (base/record_change.h); a missing one is empty. */
 int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt, char *err);
 
-/* When the allocation ends, and who says so: a parameter or a variable of the
+/* When the allocation ends, and the source: a parameter or a variable of the
  * environment. */
 typedef struct scr_halt_end {
     int64_t time; /* seconds since 1970; 0: unknown */
     const char *source;
 } scr_halt_end;
 
-/* The end as the batch system tells it in the environment. 0 (*end is left alone where it
- * tells nothing), or -EINVAL with a text when what it tells is no time. */
+/* Reads the end from the environment of the batch system. 0 (*end stays unchanged where
+ * there is none), or -EINVAL with a text when the value is not a time. */
 int scr_halt_find_end(scr_halt_end *end, char *err);
 
-/* 1 when HaltSeconds is set, but there is nothing that it could be before. */
-int scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end);
+/* Whether HaltSeconds is set, but no end is known. */
+bool scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end);
 
-/* 1 when one of the conditions in halt holds at now (seconds since 1970), or HaltSeconds
- * is set and no more than that is left until end; reason gets a text. A pure function. */
-int scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
-                   char reason[SCR_HALT_REASON_SIZE]);
+/* Whether one of the conditions in halt holds at now (seconds since 1970), or at most
+ * HaltSeconds remain until end; reason gets a text. A pure function. */
+bool scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
+                    char reason[SCR_HALT_REASON_SIZE]);
 
-/* 1 when what holds is a condition that somebody left in the file. */
-int scr_halt_is_wish(const kvtree *halt, int64_t now);
+/* Whether a condition holds that a person or a script left in the file. */
+bool scr_halt_is_request(const kvtree *halt, int64_t now);
 
-/* A run begins, with so many seconds before the end of its allocation (0: none): those
- * of an earlier run are removed, unless somebody has changed them since. 1 when halt was
- * changed, 0, or -errno. */
+/* Sets HaltSeconds for a new run (0: none), and removes the value of an earlier run,
+ * unless it was changed since. 1 when halt was changed, 0, or -errno. */
 int scr_halt_begin_seconds(kvtree *halt, int64_t seconds);
 
-/* Records why the run ends, unless a reason is there: it is somebody's wish, or the cause
- * of what follows. 1 when halt was changed, 0, or -errno. */
+/* Records why the run ends. An existing reason stays: it is a request, or the first
+ * cause. 1 when halt was changed, 0, or -errno. */
 int scr_halt_add_reason(kvtree *halt, const char *reason);
 
 /* Removes a reason that SCR recorded itself. 1 when halt was changed. */
 int scr_halt_drop_own_reason(kvtree *halt);
 
-/* A checkpoint was completed: counts CheckpointsLeft down, where set. 1 if halt was
+/* Decrements CheckpointsLeft, if set, for a completed checkpoint. 1 when halt was
  * changed. */
 int scr_halt_count_checkpoint(kvtree *halt);
 

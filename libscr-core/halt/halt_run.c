@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Halt conditions of a run that is under way; see halt/halt_run.h. */
 #include "halt/halt_run.h"
 
 #include "config/signals.h"
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Only for times that people and batch systems give. */
+/* Wall-clock time, as people and batch systems give times. */
 static int64_t halt_today(void)
 {
     return (int64_t)time(NULL);
@@ -29,8 +30,7 @@ static void halt_find_end(scr_halt *halt, int64_t end_time)
                 "when the allocation ends");
 }
 
-/* Reasons of others to halt keep a new run from proceeding; its predecessor's does not.
- */
+/* A reason that a run recorded does not stop the next run; other reasons do. */
 static int halt_begin_conditions(kvtree *file, void *seconds)
 {
     int changed = scr_halt_drop_own_reason(file);
@@ -53,15 +53,15 @@ int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time, char *
 
 /* ---- the file ---- */
 
-/* Once, until it can be used again: applications ask at every step. */
+/* Reports once, until the file is usable again: applications ask at every step. */
 static void halt_report_unusable(scr_halt *halt, const char *why)
 {
-    if (!halt->unusable)
+    if (!halt->is_unusable)
         scr_say(halt->job->report, 0, "warning: the halt file is not usable: %s", why);
-    halt->unusable = true;
+    halt->is_unusable = true;
 }
 
-/* A file that cannot be read leaves in force what was known before. */
+/* While the file cannot be read, the last known conditions stay in force. */
 static void halt_refresh(scr_halt *halt)
 {
     char err[SCR_ERR_TEXT] = "";
@@ -69,14 +69,14 @@ static void halt_refresh(scr_halt *halt)
     if (fresh && scr_halt_read(halt->prefix, fresh, err) == 0) {
         kvtree_delete(&halt->file);
         halt->file = fresh;
-        halt->unusable = false;
+        halt->is_unusable = false;
         return;
     }
     halt_report_unusable(halt, err);
     kvtree_delete(&fresh);
 }
 
-/* What was known of a file that cannot be read takes its place. */
+/* The last known conditions replace a file that cannot be read. */
 static int halt_replace_file(scr_halt *halt, scr_changer *change, void *arg, char *err)
 {
     halt_report_unusable(halt, err);
@@ -111,16 +111,17 @@ void scr_halt_run_record(scr_halt *halt, const char *reason)
     scr_halt_run_change(halt, halt_add_reason, &reason);
 }
 
-/* ---- what holds ---- */
+/* ---- conditions that hold ---- */
 
 static void halt_report(scr_halt *halt, const char *reason)
 {
-    bool wish = !halt->signal && scr_halt_is_wish(halt->file, halt_today());
-    scr_event(
-        halt->job->report, 0, &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
-        "the run should end: %s%s%s", reason,
-        wish ? "; to go on: scr_halt --remove " : "", wish ? halt->prefix_path : "");
-    halt->told = true;
+    bool is_request = !halt->signal && scr_halt_is_request(halt->file, halt_today());
+    scr_event(halt->job->report, 0,
+              &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
+              "the run should end: %s%s%s", reason,
+              is_request ? "; to go on: scr_halt --remove " : "",
+              is_request ? halt->prefix_path : "");
+    halt->is_reported = true;
 }
 
 void scr_halt_run_reason(const scr_halt *halt, char reason[SCR_HALT_REASON_SIZE])
@@ -133,12 +134,12 @@ bool scr_halt_run_check(scr_halt *halt)
 {
     char reason[SCR_HALT_REASON_SIZE] = "";
     halt_refresh(halt);
-    bool now = scr_halt_check(halt->file, &halt->end, halt_today(), reason) != 0;
-    if (now && !halt->told)
+    bool holds = scr_halt_check(halt->file, &halt->end, halt_today(), reason);
+    if (holds && !halt->is_reported)
         halt_report(halt, reason);
-    else if (!now)
-        halt->told = false;
-    return now;
+    else if (!holds)
+        halt->is_reported = false;
+    return holds;
 }
 
 void scr_halt_run_signal(scr_halt *halt, int number, int rank, const char *node)

@@ -15,8 +15,8 @@ typedef struct scr_halt {
     int prefix;              /* open prefix folder */
     const char *prefix_path; /* for messages */
     kvtree *file;            /* rank 0's copy counts */
-    bool told;               /* the condition that holds is logged */
-    bool unusable;           /* that the halt file cannot be used is reported */
+    bool is_reported;        /* the condition that holds is logged */
+    bool is_unusable;        /* that the halt file cannot be used is reported */
     int signal;              /* that came to some rank; 0: none */
     scr_halt_end end;        /* of the allocation; on rank 0 */
 } scr_halt;
@@ -40,19 +40,19 @@ bool scr_halt_run_check(scr_halt *halt);
 /* Rank 0: the condition that holds, as a text. */
 void scr_halt_run_reason(const scr_halt *halt, char reason[SCR_HALT_REASON_SIZE]);
 
-/* Records on rank 0, and reports, that a signal came to a rank on a node. */
+/* Records and reports on rank 0 that a signal came to a rank on a node. */
 void scr_halt_run_signal(scr_halt *halt, int number, int rank, const char *node);
 
 /* ---- halt/signal.c: signals of the process ---- */
 
-/* From now on these signals (a set of config/signals.h) are noted. */
+/* Begins to record these signals (a set of config/signals.h). */
 void scr_signal_catch(unsigned set);
 
-/* The number of one that came; 0: none. From the first call on they do not end the
- * process any more. */
+/* The number of a recorded signal; 0: none. After the first call, recorded signals no
+ * longer end the process. */
 int scr_signal_seen(void);
 
-/* Restores what was in force before, unless the application has changed it since. */
+/* Restores the earlier handlers, unless the application has changed them since. */
 void scr_signal_release(void);
 
 #endif

@@ -411,7 +411,8 @@ static int is_there(const struct scr *scr, const char *name)
            beneath_stat(scr->prefix.fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
 
-int scr_bypass_find(const struct scr *scr, scr_match *match, char path[SCR_MAX_FILENAME])
+int scr_bypass_find(const struct scr *scr, scr_file_match *match,
+                    char path[SCR_MAX_FILENAME])
 {
     char name[SCR_NAME_SIZE] = "";
     const char *found = NULL;
@@ -421,7 +422,8 @@ int scr_bypass_find(const struct scr *scr, scr_match *match, char path[SCR_MAX_F
         is_there(scr, name))
         found = name;
     for (; !found && e; e = kvtree_elem_next(e))
-        if (scr_match_try(match, kvtree_elem_key(e), NULL)) found = kvtree_elem_key(e);
+        if (scr_file_match_try(match, kvtree_elem_key(e), NULL))
+            found = kvtree_elem_key(e);
     if (!found) return -ENOENT;
     int n = snprintf(path, SCR_MAX_FILENAME, "%s/%s", scr->prefix.path, found);
     return n < SCR_MAX_FILENAME ? 0 : -ENAMETOOLONG;
@@ -431,7 +433,7 @@ int scr_bypass_find(const struct scr *scr, scr_match *match, char path[SCR_MAX_F
 
 /* A search in the map of the open dataset. */
 struct search {
-    scr_match match;
+    scr_file_match match;
     const char *cache_prefix;
     filo_file *found; /* without its segments */
 };
@@ -444,7 +446,7 @@ static int look_at(void *arg, int rank, int count, const filo_file files[], char
     (void)rank;
     for (int i = 0; i < count; i++) {
         snprintf(name, sizeof name, "%s%s", s->cache_prefix, files[i].name);
-        if (!scr_match_try(&s->match, name, NULL)) continue;
+        if (!scr_file_match_try(&s->match, name, NULL)) continue;
         s->found = filo_files_free(1, s->found);
         s->found = calloc(1, sizeof *s->found);
         if (!s->found || !(s->found->name = strdup(files[i].name)))
@@ -490,7 +492,7 @@ static int find_in_map(struct search *s, const scr_place *place, char *err)
     return err_set(err, -ENOENT, "the dataset has no file \"%.200s\"", s->match.name);
 }
 
-int scr_bypass_find_other(const struct scr *scr, const scr_match *match,
+int scr_bypass_find_other(const struct scr *scr, const scr_file_match *match,
                           char path[SCR_MAX_FILENAME], char *err)
 {
     scr_place place = {.folder = NULL};

@@ -196,7 +196,7 @@ int scr_finish(struct scr *scr)
                       "SCR_Finalize: the newest checkpoint, or an output, was only in "
                       "the cache, which is another run's now");
     if (rc == SCR_SUCCESS) empty_cache(scr);
-    scr_summary_tell(&scr->report, scr->flush.waited);
+    scr_summary_print(&scr->report, scr->flush.waited);
     scr_logging_end(scr, rc);
     return rc;
 }

@@ -67,7 +67,7 @@ static void look_at_state(const struct scr *scr, int rank)
 {
     char err[SCR_ERR_TEXT] = "", *path = scr_flush_state(scr, rank);
     kvtree *state = kvtree_new();
-    const char *name = path ? scr_path_basename_str(path) : NULL;
+    const char *name = path ? scr_path_basename(path) : NULL;
     if (name && state &&
         kvtree_file_read(scr->cache.control_fd, name, state, err) == -EBADMSG)
         scr_control_warn(&scr->cache, err);

@@ -424,8 +424,8 @@ int scr_output_complete(struct scr *scr, int valid)
     count_checkpoint(scr);
     if (d->bypass && d->ckpt)
         scr_retention_flushed(scr, d->id);
-    else if (!d->bypass &&
-             (d->output || (d->ckpt && scr_decide_flush(d->ckpt, scr->set.flush))))
+    else if (!d->bypass && (d->output || (d->ckpt && scr_cadence_is_flush_due(
+                                                         d->ckpt, scr->set.flush))))
         rc = scr_flush_start(scr, d->id);
     scr->pace.idle_since = MPI_Wtime();
     if (d->ckpt) scr_advise_cost(scr);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether it is time for a checkpoint: what is measured, learned and configured, for the
- * decision of scr_decide_checkpoint. Rank 0 decides. Times are taken from a clock that
- * nobody sets; MPI_Wtime of MPICH is the clock of the day. */
+ * decision of scr_cadence_is_checkpoint_due. Rank 0 decides. Times are taken from a clock
+ * that nobody sets; MPI_Wtime of MPICH is the clock of the day. */
 #include "ops/stop.h"
 
-#include "plan/interval.h"
+#include "plan/cadence.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +30,8 @@ void scr_advise_cost(struct scr *scr)
     double now = scr_clock();
     scr->pace.last_ckpt = now;
     scr->pace.ckpt_count++;
-    scr->pace.ckpt_cost = scr_interval_mean(scr->pace.ckpt_cost, scr->pace.ckpt_count,
-                                            now - scr->pace.output_called);
+    scr->pace.ckpt_cost = scr_cadence_mean(scr->pace.ckpt_cost, scr->pace.ckpt_count,
+                                           now - scr->pace.output_called);
 }
 
 /* Mean seconds of a checkpoint; 0: nobody knows. */
@@ -64,8 +64,8 @@ static double optimum(struct scr *scr, double now)
     if (scr->set.mtbf <= 0)
         mtbf =
             scr_history_mtbf(&scr->pace.history, scr->job.nodes, now - scr->pace.started);
-    double interval = scr_interval_daly(cost, mtbf);
-    if (scr_interval_differs(interval, scr->pace.interval_told)) {
+    double interval = scr_cadence_daly(cost, mtbf);
+    if (scr_cadence_differs(interval, scr->pace.interval_told)) {
         scr->pace.interval_told = interval;
         source_of(scr, source);
         scr_say(&scr->report, 1,
@@ -80,16 +80,16 @@ static double optimum(struct scr *scr, double now)
 static bool is_time(struct scr *scr, bool halt)
 {
     double now = scr_clock();
-    scr_advice advice = {.halt = halt,
-                         .calls = scr->pace.need_calls,
-                         .interval = scr->set.interval,
-                         .since_last = now - scr->pace.last_ckpt,
-                         .seconds = (double)scr->set.seconds,
-                         .cost = scr->pace.ckpt_cost,
-                         .overhead = scr->set.overhead,
-                         .automatic = scr->set.interval_auto};
+    scr_cadence advice = {.halt = halt,
+                          .calls = scr->pace.need_calls,
+                          .interval = scr->set.interval,
+                          .since_last = now - scr->pace.last_ckpt,
+                          .seconds = (double)scr->set.seconds,
+                          .cost = scr->pace.ckpt_cost,
+                          .overhead = scr->set.overhead,
+                          .automatic = scr->set.interval_auto};
     if (advice.automatic) advice.optimum = optimum(scr, now);
-    return scr_decide_checkpoint(&advice) != 0;
+    return scr_cadence_is_checkpoint_due(&advice) != 0;
 }
 
 /* Rank from saw the signal; all ranks know that. */

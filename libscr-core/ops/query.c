@@ -55,7 +55,7 @@ static char *found_value(const scr_config *config, const char *name)
 /* The same once SCR_Init has found it. */
 static const char *settled_value(const struct scr *scr, const char *name)
 {
-    if (scr->lifecycle.state == SCR_STATE_UNINITIALISED) return NULL;
+    if (scr->lifecycle.state == SCR_STATE_UNINITIALIZED) return NULL;
     if (strcmp(name, "SCR_PREFIX") == 0) return scr->prefix.path;
     if (strcmp(name, "SCR_USER_NAME") == 0) return scr->job.user;
     if (strcmp(name, "SCR_JOB_ID") == 0) return scr->job.id;
@@ -96,10 +96,9 @@ static char *answer_early(const struct scr *scr, const char *question, int is_de
 
 char *scr_query(struct scr *scr, const char *question)
 {
-    scr_question q = {.key = NULL};
-    int rc = scr_config_question(question, &q), is_desc = rc != -EINVAL;
-    scr_question_done(&q);
-    if (scr->lifecycle.state == SCR_STATE_UNINITIALISED)
+    scr_question q;
+    int is_desc = scr_config_question(question, &q) != -EINVAL;
+    if (scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
         return answer_early(scr, question, is_desc);
     return is_desc ? scr_descs_answer(&scr->descs, question)
                    : answer_param(scr, &scr->config, question);

@@ -16,6 +16,8 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/io.h"
+#include "common/others.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
@@ -37,6 +39,7 @@ typedef struct deletion {
     const scr_dataset *d;
     scr_place place;
     int dir;              /* place.folder, open; -1 when there is none */
+    int shared;           /* others can change the map */
     const kvtree *others; /* on rank 0: names of files that stay */
     int helpers;          /* ranks 1 to helpers remove files; 0: rank 0 does */
     int next;             /* the helper to get the next piece */
@@ -83,12 +86,23 @@ static int retention_same_folder(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && !strchr(b + n, '/');
 }
 
+static int retention_remove_file(const deletion *x, const char *name, char *err)
+{
+    const char *last;
+    int parent, rc = beneath_open_parent(x->dir, name, 0, &parent, &last, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    if (x->shared) rc = others_reach(x->dir, parent, name, err);
+    rc = rc ? rc : beneath_unlink(parent, last, err);
+    io_close(&parent);
+    return rc;
+}
+
 static void retention_remove_piece(deletion *x, size_t size)
 {
     const char *name, *next;
     for (name = x->piece; name < x->piece + size; name += strlen(name) + 1) {
         char err[SCR_ERR_TEXT] = "";
-        int rc = beneath_unlink(x->dir, name, err);
+        int rc = retention_remove_file(x, name, err);
         if (rc && !x->rc) x->rc = err_set(x->err, rc, "%s", err);
     }
     for (name = x->piece; name < x->piece + size; name = next) {
@@ -262,6 +276,20 @@ static int retention_deal(deletion *x)
     return rc && rc != -ENOENT ? err_set(x->err, rc, "%s", err) : x->rc;
 }
 
+/* Whether others can change the map. Without a folder of records there is none. */
+static int retention_check_sharing(deletion *x, char *err)
+{
+    char inside[SCR_NAME_SIZE + 8];
+    const char *last;
+    int records;
+    snprintf(inside, sizeof inside, "%s/.scr/x", x->d->name);
+    int rc = beneath_open_parent(x->scr->prefix.fd, inside, 0, &records, &last, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    x->shared = others_put(records);
+    io_close(&records);
+    return x->shared < 0 ? err_sys(err, x->shared, "check %s", inside) : 0;
+}
+
 /* Opens the folder that the map's names are below; no link leads there. */
 static int retention_open_place(deletion *x, char *err)
 {
@@ -269,7 +297,8 @@ static int retention_open_place(deletion *x, char *err)
     const char *last;
     snprintf(inside, sizeof inside, "%s%sx", x->d->scattered ? "" : x->d->name,
              x->d->scattered ? "" : "/");
-    return beneath_open_parent(x->scr->prefix.fd, inside, 0, &x->dir, &last, err);
+    int rc = beneath_open_parent(x->scr->prefix.fd, inside, 0, &x->dir, &last, err);
+    return rc ? rc : retention_check_sharing(x, err);
 }
 
 /* Collective, agreed. */
@@ -303,7 +332,7 @@ static int retention_remove_files(const retention *r, const scr_dataset *d, char
     if (!rc) {
         *x = (deletion){.scr = r->scr, .d = d, .dir = -1, .others = r->others};
         rc = retention_remove_opened(x, err);
-        if (x->dir >= 0) close(x->dir);
+        io_close(&x->dir);
         free(x->place.folder);
     }
     free(x);
@@ -404,8 +433,10 @@ int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
     if (!rc) {
         x->d = *d;
         retention_delete_list(scr, x, 1);
-        if (x->rc) err_set(err, x->rc, "%s", x->err);
-        rc = agree(scr->job.world, x->rc, err);
+        /* the text is agreed already */
+        MPI_Bcast(&x->rc, 1, MPI_INT, 0, scr->job.world);
+        MPI_Bcast(x->err, sizeof x->err, MPI_CHAR, 0, scr->job.world);
+        rc = x->rc ? err_set(err, x->rc, "%s", x->err) : 0;
     }
     free(x);
     return rc;

@@ -234,7 +234,7 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
 
 /* The file of this rank in a cached dataset that the name means. NULL if there is none.
  */
-static const char *find_cached(const struct scr *scr, int id, scr_match *match)
+static const char *find_cached(const struct scr *scr, int id, scr_file_match *match)
 {
     const char *found = NULL;
     const kvtree_elem *f =
@@ -244,7 +244,7 @@ static const char *find_cached(const struct scr *scr, int id, scr_match *match)
         const char *type = kvtree_get_val(meta, SCR_META_TYPE);
         if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
         const char *here = scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id);
-        if (here && scr_match_try(match, here, kvtree_get_val(meta, SCR_META_ORIG)))
+        if (here && scr_file_match_try(match, here, kvtree_get_val(meta, SCR_META_ORIG)))
             found = here;
     }
     return found;
@@ -252,7 +252,7 @@ static const char *find_cached(const struct scr *scr, int id, scr_match *match)
 
 /* Where this rank's file of the dataset is: 0, -ENOENT when it has none of that name, or
  * another -errno, with a text. */
-static int find_own(const struct scr *scr, const scr_dataset *d, scr_match *match,
+static int find_own(const struct scr *scr, const scr_dataset *d, scr_file_match *match,
                     char path[SCR_MAX_FILENAME], char *err)
 {
     const char *found;
@@ -277,11 +277,11 @@ static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_F
 {
     char *full;
     const char *below = NULL;
-    scr_match match;
+    scr_file_match match;
     int rc = below_prefix(scr, name, &full, &below);
     /* one that is not below the prefix folder may be a bare name */
     if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
-    scr_match_begin(&match, name, below, scr->prefix.path);
+    scr_file_match_begin(&match, name, below, scr->prefix.path);
     rc = find_own(scr, &scr->lifecycle.open, &match, path, err);
     if (rc == -ENOENT) rc = scr_bypass_find_other(scr, &match, path, err);
     free(full);
@@ -317,10 +317,10 @@ int scr_route_idle(struct scr *scr, const char *name, char *file)
     char *full, path[SCR_MAX_FILENAME], err[SCR_ERR_TEXT] = "";
     const char *below = NULL;
     scr_dataset d;
-    scr_match match;
+    scr_file_match match;
     if (scr->lifecycle.begun || !newest_loadable(scr, &d)) return SCR_SUCCESS;
     below_prefix(scr, name, &full, &below);
-    scr_match_begin(&match, name, below, scr->prefix.path);
+    scr_file_match_begin(&match, name, below, scr->prefix.path);
     int rc = find_own(scr, &d, &match, path, err);
     free(full);
     if (rc == -ENOENT) return SCR_SUCCESS; /* the name stays as it is */

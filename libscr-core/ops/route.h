@@ -5,7 +5,7 @@
 /* SCR_Route_file: where a file is written to and read from. All of this is local. */
 
 #include "ops/context.h"
-#include "plan/match.h"
+#include "plan/file_match.h"
 
 /* ---- ops/route.c: in an output, in a restart, and outside of both ---- */
 
@@ -28,12 +28,13 @@ int scr_routed_any(int files, char *err);
 
 /* The path to read from, for a name of a file of this rank. Local; 0, -ENOENT or
  * -ENAMETOOLONG. */
-int scr_bypass_find(const struct scr *scr, scr_match *match, char path[SCR_MAX_FILENAME]);
+int scr_bypass_find(const struct scr *scr, scr_file_match *match,
+                    char path[SCR_MAX_FILENAME]);
 
 /* The same for a file of another rank of the open dataset, in its place on the prefix
  * folder. Local; 0; -ENOENT; -ENOTUNIQ: it may be several; -EKEYREJECTED: what is there
  * is damaged; or another -errno, with a text. */
-int scr_bypass_find_other(const struct scr *scr, const scr_match *match,
+int scr_bypass_find_other(const struct scr *scr, const scr_file_match *match,
                           char path[SCR_MAX_FILENAME], char *err);
 
 #endif

@@ -7,60 +7,85 @@
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-static int set_text(kvtree *tree, const char *key, const char *text)
-{
-    return text[0] ? kvtree_util_set_str(tree, key, text) : 0;
-}
+/* Texts of a description; an empty one is not recorded. */
+static const struct dataset_text {
+    const char *key;
+    size_t offset, size;
+} dataset_texts[] = {
+#define DATASET_TEXT(key, member)                                                        \
+    {                                                                                    \
+        key, offsetof(scr_dataset, member), sizeof(((scr_dataset *)0)->member)           \
+    }
+    DATASET_TEXT("USER", user), DATASET_TEXT("JOBNAME", job_name),
+    DATASET_TEXT("JOBID", job_id), DATASET_TEXT("CLUSTER", cluster)};
+
+/* Numbers; a 0 is recorded for those that every description has. */
+static const struct dataset_number {
+    const char *key;
+    size_t offset;
+    int least, most;
+    bool always;
+} dataset_numbers[] = {{"CKPT", offsetof(scr_dataset, ckpt), 0, SCR_ID_MAX, false},
+                       {"OUTPUT", offsetof(scr_dataset, output), 0, 1, false},
+                       {"NAMED", offsetof(scr_dataset, named), 0, 1, false},
+                       {"SCATTERED", offsetof(scr_dataset, scattered), 0, 1, false},
+                       {"RANKS", offsetof(scr_dataset, ranks), 1, INT_MAX, false},
+                       {"BYPASS", offsetof(scr_dataset, bypass), 0, 1, false},
+                       {"FILES", offsetof(scr_dataset, files), 0, INT_MAX, true}};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree)
 {
+    const char *object = (const char *)dataset;
     kvtree_unset_all(tree);
     int rc = kvtree_util_set_int(tree, "ID", dataset->id);
     rc = rc ? rc : kvtree_util_set_str(tree, "NAME", dataset->name);
     rc = rc ? rc : kvtree_util_set_int64(tree, "CREATED", dataset->created);
-    rc = rc ? rc : set_text(tree, "USER", dataset->user);
-    rc = rc ? rc : set_text(tree, "JOBNAME", dataset->job_name);
-    rc = rc ? rc : set_text(tree, "JOBID", dataset->job_id);
-    rc = rc ? rc : set_text(tree, "CLUSTER", dataset->cluster);
-    if (!rc && dataset->ckpt > 0) rc = kvtree_util_set_int(tree, "CKPT", dataset->ckpt);
-    if (!rc && dataset->output) rc = kvtree_util_set_int(tree, "OUTPUT", 1);
-    if (!rc && dataset->named) rc = kvtree_util_set_int(tree, "NAMED", 1);
-    if (!rc && dataset->scattered) rc = kvtree_util_set_int(tree, "SCATTERED", 1);
-    if (!rc && dataset->ranks > 0)
-        rc = kvtree_util_set_int(tree, "RANKS", dataset->ranks);
-    if (!rc && dataset->bypass) rc = kvtree_util_set_int(tree, "BYPASS", 1);
-    rc = rc ? rc : kvtree_util_set_int(tree, "FILES", dataset->files);
+    for (size_t i = 0; i < COUNT(dataset_texts) && !rc; i++) {
+        const char *text = object + dataset_texts[i].offset;
+        if (text[0]) rc = kvtree_util_set_str(tree, dataset_texts[i].key, text);
+    }
+    for (size_t i = 0; i < COUNT(dataset_numbers) && !rc; i++) {
+        const struct dataset_number *n = &dataset_numbers[i];
+        int number;
+        memcpy(&number, object + n->offset, sizeof number);
+        if (n->always || number > 0) rc = kvtree_util_set_int(tree, n->key, number);
+    }
     rc = rc ? rc : kvtree_util_set_bytecount(tree, "SIZE", dataset->size);
     return rc ? rc : kvtree_util_set_int(tree, "COMPLETE", dataset->complete);
 }
 
-/* A field that may be missing: *value keeps its default then. */
-static int get_int(const kvtree *tree, const char *key, int low, int high, int *value)
+/* A missing field keeps its value. 0 or -EBADMSG. */
+static int dataset_get_number(const kvtree *tree, const struct dataset_number *n,
+                              scr_dataset *dataset)
 {
-    int v;
-    int rc = kvtree_util_get_int(tree, key, &v);
+    int number;
+    int rc = kvtree_util_get_int(tree, n->key, &number);
     if (rc == -ENOENT) return 0;
-    if (rc || v < low || v > high) return -EBADMSG;
-    *value = v;
+    if (rc || number < n->least || number > n->most) return -EBADMSG;
+    memcpy((char *)dataset + n->offset, &number, sizeof number);
     return 0;
 }
 
-static int get_flag(const kvtree *tree, const char *key, int *value)
-{
-    return get_int(tree, key, 0, 1, value);
-}
-
-static int get_text(const kvtree *tree, const char *key, char *text, size_t size)
+static int dataset_get_text(const kvtree *tree, const struct dataset_text *t,
+                            scr_dataset *dataset)
 {
     char *value;
-    int rc = kvtree_util_get_str(tree, key, &value);
+    int rc = kvtree_util_get_str(tree, t->key, &value);
     if (rc == -ENOENT) return 0;
-    if (rc || strlen(value) >= size) return -EBADMSG;
-    strcpy(text, value);
+    if (rc || strlen(value) >= t->size) return -EBADMSG;
+    strcpy((char *)dataset + t->offset, value);
     return 0;
+}
+
+bool scr_age_is_older(scr_age a, scr_age b)
+{
+    return a.id < b.id || (a.id == b.id && a.created < b.created);
 }
 
 scr_age scr_dataset_age(const scr_dataset *dataset)
@@ -68,19 +93,19 @@ scr_age scr_dataset_age(const scr_dataset *dataset)
     return (scr_age){dataset->id, dataset->created};
 }
 
-int scr_dataset_is_older(const scr_dataset *dataset, scr_age age)
+bool scr_dataset_is_older(const scr_dataset *dataset, scr_age age)
 {
-    return dataset->id != age.id ? dataset->id < age.id : dataset->created < age.created;
+    return scr_age_is_older(scr_dataset_age(dataset), age);
 }
 
-int scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than)
+bool scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than)
 {
-    return scr_dataset_is_older(than, scr_dataset_age(dataset));
+    return scr_age_is_older(scr_dataset_age(than), scr_dataset_age(dataset));
 }
 
-int scr_dataset_is_after(const scr_dataset *dataset, scr_age age)
+bool scr_dataset_is_after(const scr_dataset *dataset, scr_age age)
 {
-    return dataset->id != age.id ? dataset->id > age.id : dataset->created > age.created;
+    return scr_age_is_older(age, scr_dataset_age(dataset));
 }
 
 int scr_dataset_check_name(const char *name, char *err)
@@ -93,16 +118,18 @@ int scr_dataset_check_name(const char *name, char *err)
 
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
 {
+    static const struct dataset_number id = {"ID", offsetof(scr_dataset, id), 1,
+                                             SCR_ID_MAX, true},
+                                       complete = {"COMPLETE",
+                                                   offsetof(scr_dataset, complete), 0, 1,
+                                                   true};
+    static const struct dataset_text name = DATASET_TEXT("NAME", name);
     scr_dataset d;
     memset(&d, 0, sizeof d);
-    int bad = get_int(tree, "ID", 1, SCR_ID_MAX, &d.id) ||
-              get_int(tree, "CKPT", 0, SCR_ID_MAX, &d.ckpt) ||
-              get_flag(tree, "OUTPUT", &d.output) || get_flag(tree, "NAMED", &d.named) ||
-              get_flag(tree, "SCATTERED", &d.scattered) ||
-              get_flag(tree, "BYPASS", &d.bypass) ||
-              get_int(tree, "RANKS", 1, INT_MAX, &d.ranks) ||
-              get_int(tree, "FILES", 0, INT_MAX, &d.files) ||
-              get_flag(tree, "COMPLETE", &d.complete);
+    int bad =
+        dataset_get_number(tree, &id, &d) || dataset_get_number(tree, &complete, &d);
+    for (size_t i = 0; i < COUNT(dataset_numbers) && !bad; i++)
+        bad = dataset_get_number(tree, &dataset_numbers[i], &d);
     if (bad || d.id == 0)
         return err_set(err, -EBADMSG,
                        "a dataset record has a missing or impossible number");
@@ -112,12 +139,11 @@ int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
     rc = kvtree_util_get_int64(tree, "CREATED", &d.created);
     if (rc == -EINVAL || d.created < 0)
         return err_set(err, -EBADMSG, "dataset %d has an impossible time", d.id);
-    if (get_text(tree, "NAME", d.name, sizeof d.name) ||
-        get_text(tree, "USER", d.user, sizeof d.user) ||
-        get_text(tree, "JOBID", d.job_id, sizeof d.job_id) ||
-        get_text(tree, "JOBNAME", d.job_name, sizeof d.job_name) ||
-        get_text(tree, "CLUSTER", d.cluster, sizeof d.cluster))
-        return err_set(err, -EBADMSG, "dataset %d has a text that is too long or not one",
+    bad = dataset_get_text(tree, &name, &d);
+    for (size_t i = 0; i < COUNT(dataset_texts) && !bad; i++)
+        bad = dataset_get_text(tree, &dataset_texts[i], &d);
+    if (bad)
+        return err_set(err, -EBADMSG, "dataset %d has a text that is invalid or too long",
                        d.id);
     if (scr_dataset_check_name(d.name, err))
         return err_wrap(err, -EBADMSG, "dataset %d", d.id);
@@ -125,7 +151,7 @@ int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
     return 0;
 }
 
-int scr_dataset_is_same(const kvtree *tree, const scr_dataset *dataset)
+bool scr_dataset_is_same(const kvtree *tree, const scr_dataset *dataset)
 {
     scr_dataset d;
     return scr_dataset_from_tree(tree, &d, NULL) == 0 && d.id == dataset->id &&

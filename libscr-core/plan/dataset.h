@@ -8,34 +8,35 @@
 
 #include <kvtree/kvtree.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SCR_NAME_SIZE 1024
 
-/* Higher ids are damage: no job counts that far, and counting on must not overflow. */
+/* A higher id is damage: no job reaches it, and the next id must not overflow. */
 #define SCR_ID_MAX 1000000000
 
 typedef struct scr_dataset {
     int id;        /* counts all datasets of the job, from 1 */
     int ckpt;      /* counts checkpoints, from 1; 0: not a checkpoint */
-    int output;    /* 1: wanted on the prefix folder */
+    int output;    /* 1: the application wants it on the prefix folder */
     int named;     /* 1: name was given by the application */
-    int scattered; /* 1: on the prefix folder, files lie outside of the dataset's folder
+    int scattered; /* 1: on the prefix folder, files are outside of the dataset's folder
                     */
     int bypass;    /* 1: written to the prefix folder directly, never in the cache */
     int ranks;     /* size of the run that wrote it; 0: not recorded */
     int files;     /* number of files on all ranks */
-    int complete;  /* 1: all ranks called it valid */
+    int complete;  /* 1: all ranks reported it valid */
     unsigned long size; /* bytes of all files */
     int64_t created;    /* microseconds since 1970 */
-    int64_t flushed; /* seconds since 1970, where a search found it on the prefix folder
-                        (prefix/scan.h); in no record */
+    int64_t flushed;    /* seconds since 1970, from a scan of the prefix folder
+                           (prefix/scan.h); in no record */
     char name[SCR_NAME_SIZE];
     char user[128], job_id[128], job_name[128], cluster[128];
 } scr_dataset;
 
-/* Where a dataset stands among others: by id, and where two jobs in one prefix folder
- * have used the same id, by time. */
+/* The order of datasets: by id, and by time where two jobs in one prefix folder used the
+ * same id. */
 typedef struct scr_age {
     int id;
     int64_t created;
@@ -44,24 +45,25 @@ typedef struct scr_age {
 /* Every dataset is older. */
 #define SCR_AGE_ANY ((scr_age){INT_MAX, 0})
 
+bool scr_age_is_older(scr_age a, scr_age b);
 scr_age scr_dataset_age(const scr_dataset *dataset);
-int scr_dataset_is_older(const scr_dataset *dataset, scr_age age);
-int scr_dataset_is_after(const scr_dataset *dataset, scr_age age);
-int scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than);
+bool scr_dataset_is_older(const scr_dataset *dataset, scr_age age);
+bool scr_dataset_is_after(const scr_dataset *dataset, scr_age age);
+bool scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than);
 
-/* -EINVAL or -EBADMSG unless name may be that of a dataset: a name below the prefix
- * folder (common/beneath.h) that does not lead into SCR's own folder. */
+/* 0 if name is valid for a dataset: below the prefix folder (common/beneath.h) and
+ * outside of SCR's own folder. Otherwise -EINVAL or -EBADMSG. */
 int scr_dataset_check_name(const char *name, char *err);
 
-/* Writes all fields into tree (which is emptied first). 0 or -ENOMEM. */
+/* Replaces the contents of tree by all fields. 0 or -ENOMEM. */
 int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
 
-/* Reads and checks: id and name must be there, everything that is there must make sense,
- * and the name must not lead into SCR's own folder; else -EBADMSG, and err tells. What is
- * missing is 0 or empty. */
+/* Reads and checks: id and name are required, every field must be valid, and the name
+ * must not lead into SCR's own folder; otherwise -EBADMSG with a text. Other missing
+ * fields are 0 or empty. */
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err);
 
-/* 1 when tree describes this very dataset: another one may have had its id before. */
-int scr_dataset_is_same(const kvtree *tree, const scr_dataset *dataset);
+/* Whether tree describes the same dataset. An earlier one may have had the same id. */
+bool scr_dataset_is_same(const kvtree *tree, const scr_dataset *dataset);
 
 #endif

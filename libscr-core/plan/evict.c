@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Which dataset leaves a store of the cache; see plan/evict.h. */
 #include "plan/evict.h"
 
-/* The row that leaves first; -1: none may leave before a flush ends, or at all. */
+/* The first row to leave; -1: none may leave before a flush ends, or at all. */
 static int evict_victim(const scr_evict_facts *f, bool *flushing)
 {
     int oldest = -1, newest = -1;

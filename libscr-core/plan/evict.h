@@ -3,15 +3,15 @@
 #define SCR_PLAN_EVICT_H
 
 /* Which dataset leaves a store of the cache to make room for the next. A pure function:
- * facts in, next step out. The caller executes the step, enters what came of it into the
- * facts, and asks again, until the step is DONE.
+ * facts in, next step out. The caller executes the step, records its result in the facts,
+ * and calls again until the step is DONE.
  *
  * The rule:
  *  - The oldest dataset leaves first. The newest checkpoint stays while another dataset
  *    can leave instead, now or when its flush has ended.
- *  - An output, and the newest checkpoint where no newer one is being written, leave only
- *    when the prefix folder has them. Where they cannot be flushed, the store keeps them
- *    beyond its capacity, up to twice that; then the oldest of them is lost. */
+ *  - An output, and the newest checkpoint while no newer one is being written, leave only
+ *    after they are on the prefix folder. If they cannot be flushed, the store keeps them
+ *    beyond its capacity, up to twice the capacity; then the oldest of them is lost. */
 
 #include <stdbool.h>
 
@@ -29,19 +29,19 @@ typedef struct scr_evict_row {
 typedef struct scr_evict_facts {
     int count;
     scr_evict_row *rows;
-    int capacity;         /* fewer datasets than this may be there in the end */
+    int capacity;         /* the store must end with fewer datasets than this */
     int most_held;        /* datasets that may stay beyond the capacity */
-    int spare;            /* id of one that stays in any case; 0: none */
+    int spare;            /* id of a dataset that must stay; 0: none */
     bool replaces_newest; /* the room is for a checkpoint */
 } scr_evict_facts;
 
 typedef enum scr_evict_action {
     SCR_EVICT_DONE,   /* there is room, or nothing may leave */
-    SCR_EVICT_WAIT,   /* for the end of the flush that is under way */
-    SCR_EVICT_FLUSH,  /* the row: saved or unsaved then, or gone */
-    SCR_EVICT_HOLD,   /* the row: held then */
-    SCR_EVICT_REMOVE, /* the row */
-    SCR_EVICT_LOSE,   /* the row, though the prefix folder does not have it */
+    SCR_EVICT_WAIT,   /* wait for the end of the flush in progress */
+    SCR_EVICT_FLUSH,  /* flush the row; it becomes saved or unsaved, or disappears */
+    SCR_EVICT_HOLD,   /* mark the row as held */
+    SCR_EVICT_REMOVE, /* remove the row */
+    SCR_EVICT_LOSE,   /* remove the row although it is not on the prefix folder */
 } scr_evict_action;
 
 typedef struct scr_evict_step {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of calls and states; see plan/lifecycle.h. */
+/* The table of states and calls; see plan/lifecycle.h. */
 #include "plan/lifecycle.h"
 
 #include "common/errtext.h"
 #include <errno.h>
 
-#define UNINITIALISED (1u << SCR_STATE_UNINITIALISED)
+#define UNINITIALIZED (1u << SCR_STATE_UNINITIALIZED)
 #define IDLE (1u << SCR_STATE_IDLE)
 #define OUTPUT (1u << SCR_STATE_OUTPUT)
 #define RESTART (1u << SCR_STATE_RESTART)
@@ -13,16 +13,17 @@
 static const struct {
     const char *name;
     unsigned legal;
-    scr_state needs; /* the state to name when another one would be needed */
-} calls[SCR_CALLS] = {
-    [SCR_CALL_INIT] = {"SCR_Init", UNINITIALISED, SCR_STATE_UNINITIALISED},
-    /* what is open is closed by it */
+    scr_state needs; /* the state that the message asks for */
+} lifecycle_calls[SCR_CALLS] = {
+    [SCR_CALL_INIT] = {"SCR_Init", UNINITIALIZED, SCR_STATE_UNINITIALIZED},
+    /* it closes an open output or restart */
     [SCR_CALL_FINALIZE] = {"SCR_Finalize", IDLE | OUTPUT | RESTART, SCR_STATE_IDLE},
-    [SCR_CALL_CONFIG_SET] = {"SCR_Config", UNINITIALISED, SCR_STATE_UNINITIALISED},
+    [SCR_CALL_CONFIG_SET] = {"SCR_Config", UNINITIALIZED, SCR_STATE_UNINITIALIZED},
     [SCR_CALL_NEED_CHECKPOINT] = {"SCR_Need_checkpoint", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_OUTPUT] = {"SCR_Start_output", IDLE, SCR_STATE_IDLE},
-    /* outside of a phase it copies the name, or finds a file of the newest checkpoint */
-    [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", UNINITIALISED | IDLE | OUTPUT | RESTART,
+    /* outside of output and restart it copies the name, or returns the path of a file of
+     * the newest checkpoint */
+    [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", UNINITIALIZED | IDLE | OUTPUT | RESTART,
                              SCR_STATE_IDLE},
     [SCR_CALL_COMPLETE_OUTPUT] = {"SCR_Complete_output", OUTPUT, SCR_STATE_OUTPUT},
     [SCR_CALL_HAVE_RESTART] = {"SCR_Have_restart", IDLE, SCR_STATE_IDLE},
@@ -36,28 +37,28 @@ static const struct {
 
 const char *scr_call_name(scr_call call)
 {
-    return calls[call].name;
+    return lifecycle_calls[call].name;
 }
 
-/* The call that leads out of state towards what is needed. */
-static const char *missing_call(scr_state state, scr_state needs)
+/* Why a call is illegal in state, and the call that leads towards the needed state. */
+static const char *lifecycle_advice(scr_state state, scr_state needs)
 {
     if (state == SCR_STATE_OUTPUT)
         return "an output is open; SCR_Complete_output is missing";
     if (state == SCR_STATE_RESTART)
         return "a restart is open; SCR_Complete_restart is missing";
-    if (needs == SCR_STATE_UNINITIALISED)
-        return "SCR is initialised already; SCR_Finalize is missing";
-    if (state == SCR_STATE_UNINITIALISED)
-        return "SCR is not initialised; SCR_Init is missing or has failed";
+    if (needs == SCR_STATE_UNINITIALIZED)
+        return "SCR is initialized already; SCR_Finalize is missing";
+    if (state == SCR_STATE_UNINITIALIZED)
+        return "SCR is not initialized; SCR_Init is missing or has failed";
     if (needs == SCR_STATE_OUTPUT)
         return "no output is open; SCR_Start_output is missing";
     return "no restart is open; SCR_Start_restart is missing";
 }
 
-int scr_state_check(scr_state state, scr_call call, char *err)
+int scr_lifecycle_check(scr_state state, scr_call call, char *err)
 {
-    if (calls[call].legal & (1u << state)) return 0;
-    return err_set(err, -EPERM, "%s: %s", calls[call].name,
-                   missing_call(state, calls[call].needs));
+    if (lifecycle_calls[call].legal & (1u << state)) return 0;
+    return err_set(err, -EPERM, "%s: %s", lifecycle_calls[call].name,
+                   lifecycle_advice(state, lifecycle_calls[call].needs));
 }

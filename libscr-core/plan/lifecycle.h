@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCR_STATE_H
-#define SCR_STATE_H
+#ifndef SCR_LIFECYCLE_H
+#define SCR_LIFECYCLE_H
 
-/* Which call is legal in which state: a pure table. */
+/* Which SCR_* call is legal in which state. A pure function of a table. */
 
 typedef enum scr_state {
-    SCR_STATE_UNINITIALISED,
+    SCR_STATE_UNINITIALIZED,
     SCR_STATE_IDLE,
     SCR_STATE_OUTPUT,
     SCR_STATE_RESTART
@@ -29,11 +29,11 @@ typedef enum scr_call {
     SCR_CALLS
 } scr_call;
 
-/* "SCR_Start_output" and so on. */
+/* The name for messages: "SCR_Start_output". */
 const char *scr_call_name(scr_call call);
 
-/* 0 when call may be made in state; otherwise -EPERM, and err (see common/errtext.h)
- * names the call that is missing. */
-int scr_state_check(scr_state state, scr_call call, char *err);
+/* 0 if call is legal in state; otherwise -EPERM, and err (common/errtext.h) names the
+ * call that is missing. */
+int scr_lifecycle_check(scr_state state, scr_call call, char *err);
 
 #endif

@@ -2,56 +2,52 @@
 /* Which checkpoint a restart begins from; see plan/restart.h. */
 #include "plan/restart.h"
 
-static bool is_older(scr_age a, scr_age b)
-{
-    return a.id < b.id || (a.id == b.id && a.created < b.created);
-}
-
 /* The newer of two rows; -1: none. */
 static int restart_newer(const scr_restart_facts *f, int a, int b)
 {
     if (a < 0) return b;
-    return b >= 0 && is_older(f->rows[a].age, f->rows[b].age) ? b : a;
+    return b >= 0 && scr_age_is_older(f->rows[a].age, f->rows[b].age) ? b : a;
 }
 
-static bool restart_has(scr_copy copy)
+static bool restart_is_usable(scr_copy copy)
 {
     return copy == SCR_COPY_THERE || copy == SCR_COPY_READY;
 }
 
-/* What is tried at all is older. */
+/* Only older checkpoints are candidates. */
 static scr_age restart_bound(const scr_restart_facts *f)
 {
     return f->only_older ? f->below : SCR_AGE_ANY;
 }
 
-static int newest_cached(const scr_restart_facts *f)
+static int restart_newest_cached(const scr_restart_facts *f)
 {
     int newest = -1;
     for (int i = 0; i < f->count; i++)
-        if (restart_has(f->rows[i].cached) && is_older(f->rows[i].age, restart_bound(f)))
+        if (restart_is_usable(f->rows[i].cached) &&
+            scr_age_is_older(f->rows[i].age, restart_bound(f)))
             newest = restart_newer(f, newest, i);
     return newest;
 }
 
-static bool may_fetch(const scr_restart_facts *f, int i)
+static bool restart_can_fetch(const scr_restart_facts *f, int i)
 {
     const scr_restart_row *r = &f->rows[i];
     return r->stored == SCR_COPY_THERE && !r->exhausted && !r->is_of_other_ranks &&
-           is_older(r->age, restart_bound(f));
+           scr_age_is_older(r->age, restart_bound(f));
 }
 
 /* The newest on the prefix folder that is older than limit. */
-static int newest_stored(const scr_restart_facts *f, scr_age limit)
+static int restart_newest_stored(const scr_restart_facts *f, scr_age limit)
 {
     int newest = -1;
     for (int i = 0; i < f->count; i++)
-        if (may_fetch(f, i) && is_older(f->rows[i].age, limit))
+        if (restart_can_fetch(f, i) && scr_age_is_older(f->rows[i].age, limit))
             newest = restart_newer(f, newest, i);
     return newest;
 }
 
-/* The row to begin with; -1: none, or none that this run can use. */
+/* The current checkpoint; -1: none, or none that this run can use. */
 static int restart_current(const scr_restart_facts *f)
 {
     for (int i = 0; i < f->count && f->below.id == SCR_AGE_ANY.id; i++)
@@ -59,46 +55,48 @@ static int restart_current(const scr_restart_facts *f)
     return -1;
 }
 
-static bool has_unreadable(const scr_restart_facts *f, scr_age limit)
+static bool restart_has_unreadable(const scr_restart_facts *f, scr_age limit)
 {
     for (int i = 0; i < f->count; i++)
-        if (f->rows[i].stored == SCR_COPY_UNREADABLE && is_older(f->rows[i].age, limit))
+        if (f->rows[i].stored == SCR_COPY_UNREADABLE &&
+            scr_age_is_older(f->rows[i].age, limit))
             return true;
     return false;
 }
 
-/* The next one to fetch if nothing better is cached; -1: none. */
-static int next_stored(const scr_restart_facts *f, int cached, bool *rises)
+/* The next row to fetch unless a newer one is cached; -1: none. */
+static int restart_next_stored(const scr_restart_facts *f, int cached, bool *rises)
 {
     const int current = restart_current(f);
     scr_age limit = f->below;
     *rises = false;
     if (current >= 0 &&
-        (may_fetch(f, current) || f->rows[current].stored == SCR_COPY_READY))
+        (restart_can_fetch(f, current) || f->rows[current].stored == SCR_COPY_READY))
         return current;
     /* copies of the same id are as good as the current one */
     if (current >= 0) limit = (scr_age){f->rows[current].age.id + 1, 0};
-    int next = newest_stored(f, limit);
-    if (next >= 0 || cached >= 0 || has_unreadable(f, limit)) return next;
-    next = newest_stored(f, SCR_AGE_ANY);
+    int next = restart_newest_stored(f, limit);
+    if (next >= 0 || cached >= 0 || restart_has_unreadable(f, limit)) return next;
+    next = restart_newest_stored(f, SCR_AGE_ANY);
     *rises = next >= 0;
     return next;
 }
 
-static scr_restart_step restart_without(const scr_restart_facts *f)
+static scr_restart_step restart_none(const scr_restart_facts *f)
 {
     scr_restart_step step = {SCR_RESTART_ANEW, -1, false};
     for (int i = 0; i < f->count; i++)
         if (f->rows[i].cached == SCR_COPY_UNREADABLE)
             step.action = SCR_RESTART_FAIL_CACHE;
-    if (has_unreadable(f, SCR_AGE_ANY)) step.action = SCR_RESTART_FAIL_PREFIX;
+    if (restart_has_unreadable(f, SCR_AGE_ANY)) step.action = SCR_RESTART_FAIL_PREFIX;
     return step;
 }
 
 scr_restart_step scr_plan_restart(const scr_restart_facts *f)
 {
     scr_restart_step step;
-    int cached = newest_cached(f), stored = next_stored(f, cached, &step.rises);
+    int cached = restart_newest_cached(f),
+        stored = restart_next_stored(f, cached, &step.rises);
     step.row = cached;
     if (stored >= 0 && restart_newer(f, cached, stored) == stored && stored != cached) {
         step.row = stored;
@@ -113,7 +111,7 @@ scr_restart_step scr_plan_restart(const scr_restart_facts *f)
         step.action = SCR_RESTART_FAIL_ELSEWHERE;
         return step;
     }
-    if (cached < 0) return restart_without(f);
+    if (cached < 0) return restart_none(f);
     step.action = SCR_RESTART_OFFER;
     return step;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Which datasets retention deletes; see plan/retain.h. */
 #include "plan/retain.h"
 
 void scr_plan_retain(scr_retain_row *rows, int count, int keep)

@@ -3,18 +3,18 @@
 #define SCR_PLAN_RETAIN_H
 
 /* Which datasets retention deletes from the prefix folder (SCR_PREFIX_SIZE). A pure
- * function of what the index says.
+ * function of the entries of the index.
  *
  * The rule: a checkpoint leaves when at least `keep` newer ones are usable, unless it is
- * also an output, not complete, or pinned. A deletion that began is always finished. */
+ * also an output, incomplete, or pinned. A deletion that began is always finished. */
 
 #include <stdbool.h>
 
 typedef struct scr_retain_row {
-    bool checkpoint; /* a checkpoint that the program does not want as an output */
+    bool checkpoint; /* a checkpoint that is not also an output */
     bool complete;   /* all of it is on the prefix folder */
     bool usable;     /* a restart may begin from it */
-    bool deleting;   /* an earlier deletion of it did not end */
+    bool deleting;   /* an earlier deletion of it was interrupted */
     bool pinned;     /* the current one, one that was just flushed, or one in use */
     bool leaves;     /* the result */
 } scr_retain_row;

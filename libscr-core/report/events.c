@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events: what happens is said to people and logged by one call, so that the two do not
- * drift apart. Rank 0 logs; other ranks only what nobody else sees, and only into files
- * and syslog: a database would get a connection of each. */
+/* Events: one call prints an event for people and logs it, so that the two do not drift
+ * apart. Rank 0 logs; other ranks log only failures that no other rank sees, and only to
+ * files and syslog: a database would get a connection of each rank. */
 #include "report/report.h"
 
 #include "report/log.h"
@@ -24,7 +24,7 @@ struct scr_events {
 
 /* ---- begin and end ---- */
 
-static void print_problem(void *arg, const char *line)
+static void events_print_warning(void *arg, const char *line)
 {
     scr_say(arg, 0, "%s", line);
 }
@@ -36,7 +36,7 @@ void scr_events_open(scr_report *report, const scr_log_options *options, const c
     snprintf(ev->run, sizeof ev->run, "%s", run);
     ev->options = *options;
     ev->options.run = ev->run;
-    ev->options.tell = print_problem;
+    ev->options.report = events_print_warning;
     ev->options.arg = report;
     ev->start = scr_clock();
     report->events = ev;
@@ -73,42 +73,36 @@ scr_log_event scr_event_of(int kind, const scr_dataset *d)
                            .type = types[(d->ckpt != 0) + 2 * (d->output != 0)]};
 }
 
-static void log_event(const scr_report *report, const scr_log_event *event,
-                      const char *text)
+static void events_report(const scr_report *report, int level, const scr_log_event *event,
+                          const char *error, const char *format, va_list args)
 {
+    char text[1000];
     scr_log_event e = *event;
-    if (report->rank != 0 || !report->events) return;
+    if (report->rank != 0) return;
+    vsnprintf(text, sizeof text, format, args);
+    scr_say(report, level, "%s%s", error, text);
+    scr_summary_add(report, event);
     if (!e.note) e.note = text;
-    scr_log_write(report->events->log, &e);
+    if (report->events) scr_log_write(report->events->log, &e);
 }
 
 void scr_event(const scr_report *report, int level, const scr_log_event *event,
                const char *format, ...)
 {
-    char text[1000];
-    if (report->rank != 0) return;
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    events_report(report, level, event, "", format, args);
     va_end(args);
-    scr_say(report, level, "%s", text);
-    scr_summary_add(report, event);
-    log_event(report, event, text);
 }
 
 int scr_event_fail(const scr_report *report, int code, const scr_log_event *event,
                    const char *format, ...)
 {
-    char text[1000], line[1100];
-    if (report->rank != 0) return code;
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    /* of all levels: an error is printed always */
+    events_report(report, report->debug, event, "error: ", format, args);
     va_end(args);
-    snprintf(line, sizeof line, "error: %s", text);
-    scr_print_line(line);
-    scr_summary_add(report, event);
-    log_event(report, event, text);
     return code;
 }
 
@@ -119,7 +113,7 @@ void scr_event_error(const scr_report *report, int code, const char *text)
     ev->errors++;
     if (!ev->log) {
         ev->options.set.targets &= ~(1u << SCR_LOG_DATABASE);
-        ev->options.tell = NULL; /* rank 0 has told */
+        ev->options.report = NULL; /* rank 0 reports them */
         if (scr_log_open(&ev->options, &ev->log) != 0) return;
     }
     scr_log_event e = {.kind = SCR_LOG_ERROR, .code = code, .note = text};

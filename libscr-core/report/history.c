@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Learning from the log of earlier runs; see report/history.h. It is read in pieces, and
- * a few runs are followed at a time, so that neither its size nor its content matters. */
+/* Statistics of earlier runs from their log; see report/history.h. Only the end of the
+ * log is read, and a limited number of runs is followed at a time, so neither its size
+ * nor its content matters. */
 #include "report/history.h"
 
 #include "common/beneath.h"
@@ -11,37 +12,39 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-enum { PIECE = 1 << 16, RUNS = 8, VALUE = 256 };
+enum { HISTORY_RUNS = 8, HISTORY_VALUE = 256 };
 
-struct run {
+struct history_run {
     char id[SCR_LOG_RUN_SIZE]; /* empty: not in use */
-    int64_t start, last;
-    int64_t nodes;
-    int ready, told; /* told: that it ends, or should */
+    int64_t start, last, nodes;
+    bool is_ready, is_ended; /* is_ended: or asked to halt */
 };
 
-struct reader {
+struct history_reader {
     const char *own;
     int64_t now;
     scr_history *history;
-    struct run runs[RUNS];
-    char ckpts_of[SCR_LOG_RUN_SIZE]; /* the run that history->ckpts are of */
+    struct history_run runs[HISTORY_RUNS];
+    char ckpts_of[SCR_LOG_RUN_SIZE]; /* the run that history->ckpts belong to */
 };
 
 /* ---- one line ---- */
 
-struct line {
+struct history_line {
     int64_t time;
-    char event[32], run[VALUE], type[VALUE], nodes[VALUE], secs[VALUE];
+    char event[HISTORY_VALUE], run[HISTORY_VALUE], type[HISTORY_VALUE],
+        nodes[HISTORY_VALUE], secs[HISTORY_VALUE];
 };
 
-static int parse_time(const char *text, int64_t *micro)
+/* Returns the length, with the blank after it; 0: it is not a time. */
+static int history_parse_time(const char *text, int64_t *micro)
 {
     struct tm tm = {.tm_isdst = 0};
     int part, end = 0;
@@ -56,102 +59,91 @@ static int parse_time(const char *text, int64_t *micro)
     return end;
 }
 
-/* Where the value of line with that name goes; NULL: it does not matter. */
-static char *place_of(struct line *line, const char *name, size_t length)
+static void history_copy(char value[HISTORY_VALUE], const char *begin, size_t length)
 {
-    const struct {
-        const char *name;
-        char *place;
-    } places[] = {{"run", line->run},
-                  {"type", line->type},
-                  {"nodes", line->nodes},
-                  {"secs", line->secs}};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (strlen(places[i].name) == length && memcmp(places[i].name, name, length) == 0)
-            return places[i].place;
+    if (length >= HISTORY_VALUE) return;
+    memcpy(value, begin, length);
+    value[length] = 0;
+}
+
+/* The buffer for the value of a field; NULL: the field is not needed. */
+static char *history_buffer(struct history_line *line, const char *name, size_t length)
+{
+    static const char *const names[] = {"run", "type", "nodes", "secs"};
+    char *const buffers[] = {line->run, line->type, line->nodes, line->secs};
+    for (int i = 0; i < 4; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+            return buffers[i];
     return NULL;
 }
 
-/* A value as it stands, without its quotes; what is escaped in it stays so. Returns what
- * follows, or NULL when it does not end. */
-static const char *parse_value(const char *text, char *value)
+/* Copies a value without its quotes; escapes stay in it. Returns its end, or NULL for a
+ * value without an end. */
+static const char *history_parse_value(const char *text, char *value)
 {
-    const char *begin = text, *end;
-    if (*text == '"') {
-        begin = ++text;
+    bool is_quoted = *text == '"';
+    const char *begin = text += is_quoted;
+    if (!is_quoted)
+        text += strcspn(text, " ");
+    else
         while (*text && *text != '"')
             text += text[0] == '\\' && text[1] ? 2 : 1;
-        if (*text != '"') return NULL;
-        end = text++;
-    } else {
-        text += strcspn(text, " ");
-        end = text;
-    }
-    if (*text && *text != ' ') return NULL;
-    if (value && end - begin < VALUE) {
-        memcpy(value, begin, (size_t)(end - begin));
-        value[end - begin] = 0;
-    }
-    return text;
+    if (value) history_copy(value, begin, (size_t)(text - begin));
+    if (is_quoted && *text++ != '"') return NULL;
+    return *text && *text != ' ' ? NULL : text;
 }
 
-/* 1 when it is a line of the log. */
-static int parse_line(const char *text, struct line *line)
+static bool history_parse_line(const char *text, struct history_line *line)
 {
     memset(line, 0, sizeof *line);
-    int at = parse_time(text, &line->time);
-    if (!at) return 0;
-    text += at;
-    size_t length = strcspn(text, " ");
-    if (length >= sizeof line->event) return 0;
-    memcpy(line->event, text, length);
-    text += length;
-    while (*text == ' ') {
+    int length = history_parse_time(text, &line->time);
+    if (!length) return false;
+    text = history_parse_value(text + length, line->event);
+    while (text && *text == ' ') {
         const char *name = ++text;
         text += strcspn(text, "= ");
-        if (*text != '=') return 0;
-        char *place = place_of(line, name, (size_t)(text - name));
-        text = parse_value(text + 1, place);
-        if (!text) return 0;
+        if (*text != '=') return false;
+        char *buffer = history_buffer(line, name, (size_t)(text - name));
+        text = history_parse_value(text + 1, buffer);
     }
-    return !*text && line->run[0] && strlen(line->run) < SCR_LOG_RUN_SIZE;
+    return text && line->run[0] && strlen(line->run) < SCR_LOG_RUN_SIZE;
 }
 
 /* ---- runs ---- */
 
-/* No more will come of this run. */
-static void account(struct reader *r, struct run *run)
+/* Adds a run that gets no more lines. */
+static void history_count_run(struct history_reader *r, struct history_run *run)
 {
-    if (run->id[0] && run->ready) {
+    if (run->id[0] && run->is_ready) {
         r->history->runs++;
-        r->history->interrupted += !run->told;
+        r->history->interrupted += !run->is_ended;
         r->history->node_seconds +=
             (double)(run->last - run->start) / 1e6 * (double)run->nodes;
     }
     run->id[0] = 0;
 }
 
-static struct run *find_run(struct reader *r, const char *id)
+static struct history_run *history_find_run(struct history_reader *r, const char *id)
 {
-    for (int i = 0; i < RUNS; i++)
+    for (int i = 0; i < HISTORY_RUNS; i++)
         if (strcmp(r->runs[i].id, id) == 0) return &r->runs[i];
     return NULL;
 }
 
-/* The place of the run that has been silent for the longest time is given away. */
-static void begin_run(struct reader *r, const struct line *line)
+/* Replaces the run that has been silent for the longest time. */
+static void history_begin_run(struct history_reader *r, const struct history_line *line)
 {
-    struct run *run = &r->runs[0];
+    struct history_run *run = &r->runs[0];
     int64_t nodes = 0;
     if (number_int64(line->nodes, &nodes) != 0 || nodes < 1) return;
-    for (int i = 0; i < RUNS && run->id[0]; i++)
+    for (int i = 0; i < HISTORY_RUNS && run->id[0]; i++)
         if (!r->runs[i].id[0] || r->runs[i].last < run->last) run = &r->runs[i];
-    account(r, run);
-    *run = (struct run){.start = line->time, .last = line->time, .nodes = nodes};
+    history_count_run(r, run);
+    *run = (struct history_run){.start = line->time, .last = line->time, .nodes = nodes};
     strcpy(run->id, line->run);
 }
 
-static void count_checkpoint(struct reader *r, const struct line *line)
+static void history_count_ckpt(struct history_reader *r, const struct history_line *line)
 {
     double seconds;
     if (!strstr(line->type, "checkpoint") || number_double(line->secs, &seconds) != 0 ||
@@ -166,72 +158,61 @@ static void count_checkpoint(struct reader *r, const struct line *line)
     r->history->ckpt_seconds += seconds;
 }
 
-static void take_line(struct reader *r, const char *text)
+static void history_use_line(struct history_reader *r, const char *text)
 {
-    struct line line;
-    if (!parse_line(text, &line) || line.time > r->now) return;
+    struct history_line line;
+    if (!history_parse_line(text, &line) || line.time > r->now) return;
     if (r->own && strcmp(line.run, r->own) == 0) return;
-    struct run *run = find_run(r, line.run);
-    if (!run && strcmp(line.event, "RUN_START") == 0) begin_run(r, &line);
+    struct history_run *run = history_find_run(r, line.run);
+    if (!run && strcmp(line.event, "RUN_START") == 0) history_begin_run(r, &line);
     if (!run) return;
     if (line.time > run->last) run->last = line.time;
-    if (strcmp(line.event, "RUN_READY") == 0) run->ready = 1;
-    if (strcmp(line.event, "OUTPUT_COMPLETE") == 0) count_checkpoint(r, &line);
+    if (strcmp(line.event, "RUN_READY") == 0) run->is_ready = true;
+    if (strcmp(line.event, "OUTPUT_COMPLETE") == 0) history_count_ckpt(r, &line);
     if (strcmp(line.event, "HALT") == 0 || strcmp(line.event, "RUN_END") == 0)
-        run->told = 1;
+        run->is_ended = true;
 }
 
 /* ---- the file ---- */
 
-/* Takes the whole lines of the n bytes in buffer; returns how many bytes are left over,
- * which are moved to its begin. */
-static size_t take_lines(struct reader *r, char *buffer, size_t n, int *skip)
+/* Uses the whole lines of the text; is_cut: the begin of the first one is missing. */
+static void history_use_lines(struct history_reader *r, char *text, size_t size,
+                              bool is_cut)
 {
-    char *begin = buffer, *end;
-    while ((end = memchr(begin, '\n', n - (size_t)(begin - buffer)))) {
+    char *end;
+    for (; (end = memchr(text, '\n', size)); text = end + 1) {
         *end = 0;
-        /* a NUL within a line is no text of ours */
-        if (!*skip && strlen(begin) == (size_t)(end - begin)) take_line(r, begin);
-        *skip = 0;
-        begin = end + 1;
+        size -= (size_t)(end + 1 - text);
+        /* no line of SCR has a NUL in it */
+        if (!is_cut && strlen(text) == (size_t)(end - text)) history_use_line(r, text);
+        is_cut = false;
     }
-    size_t left = n - (size_t)(begin - buffer);
-    memmove(buffer, begin, left);
-    return left;
+    for (int i = 0; i < HISTORY_RUNS; i++)
+        history_count_run(r, &r->runs[i]);
 }
 
-static int read_file(struct reader *r, int fd, char *buffer, char *err)
+static int history_read_file(struct history_reader *r, int fd, char *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", SCR_LOG_TEXT_NAME);
-    off_t at = st.st_size > SCR_HISTORY_BYTES ? st.st_size - SCR_HISTORY_BYTES : 0;
-    int skip = at > 0;
-    size_t have = 0;
-    while (at < st.st_size) { /* what is appended meanwhile is of this run */
-        ssize_t n = io_pread(fd, buffer + have, PIECE - have, at);
-        if (n < 0) return err_sys(err, (int)n, "read %s", SCR_LOG_TEXT_NAME);
-        if (n == 0) break;
-        at += n;
-        have = take_lines(r, buffer, have + (size_t)n, &skip);
-        if (have < PIECE) continue;
-        have = 0; /* no line is that long */
-        skip = 1;
-    }
-    for (int i = 0; i < RUNS; i++)
-        account(r, &r->runs[i]);
-    return 0;
+    bool is_cut = st.st_size > SCR_HISTORY_BYTES;
+    size_t size = (size_t)(is_cut ? SCR_HISTORY_BYTES : st.st_size);
+    char *text = malloc(size + 1);
+    if (!text) return err_set(err, -ENOMEM, "no memory");
+    ssize_t n = io_pread(fd, text, size, st.st_size - (off_t)size);
+    if (n >= 0) history_use_lines(r, text, (size_t)n, is_cut);
+    free(text);
+    return n < 0 ? err_sys(err, (int)n, "read %s", SCR_LOG_TEXT_NAME) : 0;
 }
 
 int scr_history_read(int prefix, const char *own, int64_t now, scr_history *history,
                      char *err)
 {
     scr_history found = {0};
-    struct reader r = {.own = own, .now = now, .history = &found};
+    struct history_reader r = {.own = own, .now = now, .history = &found};
     int fd = -1, rc = beneath_open(prefix, SCR_LOG_TEXT_NAME, O_RDONLY, 0, &fd, err);
     if (rc) return rc;
-    char *buffer = malloc(PIECE);
-    rc = buffer ? read_file(&r, fd, buffer, err) : err_set(err, -ENOMEM, "no memory");
-    free(buffer);
+    rc = history_read_file(&r, fd, err);
     io_close(&fd);
     if (!rc) *history = found;
     return rc;

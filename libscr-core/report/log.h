@@ -13,7 +13,8 @@
  *
  * Nothing here fails the caller, and nothing waits for a target: files get one write per
  * event, syslog one datagram or none, and the database is served by a thread of its own
- * behind a queue of limited length. What a target did not take is counted and told once.
+ * behind a queue of limited length. Events that a target does not take are counted, and
+ * reported once.
  *
  * Which events there are, and which fields each has, stands in one table
  * (report/log_table.c). docs/formats/log.md and the tables of the database come from it.
@@ -116,32 +117,33 @@ int scr_log_find(const char *name, scr_log_kind *kind);
 #define SCR_LOG_TEXT_NAME ".scr/log"
 #define SCR_LOG_JSON_NAME ".scr/log.jsonl"
 
-/* Texts are copied. */
+/* Strings must outlive the log. */
 typedef struct scr_log_options {
     scr_log_settings set;
     int prefix; /* descriptor of the prefix folder, open until the log is closed */
     const char *run, *user, *job_id, *host; /* of every event */
 
     const char *syslog_socket; /* NULL: /dev/log */
+    const char *db_plugin;     /* file of the plugin; NULL: that of this installation */
 
     double db_answer; /* seconds that the server has for an answer; 0: 5 */
     double db_end;    /* seconds that the end of the log waits for it; 0: 2 */
 
     /* Gets each warning as a line of text, during a call of the functions below. */
-    void (*tell)(void *arg, const char *line);
+    void (*report)(void *arg, const char *line);
     void *arg;
 } scr_log_options;
 
 typedef struct scr_log scr_log;
 
-/* Opens the targets; what one lacks is told. 0, or -ENOMEM and *log is NULL. */
+/* Opens the targets; failures are reported. 0, or -ENOMEM and *log is NULL. */
 int scr_log_open(const scr_log_options *options, scr_log **log);
 
 /* Logs an event to all targets. log may be NULL. */
 void scr_log_write(scr_log *log, const scr_log_event *event);
 
-/* Waits a limited time for a slow target, tells what was dropped, and frees. NULL is
- * fine; returns NULL. */
+/* Waits a limited time for a slow target, reports the numbers of dropped events, and
+ * frees. log may be NULL; returns NULL. */
 scr_log *scr_log_close(scr_log *log);
 
 /* An id for a run: time and a random number. */

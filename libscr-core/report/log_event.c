@@ -11,25 +11,20 @@
 #include <string.h>
 #include <time.h>
 
-static const void *member(const scr_log_event *event, const scr_log_field *field)
+static const void *log_event_member(const scr_log_event *event,
+                                    const scr_log_field *field)
 {
     return (const char *)event + field->offset;
 }
 
-static const char *text_of(const scr_log_event *event, const scr_log_field *field)
-{
-    const char *const *text = member(event, field);
-    return *text;
-}
-
-static int has(const scr_log_event *event, const scr_log_field *field)
+static bool log_event_has(const scr_log_event *event, const scr_log_field *field)
 {
     return scr_log_types[event->kind].fields >> (field - scr_log_fields) & 1;
 }
 
 /* ---- copies ---- */
 
-static void fill_in(scr_log_event *event, const scr_log_options *options)
+static void log_event_fill(scr_log_event *event, const scr_log_options *options)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -44,38 +39,41 @@ static void fill_in(scr_log_event *event, const scr_log_options *options)
     }
 }
 
+/* The place of the text of a field; NULL where the event has none. */
+static const char **log_event_text(scr_log_event *event, const scr_log_field *field)
+{
+    const char **text = (void *)((char *)event + field->offset);
+    if (field->type != SCR_LOG_FIELD_TEXT) return NULL;
+    if (!log_event_has(event, field)) *text = NULL;
+    return *text ? text : NULL;
+}
+
 scr_log_event *scr_log_copy(const scr_log_event *event, const scr_log_options *options)
 {
     scr_log_event filled = *event;
     const scr_log_field *f;
+    const char **text;
     size_t size = sizeof filled;
-    fill_in(&filled, options);
+    log_event_fill(&filled, options);
     for (f = scr_log_fields; f->name; f++)
-        if (f->type == SCR_LOG_FIELD_TEXT && has(&filled, f) && text_of(&filled, f))
-            size += strnlen(text_of(&filled, f), f->most) + 1;
-    char *memory = malloc(size);
-    if (!memory) return NULL;
-    char *end = memory + sizeof filled;
+        if ((text = log_event_text(&filled, f))) size += strnlen(*text, f->most) + 1;
+    scr_log_event *copy = calloc(1, size);
+    if (!copy) return NULL;
+    char *end = (char *)(copy + 1);
     for (f = scr_log_fields; f->name; f++) {
-        if (f->type != SCR_LOG_FIELD_TEXT) continue;
-        const char **text = (void *)((char *)&filled + f->offset);
-        if (!has(&filled, f) || !*text) {
-            *text = NULL;
-            continue;
-        }
+        if (!(text = log_event_text(&filled, f))) continue;
         size_t length = strnlen(*text, f->most);
         memcpy(end, *text, length);
-        end[length] = 0;
         *text = end;
         end += length + 1;
     }
-    memcpy(memory, &filled, sizeof filled);
-    return (scr_log_event *)(void *)memory;
+    *copy = filled;
+    return copy;
 }
 
 /* ---- values ---- */
 
-static const char *time_text(int64_t time, char buffer[SCR_LOG_VALUE_SIZE])
+static const char *log_event_time(int64_t time, char buffer[SCR_LOG_VALUE_SIZE])
 {
     struct tm tm;
     int64_t second = time / 1000000, part = time % 1000000;
@@ -91,8 +89,8 @@ static const char *time_text(int64_t time, char buffer[SCR_LOG_VALUE_SIZE])
     return buffer;
 }
 
-/* What is no time that a run can take, such as a NaN, counts as 0. */
-static const char *seconds_text(double seconds, char buffer[SCR_LOG_VALUE_SIZE])
+/* A value that is no run time, such as a NaN, counts as 0. */
+static const char *log_event_seconds(double seconds, char buffer[SCR_LOG_VALUE_SIZE])
 {
     if (!(seconds > 0 && seconds < 1e12)) seconds = 0;
     long long micro = (long long)(seconds * 1e6 + 0.5);
@@ -104,18 +102,19 @@ const char *scr_log_value(const scr_log_event *event, const scr_log_field *field
                           char buffer[SCR_LOG_VALUE_SIZE])
 {
     const char *text;
-    if (!has(event, field)) return NULL;
+    if (!log_event_has(event, field)) return NULL;
     switch (field->type) {
     case SCR_LOG_FIELD_TIME:
-        return time_text(event->time, buffer);
+        return log_event_time(event->time, buffer);
     case SCR_LOG_FIELD_KIND:
         return scr_log_types[event->kind].name;
     case SCR_LOG_FIELD_NUMBER:
-        return number_text_int64(buffer, *(const int64_t *)member(event, field));
+        return number_text_int64(buffer,
+                                 *(const int64_t *)log_event_member(event, field));
     case SCR_LOG_FIELD_SECONDS:
-        return seconds_text(*(const double *)member(event, field), buffer);
+        return log_event_seconds(*(const double *)log_event_member(event, field), buffer);
     case SCR_LOG_FIELD_TEXT:
-        text = text_of(event, field);
+        text = *(const char *const *)log_event_member(event, field);
         return text && *text ? text : NULL;
     }
     return NULL;
@@ -123,87 +122,72 @@ const char *scr_log_value(const scr_log_event *event, const scr_log_field *field
 
 /* ---- lines ---- */
 
-static void put_quoted(FILE *out, const char *text)
+void scr_log_quote(FILE *out, const char *text)
 {
     fputc('"', out);
     scr_quote_text(out, text, "\"");
     fputc('"', out);
 }
 
-static void put_text_field(FILE *out, const scr_log_field *field, const char *value)
+char *scr_log_text_end(FILE *out, char **text)
 {
-    if (field->type == SCR_LOG_FIELD_TIME) {
-        fputs(value, out);
-    } else if (field->type == SCR_LOG_FIELD_KIND) {
-        fprintf(out, " %s", value);
-    } else {
-        fprintf(out, " %s=", field->name);
-        if (field->type == SCR_LOG_FIELD_TEXT)
-            put_quoted(out, value);
-        else
-            fputs(value, out);
-    }
+    bool is_bad = ferror(out);
+    if (fclose(out) == 0 && !is_bad) return *text;
+    free(*text);
+    return NULL;
 }
 
-/* Bytes that are not UTF-8 are given once more, exactly, as <name>_hex. */
-static void put_json_field(FILE *out, const scr_log_field *field, const char *value)
+static void log_event_put_text(FILE *out, const scr_log_field *field, const char *value)
 {
-    int exact = 1, number = field->type == SCR_LOG_FIELD_NUMBER ||
-                            field->type == SCR_LOG_FIELD_SECONDS;
+    if (field->type == SCR_LOG_FIELD_KIND)
+        fputc(' ', out);
+    else if (field->type != SCR_LOG_FIELD_TIME)
+        fprintf(out, " %s=", field->name);
+    if (field->type == SCR_LOG_FIELD_TEXT)
+        scr_log_quote(out, value);
+    else
+        fputs(value, out);
+}
+
+/* Bytes that are not UTF-8 are repeated, exactly, as <name>_hex. */
+static void log_event_put_json(FILE *out, const scr_log_field *field, const char *value)
+{
+    bool is_exact = true;
     fprintf(out, "%s\"%s\": ", field == scr_log_fields ? "{" : ", ", field->name);
-    if (number)
+    if (field->type == SCR_LOG_FIELD_NUMBER || field->type == SCR_LOG_FIELD_SECONDS)
         fputs(value, out);
     else
-        exact = scr_quote_json(out, value);
-    if (exact) return;
+        is_exact = scr_quote_json(out, value);
+    if (is_exact) return;
     fprintf(out, ", \"%s_hex\": \"", field->name);
     for (; *value; value++)
         fprintf(out, "%02x", (unsigned char)*value);
     fputc('"', out);
 }
 
-static char *line_of(const scr_log_event *event, const char *end, size_t *size,
-                     void (*put)(FILE *, const scr_log_field *, const char *))
+static char *log_event_line(const scr_log_event *event, const char *end, size_t *size,
+                            void (*put)(FILE *, const scr_log_field *, const char *))
 {
     char *line = NULL, buffer[SCR_LOG_VALUE_SIZE];
     FILE *out = open_memstream(&line, size);
     if (!out) return NULL;
     for (const scr_log_field *f = scr_log_fields; f->name; f++) {
         const char *value = scr_log_value(event, f, buffer);
-        /* a time that no calendar has does not take its place from the line */
+        /* every line begins with a time, also where no calendar has it */
         if (!value && f->type == SCR_LOG_FIELD_TIME)
             value = "0000-00-00T00:00:00.000000Z";
         if (value) put(out, f, value);
     }
     fputs(end, out);
-    int bad = ferror(out);
-    if (fclose(out) == 0 && !bad) return line;
-    free(line);
-    return NULL;
+    return scr_log_text_end(out, &line);
 }
 
 char *scr_log_text_line(const scr_log_event *event, size_t *size)
 {
-    return line_of(event, "\n", size, put_text_field);
+    return log_event_line(event, "\n", size, log_event_put_text);
 }
 
 char *scr_log_json_line(const scr_log_event *event, size_t *size)
 {
-    return line_of(event, "}\n", size, put_json_field);
-}
-
-int scr_log_quote(const char *text, char **quoted)
-{
-    size_t size;
-    char *made = NULL;
-    FILE *out = open_memstream(&made, &size);
-    if (!out) return -ENOMEM;
-    put_quoted(out, text);
-    int bad = ferror(out);
-    if (fclose(out) != 0 || bad) {
-        free(made);
-        return -ENOMEM;
-    }
-    *quoted = made;
-    return 0;
+    return log_event_line(event, "}\n", size, log_event_put_json);
 }

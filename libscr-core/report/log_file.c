@@ -13,9 +13,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* 1 when the last byte is there and no newline: a line of somebody who met a full disk.
- */
-static int ends_torn(int fd)
+/* Whether the file does not end with a newline: a full disk cut off the last line. */
+static bool log_file_is_torn(int fd)
 {
     struct stat st;
     char last;
@@ -28,50 +27,42 @@ int scr_log_file_open(scr_log_file *file, int prefix, const char *name, char *er
     file->prefix = prefix;
     file->name = name;
     file->fd = -1;
-    /* also readable: its end is looked at, and opening a pipe does not wait for a reader
-     */
-    int rc =
-        beneath_open(prefix, name, O_RDWR | O_APPEND | O_CREAT, 0666, &file->fd, err);
-    if (rc) {
+    /* also readable: its end is checked, and opening a pipe does not wait for a reader */
+    int rc = beneath_open(prefix, name, O_RDWR | O_APPEND | O_CREAT,
+                          beneath_record_mode(prefix), &file->fd, err);
+    if (rc)
         file->fd = -1;
-        return rc;
-    }
-    file->torn = ends_torn(file->fd);
-    return 0;
+    else
+        file->is_torn = log_file_is_torn(file->fd);
+    return rc;
 }
 
-/* Who removed the file wants a new one to be begun. */
-static int follow(scr_log_file *file, char *err)
+/* A removed file gets a successor. */
+static int log_file_reopen(scr_log_file *file, char *err)
 {
     struct stat st;
-    if (fstat(file->fd, &st) == 0 && st.st_nlink > 0) return 0;
+    if (file->fd >= 0 && fstat(file->fd, &st) == 0 && st.st_nlink > 0) return 0;
     io_close(&file->fd);
     return scr_log_file_open(file, file->prefix, file->name, err);
 }
 
 int scr_log_file_write(scr_log_file *file, const char *line, size_t size, char *err)
 {
-    int rc = file->fd < 0 ? scr_log_file_open(file, file->prefix, file->name, err)
-                          : follow(file, err);
+    int rc = log_file_reopen(file, err);
     if (rc) return rc;
-    /* a line that is cut off stays one line of its own */
-    struct iovec parts[2] = {{(void *)(uintptr_t) "\n", (size_t)file->torn},
+    /* a line that was cut off stays a line of its own */
+    struct iovec parts[2] = {{(void *)(uintptr_t) "\n", (size_t)file->is_torn},
                              {(void *)(uintptr_t)line, size}};
     ssize_t n;
     do
         n = writev(file->fd, parts, 2);
     while (n < 0 && errno == EINTR);
     if (n < 0) return err_sys(err, -errno, "write %s", file->name);
-    size_t before = (size_t)file->torn, all = size + before;
+    size_t before = (size_t)file->is_torn, all = size + before;
     if ((size_t)n != all) {
-        file->torn = (size_t)n > before || (before && n == 0);
+        file->is_torn = (size_t)n > before || (before && n == 0);
         return err_sys(err, -ENOSPC, "write %s", file->name);
     }
-    file->torn = 0;
+    file->is_torn = false;
     return 0;
-}
-
-void scr_log_file_close(scr_log_file *file)
-{
-    io_close(&file->fd);
 }

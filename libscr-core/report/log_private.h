@@ -5,11 +5,14 @@
 /* What the sources of the log share; see report/log.h. */
 
 #include "report/log.h"
+#include "report/log_plugin.h"
+#include <stdbool.h>
+#include <stdio.h>
 
 /* ---- report/log_event.c: events in memory and as text ---- */
 
-/* A copy in one piece, to be freed: texts are cut, and what may be left open is filled
- * in from options and by the clock. NULL: no memory. */
+/* A copy in one piece, to be freed: texts are cut, and empty fields that every event has
+ * are filled in from options and by the clock. NULL: no memory. */
 scr_log_event *scr_log_copy(const scr_log_event *event, const scr_log_options *options);
 
 /* The value of a field as bare text, in buffer or in the event; NULL: it has none. */
@@ -21,15 +24,18 @@ const char *scr_log_value(const scr_log_event *event, const scr_log_field *field
 char *scr_log_text_line(const scr_log_event *event, size_t *size);
 char *scr_log_json_line(const scr_log_event *event, size_t *size);
 
-/* The text form of one value. 0 or -ENOMEM. */
-int scr_log_quote(const char *text, char **quoted);
+/* Writes the text form of one value. */
+void scr_log_quote(FILE *out, const char *text);
+
+/* Closes a stream of open_memstream and returns its text; NULL: no memory. */
+char *scr_log_text_end(FILE *out, char **text);
 
 /* ---- report/log_file.c: a file that lines are appended to ---- */
 
 typedef struct scr_log_file {
     int prefix, fd;
     const char *name; /* below the prefix folder */
-    int torn;         /* the file does not end with a newline */
+    bool is_torn;     /* the file does not end with a newline */
 } scr_log_file;
 
 /* 0 or -errno with a text. */
@@ -37,7 +43,6 @@ int scr_log_file_open(scr_log_file *file, int prefix, const char *name, char *er
 
 /* Appends the line in one write. 0, or -errno with a text. */
 int scr_log_file_write(scr_log_file *file, const char *line, size_t size, char *err);
-void scr_log_file_close(scr_log_file *file);
 
 /* ---- report/log_syslog.c ---- */
 
@@ -52,14 +57,11 @@ int scr_log_syslog_open(scr_log_syslog *target, const char *path, char *err);
  * when the daemon does not keep up. */
 int scr_log_syslog_write(scr_log_syslog *target, const char *line, size_t size,
                          char *err);
-void scr_log_syslog_close(scr_log_syslog *target);
 
 /* ---- report/log_queue.c: a thread that serves a slow target ---- */
 
-/* How a target takes an event, in the thread: 0; -errno with a text when it may take it
- * later; or a verdict, also with a text. */
-#define SCR_LOG_REFUSED 1 /* it never takes this one */
-#define SCR_LOG_CLOSED 2  /* it takes none in this run */
+/* A slow target. write, in the thread: 0; -errno with a text when a later attempt may
+ * succeed; or SCR_LOG_REFUSED or SCR_LOG_CLOSED with a text. */
 typedef struct scr_log_sink {
     int (*write)(void *self, const scr_log_event *event, char *err);
     void (*done)(void *self); /* frees self */
@@ -77,21 +79,27 @@ int scr_log_queue_new(const scr_log_sink *sink, scr_log_queue **queue);
 /* Takes the event over, which is from scr_log_copy. */
 void scr_log_queue_add(scr_log_queue *queue, scr_log_event *event);
 
-/* 1, and a text in err, when the target failed since the last call. */
-int scr_log_queue_news(scr_log_queue *queue, char *err);
+/* Whether the target failed since the last call; err gets the text, or "". */
+bool scr_log_queue_failed(scr_log_queue *queue, char *err);
 
-/* Waits so many seconds for the rest to be written; a target that takes longer is left to
- * the thread, which then ends by itself. Returns how many events were dropped in all; err
- * gets what scr_log_queue_news would still have told, or "". */
+/* Waits at most this number of seconds until the queue is empty; afterwards the thread
+ * keeps a slower target and ends by itself. Returns the number of events dropped in all;
+ * err gets the text of a failure that scr_log_queue_failed has not returned, or "". */
 long scr_log_queue_close(scr_log_queue *queue, double seconds, char *err);
 
-/* ---- report/log_db.c ---- */
+/* ---- report/log_plugin.c, report/log_db.c ---- */
 
-/* The statement that the database gets, or with an event the same with its values in
- * place, for people; to be freed. NULL: no memory. */
+#define SCR_LOG_PLUGIN_PATH 4400 /* bytes of the path of a plugin */
+
+/* Loads the plugin from path, or from its place in this installation (NULL). 0 or -errno
+ * with a text that names the file. */
+int scr_log_plugin_load(const char *path, const scr_log_plugin **plugin, char *err);
+
+/* The statement of an INSERT, with question marks (event NULL) or with the values of an
+ * event, for people; to be freed. NULL: no memory. */
 char *scr_log_statement(const scr_log_event *event);
 
-/* 0 or -errno with a text: -ENOSYS in a build without MariaDB's client library. */
+/* 0 or -errno with a text. */
 int scr_log_db_open(const scr_log_options *options, scr_log_sink *sink, char *err);
 
 #endif

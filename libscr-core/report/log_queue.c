@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A queue of limited length in front of a slow target, and the thread that empties it;
- * see report/log_private.h. Who adds an event never waits. Only the thread uses the
- * target. The queue belongs to both sides, and the last to leave frees it, so that a
- * thread that a dead server holds up can be left behind. */
+ * see report/log_private.h. Callers that add an event never wait. Only the thread uses
+ * the target. Both sides own the queue, and the last to leave frees it, so the caller can
+ * abandon a thread that a dead server blocks. */
 #include "report/log_private.h"
 
 #include "common/errtext.h"
@@ -20,120 +20,120 @@ struct scr_log_queue {
     scr_log_event *events[SCR_LOG_QUEUE_LENGTH]; /* a ring */
     int first, count;
     long dropped;
-    int ending; /* no more are added */
-    int left;   /* one side is gone */
-    int closed; /* the target takes none */
-    int news;
-    char err[ERRTEXT_SIZE];
+    bool is_ending;         /* no more events are added */
+    bool is_left;           /* one side has left */
+    bool is_closed;         /* the target takes no more events */
+    char err[ERRTEXT_SIZE]; /* of a failure that is not reported yet, or "" */
 };
 
 /* ---- with the lock held ---- */
 
-static scr_log_event *take_first(scr_log_queue *q)
+static void log_queue_drop_first(scr_log_queue *q)
 {
-    scr_log_event *event = q->events[q->first];
+    free(q->events[q->first]);
     q->first = (q->first + 1) % SCR_LOG_QUEUE_LENGTH;
     q->count--;
-    return event;
 }
 
-static void drop_all(scr_log_queue *q)
+static void log_queue_drop_all(scr_log_queue *q)
 {
     q->dropped += q->count;
     while (q->count)
-        free(take_first(q));
+        log_queue_drop_first(q);
 }
 
-static struct timespec from_now(double seconds)
+/* Waits for a change, but not beyond these seconds, until is_ending or is_left is set. */
+static void log_queue_wait_for(scr_log_queue *q, const bool *is_set, double seconds)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    long long nano = t.tv_nsec + (long long)(seconds * 1e9);
-    t.tv_sec += (time_t)(nano / 1000000000);
-    t.tv_nsec = (long)(nano % 1000000000);
-    return t;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    long long nano = until.tv_nsec + (long long)(seconds * 1e9);
+    until.tv_sec += (time_t)(nano / 1000000000);
+    until.tv_nsec = (long)(nano % 1000000000);
+    while (!*is_set &&
+           pthread_cond_timedwait(&q->change, &q->lock, &until) != ETIMEDOUT) {
+    }
 }
 
-static void free_queue(scr_log_queue *q)
+static void log_queue_free(scr_log_queue *q)
 {
     pthread_cond_destroy(&q->change);
     pthread_mutex_destroy(&q->lock);
     free(q);
 }
 
-/* This side goes. Unlocks. */
-static void leave(scr_log_queue *q)
+/* One side leaves. Unlocks. */
+static void log_queue_leave(scr_log_queue *q)
 {
-    int last = q->left;
-    q->left = 1;
+    bool is_last = q->is_left;
+    q->is_left = true;
     pthread_cond_broadcast(&q->change);
     pthread_mutex_unlock(&q->lock);
-    if (last) free_queue(q);
+    if (is_last) log_queue_free(q);
+}
+
+/* Moves the text of the last failure to err, "": none. */
+static bool log_queue_take_error(scr_log_queue *q, char *err)
+{
+    strcpy(err, q->err);
+    q->err[0] = 0;
+    return err[0];
 }
 
 /* ---- the thread ---- */
 
-/* Waits for something to do; 0: it is over. After a failure it waits a while, which the
- * end of the log cuts short, for one last attempt. */
-static int next_task(scr_log_queue *q, int failed)
+/* Waits for an event; false: the thread ends. After a failure it waits for the next
+ * attempt, and the end of the log leads to one last attempt at once. */
+static bool log_queue_next(scr_log_queue *q, bool has_failed)
 {
-    if (failed) {
-        struct timespec until = from_now(SCR_LOG_RETRY);
-        if (q->ending) return 0;
-        while (!q->ending &&
-               pthread_cond_timedwait(&q->change, &q->lock, &until) != ETIMEDOUT) {
-        }
-    }
-    while (q->count == 0 && !q->ending)
+    if (has_failed && q->is_ending) return false;
+    if (has_failed) log_queue_wait_for(q, &q->is_ending, SCR_LOG_RETRY);
+    while (q->count == 0 && !q->is_ending)
         pthread_cond_wait(&q->change, &q->lock);
-    return q->count > 0 && !q->left;
+    return q->count > 0 && !q->is_left;
 }
 
-/* The outcome of one attempt. Returns 1 if it may be tried again. */
-static int settle(scr_log_queue *q, int rc, const char *err)
+/* Handles the result of one attempt. */
+static void log_queue_handle(scr_log_queue *q, int rc, const char *err)
 {
-    if (rc) {
-        q->news = 1;
-        strcpy(q->err, err);
-    }
-    if (rc < 0) return 1;
-    if (rc > 0) q->dropped++;
-    free(take_first(q));
-    q->closed = rc == SCR_LOG_CLOSED;
-    if (q->closed) drop_all(q);
-    return 0;
+    if (rc) strcpy(q->err, err);
+    if (rc < 0) return; /* the event stays */
+    q->dropped += rc > 0;
+    log_queue_drop_first(q);
+    q->is_closed = rc == SCR_LOG_CLOSED;
+    if (q->is_closed) log_queue_drop_all(q);
 }
 
-static void *serve(void *arg)
+static void *log_queue_run(void *arg)
 {
     scr_log_queue *q = arg;
-    int failed = 0;
+    int rc = 0;
     pthread_mutex_lock(&q->lock);
-    while (next_task(q, failed)) {
+    while (log_queue_next(q, rc < 0)) {
         char err[ERRTEXT_SIZE] = "";
         const scr_log_event *event = q->events[q->first];
         pthread_mutex_unlock(&q->lock);
-        int rc = q->sink.write(q->sink.self, event, err);
+        rc = q->sink.write(q->sink.self, event, err);
         pthread_mutex_lock(&q->lock);
-        failed = settle(q, rc, err);
+        log_queue_handle(q, rc, err);
     }
-    drop_all(q);
+    log_queue_drop_all(q);
     pthread_mutex_unlock(&q->lock);
-    q->sink.done(q->sink.self); /* also saying goodbye may take long */
+    q->sink.done(q->sink.self); /* a disconnect may take long, too */
     pthread_mutex_lock(&q->lock);
-    leave(q);
+    log_queue_leave(q);
     return NULL;
 }
 
-/* Signals are the application's, and its handlers do not expect this thread. */
-static int start_thread(scr_log_queue *q)
+/* Signals are for threads of the application; its handlers do not expect this one. */
+static int log_queue_start(scr_log_queue *q)
 {
     sigset_t all, before;
     pthread_t thread;
     sigfillset(&all);
     int rc = pthread_sigmask(SIG_SETMASK, &all, &before);
     if (rc) return -rc;
-    rc = pthread_create(&thread, NULL, serve, q);
+    rc = pthread_create(&thread, NULL, log_queue_run, q);
     if (!rc) pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return -rc;
@@ -152,21 +152,18 @@ int scr_log_queue_new(const scr_log_sink *sink, scr_log_queue **queue)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&q->change, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int rc = start_thread(q);
-    if (rc) {
-        pthread_cond_destroy(&q->change);
-        pthread_mutex_destroy(&q->lock);
-        free(q);
-        return rc;
-    }
-    *queue = q;
-    return 0;
+    int rc = log_queue_start(q);
+    if (rc)
+        log_queue_free(q);
+    else
+        *queue = q;
+    return rc;
 }
 
 void scr_log_queue_add(scr_log_queue *q, scr_log_event *event)
 {
     pthread_mutex_lock(&q->lock);
-    if (q->closed || q->count == SCR_LOG_QUEUE_LENGTH) {
+    if (q->is_closed || q->count == SCR_LOG_QUEUE_LENGTH) {
         q->dropped++;
         free(event);
     } else {
@@ -176,37 +173,23 @@ void scr_log_queue_add(scr_log_queue *q, scr_log_event *event)
     pthread_mutex_unlock(&q->lock);
 }
 
-int scr_log_queue_news(scr_log_queue *q, char *err)
+bool scr_log_queue_failed(scr_log_queue *q, char *err)
 {
     pthread_mutex_lock(&q->lock);
-    int news = q->news;
-    if (news) strcpy(err, q->err);
-    q->news = 0;
+    bool has_failed = log_queue_take_error(q, err);
     pthread_mutex_unlock(&q->lock);
-    return news;
-}
-
-/* With the lock held. */
-static void wait_for_thread(scr_log_queue *q, double seconds)
-{
-    struct timespec until = from_now(seconds);
-    q->ending = 1;
-    pthread_cond_broadcast(&q->change);
-    while (!q->left &&
-           pthread_cond_timedwait(&q->change, &q->lock, &until) != ETIMEDOUT) {
-    }
+    return has_failed;
 }
 
 long scr_log_queue_close(scr_log_queue *q, double seconds, char *err)
 {
     pthread_mutex_lock(&q->lock);
-    wait_for_thread(q, seconds);
-    /* what the thread has in its hands it frees, and nobody hears of it any more */
+    q->is_ending = true;
+    pthread_cond_broadcast(&q->change);
+    log_queue_wait_for(q, &q->is_left, seconds);
+    /* an abandoned thread frees its events, and what it does with them is not reported */
     long dropped = q->dropped + q->count;
-    if (q->news)
-        strcpy(err, q->err);
-    else
-        err[0] = 0;
-    leave(q);
+    log_queue_take_error(q, err);
+    log_queue_leave(q);
     return dropped;
 }

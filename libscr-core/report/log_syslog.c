@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Syslog; see report/log.h. The datagrams are sent from here rather than by syslog(3):
- * that waits for a daemon that does not keep up, and its openlog belongs to the
- * application.
+/* Syslog; see report/log.h. This file sends the datagrams itself: syslog(3) waits for
+ * a daemon that does not keep up, and its openlog belongs to the application.
  */
 #include "report/log_private.h"
 
@@ -45,7 +44,7 @@ int scr_log_syslog_open(scr_log_syslog *target, const char *path, char *err)
 }
 
 /* "<190>Nov 21 21:40:27 SCR[77]: ", as daemons expect it on their socket. */
-static int make_header(char *header, size_t size)
+static int log_syslog_header(char *header, size_t size)
 {
     static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -58,7 +57,7 @@ static int make_header(char *header, size_t size)
                     (long)getpid());
 }
 
-static int send_parts(int fd, struct iovec parts[2])
+static int log_syslog_send(int fd, struct iovec parts[2])
 {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     ssize_t n;
@@ -71,26 +70,17 @@ static int send_parts(int fd, struct iovec parts[2])
 int scr_log_syslog_write(scr_log_syslog *target, const char *line, size_t size, char *err)
 {
     char header[256];
-    int n = make_header(header, sizeof header), fresh = target->fd < 0;
-    int rc = fresh ? scr_log_syslog_open(target, target->path, err) : 0;
-    if (rc) return rc;
-    const char *space = memchr(line, ' ', size); /* behind the time */
-    if (space) {
-        size -= (size_t)(space + 1 - line);
-        line = space + 1;
-    }
-    struct iovec parts[2] = {{header, (size_t)n}, {(void *)(uintptr_t)line, size - 1}};
-    rc = send_parts(target->fd, parts);
-    if (rc && rc != -EAGAIN && rc != -EMSGSIZE && !fresh) {
-        io_close(&target->fd); /* the daemon was started anew */
+    int n = log_syslog_header(header, sizeof header), rc = -ENOTCONN;
+    const char *space = memchr(line, ' ', size); /* after the time */
+    size_t skipped = space ? (size_t)(space + 1 - line) : 0;
+    struct iovec parts[2] = {{header, (size_t)n},
+                             {(void *)(uintptr_t)(line + skipped), size - skipped - 1}};
+    if (target->fd >= 0) rc = log_syslog_send(target->fd, parts);
+    if (rc && rc != -EAGAIN && rc != -EMSGSIZE) { /* the daemon was restarted */
+        io_close(&target->fd);
         rc = scr_log_syslog_open(target, target->path, err);
         if (rc) return rc;
-        rc = send_parts(target->fd, parts);
+        rc = log_syslog_send(target->fd, parts);
     }
     return rc ? err_sys(err, rc, "send to %s", target->path) : 0;
-}
-
-void scr_log_syslog_close(scr_log_syslog *target)
-{
-    io_close(&target->fd);
 }

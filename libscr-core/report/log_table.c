@@ -12,36 +12,12 @@
 #define SECONDS SCR_LOG_FIELD_SECONDS
 
 /* Places in the list of fields. */
+/* clang-format off */
 enum {
-    TIME,
-    EVENT,
-    RUN,
-    USER,
-    JOBID,
-    HOST,
-    JOBNAME,
-    CLUSTER,
-    PREFIX,
-    RANKS,
-    NODES,
-    DSET,
-    NAME,
-    TYPE,
-    FROM,
-    TO,
-    METHOD,
-    FILES,
-    BYTES,
-    SECS,
-    BW,
-    REBUILT,
-    COMPUTE,
-    NODE,
-    CODE,
-    NOTE
+    TIME, EVENT, RUN, USER, JOBID, HOST, JOBNAME, CLUSTER, PREFIX, RANKS, NODES, DSET, NAME,
+    TYPE, FROM, TO, METHOD, FILES, BYTES, SECS, BW, REBUILT, COMPUTE, NODE, CODE, NOTE
 };
 
-/* clang-format off */
 const scr_log_field scr_log_fields[] = {
     [TIME] = {"time", SCR_LOG_FIELD_TIME, AT(time), 0, "when it happened, in UTC"},
     [EVENT] = {"event", SCR_LOG_FIELD_KIND, AT(kind), 0, "what happened"},

@@ -18,7 +18,7 @@ void scr_print_line(const char *line)
         text[n - 1] = '\n';
     }
     if (io_write(STDERR_FILENO, text, (size_t)n) != 0) {
-        /* nobody is left to be told */
+        /* stderr is the last place for reports */
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Texts that fool neither terminals nor readers of JSON; see report/quote.h. */
+/* Quotes texts for terminals and for readers of JSON; see report/quote.h. */
 #include "report/quote.h"
 
 #include "common/quote.h"
@@ -10,7 +10,7 @@ void scr_quote_text(FILE *out, const char *text, const char *marks)
     quote_text(out, text, marks);
 }
 
-static void put_hidden(FILE *out, uint32_t c)
+static void quote_json_char(FILE *out, uint32_t c)
 {
     if (c < 0x10000)
         fprintf(out, "\\u%04x", (unsigned)c);
@@ -19,9 +19,9 @@ static void put_hidden(FILE *out, uint32_t c)
                 (unsigned)(0xdc00 + (c & 0x3ff)));
 }
 
-int scr_quote_json(FILE *out, const char *text)
+bool scr_quote_json(FILE *out, const char *text)
 {
-    int all = 1;
+    bool is_utf8 = true;
     fputc('"', out);
     while (*text) {
         uint32_t c = (unsigned char)*text;
@@ -30,10 +30,10 @@ int scr_quote_json(FILE *out, const char *text)
         if (length && !utf8_is_hidden(c))
             fwrite(text, 1, length, out);
         else
-            put_hidden(out, c);
-        all = all && length;
+            quote_json_char(out, c);
+        is_utf8 = is_utf8 && length;
         text += length ? length : 1;
     }
     fputc('"', out);
-    return all;
+    return is_utf8;
 }

@@ -71,8 +71,9 @@ void scr_event_local(const scr_report *report, int code, const char *text);
 void scr_summary_begin(scr_report *report);
 void scr_summary_add(const scr_report *report, const scr_log_event *event);
 
-/* Prints them; waited: seconds that the program waited for flushes in the background. */
-void scr_summary_tell(const scr_report *report, double waited);
+/* Prints the totals; waited: seconds that the program waited for flushes in the
+ * background. */
+void scr_summary_print(const scr_report *report, double waited);
 void scr_summary_end(scr_report *report);
 
 #endif

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run did, in a few lines at its end: made of the events that went by, on rank 0.
- */
+/* Totals of a run, printed at its end: made of its events, on rank 0. */
 #include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Events of one kind, each with its bytes and seconds. */
-struct total {
+struct summary_total {
     int count;
     double bytes, secs;
 };
 
-enum which {
-    CHECKPOINTS,
+enum summary_kind {
+    CKPTS,
     OUTPUTS,
     FLUSHES,
     BACKGROUND,
@@ -23,9 +22,14 @@ enum which {
     ALL
 };
 
+static const char *const summary_names[FAILURES] = {
+    [CKPTS] = "checkpoints written", [OUTPUTS] = "outputs written",
+    [FLUSHES] = "flushes",           [BACKGROUND] = "asynchronous flushes",
+    [FETCHES] = "fetches",           [REBUILDS] = "datasets rebuilt"};
+
 struct scr_summary {
     double start; /* scr_clock */
-    struct total totals[ALL];
+    struct summary_total totals[ALL];
 };
 
 void scr_summary_begin(scr_report *report)
@@ -40,11 +44,11 @@ void scr_summary_end(scr_report *report)
     report->summary = NULL;
 }
 
-static enum which which_of(const scr_log_event *e)
+static enum summary_kind summary_kind_of(const scr_log_event *e)
 {
     switch (e->kind) {
     case SCR_LOG_OUTPUT_COMPLETE:
-        return e->type && strncmp(e->type, "checkpoint", 10) == 0 ? CHECKPOINTS : OUTPUTS;
+        return e->type && strncmp(e->type, "checkpoint", 10) == 0 ? CKPTS : OUTPUTS;
     case SCR_LOG_FLUSH_COMPLETE:
         return e->method && strstr(e->method, "background") ? BACKGROUND : FLUSHES;
     case SCR_LOG_FETCH_COMPLETE:
@@ -63,39 +67,29 @@ static enum which which_of(const scr_log_event *e)
 
 void scr_summary_add(const scr_report *report, const scr_log_event *event)
 {
-    enum which which = which_of(event);
-    if (!report->summary || which == ALL) return;
-    struct total *t = &report->summary->totals[which];
+    enum summary_kind kind = summary_kind_of(event);
+    if (!report->summary || kind == ALL) return;
+    struct summary_total *t = &report->summary->totals[kind];
     t->count++;
     t->bytes += (double)event->bytes;
     t->secs += event->secs;
 }
 
-static void tell(const scr_report *report, enum which which, const char *what)
-{
-    const struct total *t = &report->summary->totals[which];
-    if (t->count == 0) return;
-    scr_say(report, 1, "summary: %s: %d, %.3f MB in %.3f s, %.1f MB/s", what, t->count,
-            t->bytes / 1e6, t->secs, t->secs > 0 ? t->bytes / t->secs / 1e6 : 0.0);
-}
-
-void scr_summary_tell(const scr_report *report, double waited)
+void scr_summary_print(const scr_report *report, double waited)
 {
     if (!report->summary) return;
-    const struct total *t = report->summary->totals;
-    double run = scr_clock() - report->summary->start;
-    double ours = t[CHECKPOINTS].secs + t[OUTPUTS].secs + t[FLUSHES].secs +
-                  t[FETCHES].secs + t[REBUILDS].secs + waited;
-    tell(report, CHECKPOINTS, "checkpoints written");
-    tell(report, OUTPUTS, "outputs written");
-    tell(report, FLUSHES, "flushes");
-    tell(report, BACKGROUND, "asynchronous flushes");
-    tell(report, FETCHES, "fetches");
-    tell(report, REBUILDS, "datasets rebuilt");
+    const struct summary_total *t = report->summary->totals;
+    double run = scr_clock() - report->summary->start, spent = waited;
+    for (int i = 0; i < FAILURES; i++, t++) {
+        if (i != BACKGROUND) spent += t->secs;
+        if (t->count > 0)
+            scr_say(report, 1, "summary: %s: %d, %.3f MB in %.3f s, %.1f MB/s",
+                    summary_names[i], t->count, t->bytes / 1e6, t->secs,
+                    t->secs > 0 ? t->bytes / t->secs / 1e6 : 0.0);
+    }
     if (waited >= 0.001)
         scr_say(report, 1, "summary: waited for asynchronous flushes: %.3f s", waited);
-    if (t[FAILURES].count > 0)
-        scr_say(report, 1, "summary: failures: %d, see above", t[FAILURES].count);
-    scr_say(report, 1, "summary: %.3f s of %.3f s were spent with this (%.1f %%)", ours,
-            run, run > 0 ? 100 * ours / run : 0.0);
+    if (t->count > 0) scr_say(report, 1, "summary: failures: %d, see above", t->count);
+    scr_say(report, 1, "summary: %.3f s of %.3f s were spent with this (%.1f %%)", spent,
+            run, run > 0 ? 100 * spent / run : 0.0);
 }

@@ -16,7 +16,7 @@ double scr_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void *announce(void *arg)
+static void *wait_announce(void *arg)
 {
     scr_wait *w = arg;
     struct timespec until;
@@ -24,9 +24,9 @@ static void *announce(void *arg)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += SCR_WAIT_SECONDS;
     pthread_mutex_lock(&w->mutex);
-    while (!w->over && rc != ETIMEDOUT)
+    while (!w->is_over && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&w->ends, &w->mutex, &until);
-    if (!w->over) scr_print_line(w->text);
+    if (!w->is_over) scr_print_line(w->text);
     pthread_mutex_unlock(&w->mutex);
     return NULL;
 }
@@ -36,7 +36,7 @@ void scr_wait_begin(const scr_report *report, scr_wait *w, const char *format, .
     sigset_t all, before;
     va_list args;
     w->start = scr_clock();
-    w->running = w->over = 0;
+    w->is_running = w->is_over = false;
     if (report->rank != 0) return;
     va_start(args, format);
     vsnprintf(w->text, sizeof w->text, format, args);
@@ -46,15 +46,15 @@ void scr_wait_begin(const scr_report *report, scr_wait *w, const char *format, .
     /* signals are for the threads of the application */
     sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
-    w->running = pthread_create(&w->thread, NULL, announce, w) == 0;
+    w->is_running = pthread_create(&w->thread, NULL, wait_announce, w) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 double scr_wait_end(scr_wait *w)
 {
-    if (w->running) {
+    if (w->is_running) {
         pthread_mutex_lock(&w->mutex);
-        w->over = 1;
+        w->is_over = true;
         pthread_cond_signal(&w->ends);
         pthread_mutex_unlock(&w->mutex);
         pthread_join(w->thread, NULL);

@@ -12,12 +12,13 @@
 
 #include "report/report.h"
 #include <pthread.h>
+#include <stdbool.h>
 
-#define SCR_WAIT_SECONDS 2 /* what is shorter is not announced */
+#define SCR_WAIT_SECONDS 2 /* shorter waits are not announced */
 
 typedef struct scr_wait {
     double start;
-    int running, over; /* there is a thread; the wait is over */
+    bool is_running, is_over; /* there is a thread; the wait is over */
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t ends;

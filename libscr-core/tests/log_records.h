@@ -33,7 +33,7 @@ static inline scr_log_options log_options(const struct scratch *s, unsigned targ
                              .user = "me",
                              .job_id = "17",
                              .host = "n1",
-                             .tell = told_line,
+                             .report = told_line,
                              .arg = told};
 }
 

@@ -52,7 +52,7 @@ subroutine test_external(failures)
    call SCR_GET_VERSION(name, ierror)
    call expect(merge(1, 0, name(1:1) == 'v'), 1)
    call SCR_STRERROR(SCR_ERR_STATE, name, ierror)
-   call expect(merge(1, 0, name == 'the call does not belong here'), 1)
+   call expect(merge(1, 0, name == 'the call is not allowed in this state'), 1)
 
 contains
 

@@ -86,7 +86,7 @@ static void unusable_index(void **state)
         assert_int_equal(faccessat(s->dir, aside, F_OK, 0), 0);
         assert_int_equal(faccessat(s->dir, SCR_INDEX_NAME, F_OK, 0), -1);
     }
-    /* but not what somebody made in its place meanwhile, and not nothing */
+    /* but not the file that replaced it meanwhile, nor a missing one */
     assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), 0);
     assert_string_equal(aside, "");
     put_index(s);
@@ -107,7 +107,7 @@ static void index_is_made(void **state)
     scr_index_state look;
     kvtree *index = kvtree_new(), *nothing_yet = kvtree_new();
     int added = -1;
-    /* of nothing; and once more */
+    /* of nothing; and again */
     for (int i = 0; i < 2; i++, kvtree_unset_all(index)) {
         assert_int_equal(scr_index_make(s->dir, NULL, 0, index, &added, s->err), 0);
         assert_int_equal(added, 0);
@@ -117,7 +117,7 @@ static void index_is_made(void **state)
     assert_int_equal(scr_index_make(s->dir, sets, 2, index, &added, s->err), 0);
     assert_int_equal(added, 2);
     assert_true(scr_index_is_current(index, "c2"));
-    /* what the index has of a dataset stays, and somebody's choice */
+    /* the entry of a dataset stays, and the current one as well */
     assert_int_equal(scr_index_mark_failed(index, &sets[1]), 0);
     assert_int_equal(scr_index_set_current(index, &sets[0]), 0);
     assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
@@ -155,7 +155,7 @@ static int make_anew(const struct scratch *s, const scr_dataset *d)
     return rc;
 }
 
-/* A process that makes the index of one dataset as soon as nobody writes to the pipe. */
+/* A process that writes an index of one dataset when the last writer closes the pipe. */
 static pid_t fork_maker(const struct scratch *s, const int fds[2], const scr_dataset *d)
 {
     pid_t pid = fork();
@@ -206,7 +206,7 @@ static void made_by_many(void **state)
     }
 }
 
-/* Who has the lock may be about to put a good index into the place of the damaged one. */
+/* The holder of the lock may be about to replace the damaged index by a good one. */
 static void set_aside_under_the_lock(void **state)
 {
     struct scratch *s = *state;
@@ -231,7 +231,7 @@ static void set_aside_under_the_lock(void **state)
     kvtree_delete(&index);
 }
 
-/* The file system has no locks, or the file is somebody else's. */
+/* The file system has no locks, or the file belongs to another user. */
 static int without_locks(void *answer, unsigned n, const nth_call *call)
 {
     int error = *(const int *)answer;
@@ -330,7 +330,7 @@ static void why_not(void **state)
                           failed = {.complete = 1, .failed = 1},
                           going = {.complete = 0, .deleting = 1};
     assert_null(scr_index_why_not(&sets[0], &good));
-    assert_null(scr_index_why_not(&sets[0], &failed)); /* somebody may try again */
+    assert_null(scr_index_why_not(&sets[0], &failed)); /* another attempt is allowed */
     assert_says(scr_index_why_not(&sets[0], &half), "not complete");
     assert_says(scr_index_why_not(&sets[0], &going), "being deleted");
     assert_says(scr_index_why_not(&sets[2], &good), "no checkpoint");

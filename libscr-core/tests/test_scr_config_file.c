@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Configuration files: what is right is taken, and all that is wrong is told with its
- * place. */
+/* Configuration files: valid entries are used, and all mistakes are reported with their
+ * places. */
 #include "config/config_file.h"
+#include "config/reader.h"
 #include "records.h"
 #include <errno.h>
 
-/* A file that was read: what it gave and what was wrong with it. */
+/* The entries of a file, and its problems. */
 struct result {
     int rc;
     kvtree *layer;
@@ -92,7 +93,7 @@ static void other_forms_of_the_same(void **state)
     }
 }
 
-/* Told apart by the first line that is not empty or a comment. */
+/* The first line that is neither empty nor a comment decides. */
 static void forms_are_told_apart(void **state)
 {
     static const struct {
@@ -158,9 +159,9 @@ static void what_is_no_file(void **state)
     assert_int_equal(mkfifoat(s->dir, "pipe", 0600), 0);
     assert_int_equal(symlinkat("/dev/zero", s->dir, "endless"), 0);
     scratch_put(s, "file", "x", 1);
-    static const char *const cases[][2] = {{"folder", "folder: not a file\n"},
-                                           {"pipe", "pipe: not a file\n"},
-                                           {"endless", "endless: not a file\n"},
+    static const char *const cases[][2] = {{"folder", "folder: not a regular file\n"},
+                                           {"pipe", "pipe: not a regular file\n"},
+                                           {"endless", "endless: not a regular file\n"},
                                            {"file/below", "below: Not a directory\n"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct result r = read_name(s, cases[i][0]);

@@ -102,18 +102,18 @@ static char *example(const char *document, const char *name, const char **rest)
     return strndup(begin, (size_t)(end - begin));
 }
 
-/* The example says what is wrong with it in the block behind it, as a file of the user
+/* The block after the example lists the problems in it, as a file of the user
  * or of the system. */
 static void example_is_told_so(const char *document, const char *name, int system)
 {
     struct conf c;
-    const char *told, *user = "SCR_CNTL_BASE=/tmp/mine\n";
-    char *text = example(document, name, &told);
+    const char *messages, *user = "SCR_CNTL_BASE=/tmp/mine\n";
+    char *text = example(document, name, &messages);
     conf_make(&c, system ? text : NULL, system ? user : text, NULL);
-    told = strstr(told, "```\n") + strlen("```\n");
-    if (strncmp(told, c.problems.text, strlen(c.problems.text)) != 0)
+    messages = strstr(messages, "```\n") + strlen("```\n");
+    if (strncmp(messages, c.problems.text, strlen(c.problems.text)) != 0)
         fail_msg("%s: %s", name, c.problems.text);
-    assert_int_equal(strncmp(told + strlen(c.problems.text), "```\n", 4), 0);
+    assert_int_equal(strncmp(messages + strlen(c.problems.text), "```\n", 4), 0);
     conf_done(&c);
     free(text);
 }

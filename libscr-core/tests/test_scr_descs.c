@@ -51,7 +51,7 @@ static void implied_stores(void **state)
     conf_answers(&c, "STORE=/ssd/x/ COUNT", "5");
     assert_true(scr_stores_find(&c.descs.stores, "/run")->implied);
     conf_done(&c);
-    conf_of(&c, "SCR_CACHE_BASE=relative\n"); /* told of where the folder is made */
+    conf_of(&c, "SCR_CACHE_BASE=relative\n"); /* reported when the folder is created */
     conf_answers(&c, "CKPT=0 STORE", "relative");
     conf_done(&c);
 }
@@ -102,7 +102,7 @@ static void implied_descriptor(void **state)
     conf_done(&c);
 }
 
-/* What a descriptor does not say, the parameters say. */
+/* Parameters are the defaults of descriptors. */
 static void defaults_of_descriptors(void **state)
 {
     struct conf c;
@@ -199,7 +199,7 @@ static void set_and_unset(void **state)
     conf_answers(&c, "CKPT=0 SET_SIZE", "8");
     set(&c, "CKPT=1 INTERVAL=10");
     conf_answers(&c, "CKPT", "0\n1");
-    set(&c, "CKPT=1 INTERVAL="); /* with its last field it goes */
+    set(&c, "CKPT=1 INTERVAL="); /* removed with its last field */
     conf_answers(&c, "CKPT", "0");
     set(&c, "CKPT=");
     conf_answers(&c, "CKPT=0 TYPE", "XOR");

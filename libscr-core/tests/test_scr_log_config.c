@@ -3,7 +3,7 @@
 #include "config/log_config.h"
 #include "records.h"
 
-/* The targets that these parameters give; problems says how many mistakes they have. */
+/* The targets from these parameters, which have that number of mistakes. */
 static unsigned targets(const char *text, int problems)
 {
     char copy[256], *rest = copy, *pair;

@@ -69,7 +69,7 @@ static void all_arrive_in_order(void **state)
     int freed;
     scr_log_queue *queue = open_queue(&t, 0, &freed);
     add(queue, 1, 500);
-    assert_int_equal(scr_log_queue_news(queue, err), 0);
+    assert_int_equal(scr_log_queue_failed(queue, err), 0);
     assert_int_equal(scr_log_queue_close(queue, LONG, err), 0);
     assert_string_equal(err, "");
     assert_int_equal(freed, 1);
@@ -132,11 +132,11 @@ static void a_failure_is_told_once(void **state)
     scr_log_queue *queue = open_queue(&t, -EIO, &freed);
     add(queue, 1, 3);
     for (int i = 0; i < 6000 && !news; i++) {
-        news = scr_log_queue_news(queue, err);
+        news = scr_log_queue_failed(queue, err);
         if (!news) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     assert_string_equal(err, "it does not want to");
-    assert_int_equal(scr_log_queue_news(queue, err), 0);
+    assert_int_equal(scr_log_queue_failed(queue, err), 0);
     assert_int_equal(scr_log_queue_close(queue, LONG, err), 3);
     assert_string_equal(err, "it does not want to");
     assert_int_equal(t.writes, 2);
@@ -151,7 +151,7 @@ static void the_last_attempt_may_succeed(void **state)
     scr_log_queue *queue = open_queue(&t, -EIO, &freed);
     add(queue, 1, 3);
     for (int i = 0; i < 6000 && !news; i++) {
-        news = scr_log_queue_news(queue, err);
+        news = scr_log_queue_failed(queue, err);
         if (!news) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     pthread_mutex_lock(&t.gate);
@@ -181,7 +181,7 @@ static void a_closed_target_is_not_asked_again(void **state)
     int freed;
     scr_log_queue *queue = open_queue(&t, SCR_LOG_CLOSED, &freed);
     add(queue, 1, 5);
-    for (int i = 0; i < 6000 && !scr_log_queue_news(queue, err); i++)
+    for (int i = 0; i < 6000 && !scr_log_queue_failed(queue, err); i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     add(queue, 6, 2000);
     assert_int_equal(scr_log_queue_close(queue, LONG, err), 2000);

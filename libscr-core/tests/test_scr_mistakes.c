@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every mistake that a configuration can have, with the text that tells of it. */
+/* Every mistake that a configuration can have, with its message. */
 #include "records.h"
 
 #include "configs.h"
 
 /* The user's file is named f, the system's sys. */
 struct mistake {
-    const char *text, *told;
+    const char *text, *expected;
 };
 
 static void check(const char *system, const struct mistake *m)
@@ -14,8 +14,8 @@ static void check(const char *system, const struct mistake *m)
     struct conf c;
     conf_make(&c, system, m->text, NULL);
     const char *is = c.problems.text ? c.problems.text : "nothing\n";
-    if (strcmp(is, m->told) != 0)
-        fail_msg("\n%s\ngives\n%snot\n%s", m->text, is, m->told);
+    if (strcmp(is, m->expected) != 0)
+        fail_msg("\n%s\ngives\n%snot\n%s", m->text, is, m->expected);
     conf_done(&c);
 }
 
@@ -114,7 +114,7 @@ static void descriptors_in_yaml(void **state)
     CHECK_ALL(all);
 }
 
-/* What a descriptor says has a type and limits, and refers to what is there. */
+/* Values of descriptors have types and limits, and refer to existing descriptors. */
 static void values(void **state)
 {
     static const struct mistake all[] = {
@@ -162,26 +162,26 @@ static void sets_of_descriptors(void **state)
 {
     static const struct mistake all[] = {
         {"CKPT=0 INTERVAL=2\n",
-         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has "
-         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
+         "CKPT (f:1:6): no enabled descriptor with an enabled STORE has "
+         "INTERVAL=1: add one, for the checkpoints that match no other\n"},
         {"CKPT=0 ENABLED=0\nCKPT=1 INTERVAL=3\n",
-         "CKPT (f:1:6): no descriptor that is enabled, with its STORE, has "
-         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
+         "CKPT (f:1:6): no enabled descriptor with an enabled STORE has "
+         "INTERVAL=1: add one, for the checkpoints that match no other\n"},
         {"STORE=/a ENABLED=0\nCKPT=0 STORE=/a\n",
-         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has "
-         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
+         "CKPT (f:2:6): no enabled descriptor with an enabled STORE has "
+         "INTERVAL=1: add one, for the checkpoints that match no other\n"},
         {"STORE=/a ENABLED=0\nSCR_CACHE_BASE=/a\n",
          "STORE=/a is not enabled, and no CKPT names another one\n"},
         {"CKPT=1\n",
-         "CKPT=1 (f:1:6): numbers go on from 0; CKPT=0 is not there: add it, or give its "
-         "number to this one\n"},
+         "CKPT=1 (f:1:6): numbers must be consecutive from 0; CKPT=0 is missing: add it, "
+         "or give its number to this one\n"},
         {"CKPT=3 INTERVAL=2\nCKPT=0\nCKPT=1 INTERVAL=5\n",
-         "CKPT=3 (f:1:6): numbers go on from 0; CKPT=2 is not there: add it, or give its "
-         "number to this one\n"},
-        /* also those that are not used are looked at */
+         "CKPT=3 (f:1:6): numbers must be consecutive from 0; CKPT=2 is missing: add it, "
+         "or give its number to this one\n"},
+        /* unused descriptors are checked as well */
         {"SCR_COPY_TYPE=XOR\nCKPT=0 INTERVAL=2\n",
-         "CKPT (f:2:6): no descriptor that is enabled, with its STORE, has "
-         "INTERVAL=1: add one, for checkpoints that no other is for\n"},
+         "CKPT (f:2:6): no enabled descriptor with an enabled STORE has "
+         "INTERVAL=1: add one, for the checkpoints that match no other\n"},
     };
     CHECK_ALL(all);
 }
@@ -218,7 +218,7 @@ static void locked(void **state)
     }
 }
 
-/* A password is not shown to all who read messages. */
+/* A password does not appear in messages. */
 static void locked_secret(void **state)
 {
     static const struct mistake all = {
@@ -240,7 +240,7 @@ static void locked_elsewhere(void **state)
         setenv("SCR_FLUSH", "3", 1);
         setenv("SCR_CNTL_BASE", "/env", 1);
         if (captured) scr_config_capture_env(&c.config);
-        if (captured) setenv("SCR_FLUSH", "4", 1); /* another rank's: it does not count */
+        if (captured) setenv("SCR_FLUSH", "4", 1); /* of another rank: ignored */
         scr_config_check_places(&c.config, &c.problems);
         assert_string_equal(
             c.problems.text,
@@ -258,7 +258,7 @@ static void locked_elsewhere(void **state)
 static void lists_of_locks(void **state)
 {
     static const struct {
-        const char *system, *told;
+        const char *system, *expected;
     } all[] = {
         {"SCR_LOCKED: SCR_FLUSH\n",
          "sys:1:13: a list of parameters was expected for \"SCR_LOCKED\"\n"},
@@ -278,7 +278,7 @@ static void lists_of_locks(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct conf c;
         conf_make(&c, all[i].system, NULL, NULL);
-        assert_string_equal(c.problems.text, all[i].told);
+        assert_string_equal(c.problems.text, all[i].expected);
         conf_done(&c);
     }
 }
@@ -305,7 +305,7 @@ static void of_the_environment(void **state)
     conf_clean_env();
 }
 
-/* All in one go, whatever is wrong with it. */
+/* All mistakes are reported together. */
 static void all_together(void **state)
 {
     static const struct mistake all = {"SCR_FLUSH=x\n"
@@ -327,7 +327,7 @@ static void all_together(void **state)
                                        "PARTNER, XOR or RS\n"
                                        "CKPT=1 GROUP=\"NONE\" (f:6:22): no such group; "
                                        "did you mean NODE?\n"};
-    check(NULL, &all); /* SCR_FLUSH=x is told by who loads that parameter */
+    check(NULL, &all); /* SCR_FLUSH=x is reported when that parameter is loaded */
 }
 
 int main(void)

@@ -2,7 +2,7 @@
 /* The table of parameters, the layers of values, and typed values. */
 #include "comma.h"
 #include "common/number.h"
-#include "config/parameters.h"
+#include "config/values.h"
 #include "records.h"
 #include <errno.h>
 
@@ -338,7 +338,8 @@ struct get {
 
 static double get_typed(const scr_config *c, const struct get *g, scr_problems *p)
 {
-    int whole = 77, is_auto = 0;
+    const scr_value v = scr_config_value(c, g->name);
+    int whole = 77;
     int64_t time = 77;
     double real = 77;
     switch (scr_param_find(g->name)->type) {
@@ -346,14 +347,14 @@ static double get_typed(const scr_config *c, const struct get *g, scr_problems *
         scr_config_seconds(c, g->name, &time, p);
         return (double)time;
     case SCR_PARAM_DOUBLE:
-        scr_config_double(c, g->name, 0, &real, p);
+        scr_value_read(&v, SCR_PARAM_DOUBLE, 0, &real, p);
         return real;
     case SCR_PARAM_BOOL:
         scr_config_switch(c, g->name, &whole, p);
         return whole;
     case SCR_PARAM_AUTO:
-        scr_config_auto(c, g->name, &whole, &is_auto, p);
-        return is_auto == 1 ? -whole - 1 : whole;
+        scr_value_read(&v, SCR_PARAM_AUTO, 0, &whole, p);
+        return whole;
     default:
         if (strcmp(g->name, "SCR_END_TIME") == 0) {
             scr_config_int64(c, g->name, 0, &time, p);
@@ -434,9 +435,25 @@ static void no_value_keeps(void **state)
     assert_int_equal(scr_config_init(&c), 0);
     scr_config_int(&c, "SCR_MIN_NODES", 4, &whole, &p);
     scr_config_seconds(&c, "SCR_WATCHDOG_TIMEOUT", &time, &p);
-    scr_config_double(&c, "SCR_FLUSH_ASYNC_PERCENT", 6, &real, &p);
+    const scr_value v = scr_config_value(&c, "SCR_FLUSH_ASYNC_PERCENT");
+    scr_value_read(&v, SCR_PARAM_DOUBLE, 0, &real, &p);
     assert_true(whole == 3 && time == 4 && real == 5 && p.count == 0);
     scr_config_done(&c);
+}
+
+static void flush_methods(void **state)
+{
+    assert_string_equal(scr_flush_method(NULL, 0), "sync");
+    assert_string_equal(scr_flush_method("SYNC", 0), "sync");
+    assert_string_equal(scr_flush_method("pthread", 0), "pthread");
+    assert_string_equal(scr_flush_method("Daemon", 0), "daemon");
+    /* in the background: without a type, or with one that cannot apply */
+    assert_string_equal(scr_flush_method(NULL, 1), "pthread");
+    assert_string_equal(scr_flush_method("", 1), "pthread");
+    assert_string_equal(scr_flush_method("SYNC", 1), "pthread");
+    assert_string_equal(scr_flush_method("DAEMON", 1), "daemon");
+    assert_null(scr_flush_method("BBAPI", 1));
+    assert_null(scr_flush_method("swallow", 0));
 }
 
 int main(void)
@@ -458,6 +475,7 @@ int main(void)
         cmocka_unit_test(locale_does_not_matter),
         env_test(typed_values),
         env_test(no_value_keeps),
+        cmocka_unit_test(flush_methods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

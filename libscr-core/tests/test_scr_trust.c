@@ -217,6 +217,10 @@ static void modes_of_others(void **state)
     struct stat st;
     close(openat(s->dir, "ours", O_WRONLY | O_CREAT, 0600));
     close(openat(s->dir, "private", O_WRONLY | O_CREAT, 0600));
+    for (mode_t more = 01; more <= 040; more <<= 1)
+        assert_int_equal(beneath_chmod(s->dir, "private", 0600 | more, s->err), -EPERM);
+    assert_non_null(strstr(s->err, "private is more private than what should be there"));
+    assert_int_equal(fchmodat(s->dir, "ours", 0644, 0), 0);
     assert_int_equal(beneath_chmod(s->dir, "ours", 0444, s->err), 0);
     assert_int_equal(fstatat(s->dir, "ours", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0444);

@@ -7,6 +7,7 @@
 # Arguments: build folder, install prefix, library folder below it, compiler command;
 # then LIBRARY=PROGRAM.c=RANKS each. RANKS 0: no MPI. Otherwise the program is built with $MPICC, as
 # MPI programs are, around the same compiler, and started with $MPIEXEC. PROGRAM.f90 is built with $MPIFORT.
+# $PLUGIN: the file of the plugin for databases, or nothing where it is not built.
 set -euo pipefail
 build=$1 prefix=$2 libdir=$3
 read -ra compiler <<<"$4"
@@ -74,6 +75,23 @@ for file in "$page" "$installed/share/man/man1/scr_halt.1" "$installed/share/scr
     [ -f "$file" ] || { echo "$file is not installed" && exit 1; }
 done
 
+# Runs a program that logs to a database that is not there. Its warning shows whether it found the plugin.
+check_database() { # PROGRAM ARGUMENT...
+    local printed
+    rm -rf "$scratch/work" && mkdir "$scratch/work"
+    printed=$(cd "$scratch/work" && SCR_LOG_ENABLE=1 SCR_LOG_TXT_ENABLE=0 SCR_LOG_SYSLOG_ENABLE=0 SCR_LOG_DB_ENABLE=1 \
+        SCR_LOG_DB_HOST=$scratch/no_socket LD_LIBRARY_PATH='' "$@" 2>&1) || true
+    if [[ $printed != *'not logged to the database: connect: '* ]]; then
+        echo "$* with a database prints: $printed"
+        exit 1
+    fi
+}
+if [ -n "${PLUGIN:-}" ]; then
+    echo "== $PLUGIN"
+    [ -f "$installed/$libdir/scr/$PLUGIN" ] || { echo "$PLUGIN is not installed" && exit 1; }
+    check_database "$installed/bin/scr_log_event" --type NODE_LOST node=n3
+fi
+
 for argument; do
     IFS== read -r library source ranks <<<"$argument"
     echo "== $library: $source"
@@ -98,4 +116,5 @@ for argument; do
     done
     rm -rf "$scratch/work" && mkdir "$scratch/work"
     LD_LIBRARY_PATH='' run "$scratch/plain" "$ranks"
+    [ "$library" != scr ] || [ -z "${PLUGIN:-}" ] || check_database "$MPIEXEC" -n "$ranks" "$scratch/plain"
 done

@@ -5,7 +5,8 @@
 Arguments: PART=FILE for each library that was built, such as
 kvtree-mpi=/.../libscr-kvtree-mpi.so. A library exports exactly what its map lists; needs only
 libraries below it, with MPI only where MPI belongs; and does not print, exit or abort. Of a static
-library that is private (FILE ends with .a) only the last two can be asked.
+library that is private (FILE ends with .a) only the last two can be asked. plugin=FILE and command=FILE:
+a plugin exports one table and uses no library of ours; a command needs no client of a database.
 """
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from house import BELOW, ROOT, exported, finish
 SYSTEM = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "ld-linux", "libz.", "libisal.",
           "libasan.", "libubsan.", "libtsan.", "libclang_rt.")
 MPI_LIBRARY = "libmpich."
-EXTRA = {"scr": ("libyaml-0.", "libmariadb.")}
+EXTRA = {"scr": ("libyaml-0.",)}
+PLUGIN_TABLE = "scr_log_plugin_table"
+DATABASE = "libmariadb."
 MPI_PARTS = {"kvtree-mpi", "redset-mpi", "filo-mpi", "scr"}
 
 ENDS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "raise", "__assert_fail", "MPI_Abort",
@@ -107,6 +110,20 @@ def check_links(library, libraries):
             yield f"uses {', '.join(sorted(shared & other.private))}, private to {other.room}"
 
 
+def check_plugin(path):
+    if names("--defined-only", path) != {PLUGIN_TABLE}:
+        yield f"{path} exports {names('--defined-only', path)}, not {PLUGIN_TABLE} alone"
+    for soname in dynamic(path, "(NEEDED)"):
+        if not soname.startswith(SYSTEM + (DATABASE,)):
+            yield f"{path} needs {soname}"
+
+
+def check_command(path):
+    for soname in dynamic(path, "(NEEDED)"):
+        if soname.startswith((DATABASE, MPI_LIBRARY)):
+            yield f"{path} needs {soname}"
+
+
 def check_manners(library):
     if not library.may_use_mpi:
         for name in sorted(library.undefined):
@@ -119,10 +136,12 @@ def check_manners(library):
 
 def main(arguments):
     parts = [argument.split("=", 1) for argument in arguments]
+    complaints = [complaint for kind, check in (("plugin", check_plugin), ("command", check_command))
+                  for part, path in parts if part == kind for complaint in check(path)]
+    parts = [part for part in parts if part[0] not in ("plugin", "command")]
     libraries = [Library(*part) for part in parts if not part[1].endswith(".a")]
     archives = [Archive(*part) for part in parts if part[1].endswith(".a")]
     assert libraries, "no library was built"
-    complaints = []
     for library in libraries:
         found = [*check_exports(library), *check_needed(library, libraries),
                  *check_links(library, libraries)]

@@ -77,7 +77,7 @@ def test_link_to_a_file():
     """Of the prefix folder's own file: what it leads to counts, and that has to be there."""
     with Job(**PAIR) as job:
         write(job, "SCR_CACHE_SIZE: 5\n", "site.yaml")
-        for link, named, why in (("scr.yaml", "gone.yaml", "the file that this link names is not there"),
+        for link, named, why in (("scr.yaml", "gone.yaml", "this symbolic link has no target"),
                                  (".scrconf", ".scrconf", "Too many levels of symbolic links|a symbolic link")):
             (job.prefix / link).symlink_to(named)
             job.run("init => CONFIG").said(f"error: .*/{link}: {why}", times=1)
@@ -97,7 +97,7 @@ def test_older_form():
         write(job, "SCR_CACHE_SIZE: 3\n")
         write(job, "SCR_CACHE_SIZE=3\n", ".scrconf")
         run = job.run("init => CONFIG")
-        run.said("error: both .*/scr.yaml and .*/.scrconf are there; one of them has to go", times=1)
+        run.said("error: both .*/scr.yaml and .*/.scrconf exist; remove one of them", times=1)
 
 
 # ---- descriptors ----
@@ -186,7 +186,7 @@ def test_mistakes_of_descriptors():
         run.said(r'error: CKPT=1 TYPE="XRO" \(.*scr.yaml:1:13\): must be SINGLE, PARTNER, XOR or RS', times=1)
         run.said(r'error: CKPT=1 STORE="/sdd" \(.*scr.yaml:1:23\): no such store; did you mean /ssd\?', times=1)
         run.said(r'error: STORE=/ssd COUNT="0" \(.*scr.yaml:2:18\): must be at least 1', times=1)
-        run.said(r"error: CKPT=1 \(.*scr.yaml:1:6\): numbers go on from 0; CKPT=0 is not there", times=1)
+        run.said(r"error: CKPT=1 \(.*scr.yaml:1:6\): numbers must be consecutive from 0; CKPT=0 is missing", times=1)
         run.said("^SCR: error: ", times=5 + 1)
 
 

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Colleagues who share a prefix folder: setgid, writable by their group, and a umask that leaves that so. Without these
 nobody else reads or changes what SCR keeps there."""
+import json
 import os
 import stat
 
 from job import Job, checkpoint, main, restart
 from accounts import two_accounts
-from scavenged import command, scavenge
+from scavenged import command, saved, scavenge
+import tree
 
 SHARED = 59999  # a group
 
@@ -93,6 +95,54 @@ def test_scavenge():
         job.run("init", restart("a"), "finalize")
 
 
+def keep(job):
+    """A folder of Alice's own, with a file that the umask of the group would let Bob change."""
+    (job.prefix / "own").mkdir()
+    (job.prefix / "own/work").write_text("work")
+    for path, mode in ((job.prefix / "own/work", 0o660), (job.prefix / "own", 0o2750)):
+        os.chown(path, ALICE.pw_uid, SHARED)
+        path.chmod(mode)
+    return job.prefix / "own/work"
+
+
+def rename_file(record, old, new):
+    """In a record, which is Bob's then."""
+    text = json.dumps(tree.read(record))
+    assert old in text, text
+    record.unlink()
+    tree.write(record, json.loads(text.replace(old, new)))
+    os.chown(record, BOB.pw_uid, SHARED)
+    record.chmod(0o660)
+
+
+SCATTERED = ["start:a:c", "put:a/f_%r:100", "put:beside/g_%r:100", "complete:1"]
+
+
+def test_deleted_by_name():
+    """Bob writes down that a file of Alice's, which he may not change, is of a dataset; Alice deletes that."""
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", SCATTERED, "finalize")
+        work = keep(job)
+        rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
+        job.run("init", "delete:a => ANY", "finalize").said("own/work is in a folder that others may not change")
+        assert work.read_text() == "work" and not (job.prefix / "beside/g_1").exists()
+
+
+def test_replaced_by_name():
+    """Bob saves a dataset from caches, and has one of its files take the place of Alice's when she adds it."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(BOB).run("init", SCATTERED)
+        scavenge(job, 1)
+        work, folder = keep(job), saved(job, "a", 1)
+        rename_file(folder / ".scr/0.scrfilemap", "beside/g_0", "own/work")
+        (folder / "own").mkdir()
+        (folder / "beside/g_0").rename(folder / "own/work")
+        os.chown(folder / "own", BOB.pw_uid, SHARED)
+        done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert "own/work is in a folder that others may not change" in done.err and work.read_text() == "work", done
+
+
 def test_private():
     """Another user sees nothing, and is told so; nothing is harmed."""
     with Shared(0o755, 0o022) as job:
@@ -103,6 +153,17 @@ def test_private():
         assert "index.scr: Permission denied" in done.err, done
         job.run("init => PREFIX").said("error: .*Permission denied")
         job.by(ALICE).run("init", restart("a"), "finalize").not_said("warning|error")
+
+
+def test_logs():
+    """They are as private as records."""
+    for folder, umask, mode in ((0o755, 0o022, 0o600), (0o2770, 0o007, 0o660)):
+        with Shared(folder, umask) as job:
+            job.parameters.update(SCR_LOG_ENABLE=1, SCR_LOG_JSON_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0)
+            job.by(ALICE).run("init", checkpoint("a"), "finalize")
+            command(job, "scr_run", "--simulate", "1x1", "true", code=None)
+            found = {name: modes(job)[f".scr/{name}"] for name in ("log", "log.jsonl", "runs.log")}
+            assert set(found.values()) == {mode}, found
 
 
 def test_shared_with_another_umask():

@@ -120,8 +120,9 @@ def test_database():
                           SCR_LOG_DB_HOST=job.root / "db", SCR_LOG_DB_NAME="scr_events", SCR_LOG_DB_USER="writer",
                           SCR_LOG_DB_PASS="secret", SCR_LOG_DB_DEBUG=debug)
             listener.join(20)
-        if not heard and "without MariaDB" in run.err:
-            return
+        if os.environ["JOB_DATABASE"] == "0" and not heard:
+            run.said(r"not logged to the database: .*/scr_log_mariadb\.so: No such file", times=1)
+            continue
         assert b"writer\0\x14" + hashed(b"secret") + b"scr_events\0" in heard[0], heard
         run.not_said("secret")
         run.said("INSERT INTO", times=None if debug else 0)

@@ -194,6 +194,20 @@ def test_containers():
         assert not [name for name in there if "f_" in name], there
 
 
+def test_modes_of_containers():
+    """One that has bytes of a private file is private."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_USE_CONTAINERS=1) as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"))
+        for number, mode in ((1, 0o600), (2, 0o640)):
+            modes = [mode, 0o644]
+            for path in job.root.glob(f"nodes/*/cache/**/c{number}/rank_*"):
+                path.chmod(modes.pop())
+            scavenge(job, number)
+            command(job, "scr_index", "--add", f"c{number}")
+            container = job.prefix / f"c{number}/.scr/ctr.0.scr"
+            assert container.stat().st_mode & 0o777 == mode, oct(container.stat().st_mode)
+
+
 def test_ranks_without_files():
     layout("start:c1:c", "put@0,1:c1/f_%r:100", "complete:1", name="c1", get=["get@0,1:c1/f_%r:100"])
 

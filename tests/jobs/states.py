@@ -200,7 +200,7 @@ def test_finalize_in_an_output():
             run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:1000", "finalize => STATE", "finalize => STATE")
             run.said("error: SCR_Finalize: an output is open; SCR_Complete_output is missing", times=1)
             run.said(r"dataset 2 \(b\) is not complete and removed", times=1)
-            run.said("SCR_Finalize: SCR is not initialised", times=1)
+            run.said("SCR_Finalize: SCR is not initialized", times=1)
             job.run("init", restart("a"), "finalize")
 
 

@@ -139,7 +139,7 @@ def test_not_enabled():
         assert job.held("fast") == [2, 3] and not (job.root / "nodes" / "slow").exists()
         job.configure(THREE.replace("STORE=$fast COUNT=2", "STORE=$fast COUNT=2 ENABLED=0"))
         run = job.run("init => CONFIG")
-        run.said("no descriptor that is enabled, with its STORE, has INTERVAL=1", times=1)
+        run.said("no enabled descriptor with an enabled STORE has INTERVAL=1", times=1)
         job.configure("STORE=$fast ENABLED=0\n")
         run = job.run("init => CONFIG", of_node={node: {"SCR_CACHE_BASE": job.root / "nodes" / "fast"}
                                                  for node in job.nodes()})

@@ -5,7 +5,7 @@
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
-#include "plan/interval.h"
+#include "plan/cadence.h"
 #include "prefix/nodes.h"
 #include "report/history.h"
 #include <errno.h>
@@ -57,8 +57,8 @@ static int ckpt_interval_print(const findings *f, int json)
         {"interrupted", "of them interrupted", TOOL_NUMBER},
         {"nodes", "nodes", TOOL_NUMBER}};
     tool_table *table = tool_table_new(columns, 7);
-    tool_table_real(table, scr_interval_daly(f->cost, f->mtbf));
-    tool_table_real(table, scr_interval_young(f->cost, f->mtbf));
+    tool_table_real(table, scr_cadence_daly(f->cost, f->mtbf));
+    tool_table_real(table, scr_cadence_young(f->cost, f->mtbf));
     tool_table_real(table, f->cost);
     tool_table_real(table, f->mtbf);
     if (f->nodes) {

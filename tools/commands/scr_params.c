@@ -7,7 +7,6 @@
 #include "lib/tool_table.h"
 #include "nodes/down_nodes.h"
 #include <errno.h>
-#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,33 +21,17 @@ typedef struct request {
 static void params_check_type(const scr_config *c, const scr_param *p,
                               scr_problems *problems)
 {
-    int number, automatic;
-    int64_t long_number;
-    uint64_t size;
-    double decimal;
-    switch (p->type) {
-    case SCR_PARAM_BOOL:
-        scr_config_switch(c, p->name, &number, problems);
-        break;
-    case SCR_PARAM_INT:
-        scr_config_int64(c, p->name, INT64_MIN, &long_number, problems);
-        break;
-    case SCR_PARAM_AUTO:
-        scr_config_auto(c, p->name, &number, &automatic, problems);
-        break;
-    case SCR_PARAM_BYTES:
-        scr_config_bytes(c, p->name, &size, problems);
-        break;
-    case SCR_PARAM_SECONDS:
-        scr_config_seconds(c, p->name, &long_number, problems);
-        break;
-    case SCR_PARAM_DOUBLE:
-        scr_config_double(c, p->name, -INFINITY, &decimal, problems);
-        break;
-    case SCR_PARAM_SCHEME: /* by the descriptors */
-    case SCR_PARAM_TEXT:
-        break;
-    }
+    union {
+        int number;
+        int64_t seconds;
+        uint64_t bytes;
+        double decimal;
+    } unused;
+    const scr_value v = scr_config_value(c, p->name);
+    if (p->type == SCR_PARAM_INT) /* times since 1970 need 64 bits */
+        scr_config_int64(c, p->name, INT64_MIN, &unused.seconds, problems);
+    else
+        scr_value_read(&v, p->type, 0, &unused, problems);
 }
 
 static void params_report_unknown(void *found, const char *name, const char *nearest)

@@ -67,7 +67,7 @@ char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
     int own = tool_halt_is_own(halt, end, now);
     kvtree *rest = halt_text_copy(halt, 1);
     if (!rest) return NULL;
-    int wish = !own && scr_halt_is_wish(rest, now);
+    int wish = !own && scr_halt_is_request(rest, now);
     kvtree_delete(&rest);
     char *command = wish ? tool_halt_remove(path) : NULL;
     if (wish && !command) return NULL;

@@ -4,9 +4,11 @@
 
 #include "base/path.h"
 #include "common/errtext.h"
+#include "common/io.h"
+#include "common/others.h"
 #include "common/owner.h"
-#include "config/identity.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,10 +21,10 @@ int tool_user_enter(const char *prefix)
 
 /* Checks that only root or this user can change what the path leads to. Entries of a
  * sticky folder can be replaced by their owners only. */
-static int user_check_owner(const char *path, char *err)
+static int user_check_open(int fd, const char *path, char *err)
 {
     struct stat st;
-    if (lstat(path, &st) != 0) return err_sys(err, -errno, "%s", path);
+    if (fstat(fd, &st) != 0) return err_sys(err, -errno, "%s", path);
     const char *folder = S_ISDIR(st.st_mode) ? "folder " : "";
     if (st.st_uid != 0 && st.st_uid != geteuid())
         return err_set(err, -EPERM,
@@ -30,10 +32,19 @@ static int user_check_owner(const char *path, char *err)
                        "root's",
                        folder, path, (unsigned long)st.st_uid,
                        *folder ? "what is in it is" : "is");
-    if (!scr_identity_others_write(&st) || (*folder && st.st_mode & S_ISVTX)) return 0;
+    if (!others_write(fd, &st) || (*folder && st.st_mode & S_ISVTX)) return 0;
     return err_set(err, -EPERM, "%s%s can be changed by %s, and %s executed", folder,
                    path, st.st_mode & S_IWOTH ? "everybody" : "its group",
                    *folder ? "nothing in it is" : "is not");
+}
+
+static int user_check_owner(const char *path, char *err)
+{
+    int fd = io_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0) return err_sys(err, fd, "%s", path);
+    int rc = user_check_open(fd, path, err);
+    io_close(&fd);
+    return rc;
 }
 
 int tool_user_program(const char *path, char **program, char *err)

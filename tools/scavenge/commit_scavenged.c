@@ -27,8 +27,7 @@ static int commit_lock(int hidden, const scavenge_key *key, int *fd, char *err)
 {
     char folder[SCAVENGE_FOLDER_SIZE], name[SCAVENGE_FOLDER_SIZE + 16];
     scavenge_folder_of(key, folder);
-    snprintf(name, sizeof name, "%s/" SCAVENGE_HIDDEN "/lock",
-             scr_path_basename_str(folder));
+    snprintf(name, sizeof name, "%s/" SCAVENGE_HIDDEN "/lock", scr_path_basename(folder));
     *fd = -1;
     int rc = beneath_open(hidden, name, O_RDWR | O_CREAT, beneath_record_mode(hidden), fd,
                           err);

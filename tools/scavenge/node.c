@@ -37,7 +37,7 @@ static int node_open_folder(const char *path, int *dir, char *err)
 /* From ".../<user>/scr.<job>", possibly followed by the name of a simulated node. */
 static int node_parse_owner(const char *path, char owner[SCAVENGE_OWNER_SIZE], char *err)
 {
-    char *reduced = scr_path_strdup_reduce_str(path), *job, *user;
+    char *reduced = scr_path_reduce(path), *job, *user;
     if (!reduced) return err_set(err, -ENOMEM, "no memory");
     job = strrchr(reduced, '/');
     if (job && strncmp(job, "/scr.", 5) != 0) {

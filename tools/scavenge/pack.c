@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PIECE = 1 << 20 }; /* bytes that are copied at a time */
 
@@ -25,6 +26,7 @@ void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE])
 typedef struct packer {
     const scavenge_folder *folder;
     uint64_t limit, offset; /* of a container; of the next byte in the stream */
+    mode_t mode;            /* of containers */
     replacement out;        /* the current container, ... */
     bool open;              /* ... if there is one */
     char *piece;
@@ -36,7 +38,7 @@ static int pack_begin_container(packer *p)
     char name[SCAVENGE_CONTAINER_SIZE], below[SCAVENGE_CONTAINER_SIZE + 8];
     scavenge_container_name(p->offset / p->limit, name);
     snprintf(below, sizeof below, SCAVENGE_HIDDEN "/%s", name);
-    int rc = replace_begin(p->folder->dir, below, 0666, &p->out, p->err);
+    int rc = replace_begin(p->folder->dir, below, 0600, &p->out, p->err);
     p->open = !rc;
     return rc;
 }
@@ -44,6 +46,8 @@ static int pack_begin_container(packer *p)
 static int pack_end_container(packer *p)
 {
     if (!p->open) return 0;
+    if (fchmod(p->out.fd, p->mode) != 0)
+        return err_sys(p->err, -errno, "set the mode of a container");
     p->open = false;
     return replace_commit(&p->out, p->err);
 }
@@ -83,6 +87,23 @@ static int pack_content(packer *p, int fd, const scavenge_file *f)
     return err_set(p->err, -EBADMSG, "%s is altered: CRC32 0x%08" PRIx32, f->name, crc);
 }
 
+/* A user who cannot read one of the files cannot read a container either. */
+static int pack_find_mode(packer *p, const scavenge_scan *scan)
+{
+    struct stat st;
+    int rc = 0;
+    p->mode = 0666;
+    for (int i = 0; i < scan->count && !rc; i++)
+        for (int k = 0; k < scan->ranks[i]->count && !rc; k++) {
+            const scavenge_file *f = &scan->ranks[i]->files[k];
+            if (f->redundancy) continue;
+            rc = beneath_stat(p->folder->dir, f->name, &st, p->err);
+            if (!rc) p->mode &= st.st_mode;
+        }
+    p->mode |= S_IRUSR | S_IWUSR;
+    return rc;
+}
+
 static int pack_file(packer *p, const scavenge_file *f)
 {
     int fd, rc = beneath_open(p->folder->dir, f->name, O_RDONLY, 0, &fd, p->err);
@@ -97,6 +118,7 @@ int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
 {
     packer p = {.folder = folder, .limit = limit, .err = err};
     int rc = (p.piece = malloc(PIECE)) ? 0 : err_set(err, -ENOMEM, "no memory");
+    rc = rc ? rc : pack_find_mode(&p, scan);
     for (int i = 0; i < scan->count && !rc; i++)
         for (int k = 0; k < scan->ranks[i]->count && !rc; k++)
             if (!scan->ranks[i]->files[k].redundancy)

@@ -14,7 +14,8 @@
 void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE]);
 
 /* Writes all containers, of `limit` (1 or more) bytes, into .scr of the folder; each gets
- * its name when it is complete and synced. The scan must be whole. 0 or -errno. */
+ * its name when it is complete and synced, and the permissions that every file in it has.
+ * The scan must be whole. 0 or -errno. */
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                   uint64_t limit, char *err);
 

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "common/beneath.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "prefix/index.h"
 #include "scavenge/pack.h"
 #include <errno.h>
@@ -18,6 +19,7 @@
 
 typedef struct renamer {
     int from, to;                  /* open folders; names are relative to both */
+    int shared;                    /* others can change the records of the names */
     int parent;                    /* open: the folder of the last file, or -1 */
     char folder[BENEATH_NAME_MAX]; /* its name */
 } renamer;
@@ -39,7 +41,10 @@ static int rename_open_parent(renamer *r, const char *name, char *err)
     int rc = rename_sync_parent(r, err);
     if (!rc && *folder) rc = beneath_make_durable(r->to, folder, 0777, err);
     strcpy(r->folder, folder);
-    return rc ? rc : scavenge_open_below(r->to, folder, &r->parent, err);
+    rc = rc ? rc : scavenge_open_below(r->to, folder, &r->parent, err);
+    if (!rc && r->shared) rc = others_reach(r->to, r->parent, name, err);
+    if (rc) io_close(&r->parent);
+    return rc;
 }
 
 /* Also 0 for a file that was renamed before. */
@@ -50,7 +55,7 @@ static int rename_file(renamer *r, const char *name, const char *target, char *e
     int rc = beneath_open_parent(r->from, name, 0, &folder, &source, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     rc = rename_open_parent(r, target, err);
-    if (!rc && renameat(folder, source, r->parent, scr_path_basename_str(target)) != 0 &&
+    if (!rc && renameat(folder, source, r->parent, scr_path_basename(target)) != 0 &&
         errno != ENOENT)
         rc = err_sys(err, -errno, "rename %s", name);
     io_close(&folder);
@@ -83,14 +88,26 @@ static int rename_containers(renamer *r, const scavenge_scan *scan, uint64_t con
     return rc;
 }
 
+/* Whether others can change the filemaps that were copied. */
+static int rename_check_sharing(renamer *r, char *err)
+{
+    int records, rc = scavenge_open_below(r->from, SCAVENGE_HIDDEN, &records, err);
+    if (rc) return rc;
+    r->shared = others_put(records);
+    io_close(&records);
+    return r->shared < 0 ? err_sys(err, r->shared, "check the scavenged files") : 0;
+}
+
 /* final: the open folder to which names of files are relative. */
 static int rename_all(const scavenge_prefix *prefix, int final,
                       const scavenge_saved *saved, uint64_t container, char *err)
 {
     renamer r = {.from = saved->folder.dir, .to = final, .parent = -1};
     if (container) r.to = prefix->dir;
-    int rc = container ? rename_containers(&r, &saved->scan, container, err)
-                       : rename_files(&r, &saved->scan, err);
+    int rc = rename_check_sharing(&r, err);
+    if (rc) return rc;
+    rc = container ? rename_containers(&r, &saved->scan, container, err)
+                   : rename_files(&r, &saved->scan, err);
     int synced = rename_sync_parent(&r, rc ? NULL : err);
     return rc ? rc : synced;
 }

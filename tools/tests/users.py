@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Attacks by other users of the machine: what a prefix folder of theirs, or their files in a shared one, make root's commands
 and another user's do. Accounts that every system has play attacker and victim; skipped where the test is not root's."""
+import ctypes
 import os
 import pathlib
 import pty
 import select
+import struct
 import subprocess
 import time
 
@@ -223,6 +225,27 @@ def test_files_stay_with_root():
     assert 'cannot become that user' in told(done), done
 
 
+KEY_CALLS = {'x86_64': (248, 250), 'aarch64': (217, 219)}
+
+
+def make_key_of_session():
+    """A keyring of the session with one key; False where the kernel has none, or its numbers are not known."""
+    add_key, keyctl = KEY_CALLS.get(os.uname().machine, (None, None))
+    call = ctypes.CDLL(None).syscall
+    join, session, value = 1, -3, b'value'
+    return (add_key is not None and call(keyctl, join, None) > 0
+            and call(add_key, b'user', b'key-of-root', value, ctypes.c_size_t(len(value)), session) > 0)
+
+
+def test_keys_stay_with_root():
+    """Those of root's session, as tickets are."""
+    folder = put_hook('cat /proc/keys')
+    if not make_key_of_session() or 'key-of-root' not in pathlib.Path('/proc/keys').read_text():
+        return
+    done = command('scr_prerun', '-p', folder, code=0, SCR_NODELIST='localhost')
+    assert 'key-of-root' not in told(done), done
+
+
 def test_commands_of_libraries():
     """They know no prefix folder, and work as the owner of the folder that they are given."""
     folder = prefix_of(ATTACKER, 'p')
@@ -254,6 +277,13 @@ def test_commands_of_libraries():
     give(folder.parent / 'way', ATTACKER)
     for name in ('scr_extract', 'redset_rebuild'):
         assert 'way on the way to it is a link' in told(command(name, folder.parent / 'way', code=1)), name
+    # where others have written the map, nothing gets into a folder in which they cannot put it themselves
+    (folder / 'new/file').unlink()
+    (folder / '.scr').chmod(0o777)
+    for mode, why in ((0o755, 'new/file is in a folder that others may not change'), (0o777, 'new/file: extracted')):
+        folder.chmod(0o777)
+        (folder / 'new').chmod(mode)
+        assert why in told(command('scr_extract', folder)), mode
     # what only root may read is not read for the owner
     (folder / 'data').unlink()
     (folder / 'new/file').unlink()
@@ -344,6 +374,7 @@ def test_configuration_of_somebody_else():
         done = command('scr_check_node', user=VICTIM, cwd=shared, SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp', **more)
         assert 'belongs to another user' not in told(done), done
         assert f'spy belongs to user {ATTACKER.pw_uid}, and is executed only if it is yours' in told(done) and not seen.exists(), done
+    shared.chmod(0o755)
     give(config, VICTIM, 0o666)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'can be changed by everybody, and is not read' in told(done), done
@@ -365,6 +396,73 @@ def test_configuration_of_somebody_else():
     config.write_text('SCR_FLUSH=1\n')
     give(config, VICTIM, 0o664)
     assert '.scrconf' not in told(command('scr_check_node', user=VICTIM, cwd=shared))
+
+
+def test_configuration_of_ones_own_in_an_open_folder():
+    """Somebody else has given one of the user's files its name, what a command has extracted from a dataset of theirs, say."""
+    shared = prefix_of(VICTIM, 'shared')
+    (shared / 'n1').write_text(f'id -u >{shared}/seen\n')
+    (shared / 'file').write_text('SCR_REMOTE=shell\nSCR_REMOTE_SHELL=/bin/sh\nSCR_NODELIST=n1\n')
+    give(shared / 'n1', ATTACKER, 0o644)
+    give(shared / 'file', VICTIM, 0o600)
+    shared.chmod(0o777)
+    subprocess.run(['mv', 'file', '.scrconf'], cwd=shared, user=ATTACKER.pw_uid, group=ATTACKER.pw_gid, extra_groups=[], check=True)
+
+    def is_read(**variables):
+        done = command('scr_list_down_nodes', user=VICTIM, cwd=shared, **variables)
+        seen = (shared / 'seen').exists()
+        assert seen or 'is in a folder where others can give that name to any of your files' in told(done), done
+        (shared / 'seen').unlink(missing_ok=True)
+        return seen
+
+    assert not is_read()
+    assert is_read(SCR_TRUSTED_OWNERS=VICTIM.pw_name)
+    assert is_read(SCR_CONF_FILE=str(shared / '.scrconf'))
+    for owner, group, mode, read in ((VICTIM, VICTIM, 0o1777, True), (VICTIM, ATTACKER, 0o2770, False), (VICTIM, VICTIM, 0o755, True),
+                                     (ATTACKER, VICTIM, 0o1777, False)):
+        os.chown(shared, owner.pw_uid, group.pw_gid)
+        shared.chmod(mode)
+        assert is_read() == read, oct(mode)
+    # a project folder of root, and a link of the user's
+    os.chown(shared, 0, ATTACKER.pw_gid)
+    shared.chmod(0o1775)
+    give(shared / '.scr', VICTIM, 0o777)
+    (shared / '.scrconf').rename(shared / 'file')
+    (shared / '.scrconf').symlink_to('file')
+    give(shared / '.scrconf', VICTIM)
+    shared.chmod(0o775)
+    assert 'is a link in a folder where others can put it' in told(command('scr_list_down_nodes', user=VICTIM, cwd=shared))
+
+
+def let_write(path, user):
+    """By an access control list; False where the file system has none."""
+    owner, of_user, group, most, others = 1, 2, 4, 16, 32
+    nobody = 0xffffffff
+    entries = [(owner, 7, nobody), (of_user, 7, user.pw_uid), (group, 5, nobody), (most, 7, nobody), (others, 5, nobody)]
+    try:
+        os.setxattr(path, 'system.posix_acl_access', struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry) for entry in entries))
+    except OSError:
+        return False
+    return True
+
+
+def test_access_control_lists():
+    """Whom one names may write, though the group of the file is the user's own."""
+    here = pathlib.Path.cwd()
+    seen = put_spy(here / 'tests', VICTIM)
+    (here / 'tests').chmod(0o755)
+    folder = prefix_of(VICTIM, 'p', 'SCR_FLUSH=1\n')
+    how = {'user': VICTIM, 'cwd': folder, 'SCR_CNTL_BASE': '/tmp', 'SCR_CACHE_BASE': '/tmp'}
+    for path, why in ((folder / '.scrconf', 'can be changed by its group, and is not read'),
+                      (here / 'tests/spy', 'spy can be changed by its group, and is not executed'),
+                      (here / 'tests', 'tests can be changed by its group, and nothing in it is executed')):
+        if not let_write(path, ATTACKER):
+            return
+        done = command('scr_check_node', '--tests', here / 'tests', **how)
+        assert why in told(done) and not seen.exists(), done
+        os.removexattr(path, 'system.posix_acl_access')
+    (here / 'tests').chmod(0o755)
+    command('scr_check_node', '--tests', here / 'tests', code=0, **how)
 
 
 def test_remote_shell():

@@ -152,13 +152,16 @@ typedef struct filo_target {
     const char *name; /* below it; missing folders are made, and no link is followed */
     int replace;      /* anything else of that name but a folder is replaced; otherwise it
                          is -EEXIST */
+    int shared;       /* others may change the map, which lies below dir: it is -EPERM
+                         where they may not change the folder of the file */
 } filo_target;
 
 /* Copies one file of a map to a place of its own: from its segments below the open folder
  * dir, or, if it is not packed, from its name there. Each byte is read once, size and, if
  * the map has it, CRC32 are checked on the way, and the copy appears whole and durably:
  * after a crash there is at most a file ".<16 hex digits>.tmp" beside it. Its mode is
- * that of the map (0: 0600), or of the file that is not packed. Without `to` (NULL) the
+ * that of the map (0: 0600), where others may read all of its containers, or of the file
+ * that is not packed. Without `to` (NULL) the
  * file is only read and checked, without a checksum also by its time.
  *
  * FILO_DAMAGED, with nothing written, when a container is missing, too short or no

@@ -6,8 +6,8 @@
  *
  * A kvtree holds elements in order of insertion. Each element has a key, unique within
  * its tree, and a value, which is again a kvtree (often empty). By convention a scalar is
- * a key whose only child is the value, so that trees print, travel and are stored without
- * a schema:
+ * a key with the value as its only child, so that trees print, travel and are stored
+ * without a schema:
  *
  *     kvtree *tree = kvtree_new();
  *     kvtree *rank = kvtree_set_kv_int(tree, "RANK", 0);
@@ -19,7 +19,7 @@
  * Not thread-safe: one thread at a time may use a tree. NULL stands for an empty tree
  * wherever a tree is read; nothing can be written to it. Functions returning int give
  * KVTREE_SUCCESS or -errno (-EINVAL for wrong arguments, -ENOMEM without memory, -EBADMSG
- * for damaged data, -EPROTONOSUPPORT for a file whose format is not known here). Finding,
+ * for damaged data, -EPROTONOSUPPORT for a file of an unknown format). Finding,
  * adding and removing an element takes constant expected time at any width; no function
  * needs stack in proportion to the depth. Bytes: docs/formats/kvtree.md. */
 
@@ -79,8 +79,8 @@ kvtree *kvtree_extract(kvtree *tree, const char *key);
  * one lies within the other. After -ENOMEM tree holds a part of source. */
 int kvtree_merge(kvtree *tree, const kvtree *source);
 
-/* As kvtree_set and kvtree_get along a path of keys, given by a format whose words are
- * separated by single spaces and may contain %s %d %u %ld %lu %lld %llu %zu %f %lf %x
+/* As kvtree_set and kvtree_get along a path of keys, given by a format: words, separated
+ * by single spaces, that may contain %s %d %u %ld %lu %lld %llu %zu %f %lf %x
  * %lx: kvtree_setf(tree, value, "RANK %d FILE rank_%d.ckpt", 3, 3). NULL, with nothing
  * changed, for any other format. */
 kvtree *kvtree_setf(kvtree *tree, kvtree *value, const char *format, ...);
@@ -162,7 +162,7 @@ size_t kvtree_unpack(const char *buf, kvtree *tree);
  * past len and never allocates more than a small multiple of it. */
 ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree);
 
-/* As kvtree_unpack_n, and says in err what is wrong and at which byte. */
+/* As kvtree_unpack_n; err describes what is wrong and at which byte. */
 ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err);
 
 /* ---- files ---- */
@@ -192,8 +192,8 @@ ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err);
 
 /* ---- files that several processes change ----
  *
- * Who reads, changes and writes such a file holds its lock meanwhile, so that no change
- * is lost:
+ * A process that reads, changes and writes such a file holds its lock meanwhile, so that
+ * no change is lost:
  *
  *     int fd;
  *     if (kvtree_lock_open_read("state.kvt", &fd, tree) == KVTREE_SUCCESS) {
@@ -203,20 +203,21 @@ ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err);
  *
  * The lock is on the file itself, and no other file stays beside it. It excludes other
  * processes and other threads that use these functions, on all nodes if the file system
- * says so, and ends with its descriptor: who is killed blocks nobody. All functions wait
- * for as long as others hold the lock. A file system without locks is -ENOLCK, -ENOTSUP,
- * -ENOSYS or -EINVAL, as it says. Readers without the lock see the old file or the new
- * one; writers without it (kvtree_write_file) may lose a change of those who hold it. */
+ * supports it, and ends with its descriptor: a killed process blocks no other. All
+ * functions wait for as long as others hold the lock. A file system without locks is
+ * -ENOLCK, -ENOTSUP, -ENOSYS or -EINVAL, as the system reports it. Readers without the
+ * lock see the old file or the new one; writers without it (kvtree_write_file) may undo a
+ * change of its holder. */
 
-/* As kvtree_read_file, when nobody holds the lock to change the file. Needs no permission
- * to write; a missing file is -ENOENT. */
+/* As kvtree_read_file, when no process holds the lock to change the file. Needs no
+ * permission to write; a missing file is -ENOENT. */
 int kvtree_read_with_lock(const char *path, kvtree *tree);
 
-/* As kvtree_write_file, when nobody else holds the lock. A link is refused. */
+/* As kvtree_write_file, when no other process holds the lock. A link is refused. */
 int kvtree_write_with_lock(const char *path, const kvtree *tree);
 
-/* Locks the file, for nobody else to read or change, and merges it into tree. A missing
- * file is made, with an empty tree. *fd belongs to the caller, who gives it to
+/* Locks the file exclusively, and merges it into tree. A missing
+ * file is made, with an empty tree. *fd belongs to the caller, which passes it to
  * kvtree_write_close_unlock, or to close() to leave the file as it is. It is closed by
  * exec; a process made by fork shares the lock until it closes its copy. On failure
  * there is no lock, and *fd stays as it was. */
@@ -224,7 +225,7 @@ int kvtree_lock_open_read(const char *path, int *fd, kvtree *tree);
 
 /* Replaces the locked file by tree, as kvtree_write_file does, and gives up the lock. On
  * failure too, *fd is closed and becomes -1. -ESTALE, with nothing written, if path no
- * longer leads to the locked file: somebody replaced or removed it without the lock. */
+ * longer leads to the locked file: it was replaced or removed without the lock. */
 int kvtree_write_close_unlock(const char *path, int *fd, const kvtree *tree);
 
 /* The same for name below the open folder dir (AT_FDCWD: any path), with a text on
@@ -236,9 +237,9 @@ int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
 int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,
                                    char *err);
 
-/* kvtree_file_lock_open_read for those who cannot wait for ever, as for a process that
- * was stopped while it had the lock: -ETIMEDOUT after so many seconds (negative: never).
- */
+/* kvtree_file_lock_open_read with a limit on the wait, such as for a process that was
+ * stopped while it had the lock: -ETIMEDOUT after that number of seconds (negative:
+ * never). */
 int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvtree *tree,
                             char *err);
 
@@ -249,8 +250,8 @@ int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd, char 
 /* ---- text for people, and JSON (docs/formats/kvtree.md) ---- */
 
 /* KVTREE_FORM_TREE: a key per line, indented by its level; two different trees never have
- * the same text. PAIRS: the same, but a key whose only child has no children is one line,
- * KEY = VALUE. LINES: as PAIRS, with guide lines. JSON: an object. */
+ * the same text. PAIRS: the same, but a key with one child, which has no children, is one
+ * line, KEY = VALUE. LINES: as PAIRS, with guide lines. JSON: an object. */
 #define KVTREE_FORM_TREE 0
 #define KVTREE_FORM_PAIRS 1
 #define KVTREE_FORM_LINES 2

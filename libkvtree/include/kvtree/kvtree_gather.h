@@ -22,19 +22,19 @@ extern "C" {
 /* Where a set is. */
 typedef struct kvtree_gather_place {
     int dir;          /* an open folder; names below it as in kvtree_file_write */
-    const char *name; /* of the root, whose folder is there */
+    const char *name; /* of the root, in a folder that exists */
     const char *top;  /* key over all others in the files of level 0; NULL: none */
     size_t limit;     /* writing: most bytes of a file; 0: 1 MB. A tree that needs more
                          gets a larger file of its own (-EFBIG beyond 1 GB), and a file
                          above level 0 holds at least two names, whatever the limit */
 } kvtree_gather_place;
 
-/* Fills tree, which is empty, with what rank has to say. 0, or what ends the call, which
- * passes it on with err. */
+/* Fills tree, which is empty, with the data of rank. Returns 0, or a code that ends the
+ * call and is passed on with err. */
 typedef int kvtree_gather_give(void *arg, int rank, kvtree *tree, char *err);
 
-/* Takes the tree of a rank: it may be changed, and is gone after the return. 0, or what
- * ends the call, which passes it on with err. */
+/* Takes the tree of a rank: it may be changed, and is gone after the return. Returns
+ * 0, or a code that ends the call and is passed on with err. */
 typedef int kvtree_gather_take(void *arg, int rank, kvtree *tree, char *err);
 
 /* Writes the trees of `ranks` ranks (1 or more), asking for that of rank 0, 1, ... in
@@ -57,8 +57,8 @@ int kvtree_gather_write_all(const kvtree_gather_place *to, int ranks,
 int kvtree_gather_read_all(const kvtree_gather_place *from, int *ranks,
                            kvtree_gather_take *take, void *arg, char *err);
 
-/* 1 if name is that of the root or may be that of one of its lower files, so that others
- * had better not take it. */
+/* 1 if name is that of the root or may be that of one of its lower files, which other
+ * files must not have. */
 int kvtree_gather_owns(const char *root, const char *name);
 
 #ifdef __cplusplus

@@ -39,16 +39,16 @@ int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm);
 
 /* Collective, sparse. send holds <rank> -> tree for each rank to be sent to; recv gets
  * <rank> -> tree from each rank that sent, ordered by rank. Any other key in send is
- * -EINVAL. No one needs to know in advance who sends. Messages per rank: its own partners
- * plus O(log P) (nonblocking consensus: Hoefler, Siebert, Lumsdaine, "Scalable
- * communication protocols for dynamic sparse data exchange", PPoPP 2010). */
+ * -EINVAL. Receivers need not know in advance which ranks send. Messages per rank: its
+ * own partners plus O(log P) (nonblocking consensus: Hoefler, Siebert, Lumsdaine,
+ * "Scalable communication protocols for dynamic sparse data exchange", PPoPP 2010). */
 int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm);
 
 /* The same with less memory: packs a tree of send when the one before it has arrived, not
  * all at once. For few large trees. */
 int kvtree_exchange_sendq(const kvtree *send, kvtree *recv, MPI_Comm comm);
 
-/* kvtree_exchange for callers who tell whether most trees go to higher (RIGHT) or lower
+/* kvtree_exchange for callers that know whether most trees go to higher (RIGHT) or lower
  * (LEFT) ranks. They go straight in either case; any other direction is -EINVAL. */
 #define KVTREE_EXCHANGE_RIGHT 0
 #define KVTREE_EXCHANGE_LEFT 1
@@ -65,7 +65,7 @@ int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
  * An earlier root is removed before the first file that it names is replaced, and the new
  * one comes last: after a crash, or a failure, there is the earlier set, or no root, or
  * the new set, and never a mixture. Lower files that a larger earlier set left are not
- * removed; nothing names them. Nobody may read while others write.
+ * removed; nothing names them. Reading while others write is not allowed.
  *
  * All arguments but trees must be the same on every rank. */
 
@@ -76,7 +76,7 @@ int kvtree_write_gather(const char *path, const kvtree *tree, MPI_Comm comm);
 /* Collective. Merges what was written into tree. Of W trees on R ranks, rank r gets those
  * of the ranks r, r + R, r + 2 R, ... below W, one after the other: with as many ranks as
  * wrote each gets its own, with more the others get nothing, and with fewer the keys
- * should tell whose they are (kvtree_scatter_read keeps trees apart). -ENOENT without a
+ * should name the rank (kvtree_scatter_read keeps trees apart). -ENOENT without a
  * root; -EBADMSG when anything is damaged, missing or contradicts itself. */
 int kvtree_read_scatter(const char *path, kvtree *tree, MPI_Comm comm);
 
@@ -84,7 +84,7 @@ int kvtree_read_scatter(const char *path, kvtree *tree, MPI_Comm comm);
 typedef struct kvtree_gather {
     MPI_Comm comm;
     int dir;          /* an open folder; names below it as in kvtree_file_write */
-    const char *name; /* of the root, whose folder is there */
+    const char *name; /* of the root, in a folder that exists */
     const char *top;  /* key over all others in the files of level 0; NULL: none */
     size_t limit;     /* writing: most bytes of a file; 0: 1 MB. A tree that needs more
                          gets a larger file of its own (-EFBIG beyond 1 GB), and a file

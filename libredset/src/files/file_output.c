@@ -5,6 +5,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "common/replace.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +96,8 @@ static int file_output_move_aside(int parent, const char *last, const char *asid
 }
 
 /* Renames an entry that this library does not own, and so may not remove. */
-static int file_output_set_aside(int dir, const char *name, bool folder, char *err)
+static int file_output_set_aside(int dir, const char *name, bool folder, bool shared,
+                                 char *err)
 {
     const char *last;
     char aside[256];
@@ -105,13 +107,14 @@ static int file_output_set_aside(int dir, const char *name, bool folder, char *e
     rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc) return rc;
     snprintf(aside, sizeof aside, "%.200s.%016llx.old", last, (unsigned long long)random);
-    rc = file_output_move_aside(parent, last, aside, folder);
-    if (rc) err_sys(err, rc, "rename %s to %s", name, aside);
+    if (shared) rc = others_reach(dir, parent, name, err);
+    if (!rc && (rc = file_output_move_aside(parent, last, aside, folder)) != 0)
+        err_sys(err, rc, "rename %s to %s", name, aside);
     io_close(&parent);
     return rc;
 }
 
-int redset_clear_way(int dir, const char *name, char *err)
+int redset_clear_way(int dir, const char *name, bool shared, char *err)
 {
     struct stat st;
     for (const char *end = strchr(name, '/'); end; end = strchr(end + 1, '/')) {
@@ -119,11 +122,12 @@ int redset_clear_way(int dir, const char *name, char *err)
         snprintf(folder, sizeof folder, "%.*s", (int)(end - name), name);
         int rc = beneath_stat(dir, folder, &st, err);
         if (rc) return rc == -ENOENT ? 0 : rc;
-        if (!S_ISDIR(st.st_mode)) return file_output_set_aside(dir, folder, false, err);
+        if (!S_ISDIR(st.st_mode))
+            return file_output_set_aside(dir, folder, false, shared, err);
     }
     int rc = beneath_stat(dir, name, &st, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    return S_ISDIR(st.st_mode) ? file_output_set_aside(dir, name, true, err) : 0;
+    return S_ISDIR(st.st_mode) ? file_output_set_aside(dir, name, true, shared, err) : 0;
 }
 
 /* Renames temporary file i; missing folders are created. */
@@ -134,10 +138,10 @@ static int file_output_rename(redset_file_stream *l, int i, char *err)
     int parent, rc = beneath_open_parent(l->dir, name, 0700, &parent, &last, err);
     if (rc) return rc;
     redset_file_stream_temporary(l, i, temporary);
-    if (renameat(l->dir, temporary, parent, last) != 0)
+    if (l->shared) rc = others_reach(l->dir, parent, name, err);
+    if (!rc && renameat(l->dir, temporary, parent, last) != 0)
         rc = err_sys(err, -errno, "rename to %s", name);
-    else
-        l->committed = i + 1;
+    if (!rc) l->committed = i + 1;
     io_close(&parent);
     return rc;
 }
@@ -171,7 +175,8 @@ int redset_file_output_clear_way(const redset_file_stream *stream, char *err)
 {
     int rc = 0;
     for (int i = 0; i < stream->list->count && !rc; i++)
-        rc = redset_clear_way(stream->dir, stream->list->files[i].name, err);
+        rc = redset_clear_way(stream->dir, stream->list->files[i].name, stream->shared,
+                              err);
     return rc;
 }
 

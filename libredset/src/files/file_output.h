@@ -18,8 +18,9 @@ int redset_file_output_create(int dir, const redset_list *list, int chunks,
 int redset_file_output_complete(redset_file_stream *stream, char *err);
 
 /* Sets aside what is in the way of a file of that name, under "<name>.<16 hex
- * digits>.old": a folder, or another kind of entry where a folder is needed. */
-int redset_clear_way(int dir, const char *name, char *err);
+ * digits>.old": a folder, or another kind of entry where a folder is needed. shared: the
+ * name is from a list that others can change (common/others.h). */
+int redset_clear_way(int dir, const char *name, bool shared, char *err);
 
 /* The same for all files. All writers of a folder do this before any file gets its name,
  * so that no new file is ever in the way. */

@@ -43,6 +43,7 @@ typedef struct redset_file_stream {
     int open_files; /* slots in use: all unless the caller sets less */
     uint64_t clock;
     /* of a stream that is written (file_output.h): */
+    bool shared; /* others can change the list */
     bool writing;
     uint64_t unique; /* in the names of its temporary files */
     int created;     /* number of these */

@@ -54,7 +54,7 @@ int redset_redundancy_file_complete(redset_redundancy_file *file, kvtree *header
 
 int redset_redundancy_file_clear_way(const redset_redundancy_file *file, char *err)
 {
-    return redset_clear_way(file->file.parent, file->file.final, err);
+    return redset_clear_way(file->file.parent, file->file.final, false, err);
 }
 
 int redset_redundancy_file_retire(const redset_redundancy_file *file, char *err)

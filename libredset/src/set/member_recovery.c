@@ -3,6 +3,7 @@
 #include "src/set/member_recovery.h"
 
 #include "common/errtext.h"
+#include "common/others.h"
 #include <errno.h>
 #include <string.h>
 
@@ -69,8 +70,13 @@ int redset_member_open(redset_member *member, char *err)
 
 int redset_member_create(redset_member *member, char *err)
 {
-    return redset_streams_create(member->dir, member->name, member->header,
-                                 &member->streams, err);
+    int rc = redset_streams_create(member->dir, member->name, member->header,
+                                   &member->streams, err);
+    if (rc) return rc;
+    int shared = others_put(member->streams.out.file.parent);
+    if (shared < 0) return err_sys(err, shared, "check the folder of %s", member->name);
+    member->streams.files->shared = shared;
+    return 0;
 }
 
 int redset_member_verify(redset_member *member, char *err)

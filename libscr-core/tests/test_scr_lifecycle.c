@@ -4,7 +4,7 @@
 #include "records.h"
 #include <errno.h>
 
-/* Per call: the call that is missing in the states uninitialised, idle, output, restart;
+/* Per call: the call that is missing in the states uninitialized, idle, output, restart;
  * NULL where it is legal. Written from the documentation of the calls, not from the
  * code. */
 static const struct {
@@ -67,14 +67,14 @@ static void one(scr_state in, size_t row)
 {
     char err[ERRTEXT_SIZE] = "as before", start[64], end[64];
     const char *missing = table[row].missing[in];
-    int rc = scr_state_check(in, table[row].call, err);
+    int rc = scr_lifecycle_check(in, table[row].call, err);
     if (!missing) {
         assert_int_equal(rc, 0);
         assert_string_equal(err, "as before");
         return;
     }
     assert_int_equal(rc, -EPERM);
-    assert_int_equal(scr_state_check(in, table[row].call, NULL), -EPERM);
+    assert_int_equal(scr_lifecycle_check(in, table[row].call, NULL), -EPERM);
     snprintf(start, sizeof start, "%s: ", table[row].name);
     snprintf(end, sizeof end, "; %s is missing", missing);
     assert_int_equal(strncmp(err, start, strlen(start)), 0);
@@ -83,7 +83,7 @@ static void one(scr_state in, size_t row)
 
 static void every_call_in_every_state(void **state)
 {
-    static const scr_state states[] = {SCR_STATE_UNINITIALISED, SCR_STATE_IDLE,
+    static const scr_state states[] = {SCR_STATE_UNINITIALIZED, SCR_STATE_IDLE,
                                        SCR_STATE_OUTPUT, SCR_STATE_RESTART};
     for (size_t s = 0; s < 4; s++)
         for (size_t row = 0; row < ROWS; row++)
@@ -96,7 +96,7 @@ static void advice_leads_on(void **state)
     /* the state that a call leads to from a state where it is legal; -1: the same */
     static const int leads_to[SCR_CALLS] = {
         [SCR_CALL_INIT] = SCR_STATE_IDLE,
-        [SCR_CALL_FINALIZE] = SCR_STATE_UNINITIALISED,
+        [SCR_CALL_FINALIZE] = SCR_STATE_UNINITIALIZED,
         [SCR_CALL_START_OUTPUT] = SCR_STATE_OUTPUT,
         [SCR_CALL_COMPLETE_OUTPUT] = SCR_STATE_IDLE,
         [SCR_CALL_START_RESTART] = SCR_STATE_RESTART,
@@ -109,8 +109,8 @@ static void advice_leads_on(void **state)
                 size_t next = 0;
                 while (strcmp(table[next].name, table[row].missing[in]) != 0)
                     next++;
-                assert_int_equal(scr_state_check((scr_state)in, table[next].call, NULL),
-                                 0);
+                assert_int_equal(
+                    scr_lifecycle_check((scr_state)in, table[next].call, NULL), 0);
                 in = leads_to[next];
                 assert_true(++steps <= 3);
             }

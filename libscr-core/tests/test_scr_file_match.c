@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which file a name means. */
-#include "plan/match.h"
+#include "plan/file_match.h"
 #include "records.h"
 
 /* The files of a dataset: below the prefix folder, and as they were named at output. */
@@ -13,11 +13,11 @@ static const char *const files[][2] = {
 /* The file that is found, "several" or "none". */
 static const char *look_up(const char *name, const char *below)
 {
-    scr_match m;
+    scr_file_match m;
     const char *found = "none";
-    scr_match_begin(&m, name, below, "/pfs/me/run");
+    scr_file_match_begin(&m, name, below, "/pfs/me/run");
     for (size_t i = 0; i < FILES; i++)
-        if (scr_match_try(&m, files[i][0], files[i][1])) found = files[i][0];
+        if (scr_file_match_try(&m, files[i][0], files[i][1])) found = files[i][0];
     return m.files > 1 ? "several" : found;
 }
 

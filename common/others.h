@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_OTHERS_H
+#define COMMON_OTHERS_H
+
+/* What others than root and the user of this process may do to a file (docs/security.md).
+ */
+
+#include "common/prefix.h"
+#include <sys/stat.h>
+
+#define others_write COMMON(others_write)
+#define others_rename COMMON(others_rename)
+#define others_put COMMON(others_put)
+#define others_reach COMMON(others_reach)
+
+/* Whether others than root and the effective user may write to the open file or folder
+ * (also with O_PATH), which belongs to one of these, and is what st says: everybody, the
+ * members of a group, or those that an access control list names. A group of the user's
+ * own, which has the name of the user and no members, counts as the user; groups of what
+ * is root's, as root. */
+int others_write(int fd, const struct stat *st);
+
+/* Whether they may give a name in the open folder to a file that is root's or the user's:
+ * it is theirs, or they may write there and it has no sticky bit. */
+int others_rename(int fd, const struct stat *st);
+
+/* Whether they may put a file of theirs into the open folder; -errno where that cannot be
+ * told. */
+int others_put(int fd);
+
+/* For a name below the open folder top that is in a record which others may have put
+ * there; parent is the folder of what has that name. Such names reach only folders in
+ * which others may rename and remove files themselves, along a way that they may go.
+ * Otherwise -EPERM, with a text that calls the file `name`. */
+int others_reach(int top, int parent, const char *name, char *err);
+
+#endif
