@@ -4,7 +4,7 @@
 
 /* Names of the functions in the shared and static libraries. Other libraries have
  * functions of the same names: with these, a program can use both, in any order, and each
- * calls its own (docs/decisions/0020-names-that-nobody-else-has.md). Included by the
+ * calls its own (decision 0020 in docs/decisions). Included by the
  * other headers. */
 
 #define redset_choose scr_redset_choose

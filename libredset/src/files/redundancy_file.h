@@ -19,8 +19,8 @@ typedef struct redset_redundancy_file {
     uint64_t data;   /* bytes of redundancy data so far */
 } redset_redundancy_file;
 
-/* Creates the file with a header whose checksums are placeholders. name stays in use. A
- * file of that name in the open folder spare (-1: none) is overwritten, where possible,
+/* Creates the file with a header that has placeholders for checksums. name stays in use.
+ * A file of that name in the open folder spare (-1: none) is overwritten, where possible,
  * and gone. */
 int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *header,
                                  redset_redundancy_file *file, char *err);

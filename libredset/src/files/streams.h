@@ -57,8 +57,8 @@ uint32_t redset_streams_crc(const redset_streams *streams);
 int redset_streams_verify(redset_streams *streams, const char *name,
                           const redset_header *header, size_t piece, char *err);
 
-/* Of created streams that are written: completes files whose checksums are as recorded
- * (-EBADMSG), and fills in crc and size of header. */
+/* Of created streams: completes the files if their checksums are as recorded (-EBADMSG),
+ * and sets crc and size of header. */
 int redset_streams_complete(redset_streams *streams, redset_header *header, char *err);
 
 /* Sets aside what is in the way of the files (redset_clear_way). */

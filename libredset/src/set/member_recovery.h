@@ -30,8 +30,8 @@ typedef struct redset_member {
 int redset_member_inspect(redset_member *member, char *err);
 int redset_member_check_sizes(redset_member *member, char *err);
 
-/* Marks the member as lost if rc, whose text is member->reason, implies that; otherwise
- * returns rc. */
+/* Marks the member as lost if rc (with its text in member->reason) implies that;
+ * otherwise returns rc. */
 int redset_member_lose(redset_member *member, int rc, char *err);
 
 /* Opens the streams for reading, or creates those of a lost member. */

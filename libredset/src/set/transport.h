@@ -86,7 +86,7 @@ enum { REDSET_VALUES = 6 };
 int redset_transport_compare(redset_transport *t, int code,
                              const int64_t values[REDSET_VALUES], bool *equal, char *err);
 
-/* A transport whose size peers are all local; NULL without memory. */
+/* A transport among that number of peers, all local; NULL without memory. */
 redset_transport *redset_transport_local(int size);
 redset_transport *redset_transport_local_free(redset_transport *t);
 
