@@ -31,8 +31,8 @@ static void on_signal(int number)
 
 /* ---- work ---- */
 
-/* One who is asked to end lets it be resumed; a file that may not grow is an error, like
- * a full disk. */
+/* A process that is asked to end leaves it to be resumed; a file that may not grow is an
+ * error, like a full disk. */
 static void handle_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};

@@ -260,7 +260,10 @@ static void require_in_file(const told_list *list, kvtree *state, uint32_t hash)
     REQUIRE(read.running == news.running && read.done == news.done);
     REQUIRE(read.result == news.result);
     REQUIRE(strcmp(read.error, news.result ? news.error : "") == 0);
-    REQUIRE(axl_state_is_running(path) == news.running);
+    axl_news peeked;
+    axl_command other;
+    REQUIRE(axl_state_peek(path, &peeked, &other) == 0);
+    REQUIRE(peeked.running == news.running && other == command);
     REQUIRE(axl_state_fill(t, back, NULL) == 0);
     require_told(list, t);
     kvtree_delete(&back);

@@ -21,7 +21,7 @@ bool axl_is_limit(double limit)
     return limit == 0 || (limit >= 1e-6 && isfinite(limit));
 }
 
-static int check_options(const axl_options *o, char *err)
+static int transfer_check_options(const axl_options *o, char *err)
 {
     if (o->flags & ~(AXL_CHECKSUM | AXL_KEEP_MODE | AXL_KEEP_TIMES | AXL_COMPARE))
         return err_set(err, -EINVAL, "unknown transfer flags 0x%x", o->flags);
@@ -50,7 +50,7 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
     const axl_options *o = options ? options : &none;
     const axl_method *found;
     int rc = axl_method_find(method, &found, err);
-    if (!rc) rc = check_options(o, err);
+    if (!rc) rc = transfer_check_options(o, err);
     if (!rc && found->remote && !o->state)
         rc = err_set(err, -EINVAL, "transfer method \"%s\" needs a state file", method);
     if (rc) return rc;
@@ -87,7 +87,7 @@ void axl_set_patience(axl_transfer *transfer, int seconds)
 /* ---- the list ---- */
 
 /* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/). */
-static uint64_t hash(const char *text, uint64_t number)
+static uint64_t transfer_hash(const char *text, uint64_t number)
 {
     uint64_t h = 14695981039346656037u;
     for (; *text; text++)
@@ -98,10 +98,10 @@ static uint64_t hash(const char *text, uint64_t number)
 }
 
 /* The slot that holds destination at that offset, or the free one where it belongs. */
-static axl_slot *find_slot(const axl_transfer *t, const char *destination,
-                           uint64_t offset)
+static axl_slot *transfer_find_slot(const axl_transfer *t, const char *destination,
+                                    uint64_t offset)
 {
-    size_t i = hash(destination, offset) & (t->slots - 1);
+    size_t i = transfer_hash(destination, offset) & (t->slots - 1);
     while (t->index[i].item &&
            (t->index[i].offset != offset ||
             strcmp(t->items[t->index[i].item - 1].file.destination, destination) != 0))
@@ -109,16 +109,16 @@ static axl_slot *find_slot(const axl_transfer *t, const char *destination,
     return &t->index[i];
 }
 
-static void occupy(axl_transfer *t, size_t item, uint64_t offset)
+static void transfer_occupy(axl_transfer *t, size_t item, uint64_t offset)
 {
-    axl_slot *slot = find_slot(t, t->items[item].file.destination, offset);
+    axl_slot *slot = transfer_find_slot(t, t->items[item].file.destination, offset);
     if (slot->item) return;
     *slot = (axl_slot){item + 1, offset};
     t->used++;
 }
 
 /* Room for two more slots, which is what a part takes. */
-static int grow_index(axl_transfer *t)
+static int transfer_grow_index(axl_transfer *t)
 {
     if (2 * (t->used + 2) <= t->slots) return 0;
     size_t before = t->slots, slots = before ? 2 * before : 32;
@@ -128,14 +128,14 @@ static int grow_index(axl_transfer *t)
     t->slots = slots;
     t->used = 0;
     for (size_t i = 0; i < before; i++)
-        if (old[i].item) occupy(t, old[i].item - 1, old[i].offset);
+        if (old[i].item) transfer_occupy(t, old[i].item - 1, old[i].offset);
     free(old);
     return 0;
 }
 
 /* Room for one more in the list and in its index. Both double, so that n files cost n
  * steps. */
-static int grow(axl_transfer *t)
+static int transfer_grow(axl_transfer *t)
 {
     if (t->count == t->capacity) {
         size_t capacity = t->capacity ? 2 * t->capacity : 16;
@@ -144,20 +144,20 @@ static int grow(axl_transfer *t)
         t->items = items;
         t->capacity = capacity;
     }
-    return grow_index(t);
+    return transfer_grow_index(t);
 }
 
 /* A part has its own offset, a file the whole destination. */
-static uint64_t offset_of(const axl_item *item)
+static uint64_t transfer_offset_of(const axl_item *item)
 {
     return item->part ? item->to : AXL_FILE_ITSELF;
 }
 
-static int check_free(const axl_transfer *t, const axl_item *item, char *err)
+static int transfer_check_free(const axl_transfer *t, const axl_item *item, char *err)
 {
     const char *path = item->file.destination;
-    const axl_slot *slot = find_slot(t, path, offset_of(item)),
-                   *whole = find_slot(t, path, AXL_FILE_ITSELF);
+    const axl_slot *slot = transfer_find_slot(t, path, transfer_offset_of(item)),
+                   *whole = transfer_find_slot(t, path, AXL_FILE_ITSELF);
     if (slot->item && item->part)
         return err_set(err, -EEXIST, "add %s: a part of %s goes to byte %llu of %s",
                        item->file.source, t->items[slot->item - 1].file.source,
@@ -167,7 +167,7 @@ static int check_free(const axl_transfer *t, const axl_item *item, char *err)
                    item->file.source, path, t->items[whole->item - 1].file.source);
 }
 
-static int check_base(const axl_transfer *t, const char *destination, char *err)
+static int transfer_check_base(const axl_transfer *t, const char *destination, char *err)
 {
     const char *rest = t->base ? folder_rest(t->base, destination) : NULL;
     if (!t->base) return 0;
@@ -176,8 +176,8 @@ static int check_base(const axl_transfer *t, const char *destination, char *err)
     return beneath_check_name(rest, err);
 }
 
-/* Adds a copy of item, whose paths are the caller's. */
-static int add_item(axl_transfer *t, axl_item item, char *err)
+/* Adds a copy of item, which has the caller's paths. */
+static int transfer_add_item(axl_transfer *t, axl_item item, char *err)
 {
     const char *source = item.file.source, *destination = item.file.destination;
     if (!source || !*source || !destination || !*destination)
@@ -185,10 +185,10 @@ static int add_item(axl_transfer *t, axl_item item, char *err)
     if (t->state != AXL_FILLING)
         return err_set(err, -EINVAL, "add %s: the transfer was dispatched already",
                        source);
-    int rc = check_base(t, destination, err);
+    int rc = transfer_check_base(t, destination, err);
     if (rc) return rc;
-    if (grow(t)) return err_sys(err, -ENOMEM, "add %s", source);
-    rc = check_free(t, &item, err);
+    if (transfer_grow(t)) return err_sys(err, -ENOMEM, "add %s", source);
+    rc = transfer_check_free(t, &item, err);
     if (rc) return rc;
     item.file.source = strdup(source);
     item.file.destination = strdup(destination);
@@ -199,8 +199,8 @@ static int add_item(axl_transfer *t, axl_item item, char *err)
     }
     item.fd = -1;
     t->items[t->count] = item;
-    occupy(t, t->count, AXL_FILE_ITSELF);
-    occupy(t, t->count++, offset_of(&item));
+    transfer_occupy(t, t->count, AXL_FILE_ITSELF);
+    transfer_occupy(t, t->count++, transfer_offset_of(&item));
     return 0;
 }
 
@@ -208,10 +208,10 @@ int axl_add(axl_transfer *transfer, const char *source, const char *destination,
             char *err)
 {
     const axl_file file = {.source = source, .destination = destination};
-    return add_item(transfer, (axl_item){.file = file}, err);
+    return transfer_add_item(transfer, (axl_item){.file = file}, err);
 }
 
-static bool is_range(uint64_t offset, uint64_t length)
+static bool transfer_is_range(uint64_t offset, uint64_t length)
 {
     return offset <= INT64_MAX && length <= INT64_MAX - offset;
 }
@@ -219,17 +219,17 @@ static bool is_range(uint64_t offset, uint64_t length)
 int axl_add_part(axl_transfer *transfer, const axl_part *part, char *err)
 {
     const axl_file file = {.source = part->source, .destination = part->destination};
-    if (!is_range(part->source_offset, part->length) ||
-        !is_range(part->destination_offset, part->length))
+    if (!transfer_is_range(part->source_offset, part->length) ||
+        !transfer_is_range(part->destination_offset, part->length))
         return err_set(err, -EINVAL, "add a part of %s: no file is that long",
                        part->source ? part->source : "a file");
-    return add_item(transfer,
-                    (axl_item){.file = file,
-                               .part = true,
-                               .from = part->source_offset,
-                               .to = part->destination_offset,
-                               .size = part->length},
-                    err);
+    return transfer_add_item(transfer,
+                             (axl_item){.file = file,
+                                        .part = true,
+                                        .from = part->source_offset,
+                                        .to = part->destination_offset,
+                                        .size = part->length},
+                             err);
 }
 
 size_t axl_count(const axl_transfer *transfer)
@@ -267,13 +267,13 @@ void axl_transfer_finish(axl_transfer *transfer, int result, const char *error)
     transfer->state = AXL_FINISHED;
 }
 
-static int result_of(const axl_transfer *transfer, char *err)
+static int transfer_result_of(const axl_transfer *transfer, char *err)
 {
     return transfer->result ? err_set(err, transfer->result, "%s", transfer->error) : 0;
 }
 
 /* A process that takes up what another one left looks for itself. */
-static int look_at_files(axl_transfer *transfer, char *err)
+static int transfer_look_at_files(axl_transfer *transfer, char *err)
 {
     axl_folder folder = {0};
     bool unchanged, elsewhere = transfer->resumed && transfer->method->remote;
@@ -290,7 +290,7 @@ static int look_at_files(axl_transfer *transfer, char *err)
     return rc;
 }
 
-static int start(axl_transfer *transfer, char *err)
+static int transfer_start(axl_transfer *transfer, char *err)
 {
     int rc = axl_place_begin(transfer, err);
     if (!rc && !transfer->method->remote) {
@@ -298,7 +298,7 @@ static int start(axl_transfer *transfer, char *err)
             rc = axl_owner_take(transfer->state_path, &transfer->owner, err);
         transfer->ours = rc == 0;
     }
-    if (!rc) rc = look_at_files(transfer, err);
+    if (!rc) rc = transfer_look_at_files(transfer, err);
     if (!rc && !transfer->id && (rc = replace_draw(&transfer->id)) != 0)
         err_sys(err, rc, "random names");
     if (rc) return rc;
@@ -311,10 +311,10 @@ int axl_dispatch(axl_transfer *transfer, char *err)
     char text[AXL_ERROR_SIZE] = "";
     if (transfer->state != AXL_FILLING)
         return err_set(err, -EINVAL, "the transfer was dispatched already");
-    int rc = start(transfer, text);
+    int rc = transfer_start(transfer, text);
     if (rc == 0) return 0;
     axl_transfer_finish(transfer, rc, text);
-    return result_of(transfer, err);
+    return transfer_result_of(transfer, err);
 }
 
 int axl_test(axl_transfer *transfer, char *err)
@@ -323,7 +323,7 @@ int axl_test(axl_transfer *transfer, char *err)
         return err_set(err, -EINVAL, "the transfer was not dispatched");
     if (transfer->state == AXL_STARTED && transfer->method->test(transfer) == AXL_RUNNING)
         return AXL_RUNNING;
-    return result_of(transfer, err);
+    return transfer_result_of(transfer, err);
 }
 
 int axl_wait(axl_transfer *transfer, char *err)
@@ -331,18 +331,18 @@ int axl_wait(axl_transfer *transfer, char *err)
     if (transfer->state == AXL_FILLING)
         return err_set(err, -EINVAL, "the transfer was not dispatched");
     if (transfer->state == AXL_STARTED) transfer->method->wait(transfer);
-    return result_of(transfer, err);
+    return transfer_result_of(transfer, err);
 }
 
 /* The state file is of no use any more. */
-static void forget(axl_transfer *transfer)
+static void transfer_forget(axl_transfer *transfer)
 {
     if (transfer->state_path && transfer->ours && !transfer->obeys)
         unlink(transfer->state_path);
 }
 
-/* What an earlier process began, and nobody went on with here. */
-static int cancel_earlier(axl_transfer *t, char *err)
+/* What an earlier process began, and this one has not resumed. */
+static int transfer_cancel_earlier(axl_transfer *t, char *err)
 {
     int rc = 0;
     if (!t->method->remote && t->owner < 0)
@@ -358,15 +358,15 @@ static int cancel_earlier(axl_transfer *t, char *err)
             axl_place_remove(t, i);
         axl_transfer_finish(t, -ECANCELED, "the transfer was cancelled");
     }
-    if (t->result != -ECANCELED) return result_of(t, err);
-    forget(t);
+    if (t->result != -ECANCELED) return transfer_result_of(t, err);
+    transfer_forget(t);
     return 0;
 }
 
 int axl_cancel(axl_transfer *transfer, char *err)
 {
     if (transfer->state == AXL_FILLING && transfer->resumed)
-        return cancel_earlier(transfer, err);
+        return transfer_cancel_earlier(transfer, err);
     if (transfer->state == AXL_FILLING)
         return err_set(err, -EINVAL, "the transfer was not dispatched");
     if (transfer->state == AXL_STARTED)
@@ -374,7 +374,7 @@ int axl_cancel(axl_transfer *transfer, char *err)
     else if (transfer->result && transfer->state_path && transfer->ours)
         for (size_t i = 0; i < transfer->count; i++)
             if (!transfer->items[i].file.done) axl_place_remove(transfer, i);
-    forget(transfer);
+    transfer_forget(transfer);
     return 0;
 }
 
@@ -383,7 +383,8 @@ axl_transfer *axl_free(axl_transfer *transfer)
     if (!transfer) return NULL;
     if (transfer->state == AXL_STARTED)
         transfer->method->stop(transfer, !transfer->state_path);
-    if (transfer->state == AXL_FINISHED && transfer->result == 0) forget(transfer);
+    if (transfer->state == AXL_FINISHED && transfer->result == 0)
+        transfer_forget(transfer);
     if (transfer->owner >= 0) axl_owner_drop(transfer->state_path, &transfer->owner);
     free(transfer->state_path);
     free(transfer->daemon_path);

@@ -13,7 +13,7 @@
 
 /* ---- the same list ---- */
 
-static bool same_path(const char *given, const char *read)
+static bool continue_same_path(const char *given, const char *read)
 {
     char *full = axl_absolute(given);
     bool same = full && strcmp(full, read) == 0;
@@ -21,33 +21,35 @@ static bool same_path(const char *given, const char *read)
     return same;
 }
 
-static bool same_item(const axl_item *given, const axl_item *read)
+static bool continue_same_item(const axl_item *given, const axl_item *read)
 {
     return given->part == read->part && given->from == read->from &&
            given->to == read->to && (!given->part || given->size == read->size) &&
-           same_path(given->file.source, read->file.source) &&
-           same_path(given->file.destination, read->file.destination);
+           continue_same_path(given->file.source, read->file.source) &&
+           continue_same_path(given->file.destination, read->file.destination);
 }
 
 /* What was done of it is of use still. */
-static bool is_valid(const axl_transfer *old, axl_item *read)
+static bool continue_is_valid(const axl_transfer *old, axl_item *read)
 {
     bool unchanged, begun = read->file.done || read->begin > 0;
     if (axl_look_at_source(read, &unchanged, NULL) != 0) return false;
     return !begun || (unchanged && (!read->part || axl_place_reaches(old, read)));
 }
 
-static bool fits(const axl_transfer *t, axl_transfer *old)
+static bool continue_fits(const axl_transfer *t, axl_transfer *old)
 {
     axl_place_begin(old, NULL); /* without its base nothing of it is there */
     bool same = t->count == old->count && t->flags == old->flags &&
-                !t->base == !old->base && (!t->base || same_path(t->base, old->base));
+                !t->base == !old->base &&
+                (!t->base || continue_same_path(t->base, old->base));
     for (size_t i = 0; i < t->count && same; i++)
-        same = same_item(&t->items[i], &old->items[i]) && is_valid(old, &old->items[i]);
+        same = continue_same_item(&t->items[i], &old->items[i]) &&
+               continue_is_valid(old, &old->items[i]);
     return same;
 }
 
-static void take_over(axl_transfer *t, const axl_transfer *old)
+static void continue_take_over(axl_transfer *t, const axl_transfer *old)
 {
     for (size_t i = 0; i < t->count; i++) {
         axl_item item = old->items[i];
@@ -62,23 +64,23 @@ static void take_over(axl_transfer *t, const axl_transfer *old)
 
 /* ---- the state file ---- */
 
-/* Nobody can tell what a file says that has no list, or is damaged; who attends it
- * finds that out as well. After a power loss, too, there is none. */
-static int drop_file(const char *path, char *err)
+/* A file that has no list, or is damaged, says nothing; a process that attends it finds
+ * that out as well. After a power loss, too, there is none. */
+static int continue_drop_file(const char *path, char *err)
 {
     if (unlink(path) != 0 && errno != ENOENT)
         return err_sys(err, -errno, "unlink %s", path);
     return axl_place_sync_folder(path, err);
 }
 
-static int drop(axl_transfer *old, const char *path, char *err)
+static int continue_drop_old(axl_transfer *old, const char *path, char *err)
 {
     int rc = axl_cancel(old, err);
     return rc ? rc : axl_place_sync_folder(path, err);
 }
 
 /* *old stays NULL where there is nothing to go on with. */
-static int look_back(const axl_transfer *t, axl_transfer **old, char *err)
+static int continue_look_back(const axl_transfer *t, axl_transfer **old, char *err)
 {
     char text[AXL_ERROR_SIZE] = "";
     const char *path = t->state_path;
@@ -89,7 +91,7 @@ static int look_back(const axl_transfer *t, axl_transfer **old, char *err)
     if (!rc) rc = axl_resume(path, "daemon", old, text);
     if (!rc) (*old)->patience = t->patience;
     if (rc == -ENOENT) return 0;
-    if (rc == -EBADMSG || rc == -ENODATA) return drop_file(path, err);
+    if (rc == -EBADMSG || rc == -ENODATA) return continue_drop_file(path, err);
     return rc ? err_set(err, rc, "%s", text) : 0;
 }
 
@@ -100,13 +102,13 @@ int axl_continue(axl_transfer *transfer, char *err)
         return err_set(err, -EINVAL, "continue: the transfer %s",
                        transfer->state_path ? "was dispatched or resumed already"
                                             : "has no state file");
-    int rc = look_back(transfer, &old, err);
+    int rc = continue_look_back(transfer, &old, err);
     if (rc || !old) return rc;
-    bool same = fits(transfer, old);
+    bool same = continue_fits(transfer, old);
     if (same)
-        take_over(transfer, old);
+        continue_take_over(transfer, old);
     else
-        rc = drop(old, transfer->state_path, err);
+        rc = continue_drop_old(old, transfer->state_path, err);
     axl_free(old);
     return rc ? rc : same ? AXL_CONTINUES : 0;
 }

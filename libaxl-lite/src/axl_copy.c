@@ -28,7 +28,7 @@ int axl_copy(const char *source, const char *destination, unsigned flags, uint64
 
 enum { BUFFER_SIZE = 256 * 1024 };
 
-static int read_all(axl_piece *piece, char *err)
+static int copy_read_all(axl_piece *piece, char *err)
 {
     piece->buffer = malloc(BUFFER_SIZE);
     if (!piece->buffer) return err_sys(err, -ENOMEM, "read %s", piece->item->file.source);
@@ -51,7 +51,7 @@ int axl_checksum(const char *path, uint64_t *size, uint32_t *crc, char *err)
                            .dense = axl_is_dense(&st)};
     piece.item = &item;
     piece.length = item.size;
-    rc = read_all(&piece, err);
+    rc = copy_read_all(&piece, err);
     io_close(&piece.in);
     if (!rc && size) *size = item.size;
     if (!rc && crc) *crc = piece.crc;

@@ -20,12 +20,12 @@ enum { STARTS_MAX = 3 };
 #define FIRST_PAUSE 0.01
 #define LAST_PAUSE 0.5
 
-/* So many first pauses without a sign that files move, and none does. */
+/* Number of first pauses without a sign of files that move, after which none does. */
 enum { QUIET = 50 };
 
 /* ---- the process ---- */
 
-static int add_actions(posix_spawn_file_actions_t *actions)
+static int daemon_add_actions(posix_spawn_file_actions_t *actions)
 {
     int rc = 0;
     for (int fd = 0; fd < 3 && !rc; fd++)
@@ -33,7 +33,7 @@ static int add_actions(posix_spawn_file_actions_t *actions)
     return rc ? rc : posix_spawn_file_actions_addclosefrom_np(actions, 3);
 }
 
-static int set_attributes(posix_spawnattr_t *attributes)
+static int daemon_set_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;
     sigemptyset(&none);
@@ -46,7 +46,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
 }
 
 /* An errno, as of all functions of spawn.h. */
-static int spawn(const char *path, char *const arguments[], pid_t *child)
+static int daemon_spawn(const char *path, char *const arguments[], pid_t *child)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -54,8 +54,8 @@ static int spawn(const char *path, char *const arguments[], pid_t *child)
     if (rc) return rc;
     rc = posix_spawnattr_init(&attributes);
     if (!rc) {
-        rc = add_actions(&actions);
-        if (!rc) rc = set_attributes(&attributes);
+        rc = daemon_add_actions(&actions);
+        if (!rc) rc = daemon_set_attributes(&attributes);
         if (!rc)
             rc = posix_spawnp(child, path, &actions, &attributes, arguments, environ);
         posix_spawnattr_destroy(&attributes);
@@ -65,7 +65,7 @@ static int spawn(const char *path, char *const arguments[], pid_t *child)
 }
 
 /* Whether it ended in time. */
-static bool wait_for_child(pid_t child, double seconds, int *status)
+static bool daemon_wait_for_child(pid_t child, double seconds, int *status)
 {
     const double end = axl_seconds(CLOCK_MONOTONIC) + seconds;
     for (;;) {
@@ -78,17 +78,17 @@ static bool wait_for_child(pid_t child, double seconds, int *status)
 
 /* Starts scr_transfer, which goes into the background by itself, so that it is not our
  * child. */
-static int start_process(const axl_transfer *t, char *err)
+static int daemon_start_process(const axl_transfer *t, char *err)
 {
     char program[] = "scr_transfer", background[] = "--background", leave[] = "--leave";
     char *arguments[] = {program, background, leave, t->state_path, NULL};
     const char *path = t->daemon_path ? t->daemon_path : program;
     pid_t child;
-    int status = 0, rc = spawn(path, arguments, &child);
+    int status = 0, rc = daemon_spawn(path, arguments, &child);
     if (rc) return err_sys(err, -rc, "start %s", path);
-    if (!wait_for_child(child, t->patience, &status)) {
+    if (!daemon_wait_for_child(child, t->patience, &status)) {
         kill(child, SIGKILL);
-        wait_for_child(child, AXL_BEAT, &status);
+        daemon_wait_for_child(child, AXL_BEAT, &status);
         return err_set(err, -ETIMEDOUT,
                        "%s (process %d) did not begin within %g seconds; it was killed. "
                        "Is it stopped, or does a file system hang?",
@@ -102,8 +102,8 @@ static int start_process(const axl_transfer *t, char *err)
 
 /* ---- the file ---- */
 
-static int read_file(const axl_transfer *t, kvtree **state, axl_news *news,
-                     axl_command *command, char *err)
+static int daemon_read_file(const axl_transfer *t, kvtree **state, axl_news *news,
+                            axl_command *command, char *err)
 {
     *state = kvtree_new();
     if (!*state) return err_sys(err, -ENOMEM, "state file %s", t->state_path);
@@ -114,11 +114,11 @@ static int read_file(const axl_transfer *t, kvtree **state, axl_news *news,
 
 /* Two that start at the same time may both find the file idle, and the later one's list
  * is what stands there. What the file says then is nothing about this transfer. */
-static int read_own(axl_transfer *t, kvtree **state, axl_news *news, axl_command *command,
-                    char *err)
+static int daemon_read_own(axl_transfer *t, kvtree **state, axl_news *news,
+                           axl_command *command, char *err)
 {
     char id[20];
-    int rc = read_file(t, state, news, command, err);
+    int rc = daemon_read_file(t, state, news, command, err);
     if (rc) return rc;
     snprintf(id, sizeof id, "%016llx", (unsigned long long)t->id);
     const char *written = kvtree_elem_get_first_val(*state, "ID");
@@ -128,14 +128,14 @@ static int read_own(axl_transfer *t, kvtree **state, axl_news *news, axl_command
     return err_set(err, -EBUSY, "%s was taken by another transfer", t->state_path);
 }
 
-/* A file that somebody attends may be idle. */
-static int check_idle(const axl_transfer *t, char *err)
+/* A file that a process attends may be idle. */
+static int daemon_check_idle(const axl_transfer *t, char *err)
 {
     kvtree *state;
     axl_news news;
     axl_command command;
     if (!axl_owner_is_there(t->state_path)) return 0;
-    int rc = read_file(t, &state, &news, &command, err);
+    int rc = daemon_read_file(t, &state, &news, &command, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     bool busy = kvtree_get(state, "FILES") && command == AXL_COMMAND_RUN && !news.done &&
                 !news.result;
@@ -145,7 +145,7 @@ static int check_idle(const axl_transfer *t, char *err)
                 : 0;
 }
 
-static int write_list(axl_transfer *t, char *err)
+static int daemon_write_list(axl_transfer *t, char *err)
 {
     kvtree *state;
     axl_command command = AXL_COMMAND_RUN;
@@ -159,35 +159,36 @@ static int write_list(axl_transfer *t, char *err)
 /* ---- the method ---- */
 
 /* Whether the process that an earlier program started has done all, or still does it. */
-static bool goes_on(axl_transfer *t)
+static bool daemon_goes_on(axl_transfer *t)
 {
     kvtree *state;
     axl_news news;
     axl_command command;
     bool attended = axl_owner_is_there(t->state_path); /* before; see daemon_test */
-    if (t->flags & AXL_COMPARE) return false;          /* somebody has to do that */
-    if (!t->continues || read_own(t, &state, &news, &command, NULL) != 0) return false;
+    if (t->flags & AXL_COMPARE) return false;          /* a process must do that */
+    if (!t->continues || daemon_read_own(t, &state, &news, &command, NULL) != 0)
+        return false;
     kvtree_delete(&state);
     return news.done || (attended && command == AXL_COMMAND_RUN && !news.result);
 }
 
 static int daemon_start(axl_transfer *transfer, char *err)
 {
-    if (goes_on(transfer)) {
+    if (daemon_goes_on(transfer)) {
         transfer->ours = true;
         return 0;
     }
-    int rc = check_idle(transfer, err);
+    int rc = daemon_check_idle(transfer, err);
     transfer->ours = rc == 0;
-    if (!rc) rc = write_list(transfer, err);
+    if (!rc) rc = daemon_write_list(transfer, err);
     if (!rc && !axl_owner_is_there(transfer->state_path))
-        rc = start_process(transfer, err);
+        rc = daemon_start_process(transfer, err);
     transfer->starts = 1;
     return rc;
 }
 
 /* What the file says of each file of the list, which stands there in its order. */
-static void take_over(axl_transfer *t, const kvtree *state, axl_progress *progress)
+static void daemon_take_over(axl_transfer *t, const kvtree *state, axl_progress *progress)
 {
     size_t i = 0;
     progress->files_done = 0;
@@ -202,14 +203,14 @@ static void take_over(axl_transfer *t, const kvtree *state, axl_progress *progre
     }
 }
 
-/* Nobody attends the file any more, though it is not finished. */
-static void start_again(axl_transfer *t, uint64_t bytes)
+/* No process attends the file any more, though it is not finished. */
+static void daemon_start_again(axl_transfer *t, uint64_t bytes)
 {
     char err[AXL_ERROR_SIZE] = "";
     if (bytes > t->bytes_done) t->starts = 0;
     t->bytes_done = bytes;
     int rc = t->starts++ < STARTS_MAX
-                 ? start_process(t, err)
+                 ? daemon_start_process(t, err)
                  : err_set(err, -ECHILD,
                            "scr_transfer ended %d times without a result; can %s be "
                            "written?",
@@ -218,7 +219,7 @@ static void start_again(axl_transfer *t, uint64_t bytes)
 }
 
 /* It is there, and should move files. */
-static void listen_to(axl_transfer *t)
+static void daemon_listen_to(axl_transfer *t)
 {
     char err[AXL_ERROR_SIZE], process[32] = "";
     axl_listen(&t->listener, t->state_path, t->patience);
@@ -240,12 +241,12 @@ static int daemon_test(axl_transfer *transfer)
     axl_progress progress;
     bool attended =
         axl_owner_is_there(transfer->state_path); /* before: it writes, and ends then */
-    int rc = read_own(transfer, &state, &news, &command, err);
+    int rc = daemon_read_own(transfer, &state, &news, &command, err);
     if (rc) {
         axl_transfer_finish(transfer, rc, err);
         return 0;
     }
-    take_over(transfer, state, &progress);
+    daemon_take_over(transfer, state, &progress);
     kvtree_delete(&state);
     if (news.done || news.result) {
         transfer->bytes_done = progress.bytes_done;
@@ -254,9 +255,9 @@ static int daemon_test(axl_transfer *transfer)
     } else if (command != AXL_COMMAND_RUN) {
         axl_transfer_finish(transfer, -ECANCELED, "the transfer was cancelled");
     } else if (!attended) {
-        start_again(transfer, progress.bytes_done);
+        daemon_start_again(transfer, progress.bytes_done);
     } else {
-        listen_to(transfer);
+        daemon_listen_to(transfer);
     }
     return transfer->state == AXL_FINISHED ? 0 : AXL_RUNNING;
 }
@@ -270,12 +271,14 @@ static void daemon_wait(axl_transfer *transfer)
     }
 }
 
-/* Whether somebody still moves files when the time is over. */
-static bool is_moving(const char *path, int most, double end)
+/* Whether a process still moves files when the time is over. */
+static bool daemon_is_moving(const char *path, int most, double end)
 {
+    axl_news news;
+    axl_command command;
     /* one that is about to begin says so soon, and obeys then */
     for (int quiet = 0; quiet < most && axl_owner_is_there(path); quiet++) {
-        if (axl_state_is_running(path)) quiet = 0;
+        if (axl_state_peek(path, &news, &command) == 0 && news.running) quiet = 0;
         if (axl_seconds(CLOCK_MONOTONIC) >= end) return true;
         usleep((useconds_t)(1e6 * FIRST_PAUSE));
     }
@@ -292,7 +295,7 @@ int axl_daemon_halt(const char *path, double patience, bool for_good, char *err)
         most += (int)(2 * AXL_INTERVAL / FIRST_PAUSE);
     }
     bool locked = rc == -ETIMEDOUT;
-    if ((rc && !locked) || (!locked && !is_moving(path, most, end))) return rc;
+    if ((rc && !locked) || (!locked && !daemon_is_moving(path, most, end))) return rc;
     if (axl_owner_kill(path)) return 0;
     return locked ? rc
                   : err_set(err, -ETIMEDOUT,
@@ -309,7 +312,7 @@ static void daemon_stop(axl_transfer *transfer, bool for_good)
     kvtree *state;
     axl_news news;
     axl_command command;
-    int rc = read_own(transfer, &state, &news, &command, err);
+    int rc = daemon_read_own(transfer, &state, &news, &command, err);
     if (!rc) kvtree_delete(&state);
     if (!rc) rc = axl_daemon_halt(transfer->state_path, transfer->patience, true, err);
     for (size_t i = 0; i < transfer->count && !rc; i++)
@@ -325,8 +328,8 @@ static void daemon_look(const axl_transfer *transfer, size_t i, axl_file *file,
     axl_news news;
     axl_command command;
     axl_progress now = {0};
-    if (read_own((axl_transfer *)transfer, &state, &news, &command, NULL) == 0) {
-        take_over((axl_transfer *)transfer, state, &now);
+    if (daemon_read_own((axl_transfer *)transfer, &state, &news, &command, NULL) == 0) {
+        daemon_take_over((axl_transfer *)transfer, state, &now);
         kvtree_delete(&state);
     }
     if (file) *file = transfer->items[i].file;

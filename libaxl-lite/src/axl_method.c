@@ -16,7 +16,7 @@ static const axl_method *const methods[] = {
 
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
-static void list_available(char *text, size_t size)
+static void method_list_available(char *text, size_t size)
 {
     size_t used = 0;
     text[0] = 0;
@@ -29,7 +29,7 @@ static void list_available(char *text, size_t size)
 int axl_method_find(const char *name, const axl_method **method, char *err)
 {
     char available[128];
-    list_available(available, sizeof available);
+    method_list_available(available, sizeof available);
     for (int i = 0; i < METHODS; i++) {
         if (!name || strcmp(name, methods[i]->name) != 0) continue;
         if (!methods[i]->start)

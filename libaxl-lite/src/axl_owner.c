@@ -20,14 +20,14 @@
 
 /* ---- the lock ---- */
 
-static int lock_name(const char *path, char name[PATH_MAX], char *err)
+static int owner_lock_name(const char *path, char name[PATH_MAX], char *err)
 {
     if (snprintf(name, PATH_MAX, "%s.lock", path) < PATH_MAX) return 0;
     return err_sys(err, -ENAMETOOLONG, "state file %.100s", path);
 }
 
 /* The file that was locked may have been removed by who had it before. */
-static bool is_current(int fd, const char *name)
+static bool owner_is_current(int fd, const char *name)
 {
     struct stat ours, there;
     return fstat(fd, &ours) == 0 && stat(name, &there) == 0 &&
@@ -36,7 +36,7 @@ static bool is_current(int fd, const char *name)
 
 /* The descriptor, or -errno with a text. The lock has its owner written in it, so it may
  * be no file that has another name, too. */
-static int open_lock(const char *name, char *err)
+static int owner_open_lock(const char *name, char *err)
 {
     const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     struct stat st;
@@ -51,9 +51,9 @@ int axl_owner_take(const char *path, int *owner, char *err)
 {
     char name[PATH_MAX];
     const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int rc = lock_name(path, name, err);
+    int rc = owner_lock_name(path, name, err);
     while (!rc) {
-        int fd = open_lock(name, err);
+        int fd = owner_open_lock(name, err);
         if (fd < 0) return fd;
         if (fcntl(fd, F_OFD_SETLK, &all) != 0) {
             rc = errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
@@ -61,7 +61,7 @@ int axl_owner_take(const char *path, int *owner, char *err)
             return rc == -EBUSY ? err_set(err, rc, "another process works on %s", path)
                                 : err_sys(err, rc, "lock %s", name);
         }
-        if (is_current(fd, name)) {
+        if (owner_is_current(fd, name)) {
             *owner = fd;
             return 0;
         }
@@ -75,7 +75,7 @@ int axl_is_busy(const char *path)
 {
     char name[PATH_MAX];
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int rc = lock_name(path, name, NULL);
+    int rc = owner_lock_name(path, name, NULL);
     if (rc) return rc;
     int fd = io_open(AT_FDCWD, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0) return fd == -ENOENT ? 0 : fd;
@@ -92,7 +92,7 @@ bool axl_owner_is_there(const char *path)
 void axl_owner_drop(const char *path, int *owner)
 {
     char name[PATH_MAX];
-    if (*owner >= 0 && lock_name(path, name, NULL) == 0) unlink(name);
+    if (*owner >= 0 && owner_lock_name(path, name, NULL) == 0) unlink(name);
     io_close(owner);
 }
 
@@ -111,11 +111,11 @@ void axl_pulse_beat(axl_pulse *pulse, uint64_t bytes)
 }
 
 /* What stands there; nothing counts as a sign, too. */
-static void read_sign(const char *path, char sign[AXL_SIGN_SIZE])
+static void owner_read_sign(const char *path, char sign[AXL_SIGN_SIZE])
 {
     char name[PATH_MAX];
     ssize_t n = 0;
-    if (lock_name(path, name, NULL) == 0) {
+    if (owner_lock_name(path, name, NULL) == 0) {
         int fd = io_open(AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
         if (fd >= 0) n = io_pread(fd, sign, AXL_SIGN_SIZE - 1, 0);
         io_close(&fd);
@@ -123,14 +123,14 @@ static void read_sign(const char *path, char sign[AXL_SIGN_SIZE])
     sign[n > 0 ? n : 0] = 0;
 }
 
-/* So many beats without a byte: what was written waits for a slow disk, perhaps. */
+/* Number of patiences without a byte: what was written waits for a slow disk, perhaps. */
 enum { STILL = 10 };
 
 void axl_listen(axl_listener *l, const char *path, double patience)
 {
     char sign[AXL_SIGN_SIZE];
     double now = axl_seconds(CLOCK_MONOTONIC), step = now - l->looked;
-    read_sign(path, sign);
+    owner_read_sign(path, sign);
     /* both may have been stopped together, with the whole job: that is no silence */
     if (step > patience / 3) step = patience / 3;
     const char *bytes = strchr(sign, ' '), *before = strchr(l->sign, ' ');
@@ -153,7 +153,7 @@ void axl_listen(axl_listener *l, const char *path, double patience)
 #define DEATH 2.0
 
 /* Whether the open file number fd of a process is the lock file, and has its lock. */
-static bool has_lock(const char *pid, const char *fd, const struct stat *lock)
+static bool owner_has_lock(const char *pid, const char *fd, const struct stat *lock)
 {
     char path[2 * NAME_MAX + 32], text[1024];
     struct stat st;
@@ -168,7 +168,7 @@ static bool has_lock(const char *pid, const char *fd, const struct stat *lock)
     return strstr(text, "OFDLCK") != NULL;
 }
 
-static bool owns(const char *pid, const struct stat *lock)
+static bool owner_owns(const char *pid, const struct stat *lock)
 {
     char path[NAME_MAX + 16];
     const struct dirent *item;
@@ -176,14 +176,14 @@ static bool owns(const char *pid, const struct stat *lock)
     snprintf(path, sizeof path, "/proc/%s/fd", pid);
     DIR *stream = opendir(path); /* of processes of others it cannot be opened */
     while (stream && !found && (item = readdir(stream)) != NULL)
-        found =
-            isdigit((unsigned char)*item->d_name) && has_lock(pid, item->d_name, lock);
+        found = isdigit((unsigned char)*item->d_name) &&
+                owner_has_lock(pid, item->d_name, lock);
     if (stream) closedir(stream);
     return found;
 }
 
 /* All that have the lock: one, or a parent and its child. The last of them, or 0. */
-static pid_t kill_owners(const struct stat *lock)
+static pid_t owner_kill_owners(const struct stat *lock)
 {
     const struct dirent *item;
     int64_t pid;
@@ -191,7 +191,7 @@ static pid_t kill_owners(const struct stat *lock)
     DIR *stream = opendir("/proc");
     while (stream && (item = readdir(stream)) != NULL)
         if (number_int64(item->d_name, &pid) == 0 && pid != getpid() &&
-            owns(item->d_name, lock) && kill((pid_t)pid, SIGKILL) == 0)
+            owner_owns(item->d_name, lock) && kill((pid_t)pid, SIGKILL) == 0)
             killed = (pid_t)pid;
     if (stream) closedir(stream);
     return killed;
@@ -201,8 +201,8 @@ pid_t axl_owner_kill(const char *path)
 {
     char name[PATH_MAX];
     struct stat lock, now;
-    if (lock_name(path, name, NULL) != 0 || stat(name, &lock) != 0) return 0;
-    pid_t killed = kill_owners(&lock);
+    if (owner_lock_name(path, name, NULL) != 0 || stat(name, &lock) != 0) return 0;
+    pid_t killed = owner_kill_owners(&lock);
     double end = axl_seconds(CLOCK_MONOTONIC) + DEATH;
     while (killed && axl_owner_is_there(path) && axl_seconds(CLOCK_MONOTONIC) < end)
         usleep(1000);

@@ -15,18 +15,18 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-static int ended_early(const axl_piece *p, char *err)
+static int piece_ended_early(const axl_piece *p, char *err)
 {
     return err_set(err, -ESTALE, "%s changed while it was read", p->item->file.source);
 }
 
-static int pay(const axl_piece *p, uint64_t bytes)
+static int piece_pay(const axl_piece *p, uint64_t bytes)
 {
     return p->worker ? axl_worker_pay(p->worker, bytes) : 0;
 }
 
 /* The place in the destination. */
-static off_t target(const axl_piece *p, uint64_t at)
+static off_t piece_target(const axl_piece *p, uint64_t at)
 {
     return (off_t)(at - p->item->from + p->item->to);
 }
@@ -34,22 +34,22 @@ static off_t target(const axl_piece *p, uint64_t at)
 /* ---- bytes ---- */
 
 /* Whether the destination has the bytes that are in the buffer, which fill half of it. */
-static bool is_there(const axl_piece *p, uint64_t at, size_t size)
+static bool piece_is_there(const axl_piece *p, uint64_t at, size_t size)
 {
     char *found = p->buffer + p->buffer_size / 2;
     return p->there >= 0 &&
-           io_pread(p->there, found, size, target(p, at)) == (ssize_t)size &&
+           io_pread(p->there, found, size, piece_target(p, at)) == (ssize_t)size &&
            memcmp(p->buffer, found, size) == 0;
 }
 
-static int write_out(axl_piece *p, uint64_t at, size_t size, char *err)
+static int piece_write_out(axl_piece *p, uint64_t at, size_t size, char *err)
 {
     if (p->out < 0) return 0;
-    int rc = io_pwrite(p->out, p->buffer, size, target(p, at));
+    int rc = io_pwrite(p->out, p->buffer, size, piece_target(p, at));
     return rc ? err_sys(err, rc, "write %s", p->item->file.destination) : 0;
 }
 
-static int move_by_buffer(axl_piece *p, uint64_t at, uint64_t end, char *err)
+static int piece_move_by_buffer(axl_piece *p, uint64_t at, uint64_t end, char *err)
 {
     size_t step = p->there < 0 ? p->buffer_size : p->buffer_size / 2;
     int rc = 0;
@@ -57,11 +57,11 @@ static int move_by_buffer(axl_piece *p, uint64_t at, uint64_t end, char *err)
         size_t want = end - at < step ? (size_t)(end - at) : step;
         ssize_t n = io_pread(p->in, p->buffer, want, (off_t)at);
         if (n < 0) return err_sys(err, (int)n, "read %s", p->item->file.source);
-        if ((size_t)n < want) return ended_early(p, err);
+        if ((size_t)n < want) return piece_ended_early(p, err);
         if (p->checksum) p->crc = crc32_add(p->crc, p->buffer, want);
-        rc = is_there(p, at, want) ? 0 : write_out(p, at, want, err);
+        rc = piece_is_there(p, at, want) ? 0 : piece_write_out(p, at, want, err);
         if (rc) return rc;
-        rc = pay(p, want);
+        rc = piece_pay(p, want);
         at += want;
     }
     return rc;
@@ -69,24 +69,24 @@ static int move_by_buffer(axl_piece *p, uint64_t at, uint64_t end, char *err)
 
 /* Not all file systems can, nor between all of them; and some say "0 bytes" before the
  * end of the file. */
-static bool kernel_declines(ssize_t n, int error)
+static bool piece_kernel_declines(ssize_t n, int error)
 {
     return n == 0 || error == EXDEV || error == ENOSYS || error == EINVAL ||
            error == EOPNOTSUPP;
 }
 
-static int move_by_kernel(axl_piece *p, uint64_t at, uint64_t end, char *err)
+static int piece_move_by_kernel(axl_piece *p, uint64_t at, uint64_t end, char *err)
 {
     int rc = 0;
     while (at < end && !rc) {
-        off64_t from = (off64_t)at, to = target(p, at);
+        off64_t from = (off64_t)at, to = piece_target(p, at);
         size_t want = end - at < p->kernel_step ? (size_t)(end - at) : p->kernel_step;
         ssize_t n = copy_file_range(p->in, &from, p->out, &to, want, 0);
         if (n > 0) {
             at += (uint64_t)n;
-            rc = pay(p, (uint64_t)n);
-        } else if (kernel_declines(n, errno)) {
-            return move_by_buffer(p, at, end, err);
+            rc = piece_pay(p, (uint64_t)n);
+        } else if (piece_kernel_declines(n, errno)) {
+            return piece_move_by_buffer(p, at, end, err);
         } else if (errno != EINTR) {
             return err_sys(err, -errno, "copy %s to %s", p->item->file.source,
                            p->item->file.destination);
@@ -100,8 +100,8 @@ static int move_by_kernel(axl_piece *p, uint64_t at, uint64_t end, char *err)
 /* Where the data at or behind an offset begins and ends, at most at end. File systems
  * that know of no holes have data everywhere. A file without holes is not asked for them:
  * some file systems look through all of it up to the next one. */
-static void find_data(const axl_piece *p, uint64_t at, uint64_t end, uint64_t *from,
-                      uint64_t *to)
+static void piece_find_data(const axl_piece *p, uint64_t at, uint64_t end, uint64_t *from,
+                            uint64_t *to)
 {
     *from = at;
     *to = end;
@@ -116,34 +116,34 @@ static void find_data(const axl_piece *p, uint64_t at, uint64_t end, uint64_t *f
     if (hole > (off_t)*from && (uint64_t)hole < end) *to = (uint64_t)hole;
 }
 
-static int write_zeros(axl_piece *p, uint64_t at, uint64_t end, char *err)
+static int piece_write_zeros(axl_piece *p, uint64_t at, uint64_t end, char *err)
 {
     int rc = 0;
     memset(p->buffer, 0, p->buffer_size);
     while (at < end && !rc) {
         size_t size = end - at < p->buffer_size ? (size_t)(end - at) : p->buffer_size;
-        rc = write_out(p, at, size, err);
-        if (!rc) rc = pay(p, size);
+        rc = piece_write_out(p, at, size, err);
+        if (!rc) rc = piece_pay(p, size);
         at += size;
     }
     return rc;
 }
 
 /* Nothing of what was there may shine through. */
-static bool punch(const axl_piece *p, uint64_t at, uint64_t end)
+static bool piece_punch(const axl_piece *p, uint64_t at, uint64_t end)
 {
     bool blank = !p->item->part && p->there < 0;
     return blank || p->out < 0 ||
-           fallocate(p->out, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, target(p, at),
-                     (off_t)(end - at)) == 0;
+           fallocate(p->out, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                     piece_target(p, at), (off_t)(end - at)) == 0;
 }
 
 /* A hole is done without a byte that moves, but where the file system cannot punch holes,
  * or now will not: zeros are written there. */
-static int move_hole(axl_piece *p, uint64_t at, uint64_t end, char *err)
+static int piece_move_hole(axl_piece *p, uint64_t at, uint64_t end, char *err)
 {
     if (at == end) return 0;
-    if (!punch(p, at, end)) return write_zeros(p, at, end, err);
+    if (!piece_punch(p, at, end)) return piece_write_zeros(p, at, end, err);
     if (p->worker) axl_worker_skip(p->worker, end - at);
     return 0;
 }
@@ -152,7 +152,7 @@ static int move_hole(axl_piece *p, uint64_t at, uint64_t end, char *err)
  * In memory there is none. It takes page by page there, while it keeps all other writers
  * from the file: two threads that shared one took a third longer than one alone, while
  * with buffers one reads when the other one writes. */
-static bool kernel_is_better(const axl_piece *p)
+static bool piece_kernel_is_better(const axl_piece *p)
 {
     struct statfs fs;
     if (p->checksum || p->out < 0 || p->there >= 0) return false;
@@ -162,17 +162,17 @@ static bool kernel_is_better(const axl_piece *p)
 
 int axl_piece_move(axl_piece *piece, char *err)
 {
-    bool by_kernel = kernel_is_better(piece);
+    bool by_kernel = piece_kernel_is_better(piece);
     uint64_t at = piece->item->from + piece->offset, end = at + piece->length, from, to;
     int rc = 0;
     piece->crc = 0;
     while (at < end && !rc) {
-        find_data(piece, at, end, &from, &to);
+        piece_find_data(piece, at, end, &from, &to);
         if (piece->checksum) piece->crc = crc32_add_zeros(piece->crc, from - at);
-        rc = move_hole(piece, at, from, err);
+        rc = piece_move_hole(piece, at, from, err);
         if (rc || from == end) break;
-        rc = by_kernel ? move_by_kernel(piece, from, to, err)
-                       : move_by_buffer(piece, from, to, err);
+        rc = by_kernel ? piece_move_by_kernel(piece, from, to, err)
+                       : piece_move_by_buffer(piece, from, to, err);
         at = to;
     }
     return rc;

@@ -17,8 +17,8 @@
 /* ---- sources ---- */
 
 /* Opens name in the folder dir; path is what it is called. */
-static int open_regular(int dir, const char *name, const char *path, int mode, int *fd,
-                        struct stat *st, char *err)
+static int place_open_regular(int dir, const char *name, const char *path, int mode,
+                              int *fd, struct stat *st, char *err)
 {
     /* O_NONBLOCK: opening a pipe must not wait for its other end; -ENXIO: it has none */
     int opened = io_open(dir, name, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
@@ -41,10 +41,10 @@ static int open_regular(int dir, const char *name, const char *path, int mode, i
 
 int axl_open_source(const char *path, int *fd, struct stat *st, char *err)
 {
-    return open_regular(AT_FDCWD, path, path, O_RDONLY, fd, st, err);
+    return place_open_regular(AT_FDCWD, path, path, O_RDONLY, fd, st, err);
 }
 
-static bool is_unchanged(const axl_item *item, const struct stat *st)
+static bool place_is_unchanged(const axl_item *item, const struct stat *st)
 {
     return (uint64_t)st->st_size == item->source_size &&
            st->st_mtim.tv_sec == item->mtime.tv_sec &&
@@ -62,7 +62,7 @@ int axl_look_at_source(axl_item *item, bool *unchanged, char *err)
     int fd, rc = axl_open_source(item->file.source, &fd, &st, err);
     if (rc) return rc;
     io_close(&fd);
-    *unchanged = is_unchanged(item, &st);
+    *unchanged = place_is_unchanged(item, &st);
     item->source_size = (uint64_t)st.st_size;
     if (!item->part) item->size = item->source_size;
     if (item->from + item->size > item->source_size)
@@ -82,14 +82,14 @@ int axl_check_source(const axl_item *item, int fd, char *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", item->file.source);
-    if (is_unchanged(item, &st)) return 0;
+    if (place_is_unchanged(item, &st)) return 0;
     return err_set(err, -ESTALE, "%s changed while it was read", item->file.source);
 }
 
 /* ---- folders ---- */
 
 /* Bytes of the folder part of a path, with its slash. */
-static size_t folder_length(const char *path)
+static size_t place_folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;
@@ -109,8 +109,8 @@ int axl_place_begin(axl_transfer *transfer, char *err)
 }
 
 /* Opens a folder of destinations, made where it is missing and has a mode. */
-static int open_folder(const axl_transfer *t, const char *path, mode_t mode, int *fd,
-                       char *err)
+static int place_open_folder(const axl_transfer *t, const char *path, mode_t mode,
+                             int *fd, char *err)
 {
     if (!t->base) return folder_make(path, mode, fd, err);
     int rc = folder_make_beneath(t->base_dir, folder_rest(t->base, path), mode, fd, err);
@@ -119,11 +119,11 @@ static int open_folder(const axl_transfer *t, const char *path, mode_t mode, int
 
 /* Opens the folder of an item, which is made where it is missing, but not for a part;
  * *last is the name in it. */
-static int enter(const axl_transfer *t, const axl_item *item, axl_folder *folder,
-                 const char **last, char *err)
+static int place_enter(const axl_transfer *t, const axl_item *item, axl_folder *folder,
+                       const char **last, char *err)
 {
     const char *path = item->file.destination;
-    size_t length = folder_length(path);
+    size_t length = place_folder_length(path);
     *last = path + length;
     if (!path[length]) return err_set(err, -EISDIR, "\"%s\" is no file name", path);
     if (folder->path && strlen(folder->path) == length &&
@@ -132,7 +132,7 @@ static int enter(const axl_transfer *t, const axl_item *item, axl_folder *folder
     axl_folder_done(folder);
     char *parent = strndup(path, length);
     if (!parent) return err_sys(err, -ENOMEM, "open the folder of %s", path);
-    int rc = open_folder(t, parent, item->part ? 0 : 0777, &folder->fd, err);
+    int rc = place_open_folder(t, parent, item->part ? 0 : 0777, &folder->fd, err);
     if (rc)
         free(parent);
     else
@@ -141,34 +141,36 @@ static int enter(const axl_transfer *t, const axl_item *item, axl_folder *folder
 }
 
 /* Opens a destination that is there. */
-static int open_named(const axl_transfer *t, const axl_item *item, axl_folder *folder,
-                      int mode, int *fd, struct stat *st, char *err)
+static int place_open_named(const axl_transfer *t, const axl_item *item,
+                            axl_folder *folder, int mode, int *fd, struct stat *st,
+                            char *err)
 {
     const char *last;
-    int rc = enter(t, item, folder, &last, err);
+    int rc = place_enter(t, item, folder, &last, err);
     if (rc) return err_wrap(err, rc, "%s", item->file.destination);
-    return open_regular(folder->fd, last, item->file.destination, mode, fd, st, err);
+    return place_open_regular(folder->fd, last, item->file.destination, mode, fd, st,
+                              err);
 }
 
 int axl_place_open_named(const axl_transfer *transfer, const axl_item *item, int *fd,
                          struct stat *st, char *err)
 {
     axl_folder folder = {0};
-    int rc = open_named(transfer, item, &folder, O_RDONLY, fd, st, err);
+    int rc = place_open_named(transfer, item, &folder, O_RDONLY, fd, st, err);
     axl_folder_done(&folder);
     return rc;
 }
 
 /* ---- temporary files ---- */
 
-static void temporary_name(const axl_transfer *t, size_t i, char name[64])
+static void place_temporary_name(const axl_transfer *t, size_t i, char name[64])
 {
     snprintf(name, 64, ".%016llx-%zu.tmp", (unsigned long long)t->id, i);
 }
 
 /* A rename would find this out as well, but only after all the data was written. */
-static int refuse_folder(const axl_folder *folder, const char *last, const char *path,
-                         char *err)
+static int place_refuse_folder(const axl_folder *folder, const char *last,
+                               const char *path, char *err)
 {
     struct stat st;
     if (fstatat(folder->fd, last, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
@@ -176,12 +178,12 @@ static int refuse_folder(const axl_folder *folder, const char *last, const char 
     return err_set(err, -EISDIR, "%s is a folder", path);
 }
 
-static int create(const axl_transfer *t, size_t i, const axl_folder *folder, int *fd,
-                  char *err)
+static int place_create(const axl_transfer *t, size_t i, const axl_folder *folder,
+                        int *fd, char *err)
 {
     char name[64];
     const axl_item *item = &t->items[i];
-    temporary_name(t, i, name);
+    place_temporary_name(t, i, name);
     *fd = io_open(folder->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                   t->flags & AXL_KEEP_MODE ? 0600 : 0666);
     if (*fd < 0)
@@ -196,13 +198,13 @@ static int create(const axl_transfer *t, size_t i, const axl_folder *folder, int
 
 /* Others may write to the same file now, so its end is only ever moved by writing: one
  * byte of the part, which gets its value later. */
-static int open_part(const axl_transfer *t, const axl_item *item, axl_folder *folder,
-                     int *fd, char *err)
+static int place_open_part(const axl_transfer *t, const axl_item *item,
+                           axl_folder *folder, int *fd, char *err)
 {
     struct stat st;
     const char *path = item->file.destination;
     uint64_t end = item->to + item->size;
-    int rc = open_named(t, item, folder, O_WRONLY, fd, &st, err);
+    int rc = place_open_named(t, item, folder, O_WRONLY, fd, &st, err);
     if (rc) return rc;
     if (st.st_dev == item->device && st.st_ino == item->inode) {
         rc = err_set(err, -EINVAL, "%s is source and destination of a part", path);
@@ -214,16 +216,16 @@ static int open_part(const axl_transfer *t, const axl_item *item, axl_folder *fo
     return rc;
 }
 
-/* Opens the one that is there. What somebody else has put in its place, a pipe or another
- * name of a file, is not written to. */
-static int open_temporary(const axl_transfer *t, size_t i, const axl_folder *folder,
-                          int mode, int *fd, char *err)
+/* Opens the one that is there. A pipe or another name of a file that was put in its
+ * place is not written to. */
+static int place_open_temporary(const axl_transfer *t, size_t i, const axl_folder *folder,
+                                int mode, int *fd, char *err)
 {
     char name[64];
     struct stat st;
     const char *path = t->items[i].file.destination;
-    temporary_name(t, i, name);
-    int rc = open_regular(folder->fd, name, name, mode, fd, &st, err);
+    place_temporary_name(t, i, name);
+    int rc = place_open_regular(folder->fd, name, name, mode, fd, &st, err);
     if (rc) return rc == -ENOENT ? rc : err_wrap(err, rc, "temporary file of %s", path);
     if (st.st_nlink == 1) return 0;
     io_close(fd);
@@ -235,14 +237,14 @@ int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, i
 {
     const axl_item *item = &transfer->items[i];
     const char *last, *path = item->file.destination;
-    if (item->part) return open_part(transfer, item, folder, fd, err);
-    int rc = enter(transfer, item, folder, &last, err);
+    if (item->part) return place_open_part(transfer, item, folder, fd, err);
+    int rc = place_enter(transfer, item, folder, &last, err);
     if (rc) return rc;
     if (!item->made) {
-        rc = refuse_folder(folder, last, path, err);
-        return rc ? rc : create(transfer, i, folder, fd, err);
+        rc = place_refuse_folder(folder, last, path, err);
+        return rc ? rc : place_create(transfer, i, folder, fd, err);
     }
-    return open_temporary(transfer, i, folder, O_WRONLY, fd, err);
+    return place_open_temporary(transfer, i, folder, O_WRONLY, fd, err);
 }
 
 int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *folder,
@@ -251,9 +253,10 @@ int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *fol
     const char *last;
     const axl_item *item = &transfer->items[i];
     struct stat st;
-    if (item->part) return open_named(transfer, item, folder, O_RDONLY, fd, &st, NULL);
-    int rc = enter(transfer, item, folder, &last, NULL);
-    return rc ? rc : open_temporary(transfer, i, folder, O_RDONLY, fd, NULL);
+    if (item->part)
+        return place_open_named(transfer, item, folder, O_RDONLY, fd, &st, NULL);
+    int rc = place_enter(transfer, item, folder, &last, NULL);
+    return rc ? rc : place_open_temporary(transfer, i, folder, O_RDONLY, fd, NULL);
 }
 
 int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
@@ -273,7 +276,7 @@ bool axl_place_reaches(const axl_transfer *transfer, const axl_item *item)
     struct stat st;
     int fd;
     axl_folder folder = {0};
-    int rc = open_named(transfer, item, &folder, O_PATH, &fd, &st, NULL);
+    int rc = place_open_named(transfer, item, &folder, O_PATH, &fd, &st, NULL);
     axl_folder_done(&folder);
     if (rc) return false;
     io_close(&fd);
@@ -289,10 +292,10 @@ int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, b
     const axl_item *item = &transfer->items[i];
     *fits = item->part && axl_place_reaches(transfer, item);
     if (item->part) return 0;
-    int rc = enter(transfer, item, folder, &last, NULL);
+    int rc = place_enter(transfer, item, folder, &last, NULL);
     if (rc == -ENOMEM) return err_sys(err, rc, "open %s", item->file.destination);
     if (rc) return 0;
-    temporary_name(transfer, i, name);
+    place_temporary_name(transfer, i, name);
     if (fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
     *fits = S_ISREG(st.st_mode) && st.st_nlink == 1 && (uint64_t)st.st_size == item->size;
     return 1;
@@ -301,7 +304,7 @@ int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, b
 void axl_place_drop(const axl_transfer *transfer, size_t i, const axl_folder *folder)
 {
     char name[64];
-    temporary_name(transfer, i, name);
+    place_temporary_name(transfer, i, name);
     unlinkat(folder->fd, name, 0);
 }
 
@@ -310,14 +313,15 @@ void axl_place_remove(const axl_transfer *transfer, size_t i)
     const char *last;
     axl_folder folder = {0};
     if (transfer->items[i].part) return;
-    if (enter(transfer, &transfer->items[i], &folder, &last, NULL) == 0)
+    if (place_enter(transfer, &transfer->items[i], &folder, &last, NULL) == 0)
         axl_place_drop(transfer, i, &folder);
     axl_folder_done(&folder);
 }
 
 /* ---- names ---- */
 
-static int keep_attributes(const axl_transfer *t, const axl_item *item, int fd, char *err)
+static int place_keep_attributes(const axl_transfer *t, const axl_item *item, int fd,
+                                 char *err)
 {
     const char *path = item->file.destination;
     struct timespec times[2] = {item->atime, item->mtime};
@@ -330,10 +334,11 @@ static int keep_attributes(const axl_transfer *t, const axl_item *item, int fd, 
 }
 
 /* What is kept of the source, and everything on disk. */
-static int finish_file(const axl_transfer *t, const axl_item *item, int *fd, char *err)
+static int place_finish_file(const axl_transfer *t, const axl_item *item, int *fd,
+                             char *err)
 {
     const char *path = item->file.destination;
-    int rc = keep_attributes(t, item, *fd, err);
+    int rc = place_keep_attributes(t, item, *fd, err);
     if (rc) return rc;
     rc = io_fsync(*fd);
     if (rc) return err_sys(err, rc, "fsync %s", path);
@@ -341,39 +346,40 @@ static int finish_file(const axl_transfer *t, const axl_item *item, int *fd, cha
     return rc ? err_sys(err, rc, "close %s", path) : 0;
 }
 
-static int give_name(const axl_transfer *t, size_t i, axl_folder *folder, char *err)
+static int place_give_name(const axl_transfer *t, size_t i, axl_folder *folder, char *err)
 {
     char name[64];
     const char *last, *path = t->items[i].file.destination;
     if (t->items[i].part) return 0;
-    int rc = enter(t, &t->items[i], folder, &last, err);
+    int rc = place_enter(t, &t->items[i], folder, &last, err);
     if (rc) return rc;
-    temporary_name(t, i, name);
+    place_temporary_name(t, i, name);
     if (renameat(folder->fd, name, folder->fd, last) == 0) return 0;
     return err_sys(err, -errno, "rename to %s", path);
 }
 
 /* Whether the folder of a is that of file b, too. */
-static bool same_folder(const axl_transfer *t, size_t a, size_t b)
+static bool place_same_folder(const axl_transfer *t, size_t a, size_t b)
 {
     const char *x = t->items[a].file.destination, *y = t->items[b].file.destination;
-    size_t length = folder_length(x);
-    return !t->items[b].part && length == folder_length(y) && memcmp(x, y, length) == 0;
+    size_t length = place_folder_length(x);
+    return !t->items[b].part && length == place_folder_length(y) &&
+           memcmp(x, y, length) == 0;
 }
 
 /* Syncs the folders of those that got their names, each run of one folder once. */
-static int sync_folders(const axl_transfer *t, const axl_batch *batch, int placed,
-                        char *err)
+static int place_sync_folders(const axl_transfer *t, const axl_batch *batch, int placed,
+                              char *err)
 {
     axl_folder folder = {0};
     int rc = 0;
     for (int k = 0; k < placed && !rc; k++) {
         const char *last;
         const axl_item *item = &t->items[batch->items[k]];
-        if (item->part ||
-            (k + 1 < placed && same_folder(t, batch->items[k], batch->items[k + 1])))
+        if (item->part || (k + 1 < placed &&
+                           place_same_folder(t, batch->items[k], batch->items[k + 1])))
             continue;
-        rc = enter(t, item, &folder, &last, err);
+        rc = place_enter(t, item, &folder, &last, err);
         if (rc) break;
         rc = io_fsync(folder.fd);
         if (rc)
@@ -388,7 +394,7 @@ int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item)
 {
     const char *last;
     axl_folder folder = {0};
-    int rc = enter(transfer, item, &folder, &last, NULL);
+    int rc = place_enter(transfer, item, &folder, &last, NULL);
     if (!rc) rc = io_fsync(folder.fd);
     axl_folder_done(&folder);
     return rc;
@@ -416,16 +422,16 @@ int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
     for (int k = 0; k < batch->count && batch->count > 1; k++)
         sync_file_range(batch->fds[k], 0, 0, SYNC_FILE_RANGE_WRITE);
     for (int k = 0; k < batch->count && !rc; k++)
-        rc =
-            finish_file(transfer, &transfer->items[batch->items[k]], &batch->fds[k], err);
+        rc = place_finish_file(transfer, &transfer->items[batch->items[k]],
+                               &batch->fds[k], err);
     for (int k = 0; k < batch->count; k++)
         io_close(&batch->fds[k]);
     for (int k = 0; k < batch->count && !rc; k++) {
-        rc = give_name(transfer, batch->items[k], &folder, err);
+        rc = place_give_name(transfer, batch->items[k], &folder, err);
         *placed += rc == 0;
     }
     axl_folder_done(&folder);
-    int synced = sync_folders(transfer, batch, *placed, rc ? NULL : err);
+    int synced = place_sync_folders(transfer, batch, *placed, rc ? NULL : err);
     batch->count = 0;
     if (synced) *placed = 0; /* a power loss may take their names away again */
     return rc ? rc : synced;

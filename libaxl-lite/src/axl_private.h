@@ -97,7 +97,7 @@ typedef struct axl_listener {
     char why[64];         /* what is wrong; "": nothing */
 } axl_listener;
 
-/* Seconds that a process may be silent, if nobody says another number. */
+/* Seconds that a process may be silent, by default. */
 #define AXL_PATIENCE 60.0
 
 struct axl_transfer {
@@ -118,7 +118,7 @@ struct axl_transfer {
     int starts;        /* of it, since it moved some bytes */
     double patience;   /* seconds that it may give no sign of life */
     axl_listener listener;
-    axl_pulse *pulse; /* of scr_transfer itself; NULL: nobody listens */
+    axl_pulse *pulse; /* of scr_transfer itself; NULL: without a listener */
     int unsaved;      /* -errno: the result could not be written to the state file */
     axl_state state;
     int result;                 /* once finished: 0 or the first error ... */
@@ -152,7 +152,7 @@ struct axl_method {
     const char *name;
     bool remote; /* another process works on the state file */
 
-    /* Starts to move all files of the list, whose sources were there a moment ago. NULL:
+    /* Starts to move all files of the list; their sources were there a moment ago. NULL:
      * a method that this build does not have. */
     int (*start)(axl_transfer *transfer, char *err);
 
@@ -185,20 +185,20 @@ typedef struct axl_throttle {
     double bandwidth; /* bytes per second; 0: no limit */
     double share;     /* of a processor, 0 to 1; 0: no limit */
     double paid_bytes, paid_time;
-    double last; /* when somebody paid */
+    double last; /* time of the last payment */
 } axl_throttle;
 
 /* Nothing is paid before now. */
 void axl_throttle_begin(axl_throttle *throttle, double bandwidth, double percent,
                         double now);
 
-/* So many bytes were moved until now, which took the processor so many seconds. Returns
+/* That number of bytes was moved until now, in cpu seconds of the processor. Returns
  * the seconds to wait before more may be moved. */
 double axl_throttle_pay(axl_throttle *throttle, double now, uint64_t bytes, double cpu);
 
 /* ---- axl_work.c ---- */
 
-/* Lets workers move all files: so many threads, or, for 0, the caller before this
+/* Lets workers move all files: that number of threads, or, for 0, the caller before this
  * returns. */
 int axl_work_start(axl_transfer *transfer, int threads, char *err);
 
@@ -218,9 +218,9 @@ void axl_worker_skip(axl_worker *worker, uint64_t bytes);
 
 /* ---- axl_daemon.c ---- */
 
-/* Tells whoever works on a state file to stop, and waits until nothing moves, at most
+/* Stops the process that works on a state file, and waits until nothing moves, at most
  * patience seconds: then it is killed. for_good: where that cannot be written the file is
- * removed. -ETIMEDOUT when nobody could be killed. */
+ * removed. -ETIMEDOUT when it could not be killed. */
 int axl_daemon_halt(const char *path, double patience, bool for_good, char *err);
 
 /* ---- axl_resume.c ---- */
@@ -256,8 +256,8 @@ int axl_state_build(const axl_transfer *transfer, kvtree **state);
 int axl_state_write(const char *path, kvtree *state, const axl_news *news,
                     axl_command *command, char *err);
 
-/* Changes the command in a file that is there. Others may have its lock for so many
- * seconds: -ETIMEDOUT. */
+/* Changes the command in a file that is there. Other processes may hold its lock for that
+ * number of seconds: -ETIMEDOUT. */
 int axl_state_command(const char *path, axl_command command, int seconds, char *err);
 
 /* Reads the file. */
@@ -267,7 +267,8 @@ int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command 
 /* Fills a new transfer from a tree; nothing in it is believed. -EBADMSG. */
 int axl_state_fill(axl_transfer *transfer, const kvtree *state, char *err);
 
-/* Takes over what the entry of a file says of it; returns the bytes that are written. */
+/* Copies into item what the entry of a file says of it; returns the bytes that are
+ * written. */
 uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry,
                         axl_item *item);
 
@@ -275,8 +276,8 @@ uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry,
  * wrong with that is returned. */
 int axl_state_fail(const axl_transfer *transfer, int result, char *err);
 
-/* Whether somebody says in the file that he moves files. */
-bool axl_state_is_running(const char *path);
+/* Reads what the file says of the transfer, but not the list. */
+int axl_state_peek(const char *path, axl_news *news, axl_command *command);
 
 /* ---- axl_owner.c ---- */
 
@@ -291,10 +292,10 @@ bool axl_owner_is_there(const char *path);
 /* It is time for a sign of life, perhaps. NULL is fine. */
 void axl_pulse_beat(axl_pulse *pulse, uint64_t bytes);
 
-/* Looks at the signs of the owner, who is there, and fills in why. */
+/* Checks the signs of an owner that is there, and fills in why. */
 void axl_listen(axl_listener *listener, const char *path, double patience);
 
-/* Kills the owner, who is stopped or hangs. From then on it does nothing in any file, but
+/* Kills an owner that is stopped or hangs. From then on it does nothing in any file, but
  * for the call of the system in which it hangs: a part is written to its temporary file.
  * Returns the process, or 0 if none could be found or killed. */
 pid_t axl_owner_kill(const char *path);
@@ -333,7 +334,7 @@ typedef struct axl_piece {
     char *buffer; /* of buffer_size bytes */
     size_t buffer_size;
     size_t kernel_step; /* most bytes that the kernel is asked to copy at a time */
-    axl_worker *worker; /* NULL: nobody stops it, or pays */
+    axl_worker *worker; /* NULL: it is not stopped, and does not pay */
 } axl_piece;
 
 /* Moves it. Holes are not written: the destination of a file has its final size already,
@@ -342,7 +343,7 @@ int axl_piece_move(axl_piece *piece, char *err);
 
 /* ---- axl_place.c ---- */
 
-/* Opens a file to be copied: a regular file, no link. *st tells of it. */
+/* Opens a file to be copied: a regular file, no link. *st describes it. */
 int axl_open_source(const char *path, int *fd, struct stat *st, char *err);
 
 /* Whether a file has memory or disk for all its bytes, so that there is no hole. */

@@ -10,7 +10,7 @@
 enum { MOST = 8 };
 
 /* The processors that this process may use. */
-static int count_processors(void)
+static int pthread_count_processors(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
@@ -22,7 +22,7 @@ static int pthread_start(axl_transfer *transfer, char *err)
 {
     int threads = transfer->workers;
     if (threads == 0) {
-        threads = count_processors();
+        threads = pthread_count_processors();
         if (threads > MOST) threads = MOST;
     }
     return axl_work_start(transfer, threads, err);

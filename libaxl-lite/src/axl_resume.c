@@ -12,7 +12,7 @@
 
 /* ---- the list ---- */
 
-static int read_list(axl_transfer *t, const char *path, char *err)
+static int resume_read_list(axl_transfer *t, const char *path, char *err)
 {
     axl_news news;
     axl_command command;
@@ -36,7 +36,7 @@ int axl_resume(const char *state, const char *method, axl_transfer **transfer, c
     int rc = axl_create(method, &options, &t, text);
     if (rc) return err_set(err, rc, "%s", text);
     t->resumed = true;
-    rc = read_list(t, state, text);
+    rc = resume_read_list(t, state, text);
     if (rc) {
         t->resumed = false;
         axl_free(t);
@@ -49,15 +49,15 @@ int axl_resume(const char *state, const char *method, axl_transfer **transfer, c
 /* ---- one file ---- */
 
 /* Nothing that was copied is of use. */
-static void begin_anew(axl_item *item)
+static void resume_begin_anew(axl_item *item)
 {
     item->begin = item->synced = item->claimed = 0;
     item->begin_crc = item->synced_crc = 0;
 }
 
 /* What was copied counts only when it was compared. The state file goes on telling of it:
- * whoever reads that compares it, too. */
-static void begin_comparing(axl_item *item)
+ * a process that reads that compares it, too. */
+static void resume_begin_comparing(axl_item *item)
 {
     item->claimed = item->begin;
     item->begin = 0;
@@ -65,8 +65,8 @@ static void begin_comparing(axl_item *item)
 }
 
 /* Reads both files to their ends; *equal: they have the same bytes, of that checksum. */
-static int read_both(const axl_transfer *t, const axl_item *item, int there, bool *equal,
-                     uint32_t *crc)
+static int resume_read_both(const axl_transfer *t, const axl_item *item, int there,
+                            bool *equal, uint32_t *crc)
 {
     enum { STEP = 128 * 1024 };
     struct stat st;
@@ -88,10 +88,10 @@ static int read_both(const axl_transfer *t, const axl_item *item, int there, boo
     return rc;
 }
 
-/* A file that got its name just before the end, when nobody could write that down any
- * more, has no temporary file, and the bytes of its source. So has one of which somebody
- * wrote that down, if that is still true. */
-static void find_destination(const axl_transfer *t, axl_item *item)
+/* A file that was renamed just before the end, too late for the state file, has no
+ * temporary file, and the bytes of its source. So has one that the state file records, if
+ * that is still true. */
+static void resume_find_destination(const axl_transfer *t, axl_item *item)
 {
     struct stat st;
     bool equal;
@@ -99,8 +99,9 @@ static void find_destination(const axl_transfer *t, axl_item *item)
     int fd = -1;
     if (axl_place_open_named(t, item, &fd, &st, NULL) != 0) return;
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* what is on disk is what counts */
-    if ((uint64_t)st.st_size == item->size && read_both(t, item, fd, &equal, &crc) == 0 &&
-        equal && io_fsync(fd) == 0 && axl_place_sync_named(t, item) == 0) {
+    if ((uint64_t)st.st_size == item->size &&
+        resume_read_both(t, item, fd, &equal, &crc) == 0 && equal && io_fsync(fd) == 0 &&
+        axl_place_sync_named(t, item) == 0) {
         item->file.done = 1;
         item->file.size = item->size;
         item->file.crc = crc;
@@ -109,7 +110,7 @@ static void find_destination(const axl_transfer *t, axl_item *item)
 }
 
 /* Whether a part cannot be there any more, because its destination is another file. */
-static bool lost(const axl_transfer *t, size_t i)
+static bool resume_is_lost(const axl_transfer *t, size_t i)
 {
     return t->items[i].part && !axl_place_reaches(t, &t->items[i]);
 }
@@ -120,17 +121,17 @@ int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *e
     axl_item *item = &transfer->items[i];
     axl_pulse_beat(transfer->pulse, i);
     bool compare = (transfer->flags & AXL_COMPARE) != 0;
-    if (item->file.done && !compare && !lost(transfer, i)) return 0;
+    if (item->file.done && !compare && !resume_is_lost(transfer, i)) return 0;
     item->file.done = 0;
     int rc = axl_look_at_source(item, &same, err);
     if (rc) return rc;
     int left = axl_place_find(transfer, i, folder, &fits, err);
     if (left < 0) return left;
     item->made = fits && same && item->begin > 0;
-    if (item->made && compare) begin_comparing(item);
+    if (item->made && compare) resume_begin_comparing(item);
     if (item->made) return 0;
-    begin_anew(item);
+    resume_begin_anew(item);
     if (left) axl_place_drop(transfer, i, folder);
-    if (!left && same && !item->part) find_destination(transfer, item);
+    if (!left && same && !item->part) resume_find_destination(transfer, item);
     return 0;
 }

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <zlib.h>
 
-/* The state file takes no more than one part of so many of the time. */
+/* At most 1/SHARE of the time is spent on the state file. */
 #define SHARE 20
 
 /* The bytes that are copied from the start on without a gap, and their checksum. */
@@ -35,7 +35,7 @@ typedef struct copied {
 } copied;
 
 /* Pieces are taken in their order, so that no more files than workers are open. */
-static int find_copied(axl_work *w, copied found[OPEN_MAX])
+static int save_find_copied(axl_work *w, copied found[OPEN_MAX])
 {
     int count = 0;
     pthread_mutex_lock(&w->lock);
@@ -50,11 +50,11 @@ static int find_copied(axl_work *w, copied found[OPEN_MAX])
     return count;
 }
 
-static int sync_copied(axl_worker *worker, char *err)
+static int save_sync_copied(axl_worker *worker, char *err)
 {
     axl_work *w = worker->work;
     copied found[OPEN_MAX];
-    int rc = 0, count = find_copied(w, found);
+    int rc = 0, count = save_find_copied(w, found);
     for (int i = 0; i < count && !rc; i++) {
         rc = axl_place_sync(w->transfer, found[i].item, &worker->folder, err);
         if (rc) break;
@@ -89,7 +89,7 @@ int axl_save(axl_work *work, const axl_news *news, char *err)
 }
 
 /* Whether this worker is to write it now. */
-static bool begin(axl_work *w, double now)
+static bool save_is_due(axl_work *w, double now)
 {
     pthread_mutex_lock(&w->lock);
     bool due = w->transfer->state_path && !w->saving && now >= w->next_save;
@@ -102,7 +102,7 @@ static int save_now(axl_worker *worker, char *err)
 {
     axl_work *w = worker->work;
     const axl_news news = {.follows = w->transfer->obeys, .running = true};
-    int rc = sync_copied(worker, err);
+    int rc = save_sync_copied(worker, err);
     return rc ? rc : axl_save(w, &news, err);
 }
 
@@ -111,7 +111,7 @@ void axl_save_sometimes(axl_worker *worker)
     axl_work *w = worker->work;
     char err[AXL_ERROR_SIZE] = "";
     double start = axl_seconds(CLOCK_MONOTONIC);
-    if (!begin(w, start)) return;
+    if (!save_is_due(w, start)) return;
     int rc = save_now(worker, err);
     if (axl_worker_make_room(worker, rc)) rc = save_now(worker, err);
     if (rc) axl_work_fail(w, rc, err);

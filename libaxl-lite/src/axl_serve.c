@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the process scr_transfer does: it attends a state file, moves the files that are
- * listed there when it is told to run, and writes down how far it came. */
+ * listed there when the command is RUN, and records its progress. */
 #include "src/axl_private.h"
 
 #include "common/io.h"
@@ -12,7 +12,7 @@
 #define GLANCE 0.05
 
 /* Gives signs of life. */
-static void pause_for(axl_service *s, double seconds)
+static void serve_pause_for(axl_service *s, double seconds)
 {
     for (; seconds > AXL_BEAT && !*s->stop; seconds -= AXL_BEAT) {
         axl_pulse_beat(&s->pulse, 0);
@@ -24,37 +24,35 @@ static void pause_for(axl_service *s, double seconds)
     nanosleep(&t, NULL); /* a signal ends it early, and is meant to */
 }
 
-static axl_command command_now(const axl_service *s)
+static axl_command serve_command_now(const axl_service *s)
 {
     axl_news news;
     axl_command command = AXL_COMMAND_STOP;
-    kvtree *state = kvtree_new();
-    if (state) axl_state_read(s->path, state, &news, &command, NULL);
-    kvtree_delete(&state);
+    axl_state_peek(s->path, &news, &command);
     return command;
 }
 
 /* Until it is done, or shall stop. */
-static void watch(axl_service *s, axl_transfer *t)
+static void serve_watch(axl_service *s, axl_transfer *t)
 {
     axl_progress progress;
     double waited = 0;
     for (; axl_test(t, NULL) == AXL_RUNNING; waited += GLANCE) {
         bool look = waited >= s->interval;
         if (look) waited = 0;
-        if (*s->stop || (look && command_now(s) != AXL_COMMAND_RUN)) {
+        if (*s->stop || (look && serve_command_now(s) != AXL_COMMAND_RUN)) {
             t->method->stop(t, false);
             return;
         }
         axl_progress_get(t, &progress);
         axl_pulse_beat(&s->pulse, progress.bytes_done);
-        pause_for(s, GLANCE);
+        serve_pause_for(s, GLANCE);
     }
 }
 
 /* Moves what is listed. What goes wrong stands in the file afterwards; an error is
  * returned only when not even that can be written. */
-static int move_files(axl_service *s, char *err)
+static int serve_move_files(axl_service *s, char *err)
 {
     axl_transfer *t;
     int rc = axl_resume(s->path, "pthread", &t, err);
@@ -65,7 +63,7 @@ static int move_files(axl_service *s, char *err)
     t->interval = s->interval < AXL_INTERVAL ? s->interval : AXL_INTERVAL;
     rc = axl_dispatch(t, err);
     if (!rc)
-        watch(s, t);
+        serve_watch(s, t);
     else
         rc = axl_state_fail(t, rc, err);
     if (!rc && t->unsaved && t->unsaved != -ENOENT)
@@ -76,7 +74,7 @@ static int move_files(axl_service *s, char *err)
 }
 
 /* One look at the file; *idle: there is nothing to do now. */
-static int attend(axl_service *s, bool *idle, bool *leave, char *err)
+static int serve_attend(axl_service *s, bool *idle, bool *leave, char *err)
 {
     axl_news news = {0};
     axl_command command;
@@ -90,14 +88,14 @@ static int attend(axl_service *s, bool *idle, bool *leave, char *err)
     if (rc == -ENOENT) return 0; /* not written yet, or removed */
     if (rc || *leave) return rc;
     *idle = !listed || command != AXL_COMMAND_RUN || news.done || news.result;
-    if (!*idle) return move_files(s, err);
+    if (!*idle) return serve_move_files(s, err);
     *leave = s->leave;
     return 0;
 }
 
-/* The lock is that of the child, too: whoever waits for the parent finds the file
+/* The lock is that of the child, too: a process that waits for the parent finds the file
  * attended. */
-static int go_into_background(axl_service *s, bool *parent, char *err)
+static int serve_go_into_background(axl_service *s, bool *parent, char *err)
 {
     if (!s->background) return 0;
     pid_t child = fork();
@@ -110,13 +108,13 @@ int axl_serve(axl_service *service, char *err)
 {
     bool idle, leave = false, parent = false;
     int rc = axl_owner_take(service->path, &service->owner, err);
-    if (!rc) rc = go_into_background(service, &parent, err);
+    if (!rc) rc = serve_go_into_background(service, &parent, err);
     if (parent) return io_close(&service->owner);
     service->pulse.owner = service->owner;
     axl_pulse_beat(&service->pulse, 0);
     while (!rc && !leave && !*service->stop) {
-        rc = attend(service, &idle, &leave, err);
-        if (!rc && !leave && idle) pause_for(service, service->interval);
+        rc = serve_attend(service, &idle, &leave, err);
+        if (!rc && !leave && idle) serve_pause_for(service, service->interval);
     }
     axl_owner_drop(service->path, &service->owner);
     return rc;

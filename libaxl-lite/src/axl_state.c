@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state file: what shall be moved, and what was (docs/formats/transfer.md; SCR
- * Developer Guide 1.2, section 2.22). Whoever moves the files writes it from time to
- * time, and reads there what he is told. */
+ * Developer Guide 1.2, section 2.22). The process that moves the files writes it from
+ * time to time, and polls it for commands. */
 #include "src/axl_private.h"
 
 #include "common/errtext.h"
@@ -20,10 +20,10 @@
 
 /* ---- writing ---- */
 
-static int set_text(kvtree *tree, const char *key, const char *format, ...)
+static int state_set_text(kvtree *tree, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static int set_text(kvtree *tree, const char *key, const char *format, ...)
+static int state_set_text(kvtree *tree, const char *key, const char *format, ...)
 {
     char text[64];
     va_list args;
@@ -46,7 +46,7 @@ enum { SPELLED = 2 * 64 }; /* bytes that a spelling takes more */
 
 /* A path has many spellings: n in binary, "/." for each 1 and "/" for each 0, before it.
  */
-static const char *spell(char *text, const char *path, size_t n)
+static const char *state_spell(char *text, const char *path, size_t n)
 {
     char *end = text;
     for (int bit = 63; bit >= 0; bit--) {
@@ -59,16 +59,16 @@ static const char *spell(char *text, const char *path, size_t n)
 }
 
 /* The first spelling that is not in use. */
-static size_t find_spelling(const kvtree *files, char *text, const char *path)
+static size_t state_find_spelling(const kvtree *files, char *text, const char *path)
 {
     size_t from = 0, to = 0;
-    while (kvtree_get(files, spell(text, path, to))) {
+    while (kvtree_get(files, state_spell(text, path, to))) {
         from = to + 1;
         to = 2 * to + 1;
     }
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        if (kvtree_get(files, spell(text, path, middle)))
+        if (kvtree_get(files, state_spell(text, path, middle)))
             from = middle + 1;
         else
             to = middle;
@@ -77,20 +77,20 @@ static size_t find_spelling(const kvtree *files, char *text, const char *path)
 }
 
 /* The place of a source below FILES, where it may be already with another destination. */
-static kvtree *add_source(kvtree *files, const char *path)
+static kvtree *state_add_source(kvtree *files, const char *path)
 {
     char *full = axl_absolute(path);
     char *text = full ? malloc(strlen(full) + SPELLED + 1) : NULL;
     kvtree *entry = NULL;
     if (text)
-        entry =
-            kvtree_set(files, spell(text, full, find_spelling(files, text, full)), NULL);
+        entry = kvtree_set(
+            files, state_spell(text, full, state_find_spelling(files, text, full)), NULL);
     free(full);
     free(text);
     return entry;
 }
 
-static int add_part(const axl_item *item, kvtree *entry)
+static int state_add_part(const axl_item *item, kvtree *entry)
 {
     if (!item->part) return 0;
     int rc = kvtree_util_set_bytecount(entry, "SOURCE_OFFSET", item->from);
@@ -98,22 +98,22 @@ static int add_part(const axl_item *item, kvtree *entry)
     return rc ? rc : kvtree_util_set_bytecount(entry, "SOURCE_SIZE", item->source_size);
 }
 
-static int add_item(const axl_transfer *t, const axl_item *item, kvtree *files)
+static int state_add_item(const axl_transfer *t, const axl_item *item, kvtree *files)
 {
-    kvtree *entry = add_source(files, item->file.source);
+    kvtree *entry = state_add_source(files, item->file.source);
     char *destination = axl_absolute(item->file.destination);
     uint64_t written = item->file.done ? item->size : item->synced;
     int rc = entry && destination ? 0 : -ENOMEM;
     if (!rc) rc = kvtree_util_set_str(entry, "DESTINATION", destination);
-    if (!rc) rc = add_part(item, entry);
+    if (!rc) rc = state_add_part(item, entry);
     if (!rc) rc = kvtree_util_set_bytecount(entry, "SIZE", item->size);
     if (!rc) rc = kvtree_util_set_bytecount(entry, "WRITTEN", written);
     if (!rc && t->flags & AXL_CHECKSUM)
         rc = kvtree_util_set_crc32(entry, "CRC",
                                    item->file.done ? item->file.crc : item->synced_crc);
     if (!rc)
-        rc = set_text(entry, "MTIME", "%lld.%09ld", (long long)item->mtime.tv_sec,
-                      item->mtime.tv_nsec);
+        rc = state_set_text(entry, "MTIME", "%lld.%09ld", (long long)item->mtime.tv_sec,
+                            item->mtime.tv_nsec);
     if (!rc && item->file.done) rc = kvtree_util_set_str(entry, "FLAG", "DONE");
     free(destination);
     return rc;
@@ -129,7 +129,7 @@ static const struct {
 
 enum { FLAGS = sizeof flag_names / sizeof flag_names[0] };
 
-static int add_base(const axl_transfer *t, kvtree *tree)
+static int state_add_base(const axl_transfer *t, kvtree *tree)
 {
     if (!t->base) return 0;
     char *full = axl_absolute(t->base);
@@ -138,14 +138,14 @@ static int add_base(const axl_transfer *t, kvtree *tree)
     return rc;
 }
 
-static int add_options(const axl_transfer *t, kvtree *tree)
+static int state_add_options(const axl_transfer *t, kvtree *tree)
 {
     int rc = kvtree_util_set_double(tree, "PERCENT", t->percent);
     if (!rc) rc = kvtree_util_set_double(tree, "BW", t->bandwidth);
-    if (!rc) rc = set_text(tree, "ID", "%016llx", (unsigned long long)t->id);
+    if (!rc) rc = state_set_text(tree, "ID", "%016llx", (unsigned long long)t->id);
     if (!rc) rc = kvtree_util_set_int(tree, "WORKERS", t->workers);
     if (!rc) rc = kvtree_util_set_bytecount(tree, "BUFFER", t->buffer);
-    if (!rc) rc = add_base(t, tree);
+    if (!rc) rc = state_add_base(t, tree);
     kvtree *flags = rc ? NULL : kvtree_set(tree, "OPTIONS", NULL);
     if (!flags) return -ENOMEM;
     for (int i = 0; i < FLAGS && !rc; i++)
@@ -160,8 +160,8 @@ int axl_state_build(const axl_transfer *transfer, kvtree **state)
     kvtree *files = kvtree_set(tree, "FILES", NULL);
     int rc = files ? 0 : -ENOMEM;
     for (size_t i = 0; i < transfer->count && !rc; i++)
-        rc = add_item(transfer, &transfer->items[i], files);
-    if (!rc) rc = add_options(transfer, tree);
+        rc = state_add_item(transfer, &transfer->items[i], files);
+    if (!rc) rc = state_add_options(transfer, tree);
     if (rc)
         kvtree_delete(&tree);
     else
@@ -171,15 +171,15 @@ int axl_state_build(const axl_transfer *transfer, kvtree **state)
 
 /* ---- the file ---- */
 
-static const char *value_of(const kvtree *tree, const char *key)
+static const char *state_value_of(const kvtree *tree, const char *key)
 {
     const kvtree *value = kvtree_get(tree, key);
     return kvtree_size(value) == 1 ? kvtree_elem_key(kvtree_elem_first(value)) : NULL;
 }
 
-static axl_command command_of(const kvtree *tree)
+static axl_command state_command_of(const kvtree *tree)
 {
-    const char *text = value_of(tree, "COMMAND");
+    const char *text = state_value_of(tree, "COMMAND");
     if (text && strcmp(text, "RUN") == 0) return AXL_COMMAND_RUN;
     if (text && strcmp(text, "EXIT") == 0) return AXL_COMMAND_EXIT;
     return AXL_COMMAND_STOP;
@@ -188,7 +188,7 @@ static axl_command command_of(const kvtree *tree)
 static const char *const command_names[] = {
     [AXL_COMMAND_STOP] = "STOP", [AXL_COMMAND_RUN] = "RUN", [AXL_COMMAND_EXIT] = "EXIT"};
 
-static int add_news(kvtree *tree, const axl_news *news)
+static int state_add_news(kvtree *tree, const axl_news *news)
 {
     int rc = kvtree_util_set_str(tree, "STATE", news->running ? "RUNNING" : "STOPPED");
     if (!rc && news->done) rc = kvtree_util_set_str(tree, "FLAG", "DONE");
@@ -197,13 +197,13 @@ static int add_news(kvtree *tree, const axl_news *news)
     return rc;
 }
 
-/* Seconds that somebody else may have the lock of the file, who needs it for some
- * milliseconds: who keeps it is stopped, or hangs. */
+/* Seconds that another process may hold the lock of the file, for which it needs some
+ * milliseconds: one that keeps it is stopped, or hangs. */
 enum { PATIENCE = 30 };
 
 /* Locks the file, which must have a list if it has to. */
-static int open_locked(const char *path, bool listed, int seconds, int *fd, kvtree **old,
-                       char *err)
+static int state_open_locked(const char *path, bool listed, int seconds, int *fd,
+                             kvtree **old, char *err)
 {
     *old = kvtree_new();
     if (!*old) return err_sys(err, -ENOMEM, "state file %s", path);
@@ -218,7 +218,8 @@ static int open_locked(const char *path, bool listed, int seconds, int *fd, kvtr
 }
 
 /* Writes it, unless rc says why not, and gives up the lock. */
-static int close_locked(const char *path, int *fd, const kvtree *tree, int rc, char *err)
+static int state_close_locked(const char *path, int *fd, const kvtree *tree, int rc,
+                              char *err)
 {
     if (!rc) return kvtree_file_write_close_unlock(AT_FDCWD, path, fd, tree, err);
     io_close(fd);
@@ -229,13 +230,13 @@ int axl_state_write(const char *path, kvtree *state, const axl_news *news,
                     axl_command *command, char *err)
 {
     kvtree *old;
-    int fd, rc = open_locked(path, news->follows, PATIENCE, &fd, &old, err);
+    int fd, rc = state_open_locked(path, news->follows, PATIENCE, &fd, &old, err);
     if (rc) return rc;
     /* what others told us stays; the first to write tells himself to run */
-    if (kvtree_get(old, "COMMAND") && !news->fresh) *command = command_of(old);
+    if (kvtree_get(old, "COMMAND") && !news->fresh) *command = state_command_of(old);
     rc = kvtree_util_set_str(state, "COMMAND", command_names[*command]);
-    if (!rc) rc = add_news(state, news);
-    rc = close_locked(path, &fd, state, rc, err);
+    if (!rc) rc = state_add_news(state, news);
+    rc = state_close_locked(path, &fd, state, rc, err);
     kvtree_delete(&old);
     return rc;
 }
@@ -243,10 +244,10 @@ int axl_state_write(const char *path, kvtree *state, const axl_news *news,
 int axl_state_command(const char *path, axl_command command, int seconds, char *err)
 {
     kvtree *old;
-    int fd, rc = open_locked(path, true, seconds, &fd, &old, err);
+    int fd, rc = state_open_locked(path, true, seconds, &fd, &old, err);
     if (rc) return rc;
     rc = kvtree_util_set_str(old, "COMMAND", command_names[command]);
-    rc = close_locked(path, &fd, old, rc, err);
+    rc = state_close_locked(path, &fd, old, rc, err);
     kvtree_delete(&old);
     return rc;
 }
@@ -254,17 +255,18 @@ int axl_state_command(const char *path, axl_command command, int seconds, char *
 /* ---- reading ---- */
 
 /* No file is longer. */
-static int get_size(const kvtree *entry, const char *key, unsigned long *size)
+static int state_get_size(const kvtree *entry, const char *key, unsigned long *size)
 {
     int rc = kvtree_util_get_bytecount(entry, key, size);
     return rc == 0 && *size > INT64_MAX ? -EINVAL : rc;
 }
 
-static int get_time(const kvtree *entry, struct timespec *time)
+static int state_get_time(const kvtree *entry, struct timespec *time)
 {
     int64_t seconds;
     char whole[NUMBER_TEXT_SIZE];
-    const char *text = value_of(entry, "MTIME"), *point = text ? strchr(text, '.') : NULL;
+    const char *text = state_value_of(entry, "MTIME"),
+               *point = text ? strchr(text, '.') : NULL;
     if (!point || point - text >= NUMBER_TEXT_SIZE ||
         strspn(point + 1, "0123456789") != 9 || point[10])
         return -EBADMSG;
@@ -276,20 +278,21 @@ static int get_time(const kvtree *entry, struct timespec *time)
 
 /* What an earlier process says that it has done. Files of a writer that knows only the
  * documented keys have no time, and begin anew. */
-static int get_done(const axl_transfer *t, const kvtree *entry, axl_item *item, char *err)
+static int state_get_done(const axl_transfer *t, const kvtree *entry, axl_item *item,
+                          char *err)
 {
     unsigned long size, written, crc = 0;
-    const char *flag = value_of(entry, "FLAG"), *source = item->file.source;
+    const char *flag = state_value_of(entry, "FLAG"), *source = item->file.source;
     bool done = flag && strcmp(flag, "DONE") == 0;
-    if (get_size(entry, "SIZE", &size) != 0)
+    if (state_get_size(entry, "SIZE", &size) != 0)
         return err_set(err, -EBADMSG, "%s has no valid SIZE", source);
     item->size = size;
     if (!item->part) item->source_size = size;
     if (!kvtree_get(entry, "WRITTEN") || !kvtree_get(entry, "MTIME")) return 0;
-    if (get_size(entry, "WRITTEN", &written) != 0 || written > size ||
+    if (state_get_size(entry, "WRITTEN", &written) != 0 || written > size ||
         (done && written < size))
         return err_set(err, -EBADMSG, "%s has no valid WRITTEN", source);
-    if (get_time(entry, &item->mtime) != 0)
+    if (state_get_time(entry, &item->mtime) != 0)
         return err_set(err, -EBADMSG, "%s has no valid MTIME", source);
     if (t->flags & AXL_CHECKSUM &&
         (kvtree_util_get_crc32(entry, "CRC", &crc) != 0 || crc > UINT32_MAX))
@@ -303,19 +306,19 @@ static int get_done(const axl_transfer *t, const kvtree *entry, axl_item *item, 
     return 0;
 }
 
-static int add_entry(axl_transfer *t, const kvtree *entry, const axl_file *file,
-                     char *err)
+static int state_add_entry(axl_transfer *t, const kvtree *entry, const axl_file *file,
+                           char *err)
 {
     unsigned long from, to, size, source_size = 0;
     if (!kvtree_get(entry, "SOURCE_OFFSET") && !kvtree_get(entry, "DESTINATION_OFFSET"))
         return axl_add(t, file->source, file->destination, err);
-    if (get_size(entry, "SOURCE_OFFSET", &from) != 0 ||
-        get_size(entry, "DESTINATION_OFFSET", &to) != 0 ||
-        get_size(entry, "SIZE", &size) != 0)
+    if (state_get_size(entry, "SOURCE_OFFSET", &from) != 0 ||
+        state_get_size(entry, "DESTINATION_OFFSET", &to) != 0 ||
+        state_get_size(entry, "SIZE", &size) != 0)
         return err_set(err, -EBADMSG, "%s: a part without valid offsets or SIZE",
                        file->source);
     if (kvtree_get(entry, "SOURCE_SIZE") &&
-        get_size(entry, "SOURCE_SIZE", &source_size) != 0)
+        state_get_size(entry, "SOURCE_SIZE", &source_size) != 0)
         return err_set(err, -EBADMSG, "%s has no valid SOURCE_SIZE", file->source);
     const axl_part part = {file->source, from, file->destination, to, size};
     int rc = axl_add_part(t, &part, err);
@@ -323,41 +326,42 @@ static int add_entry(axl_transfer *t, const kvtree *entry, const axl_file *file,
     return rc;
 }
 
-static int get_item(axl_transfer *t, const char *source, const kvtree *entry, char *err)
+static int state_get_item(axl_transfer *t, const char *source, const kvtree *entry,
+                          char *err)
 {
-    const char *destination = value_of(entry, "DESTINATION");
+    const char *destination = state_value_of(entry, "DESTINATION");
     while (strncmp(source, "/./", 3) == 0 || strncmp(source, "//", 2) == 0)
         source += source[1] == '.' ? 2 : 1;
     if (*source != '/' || !destination || *destination != '/')
         return err_set(err, -EBADMSG, "%s has no absolute path or DESTINATION", source);
     const axl_file file = {.source = source, .destination = destination};
-    int rc = add_entry(t, entry, &file, err);
+    int rc = state_add_entry(t, entry, &file, err);
     if (rc) return rc == -ENOMEM ? rc : -EBADMSG;
-    return get_done(t, entry, &t->items[t->count - 1], err);
+    return state_get_done(t, entry, &t->items[t->count - 1], err);
 }
 
-static int get_limit(const kvtree *tree, const char *key, double *limit, char *err)
+static int state_get_limit(const kvtree *tree, const char *key, double *limit, char *err)
 {
     if (!kvtree_get(tree, key)) return 0;
     if (kvtree_util_get_double(tree, key, limit) == 0 && axl_is_limit(*limit)) return 0;
     return err_set(err, -EBADMSG, "no valid %s", key);
 }
 
-static int get_base(axl_transfer *t, const kvtree *tree, char *err)
+static int state_get_base(axl_transfer *t, const kvtree *tree, char *err)
 {
-    const char *base = value_of(tree, "BASE");
+    const char *base = state_value_of(tree, "BASE");
     if (!kvtree_get(tree, "BASE")) return 0;
     if (!base || *base != '/') return err_set(err, -EBADMSG, "no valid BASE");
     t->base = strdup(base);
     return t->base ? 0 : err_sys(err, -ENOMEM, "BASE");
 }
 
-static int get_options(axl_transfer *t, const kvtree *tree, char *err)
+static int state_get_options(axl_transfer *t, const kvtree *tree, char *err)
 {
     unsigned long buffer = 0;
-    const char *id = value_of(tree, "ID");
-    int rc = get_limit(tree, "PERCENT", &t->percent, err);
-    if (!rc) rc = get_limit(tree, "BW", &t->bandwidth, err);
+    const char *id = state_value_of(tree, "ID");
+    int rc = state_get_limit(tree, "PERCENT", &t->percent, err);
+    if (!rc) rc = state_get_limit(tree, "BW", &t->bandwidth, err);
     if (rc) return rc;
     if (kvtree_get(tree, "WORKERS") &&
         (kvtree_util_get_int(tree, "WORKERS", &t->workers) != 0 || t->workers < 0 ||
@@ -371,7 +375,7 @@ static int get_options(axl_transfer *t, const kvtree *tree, char *err)
     if (kvtree_get(tree, "ID") && (!id || strspn(id, "0123456789abcdef") != 16 || id[16]))
         return err_set(err, -EBADMSG, "no valid ID");
     t->id = id ? strtoull(id, NULL, 16) : 0;
-    rc = get_base(t, tree, err);
+    rc = state_get_base(t, tree, err);
     if (rc) return rc;
     for (int i = 0; i < FLAGS; i++)
         if (kvtree_get(kvtree_get(tree, "OPTIONS"), flag_names[i].name))
@@ -383,21 +387,22 @@ int axl_state_fill(axl_transfer *transfer, const kvtree *state, char *err)
 {
     const kvtree *files = kvtree_get(state, "FILES");
     if (!files) return err_set(err, -ENODATA, "no list of files was written yet");
-    int rc = get_options(transfer, state, err);
+    int rc = state_get_options(transfer, state, err);
     for (kvtree_elem *e = kvtree_elem_first(files); e && !rc; e = kvtree_elem_next(e))
-        rc = get_item(transfer, kvtree_elem_key(e), kvtree_elem_hash(e), err);
+        rc = state_get_item(transfer, kvtree_elem_key(e), kvtree_elem_hash(e), err);
     return rc;
 }
 
 int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command *command,
                    char *err)
 {
-    /* the file is replaced as a whole: nobody has to wait for who has its lock */
+    /* the file is replaced as a whole: its lock is not needed */
     int rc = kvtree_file_read(AT_FDCWD, path, state, err), code;
     if (rc) return rc;
-    const char *running = value_of(state, "STATE"), *flag = value_of(state, "FLAG");
-    const char *error = value_of(state, "ERROR");
-    *command = command_of(state);
+    const char *running = state_value_of(state, "STATE"),
+               *flag = state_value_of(state, "FLAG");
+    const char *error = state_value_of(state, "ERROR");
+    *command = state_command_of(state);
     *news = (axl_news){.running = running && strcmp(running, "RUNNING") == 0,
                        .done = flag && strcmp(flag, "DONE") == 0};
     if (kvtree_util_get_int(state, "CODE", &code) == 0 && code < 0) news->result = code;
@@ -408,7 +413,7 @@ int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command 
 uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry, axl_item *item)
 {
     axl_item told = {.file = item->file, .part = item->part};
-    if (get_done(transfer, entry, &told, NULL) != 0) return 0;
+    if (state_get_done(transfer, entry, &told, NULL) != 0) return 0;
     item->file = told.file;
     return told.file.done ? told.size : told.synced;
 }
@@ -426,12 +431,10 @@ int axl_state_fail(const axl_transfer *transfer, int result, char *err)
     return rc;
 }
 
-bool axl_state_is_running(const char *path)
+int axl_state_peek(const char *path, axl_news *news, axl_command *command)
 {
-    axl_news news = {0};
-    axl_command command;
     kvtree *state = kvtree_new();
-    int rc = state ? axl_state_read(path, state, &news, &command, NULL) : -ENOMEM;
+    int rc = state ? axl_state_read(path, state, news, command, NULL) : -ENOMEM;
     kvtree_delete(&state);
-    return rc == 0 && news.running;
+    return rc;
 }

@@ -21,7 +21,7 @@ void axl_throttle_begin(axl_throttle *throttle, double bandwidth, double percent
 }
 
 /* Pays for work since the time last, and returns the seconds until it may go on. */
-static double pay(double *paid, double last, double now, double seconds)
+static double throttle_pay(double *paid, double last, double now, double seconds)
 {
     if (*paid < last - SAVED) *paid = last - SAVED;
     *paid += seconds;
@@ -33,9 +33,9 @@ double axl_throttle_pay(axl_throttle *throttle, double now, uint64_t bytes, doub
     double by_bytes = 0, by_time = 0, last = throttle->last;
     throttle->last = now;
     if (throttle->bandwidth > 0)
-        by_bytes =
-            pay(&throttle->paid_bytes, last, now, (double)bytes / throttle->bandwidth);
+        by_bytes = throttle_pay(&throttle->paid_bytes, last, now,
+                                (double)bytes / throttle->bandwidth);
     if (throttle->share > 0)
-        by_time = pay(&throttle->paid_time, last, now, cpu / throttle->share);
+        by_time = throttle_pay(&throttle->paid_time, last, now, cpu / throttle->share);
     return by_bytes > by_time ? by_bytes : by_time;
 }

@@ -39,7 +39,7 @@ double axl_seconds(clockid_t clock)
 
 /* ---- the end, and how it comes about ---- */
 
-static bool is_over(const axl_work *w)
+static bool work_is_over(const axl_work *w)
 {
     return w->stop || w->rc;
 }
@@ -56,11 +56,11 @@ void axl_work_fail(axl_work *w, int rc, const char *text)
 }
 
 /* Waits until a time of CLOCK_MONOTONIC, or the end; the lock is held. */
-static void pause_until(axl_work *w, double when)
+static void work_pause_until(axl_work *w, double when)
 {
     struct timespec t = {.tv_sec = (time_t)when};
     t.tv_nsec = (long)(1e9 * (when - (double)t.tv_sec));
-    while (!is_over(w) &&
+    while (!work_is_over(w) &&
            pthread_cond_timedwait(&w->changed, &w->lock, &t) != ETIMEDOUT) {
     }
 }
@@ -73,8 +73,8 @@ int axl_worker_pay(axl_worker *worker, uint64_t bytes)
     w->bytes += bytes;
     double wait = axl_throttle_pay(&w->throttle, now, bytes, cpu - worker->cpu);
     worker->cpu = cpu;
-    if (wait > 0) pause_until(w, now + wait);
-    bool over = is_over(w);
+    if (wait > 0) work_pause_until(w, now + wait);
+    bool over = work_is_over(w);
     pthread_mutex_unlock(&w->lock);
     return over ? -ECANCELED : 0;
 }
@@ -87,7 +87,7 @@ void axl_worker_skip(axl_worker *worker, uint64_t bytes)
     pthread_mutex_unlock(&w->lock);
 }
 
-static bool is_cancelled(axl_work *w)
+static bool work_is_cancelled(axl_work *w)
 {
     pthread_mutex_lock(&w->lock);
     bool cancelled = w->cancelled;
@@ -98,16 +98,16 @@ static bool is_cancelled(axl_work *w)
 /* ---- tasks ---- */
 
 /* The lock is held. */
-static bool take(axl_work *w, task *next)
+static bool work_take(axl_work *w, task *next)
 {
     axl_transfer *t = w->transfer;
-    while (!is_over(w) && w->item < t->count) {
+    while (!work_is_over(w) && w->item < t->count) {
         axl_item *item = &t->items[w->item];
         if (item->pieces == 0) { /* in place already */
             w->item++;
             continue;
         }
-        if (w->piece > 0 && item->fd < 0) { /* whoever has the first piece opens it */
+        if (w->piece > 0 && item->fd < 0) { /* the worker of the first piece opens it */
             pthread_cond_wait(&w->changed, &w->lock);
             continue;
         }
@@ -121,10 +121,10 @@ static bool take(axl_work *w, task *next)
     return false;
 }
 
-static bool take_task(axl_work *w, task *next)
+static bool work_take_task(axl_work *w, task *next)
 {
     pthread_mutex_lock(&w->lock);
-    bool taken = take(w, next);
+    bool taken = work_take(w, next);
     pthread_mutex_unlock(&w->lock);
     return taken;
 }
@@ -138,7 +138,7 @@ uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
 
 /* All pieces are written through one descriptor: it is open from before the first byte
  * is written, so that fsync knows of every write that failed on its way to the disk. */
-static int open_destination(axl_worker *worker, const task *now, int *out, char *err)
+static int work_open_destination(axl_worker *worker, const task *now, int *out, char *err)
 {
     axl_work *w = worker->work;
     axl_item *item = &w->transfer->items[now->item];
@@ -158,7 +158,7 @@ static int open_destination(axl_worker *worker, const task *now, int *out, char 
 
 /* What an earlier process copied is read from the disk, or the server, and not from what
  * this node remembers of it. Where it cannot be read it is copied again. */
-static void open_claimed(axl_worker *worker, const task *now, axl_piece *piece)
+static void work_open_claimed(axl_worker *worker, const task *now, axl_piece *piece)
 {
     const uint64_t margin = 65536; /* of whole pages, whatever their size */
     const axl_item *item = piece->item;
@@ -171,7 +171,8 @@ static void open_claimed(axl_worker *worker, const task *now, axl_piece *piece)
                   (off_t)(piece->length + 2 * margin), POSIX_FADV_DONTNEED);
 }
 
-static int move_piece(axl_worker *worker, const task *now, axl_piece *piece, char *err)
+static int work_move_piece(axl_worker *worker, const task *now, axl_piece *piece,
+                           char *err)
 {
     const axl_transfer *t = worker->work->transfer;
     struct stat st;
@@ -185,8 +186,8 @@ static int move_piece(axl_worker *worker, const task *now, axl_piece *piece, cha
     piece->worker = worker;
     int rc = axl_open_source(piece->item->file.source, &piece->in, &st, err);
     if (!rc) rc = axl_check_source(piece->item, piece->in, err);
-    if (!rc) rc = open_destination(worker, now, &piece->out, err);
-    if (!rc) open_claimed(worker, now, piece);
+    if (!rc) rc = work_open_destination(worker, now, &piece->out, err);
+    if (!rc) work_open_claimed(worker, now, piece);
     if (!rc) rc = axl_piece_move(piece, err);
     if (!rc) rc = axl_check_source(piece->item, piece->in, err);
     io_close(&piece->there);
@@ -196,7 +197,7 @@ static int move_piece(axl_worker *worker, const task *now, axl_piece *piece, cha
 
 /* ---- complete files ---- */
 
-static void place_batch(axl_worker *worker)
+static void work_place_batch(axl_worker *worker)
 {
     axl_work *w = worker->work;
     char err[AXL_ERROR_SIZE] = "";
@@ -211,25 +212,25 @@ static void place_batch(axl_worker *worker)
     if (rc) axl_work_fail(w, rc, err);
 }
 
-static void add_to_batch(axl_worker *worker, size_t i, int fd)
+static void work_add_to_batch(axl_worker *worker, size_t i, int fd)
 {
     axl_batch *batch = &worker->batch;
     batch->items[batch->count] = i;
     batch->fds[batch->count++] = fd;
     worker->batch_bytes += worker->work->transfer->items[i].size;
     if (batch->count == worker->work->batch || worker->batch_bytes >= BATCH_BYTES)
-        place_batch(worker);
+        work_place_batch(worker);
 }
 
 bool axl_worker_make_room(axl_worker *worker, int rc)
 {
     if ((rc != -EMFILE && rc != -ENFILE) || worker->batch.count == 0) return false;
-    place_batch(worker);
+    work_place_batch(worker);
     return true;
 }
 
 /* One piece less; whether the file is complete. */
-static bool finish_piece(axl_work *w, const task *now, uint32_t crc)
+static bool work_finish_piece(axl_work *w, const task *now, uint32_t crc)
 {
     axl_item *item = &w->transfer->items[now->item];
     pthread_mutex_lock(&w->lock);
@@ -244,16 +245,16 @@ static bool finish_piece(axl_work *w, const task *now, uint32_t crc)
     return complete;
 }
 
-static void do_task(axl_worker *worker, const task *now)
+static void work_do_task(axl_worker *worker, const task *now)
 {
     axl_work *w = worker->work;
     char err[AXL_ERROR_SIZE] = "";
     axl_piece piece = {
         .item = &w->transfer->items[now->item], .in = -1, .out = -1, .there = -1};
-    int rc = move_piece(worker, now, &piece, err);
-    if (axl_worker_make_room(worker, rc)) rc = move_piece(worker, now, &piece, err);
-    if (!rc && finish_piece(w, now, piece.crc))
-        add_to_batch(worker, now->item, piece.out);
+    int rc = work_move_piece(worker, now, &piece, err);
+    if (axl_worker_make_room(worker, rc)) rc = work_move_piece(worker, now, &piece, err);
+    if (!rc && work_finish_piece(w, now, piece.crc))
+        work_add_to_batch(worker, now->item, piece.out);
     if (rc && rc != -ECANCELED) axl_work_fail(w, rc, err);
     if (!rc) axl_save_sometimes(worker);
 }
@@ -261,7 +262,7 @@ static void do_task(axl_worker *worker, const task *now)
 /* ---- workers ---- */
 
 /* So small that ten go through in a second, whatever the limit. */
-static size_t buffer_size(const axl_transfer *t)
+static size_t work_buffer_size(const axl_transfer *t)
 {
     size_t size = t->buffer;
     if (t->bandwidth > 0 && t->bandwidth / 10 < (double)size)
@@ -269,18 +270,18 @@ static size_t buffer_size(const axl_transfer *t)
     return size < 4096 ? 4096 : size;
 }
 
-static void *work(void *arg)
+static void *work_run(void *arg)
 {
     axl_work *w = arg;
     task next;
-    axl_worker worker = {.work = w, .buffer_size = buffer_size(w->transfer)};
+    axl_worker worker = {.work = w, .buffer_size = work_buffer_size(w->transfer)};
     worker.cpu = axl_seconds(CLOCK_THREAD_CPUTIME_ID);
     worker.buffer = malloc(worker.buffer_size);
     if (!worker.buffer)
         axl_work_fail(w, -ENOMEM, "buffer of a transfer: Cannot allocate memory");
-    while (take_task(w, &next))
-        do_task(&worker, &next);
-    if (worker.batch.count && !is_cancelled(w)) place_batch(&worker);
+    while (work_take_task(w, &next))
+        work_do_task(&worker, &next);
+    if (worker.batch.count && !work_is_cancelled(w)) work_place_batch(&worker);
     for (int k = 0; k < worker.batch.count; k++)
         io_close(&worker.batch.fds[k]);
     axl_folder_done(&worker.folder);
@@ -292,7 +293,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-static int prepare_item(axl_work *w, axl_item *item)
+static int work_prepare_item(axl_work *w, axl_item *item)
 {
     uint64_t left = item->size - item->begin;
     item->pieces = item->left = 0;
@@ -308,7 +309,7 @@ static int prepare_item(axl_work *w, axl_item *item)
     return item->crcs && item->moved ? 0 : -ENOMEM;
 }
 
-static int batch_size(int threads)
+static int work_batch_size(int threads)
 {
     struct rlimit limit;
     rlim_t size = AXL_BATCH;
@@ -324,7 +325,7 @@ static axl_work *work_new(axl_transfer *t, int threads)
     axl_work *w = calloc(1, sizeof *w);
     if (!w) return NULL;
     w->transfer = t;
-    w->batch = batch_size(threads);
+    w->batch = work_batch_size(threads);
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -345,8 +346,8 @@ static void work_free(axl_work *w)
     free(w);
 }
 
-/* What is not in place is removed, unless somebody may go on with it. */
-static void clean_up(axl_transfer *t, bool keep)
+/* What is not in place is removed, unless it may be resumed. */
+static void work_clean_up(axl_transfer *t, bool keep)
 {
     for (size_t i = 0; i < t->count; i++) {
         axl_item *item = &t->items[i];
@@ -364,7 +365,7 @@ static void clean_up(axl_transfer *t, bool keep)
 
 /* That it was stopped is no result: it may go on. What was copied in part makes room for
  * the result: it may be what fills the disk. */
-static void save_result(axl_work *w, axl_news *news)
+static void work_save_result(axl_work *w, axl_news *news)
 {
     axl_news told = *news;
     char err[AXL_ERROR_SIZE] = "";
@@ -372,7 +373,7 @@ static void save_result(axl_work *w, axl_news *news)
     if (!w->rc) told.result = 0;
     int rc = axl_save(w, &told, err);
     if (rc && w->rc) {
-        clean_up(w->transfer, false);
+        work_clean_up(w->transfer, false);
         rc = axl_save(w, &told, err);
     }
     w->transfer->unsaved = rc;
@@ -382,7 +383,7 @@ static void save_result(axl_work *w, axl_news *news)
 }
 
 /* No worker runs any more. */
-static void conclude(axl_transfer *t)
+static void work_conclude(axl_transfer *t)
 {
     axl_work *w = t->work;
     for (int i = 0; i < w->started; i++)
@@ -391,8 +392,8 @@ static void conclude(axl_transfer *t)
     if (!news.result && !news.done) news.result = -ECANCELED;
     snprintf(news.error, sizeof news.error, "%s",
              w->rc ? w->err : "the transfer was cancelled");
-    if (t->state_path && !w->cancelled) save_result(w, &news);
-    clean_up(t, t->state_path && !w->cancelled);
+    if (t->state_path && !w->cancelled) work_save_result(w, &news);
+    work_clean_up(t, t->state_path && !w->cancelled);
     t->bytes_done = w->bytes;
     t->files_done = w->files_done;
     axl_transfer_finish(t, news.result, news.error);
@@ -401,7 +402,7 @@ static void conclude(axl_transfer *t)
 }
 
 /* Signals are for the threads of the application. */
-static int start_threads(axl_work *w, int threads)
+static int work_start_threads(axl_work *w, int threads)
 {
     sigset_t all, before;
     int rc = 0;
@@ -411,7 +412,7 @@ static int start_threads(axl_work *w, int threads)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     w->running = threads;
     while (w->started < threads && rc == 0) {
-        rc = pthread_create(&w->threads[w->started], NULL, work, w);
+        rc = pthread_create(&w->threads[w->started], NULL, work_run, w);
         w->started += rc == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -425,14 +426,14 @@ int axl_work_start(axl_transfer *transfer, int threads, char *err)
 {
     int rc = (transfer->work = work_new(transfer, threads)) ? 0 : -ENOMEM;
     for (size_t i = 0; i < transfer->count && !rc; i++)
-        rc = prepare_item(transfer->work, &transfer->items[i]);
+        rc = work_prepare_item(transfer->work, &transfer->items[i]);
     if (!rc && transfer->state_path)
         rc = axl_save(transfer->work,
                       &(axl_news){.fresh = !transfer->obeys,
                                   .follows = transfer->obeys,
                                   .running = true},
                       err);
-    if (!rc && threads > 0) rc = start_threads(transfer->work, threads);
+    if (!rc && threads > 0) rc = work_start_threads(transfer->work, threads);
     if (rc) {
         if (transfer->work) work_free(transfer->work);
         transfer->work = NULL;
@@ -440,8 +441,8 @@ int axl_work_start(axl_transfer *transfer, int threads, char *err)
     }
     if (threads == 0) {
         transfer->work->running = 1;
-        work(transfer->work);
-        conclude(transfer);
+        work_run(transfer->work);
+        work_conclude(transfer);
     }
     return 0;
 }
@@ -453,7 +454,7 @@ int axl_work_test(axl_transfer *transfer)
     bool running = w->running > 0;
     pthread_mutex_unlock(&w->lock);
     if (running) return AXL_RUNNING;
-    conclude(transfer);
+    work_conclude(transfer);
     return 0;
 }
 
@@ -464,7 +465,7 @@ void axl_work_wait(axl_transfer *transfer)
     while (w->running > 0)
         pthread_cond_wait(&w->changed, &w->lock);
     pthread_mutex_unlock(&w->lock);
-    conclude(transfer);
+    work_conclude(transfer);
 }
 
 void axl_work_stop(axl_transfer *transfer, bool for_good)

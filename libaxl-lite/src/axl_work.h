@@ -18,7 +18,7 @@ struct axl_work {
     int rc;               /* the first error ... */
     char err[AXL_ERROR_SIZE];
     axl_throttle throttle;
-    bool saving;      /* somebody writes the state file */
+    bool saving;      /* a worker writes the state file */
     double next_save; /* when it is to be written again */
     axl_command command;
     uint64_t bytes;    /* copied */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The step in which a folder changes: an earlier map goes, files get their names, the new
- * map is written. */
+/* The step in which a folder changes: an earlier map is removed, files are renamed, the
+ * new map is written. */
 #include "src/filo_private_mpi.h"
 
-#include "common/folder.h"
 #include "common/io.h"
 #include "src/filo_layout.h"
 #include <errno.h>
@@ -15,13 +14,16 @@
 
 /* ---- the name of the map ---- */
 
-bool filo_map_owns(const char *map, const char *name)
+bool filo_map_owns(const filo_job *job, const char *name)
 {
     char part[BENEATH_NAME_MAX];
+    const char *map = job->map;
     for (size_t n = strcspn(name, "/");; n += 1 + strcspn(name + n + 1, "/")) {
         memcpy(part, name, n);
         part[n] = 0;
-        if (kvtree_gather_owns(map, part) || filo_container_owns(map, part)) return true;
+        if (kvtree_gather_owns(map, part) || filo_container_owns(map, part) ||
+            strcmp(part, job->stage) == 0)
+            return true;
         if (!name[n]) return false;
     }
 }
@@ -31,37 +33,24 @@ bool filo_map_owns(const char *map, const char *name)
 int filo_map_check_name(filo_job *job)
 {
     const size_t more = strlen(".32.2147483647.scr"), all = strlen(job->map);
-    if (all + more < BENEATH_NAME_MAX &&
+    const size_t staged = strlen(job->stage) + strlen("/<16 hex digits>/8388607") +
+                          strlen("/2147483647.2147483647");
+    if (all + more < BENEATH_NAME_MAX && staged < BENEATH_NAME_MAX &&
         all - (size_t)filo_folder_length(job->map) + more <= NAME_MAX)
         return 0;
     return err_sys(job->text, -ENAMETOOLONG, "name of the map \"%.60s...\"", job->map);
 }
 
-int filo_map_prepare(filo_job *job)
-{
-    char *path;
-    int made;
-    if (job->rank != 0) return 0;
-    const char *slash = strrchr(job->map, '/');
-    int length = slash ? (int)(slash - job->map) : 0;
-    if (asprintf(&path, "%s/%.*s", job->folder, length, job->map) < 0)
-        return err_sys(job->text, -ENOMEM, "make folder %s", job->folder);
-    int rc = folder_make_below(job->options.base, path, 0777, &made, job->text);
-    free(path);
-    if (!rc) io_close(&made);
-    return rc;
-}
-
 /* ---- names and map ---- */
 
-/* What is said of every failure from here on, before the reason. */
-static int lacks_map(filo_job *job, int rc)
+/* The prefix of the text of every failure from here on. */
+static int commit_lacks_map(filo_job *job, int rc)
 {
     return err_wrap(job->text, rc, "%s may have no map now", job->folder);
 }
 
 /* The root of an earlier map goes before the first file is replaced that it names. */
-static int remove_map(filo_job *job)
+static int commit_remove_map(filo_job *job)
 {
     struct stat st;
     const char *last;
@@ -72,14 +61,15 @@ static int remove_map(filo_job *job)
     rc = beneath_unlink(job->dir, job->map, job->text);
     if (rc) return rc;
     rc = beneath_open_parent(job->dir, job->map, 0, &parent, &last, job->text);
-    if (rc) return lacks_map(job, rc);
+    if (rc) return commit_lacks_map(job, rc);
     rc = io_fsync(parent);
     if (rc) err_sys(job->text, rc, "fsync of the folder of %s", job->map);
     io_close(&parent);
-    return rc ? lacks_map(job, rc) : 0;
+    return rc ? commit_lacks_map(job, rc) : 0;
 }
 
-static bool is_container(const filo_job *job, uint64_t i, char name[BENEATH_NAME_MAX])
+static bool commit_has_container(const filo_job *job, uint64_t i,
+                                 char name[BENEATH_NAME_MAX])
 {
     struct stat st;
     return filo_container_name(job->map, i, name) == 0 &&
@@ -88,25 +78,25 @@ static bool is_container(const filo_job *job, uint64_t i, char name[BENEATH_NAME
 
 /* Rank 0: containers of an earlier flush that had more of them; no map names them now.
  * The last one goes first: if it ends halfway, the next flush finds all others. */
-static int remove_surplus(filo_job *job, uint64_t containers)
+static int commit_remove_surplus(filo_job *job, uint64_t containers)
 {
     char name[BENEATH_NAME_MAX];
     uint64_t end = containers;
     int rc = 0;
-    while (is_container(job, end, name))
+    while (commit_has_container(job, end, name))
         end++;
-    while (!rc && end > containers && is_container(job, --end, name))
+    while (!rc && end > containers && commit_has_container(job, --end, name))
         rc = beneath_unlink(job->dir, name, job->text);
     return rc;
 }
 
-/* Rank 0: the folder itself; the others belong to somebody, and that of the map is synced
+/* Rank 0: the folder itself; the others have owners, and that of the map is synced
  * with each file of it. */
-static int sync_folders(filo_job *job, const kvtree *folders, int64_t containers)
+static int commit_sync_folders(filo_job *job, const kvtree *folders, int64_t containers)
 {
     int rc = filo_folders_sync(job, folders);
     if (rc || job->rank != 0) return rc;
-    rc = remove_surplus(job, (uint64_t)containers);
+    rc = commit_remove_surplus(job, (uint64_t)containers);
     if (rc) return rc;
     rc = io_fsync(job->dir);
     return rc ? err_sys(job->text, rc, "fsync of folder %s", job->folder) : 0;
@@ -116,10 +106,11 @@ int filo_commit(filo_job *job, filo_stage *stage, const kvtree *folders,
                 const kvtree *entry, int64_t containers)
 {
     const kvtree_gather map = filo_map_place(job);
-    int rc = filo_job_agree(job, remove_map(job));
+    int rc = filo_job_agree(job, commit_remove_map(job));
     if (rc) return rc;
     if (stage) rc = filo_job_agree(job, filo_stage_commit(stage, job->text));
-    if (!rc) rc = filo_job_agree(job, sync_folders(job, folders, containers));
+    if (!rc) rc = filo_job_agree(job, commit_sync_folders(job, folders, containers));
     if (!rc) rc = kvtree_gather_write(&map, entry, job->text);
-    return rc ? lacks_map(job, rc) : 0;
+    if (!rc) filo_job_remove_stage(job);
+    return rc ? commit_lacks_map(job, rc) : 0;
 }

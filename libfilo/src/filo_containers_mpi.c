@@ -8,122 +8,111 @@
 #include "src/filo_layout.h"
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static int mpi_failed(filo_job *job)
+static int containers_mpi_failed(filo_job *job)
 {
     return err_set(job->text, -EIO, "place files in containers: MPI failed");
 }
 
 /* ---- offsets ---- */
 
-static int split_node(const filo_job *job, MPI_Comm *node)
-{
-    if (job->options.node) return split_by_string(job->own, job->options.node, node);
-    return MPI_Comm_split_type(job->own, MPI_COMM_TYPE_SHARED, job->rank, MPI_INFO_NULL,
-                               node);
-}
-
-/* The bytes of all ranks before this one on its node, and, at its leader, of the node. */
-static int count_node(MPI_Comm node, int64_t mine, int64_t *before, int64_t *sum)
-{
-    *before = 0;
-    int rc = MPI_Exscan(&mine, before, 1, MPI_INT64_T, MPI_SUM, node);
-    return rc ? rc : MPI_Reduce(&mine, sum, 1, MPI_INT64_T, MPI_SUM, 0, node);
-}
-
-/* The bytes of all nodes before this one. Leaders ask each other and tell their nodes. */
-static int count_before_node(const filo_job *job, MPI_Comm node, int64_t sum,
-                             int64_t *before)
-{
-    MPI_Comm leaders;
-    int rank, leader;
-    MPI_Comm_rank(node, &rank);
-    int rc = MPI_Comm_split(job->own, rank == 0 ? 0 : MPI_UNDEFINED, job->rank, &leaders);
-    if (rc) return rc;
-    *before = 0;
-    if (rank == 0) {
-        rc = MPI_Exscan(&sum, before, 1, MPI_INT64_T, MPI_SUM, leaders);
-        MPI_Comm_rank(leaders, &leader);
-        if (leader == 0) *before = 0; /* MPI leaves it undefined */
-        MPI_Comm_free(&leaders);
-    }
-    int told = MPI_Bcast(before, 1, MPI_INT64_T, 0, node);
-    return rc ? rc : told;
-}
-
-/* Collective, the result is this rank's own. */
-static int find_offset(filo_job *job, int64_t mine, uint64_t *offset)
+/* All ranks, in the order in which their bytes are packed: nodes by their lowest ranks,
+ * the ranks of each side by side. */
+static int containers_order(const filo_job *job, MPI_Comm *ordered)
 {
     MPI_Comm node;
-    int64_t on_node = 0, of_node = 0, before_node = 0;
-    int rank;
-    if (split_node(job, &node) != MPI_SUCCESS) return mpi_failed(job);
-    MPI_Comm_rank(node, &rank);
-    int rc = count_node(node, mine, &on_node, &of_node);
-    if (rank == 0) on_node = 0;
-    int across = count_before_node(job, node, of_node, &before_node);
+    int leader = job->rank;
+    int rc = job->options.node ? split_by_string(job->own, job->options.node, &node)
+                               : MPI_Comm_split_type(job->own, MPI_COMM_TYPE_SHARED,
+                                                     job->rank, MPI_INFO_NULL, &node);
+    if (rc) return rc;
+    rc = MPI_Bcast(&leader, 1, MPI_INT, 0, node);
     MPI_Comm_free(&node);
-    if (rc || across) return mpi_failed(job);
-    *offset = (uint64_t)before_node + (uint64_t)on_node;
-    return 0;
+    int split = MPI_Comm_split(job->own, 0, leader, ordered);
+    if (rc && !split) MPI_Comm_free(ordered);
+    return rc ? rc : split;
+}
+
+/* Collective, the result is this rank's own. *offset: of its first byte. */
+static int containers_find_offset(filo_job *job, int64_t mine, uint64_t *offset)
+{
+    MPI_Comm ordered;
+    int64_t before = 0;
+    int rank;
+    if (containers_order(job, &ordered) != MPI_SUCCESS) return containers_mpi_failed(job);
+    MPI_Comm_rank(ordered, &rank);
+    int rc = MPI_Exscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, ordered);
+    MPI_Comm_free(&ordered);
+    *offset = rank == 0 ? 0 : (uint64_t)before; /* MPI leaves it undefined */
+    return rc ? containers_mpi_failed(job) : 0;
 }
 
 /* ---- containers ---- */
 
-static int too_long(filo_job *job)
+static int containers_too_long(filo_job *job)
 {
     return err_set(job->text, -EFBIG, "files of more than %lld bytes together",
                    (long long)INT64_MAX);
 }
 
-static int add_sizes(filo_job *job, int count, const filo_file files[], int64_t *sum)
+static int containers_add_sizes(filo_job *job, int count, const filo_file files[],
+                                int64_t *sum)
 {
     for (int i = 0; i < count; i++) {
-        if (files[i].size > (uint64_t)(INT64_MAX - *sum)) return too_long(job);
+        if (files[i].size > (uint64_t)(INT64_MAX - *sum)) return containers_too_long(job);
         *sum += (int64_t)files[i].size;
     }
     return 0;
 }
 
-/* Collective, agreed. Two halves, whose sums fit. */
-static int add_ranks(filo_job *job, int rc, int64_t mine, uint64_t *total)
+/* Collective, agreed. In two halves, because the sums of those fit. */
+static int containers_add_ranks(filo_job *job, int rc, int64_t mine, uint64_t *total)
 {
     int64_t halves[2] = {mine >> 32, mine & UINT32_MAX};
     rc = agree_sum(job->own, rc, job->text, 2, halves);
     if (rc) return rc;
     halves[0] += halves[1] >> 32;
-    if (halves[0] > INT32_MAX) return too_long(job);
+    if (halves[0] > INT32_MAX) return containers_too_long(job);
     *total = (uint64_t)halves[0] << 32 | (uint64_t)(halves[1] & UINT32_MAX);
     return 0;
 }
 
 /* Collective, agreed. Who may not read one of the files may not read a container. */
-static int agree_on_mode(filo_job *job, int count, const filo_file files[], mode_t *mode)
+static int containers_agree_mode(filo_job *job, int count, const filo_file files[],
+                                 mode_t *mode)
 {
     int common = 0666;
     for (int i = 0; i < count; i++)
         common &= (int)files[i].mode;
     int rc = MPI_Allreduce(MPI_IN_PLACE, &common, 1, MPI_INT, MPI_BAND, job->own);
     *mode = (mode_t)common | S_IRUSR | S_IWUSR;
-    return rc ? mpi_failed(job) : 0;
+    return rc ? containers_mpi_failed(job) : 0;
 }
 
-static int add_containers(const filo_job *job, const filo_layout *layout, uint64_t offset,
-                          uint64_t bytes, mode_t mode, filo_stage *stage)
+char *filo_containers_stage(const filo_job *job, const char *folder, const char *name)
+{
+    char *path;
+    int n = asprintf(&path, "%s%s%s/%s", folder ? folder : "", folder ? "/" : "",
+                     job->stage, name + filo_folder_length(name));
+    return n < 0 ? NULL : path;
+}
+
+static int containers_stage_own(const filo_job *job, const filo_layout *layout,
+                                uint64_t offset, uint64_t bytes, mode_t mode,
+                                filo_stage *stage)
 {
     char name[BENEATH_NAME_MAX];
     uint64_t i, end;
     int rc = 0;
     filo_layout_begins(layout, offset, bytes, &i, &end);
     for (; i < end && !rc; i++) {
-        filo_staged container = {
-            .name = name, .size = filo_layout_size(layout, i), .mode = mode};
         rc = filo_container_name(layout->map, i, name);
-        if (rc) return rc;
-        filo_stage_container_name(container.temporary, job->id, name);
-        rc = filo_stage_add(stage, &container);
+        if (!rc)
+            rc = filo_stage_add(stage, filo_containers_stage(job, NULL, name), name,
+                                filo_layout_size(layout, i), mode);
     }
     return rc;
 }
@@ -135,17 +124,17 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
     int64_t mine = 0;
     uint64_t offset = 0;
     mode_t mode;
-    if (!rc) rc = add_sizes(job, count, files, &mine);
-    int found = find_offset(job, mine, &offset);
+    if (!rc) rc = containers_add_sizes(job, count, files, &mine);
+    int found = containers_find_offset(job, mine, &offset);
     if (!rc) rc = found;
-    rc = add_ranks(job, rc, mine, &layout.total);
+    rc = containers_add_ranks(job, rc, mine, &layout.total);
     if (rc) return rc;
     if (filo_layout_containers(&layout) > INT_MAX)
         return err_set(job->text, -EFBIG, "%llu bytes in containers of %llu: too many",
                        (unsigned long long)layout.total,
                        (unsigned long long)layout.limit);
-    rc = agree_on_mode(job, count, files, &mode);
-    if (!rc) rc = add_containers(job, &layout, offset, (uint64_t)mine, mode, stage);
+    rc = containers_agree_mode(job, count, files, &mode);
+    if (!rc) rc = containers_stage_own(job, &layout, offset, (uint64_t)mine, mode, stage);
     for (int i = 0; i < count && !rc; i++) {
         rc = filo_layout_pack(&layout, offset, &files[i]);
         offset += files[i].size;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ typedef struct passage {
 
 /* Errors that come from what lies in the folder mean damage; others (no memory, no
  * permission, a failing disk) stay what they are. */
-static int judge(int rc)
+static int extract_judge(int rc)
 {
     int damage = rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP || rc == -EISDIR ||
                  rc == -ENXIO || rc == -EINVAL;
@@ -41,20 +42,20 @@ static int judge(int rc)
 }
 
 /* Opens a container, if it is not the one that is open. */
-static int open_source(passage *p, const char *name)
+static int extract_open_source(passage *p, const char *name)
 {
     if (p->name && strcmp(p->name, name) == 0) return 0;
     io_close(&p->source);
     p->name = NULL;
     int rc = beneath_open(p->dir, name, O_RDONLY, 0, &p->source, p->err);
-    if (rc) return judge(rc);
+    if (rc) return extract_judge(rc);
     if (fstat(p->source, &p->st) != 0) return err_sys(p->err, -errno, "stat %s", name);
     p->mode = filo_limit_mode(p->mode, &p->st, p->group);
     p->name = name;
     return 0;
 }
 
-static int damaged_size(const passage *p, const filo_segment *s)
+static int extract_size_differs(const passage *p, const filo_segment *s)
 {
     if (!p->file->packed)
         return err_set(p->err, FILO_DAMAGED, "%s has %lld bytes, not %" PRIu64, p->name,
@@ -65,7 +66,7 @@ static int damaged_size(const passage *p, const filo_segment *s)
                    p->name, (long long)p->st.st_size, s->length, s->offset);
 }
 
-static int pass_piece(passage *p, const filo_segment *s, uint64_t at, size_t size)
+static int extract_piece(passage *p, const filo_segment *s, uint64_t at, size_t size)
 {
     char bytes[65536];
     ssize_t n = io_pread(p->source, bytes, size, (off_t)(s->offset + at));
@@ -77,34 +78,35 @@ static int pass_piece(passage *p, const filo_segment *s, uint64_t at, size_t siz
     return rc ? err_sys(p->err, rc, "write %s", p->target) : 0;
 }
 
-static int pass_segment(passage *p, const filo_segment *s)
+static int extract_segment(passage *p, const filo_segment *s)
 {
-    int rc = open_source(p, s->container);
+    int rc = extract_open_source(p, s->container);
     if (rc) return rc;
     uint64_t there = (uint64_t)p->st.st_size;
-    if (s->offset > there || s->length > there - s->offset) return damaged_size(p, s);
+    if (s->offset > there || s->length > there - s->offset)
+        return extract_size_differs(p, s);
     for (uint64_t at = 0; at < s->length && rc == 0; at += 65536) {
         uint64_t left = s->length - at;
-        rc = pass_piece(p, s, at, left < 65536 ? (size_t)left : 65536);
+        rc = extract_piece(p, s, at, left < 65536 ? (size_t)left : 65536);
     }
     return rc;
 }
 
 /* A file that is not packed is one segment, and all there is under its name. */
-static int pass_plain(passage *p)
+static int extract_plain(passage *p)
 {
     const filo_segment whole = {.container = p->file->name, .length = p->file->size};
-    int rc = pass_segment(p, &whole);
+    int rc = extract_segment(p, &whole);
     if (rc) return rc;
-    return (uint64_t)p->st.st_size == p->file->size ? 0 : damaged_size(p, &whole);
+    return (uint64_t)p->st.st_size == p->file->size ? 0 : extract_size_differs(p, &whole);
 }
 
-static int pass_packed(passage *p)
+static int extract_packed(passage *p)
 {
     uint64_t sum = 0;
     int rc = 0;
     for (int i = 0; i < p->file->segments && rc == 0; i++) {
-        rc = pass_segment(p, &p->file->segment[i]);
+        rc = extract_segment(p, &p->file->segment[i]);
         sum += p->file->segment[i].length;
     }
     if (rc || sum == p->file->size) return rc;
@@ -114,10 +116,10 @@ static int pass_packed(passage *p)
 }
 
 /* All bytes of the file, which must be those of the map. */
-static int pass_file(passage *p)
+static int extract_file(passage *p)
 {
     const filo_file *file = p->file;
-    int rc = file->packed ? pass_packed(p) : pass_plain(p);
+    int rc = file->packed ? extract_packed(p) : extract_plain(p);
     io_close(&p->source);
     if (rc || !file->has_crc || p->crc == file->crc) return rc;
     return err_set(p->err, FILO_DAMAGED,
@@ -126,9 +128,9 @@ static int pass_file(passage *p)
 }
 
 /* What was written since can be compared by a checksum only. */
-static int verify(passage *p)
+static int extract_verify(passage *p)
 {
-    int rc = pass_file(p);
+    int rc = extract_file(p);
     if (rc || p->file->has_crc || !filo_file_was_written(p->file, &p->st)) return rc;
     return err_set(p->err, FILO_DAMAGED,
                    "written since the map, which has no checksum of it; a copy must keep "
@@ -138,18 +140,18 @@ static int verify(passage *p)
 /* ---- what is there already ---- */
 
 /* Compares the bytes of a regular file with the map. */
-static int compare_target(const filo_file *file, const filo_target *to)
+static int extract_compare_target(const filo_file *file, const filo_target *to)
 {
     filo_file there = *file;
     passage p = {.dir = to->dir, .file = &there, .out = -1, .source = -1};
     there.name = (char *)to->name;
     there.packed = 0;
-    return pass_file(&p);
+    return extract_file(&p);
 }
 
 /* FILO_THERE if what has the name is the file itself; 0 if nothing has, or it may be
  * replaced. */
-static int look_at_target(const filo_file *file, const filo_target *to, char *err)
+static int extract_inspect_target(const filo_file *file, const filo_target *to, char *err)
 {
     struct stat st;
     int rc = beneath_stat(to->dir, to->name, &st, NULL);
@@ -157,7 +159,7 @@ static int look_at_target(const filo_file *file, const filo_target *to, char *er
     if (rc) return err_sys(err, rc, "look at %s", to->name);
     int can_tell = file->has_crc || file->size == 0;
     if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == file->size && can_tell) {
-        rc = compare_target(file, to);
+        rc = extract_compare_target(file, to);
         if (rc == 0) return FILO_THERE;
         if (rc < 0) return err_sys(err, rc, "compare %s", to->name);
     }
@@ -168,36 +170,22 @@ static int look_at_target(const filo_file *file, const filo_target *to, char *er
 
 /* ---- writing ---- */
 
-/* Makes the folder that is name up to its length, if it is missing, for good. */
-static int make_folder(int dir, const char *name, size_t length, char *err)
+/* Makes the folder of the file, and those above it, durably, if it is missing. */
+static int extract_make_folders(const filo_target *to, char *err)
 {
     char folder[BENEATH_NAME_MAX];
     struct stat st;
-    const char *last;
-    int parent;
-    memcpy(folder, name, length);
-    folder[length] = 0;
-    int rc = beneath_stat(dir, folder, &st, NULL);
-    if (rc != -ENOENT) return rc ? err_sys(err, rc, "look at folder %s", folder) : 0;
-    rc = beneath_mkdirs(dir, folder, 0777, err);
-    if (rc == 0) rc = beneath_open_parent(dir, folder, 0, &parent, &last, err);
-    if (rc) return rc;
-    rc = io_fsync(parent);
-    io_close(&parent);
-    return rc ? err_sys(err, rc, "fsync of the folder of %s", folder) : 0;
+    int length = filo_folder_length(to->name), rc = beneath_check_name(to->name, err);
+    if (rc || length == 0) return rc;
+    snprintf(folder, sizeof folder, "%.*s", length - 1, to->name);
+    rc = beneath_stat(to->dir, folder, &st, NULL);
+    if (rc != -ENOENT) return rc ? err_sys(err, rc, "inspect folder %s", folder) : 0;
+    return beneath_make_durable(to->dir, folder, 0777, err);
 }
 
-static int make_folders(const filo_target *to, char *err)
-{
-    int rc = beneath_check_name(to->name, err);
-    for (const char *c = to->name; rc == 0 && (c = strchr(c, '/')) != NULL; c++)
-        rc = make_folder(to->dir, to->name, (size_t)(c - to->name), err);
-    return rc;
-}
-
-/* The mode of the file: that of the map, less what its containers do not let others do,
- * or of the file that is copied. */
-static int set_mode(const passage *p)
+/* The mode of the file: that of the map, without the permissions that its containers do
+ * not give to others, or that of the copied file. */
+static int extract_set_mode(const passage *p)
 {
     mode_t mode = p->file->packed ? p->file->mode & p->mode : p->st.st_mode & 0777;
     if (p->file->packed && mode == 0) return 0;
@@ -206,27 +194,27 @@ static int set_mode(const passage *p)
                : err_sys(p->err, -errno, "set the mode of %s", p->target);
 }
 
-static int find_group(passage *p)
+static int extract_find_group(passage *p)
 {
     struct stat st;
     if (fstat(p->out, &st) != 0)
-        return err_sys(p->err, -errno, "look at the temporary file of %s", p->target);
+        return err_sys(p->err, -errno, "stat the temporary file of %s", p->target);
     p->group = st.st_gid;
     return 0;
 }
 
-static int write_file(passage *p, const filo_target *to)
+static int extract_write_file(passage *p, const filo_target *to)
 {
     replacement r;
-    int rc = make_folders(to, p->err);
+    int rc = extract_make_folders(to, p->err);
     if (rc == 0) rc = replace_begin(to->dir, to->name, 0600, &r, p->err);
     if (rc) return rc;
     p->out = r.fd;
     p->target = to->name;
-    rc = find_group(p);
+    rc = extract_find_group(p);
     if (rc == 0 && to->shared) rc = others_reach(to->dir, r.parent, to->name, p->err);
-    if (rc == 0) rc = pass_file(p);
-    if (rc == 0) rc = set_mode(p);
+    if (rc == 0) rc = extract_file(p);
+    if (rc == 0) rc = extract_set_mode(p);
     if (rc) {
         replace_abort(&r);
         return rc;
@@ -240,8 +228,8 @@ int filo_extract(int dir, const filo_file *file, const filo_target *to, char *er
         .dir = dir, .file = file, .out = -1, .source = -1, .mode = 0777, .err = err};
     if (!file || !file->name || (file->segments > 0 && !file->segment))
         return err_set(err, -EINVAL, "no file");
-    if (!to) return verify(&p);
+    if (!to) return extract_verify(&p);
     int rc = beneath_check_name(to->name, err);
-    if (rc == 0) rc = look_at_target(file, to, err);
-    return rc ? rc : write_file(&p, to);
+    if (rc == 0) rc = extract_inspect_target(file, to, err);
+    return rc ? rc : extract_write_file(&p, to);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_fetch: look at all files, copy, compare; each step is agreed on before the next. A
- * cache that is not whole is of no use, so local files get their names when all of all
- * ranks are there. */
+/* filo_fetch: checks all files, copies, compares; ranks agree on each step before the
+ * next. An incomplete cache is of no use, so local files are renamed when the files of
+ * all ranks are complete. */
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 /* ---- before anything is copied ---- */
 
-static int damaged_size(filo_job *job, const filo_file *file, uint64_t size)
+static int fetch_size_differs(filo_job *job, const filo_file *file, uint64_t size)
 {
     return err_set(job->text, FILO_DAMAGED,
                    "%s/%s has %" PRIu64 " bytes, but its map says %" PRIu64, job->folder,
@@ -20,7 +21,7 @@ static int damaged_size(filo_job *job, const filo_file *file, uint64_t size)
 }
 
 /* Looks at a file below the folder, or at a container. */
-static int look_at(filo_job *job, const char *name, struct stat *st)
+static int fetch_inspect(filo_job *job, const char *name, struct stat *st)
 {
     int rc = beneath_check_name(name, job->text);
     if (rc) return rc;
@@ -34,13 +35,13 @@ static int look_at(filo_job *job, const char *name, struct stat *st)
                          job->folder, name);
 }
 
-static int check_segments(filo_job *job, filo_file *file)
+static int fetch_check_segments(filo_job *job, filo_file *file)
 {
     uint64_t sum = 0;
     for (int i = 0; i < file->segments; i++) {
         const filo_segment *s = &file->segment[i];
         struct stat st;
-        int rc = look_at(job, s->container, &st);
+        int rc = fetch_inspect(job, s->container, &st);
         if (rc) return rc;
         file->mode =
             filo_limit_mode(file->mode ? file->mode : st.st_mode & 0666, &st, st.st_gid);
@@ -53,19 +54,19 @@ static int check_segments(filo_job *job, filo_file *file)
                            s->offset + s->length);
         sum += s->length;
     }
-    return sum == file->size ? 0 : damaged_size(job, file, sum);
+    return sum == file->size ? 0 : fetch_size_differs(job, file, sum);
 }
 
-static int check_file(filo_job *job, filo_file *file)
+static int fetch_check_file(filo_job *job, filo_file *file)
 {
     struct stat st;
     if (!file->local || !*file->local)
         return err_set(job->text, -EINVAL, "file \"%s\" has no local path", file->name);
-    if (file->packed) return check_segments(job, file);
-    int rc = look_at(job, file->name, &st);
+    if (file->packed) return fetch_check_segments(job, file);
+    int rc = fetch_inspect(job, file->name, &st);
     if (rc) return rc;
     if ((uint64_t)st.st_size != file->size)
-        return damaged_size(job, file, (uint64_t)st.st_size);
+        return fetch_size_differs(job, file, (uint64_t)st.st_size);
     file->mode = st.st_mode & 0777;
     return 0;
 }
@@ -77,12 +78,12 @@ typedef struct fetch {
     filo_move move;
     filo_stage stage;
     int count;
-    filo_file *files; /* as the caller gave them; what is learnt of them stays here */
+    filo_file *files; /* as the caller gave them, then as they were copied */
 } fetch;
 
 /* Where the bytes of a file lie in the folder: a file in containers has no path there. */
-static void name_place(const filo_job *job, const filo_file *file,
-                       char place[ERRTEXT_SIZE])
+static void fetch_describe_place(const filo_job *job, const filo_file *file,
+                                 char place[ERRTEXT_SIZE])
 {
     const char *in = file->segments > 0 ? file->segment[0].container : file->name;
     if (!file->packed || file->segments < 1)
@@ -95,28 +96,28 @@ static void name_place(const filo_job *job, const filo_file *file,
                  job->folder, in, file->segments, file->name);
 }
 
-static int compare(filo_job *job, const filo_file *known, const filo_file *moved)
+static int fetch_compare(filo_job *job, const filo_file *known, const filo_file *moved)
 {
     char place[ERRTEXT_SIZE];
-    if (moved->size != known->size) return damaged_size(job, known, moved->size);
+    if (moved->size != known->size) return fetch_size_differs(job, known, moved->size);
     if (!job->options.checksum || !known->has_crc || moved->crc == known->crc) return 0;
-    name_place(job, known, place);
+    fetch_describe_place(job, known, place);
     return err_set(job->text, FILO_DAMAGED,
                    "%s was altered: CRC32 0x%08" PRIx32 ", but its map says 0x%08" PRIx32,
                    place, moved->crc, known->crc);
 }
 
 /* One part of a file, from where it lies in the folder. */
-static int add_part(fetch *f, int i, const filo_segment *from, uint64_t at)
+static int fetch_add_part(fetch *f, int i, const filo_segment *from, uint64_t at)
 {
-    return filo_move_add(
-        &f->move, i, filo_stage_path(f->job.folder, "", from->container), from->offset,
-        filo_stage_path(NULL, f->files[i].local, f->stage.items[i].temporary), at,
-        from->length);
+    char *source;
+    if (asprintf(&source, "%s/%s", f->job.folder, from->container) < 0) source = NULL;
+    return filo_move_add(&f->move, i, source, from->offset,
+                         strdup(f->stage.items[i].temporary), at, from->length);
 }
 
 /* Of two files with one path only the second would stay. */
-static int refuse_doubles(fetch *f)
+static int fetch_refuse_doubles(fetch *f)
 {
     kvtree *paths = kvtree_new();
     int rc = paths ? 0 : -ENOMEM;
@@ -132,29 +133,32 @@ static int refuse_doubles(fetch *f)
     return rc;
 }
 
-static int add_file(fetch *f, int i)
+static int fetch_add_file(fetch *f, int i)
 {
     const filo_file *file = &f->files[i];
     const filo_segment whole = {.container = file->name, .length = file->size};
-    filo_staged staged = {.name = file->local, .size = file->size, .mode = file->mode};
+    char *temporary; /* beside it: there is no stage in the cache */
     uint64_t at = 0;
-    filo_stage_file_name(staged.temporary, f->job.id, f->job.rank, i);
-    if (filo_stage_add(&f->stage, &staged) != 0)
+    if (asprintf(&temporary, "%.*s.%016" PRIx64 "-%d-%d.tmp",
+                 filo_folder_length(file->local), file->local, f->job.key, f->job.rank,
+                 i) < 0)
+        temporary = NULL;
+    if (filo_stage_add(&f->stage, temporary, file->local, file->size, file->mode) != 0)
         return err_sys(f->job.text, -ENOMEM, "list files");
-    if (!file->packed) return add_part(f, i, &whole, 0);
+    if (!file->packed) return fetch_add_part(f, i, &whole, 0);
     int rc = 0;
     for (int s = 0; s < file->segments && !rc; s++) {
-        if (file->segment[s].length > 0) rc = add_part(f, i, &file->segment[s], at);
+        if (file->segment[s].length > 0) rc = fetch_add_part(f, i, &file->segment[s], at);
         at += file->segment[s].length;
     }
     return rc;
 }
 
 /* Collective, agreed. */
-static int copy_files(fetch *f)
+static int fetch_copy_files(fetch *f)
 {
     for (int i = 0; i < f->count && !f->move.rc; i++)
-        f->move.rc = add_file(f, i);
+        f->move.rc = fetch_add_file(f, i);
     f->move.stage = &f->stage;
     while (filo_move_go_on(&f->move, true) == FILO_RUNNING) {
     }
@@ -162,7 +166,7 @@ static int copy_files(fetch *f)
 }
 
 /* Collective, agreed. */
-static int give_names(fetch *f)
+static int fetch_rename_files(fetch *f)
 {
     int rc = filo_job_agree(&f->job, filo_stage_commit(&f->stage, f->job.text));
     if (rc) filo_stage_drop(&f->stage, true);
@@ -171,7 +175,7 @@ static int give_names(fetch *f)
 
 /* ---- the call ---- */
 
-static int take_list(fetch *f, int count, const filo_file files[])
+static int fetch_copy_list(fetch *f, int count, const filo_file files[])
 {
     f->count = count;
     if (count < 0 || !files) return 0; /* refused by filo_list_check */
@@ -184,18 +188,18 @@ static int take_list(fetch *f, int count, const filo_file files[])
 int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
                const filo_options *options, char *err)
 {
-    fetch f = {.stage.dir = -1, .move.check = compare};
+    fetch f = {.stage.dir = -1, .move.check = fetch_compare};
     int rc = filo_job_begin(&f.job, comm, folder, NULL, options);
     if (!rc) rc = filo_job_open(&f.job);
-    if (!rc) rc = take_list(&f, count, files);
-    if (!rc) rc = filo_list_check(&f.job, count, f.files, check_file);
-    if (!rc) rc = refuse_doubles(&f);
+    if (!rc) rc = fetch_copy_list(&f, count, files);
+    if (!rc) rc = filo_list_check(&f.job, count, f.files, fetch_check_file);
+    if (!rc) rc = fetch_refuse_doubles(&f);
     if (!rc)
         rc = filo_move_begin(&f.move, &f.job, NULL, count, f.files,
                              f.job.options.checksum);
-    rc = filo_job_agree_id(&f.job, rc);
-    if (!rc) rc = copy_files(&f);
-    if (!rc) rc = give_names(&f);
+    rc = filo_job_agree_key(&f.job, rc);
+    if (!rc) rc = fetch_copy_files(&f);
+    if (!rc) rc = fetch_rename_files(&f);
     if (rc) filo_stage_drop(&f.stage, false);
     filo_move_end(&f.move);
     filo_stage_free(&f.stage);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_flush (SCR Developer Guide 1.2, section 2.32), and its asynchronous form, of which
- * it is made: everything is checked and planned; each rank copies when it is its turn;
- * when all did, files get their names and the map is written. Each step is agreed on
- * before the next one starts. */
+/* filo_flush (SCR Developer Guide 1.2, section 2.32), and the asynchronous form that it
+ * uses: everything is checked and planned; each rank copies to the stage when flow
+ * control admits it; when all have, files are renamed and the map is written. Ranks agree
+ * on the result of each step before the next one. */
 #include "src/filo_private_mpi.h"
 
 #include "common/folder.h"
@@ -20,8 +20,8 @@
 struct filo_transfer {
     filo_job job;
     filo_move move;
-    filo_stage stage; /* what gets its name by this rank */
-    kvtree *folders;  /* that this rank looks after */
+    filo_stage stage; /* files that this rank creates and renames */
+    kvtree *folders;  /* that this rank makes and syncs */
     kvtree *entry;    /* of this rank in the map, once it has copied all */
     int64_t containers;
     char *folder, *map; /* of the job */
@@ -33,12 +33,12 @@ struct filo_transfer {
 
 /* ---- before anything is written ---- */
 
-static int check_file(filo_job *job, filo_file *file)
+static int flush_check_file(filo_job *job, filo_file *file)
 {
     struct stat st;
     int rc = beneath_check_name(file->name, job->text);
     if (rc) return rc;
-    if (filo_map_owns(job->map, file->name))
+    if (filo_map_owns(job, file->name))
         return err_set(job->text, -EINVAL, "file name \"%s\" belongs to the map %s",
                        file->name, job->map);
     if (!file->local)
@@ -54,9 +54,9 @@ static int check_file(filo_job *job, filo_file *file)
     return 0;
 }
 
-/* The caller's list may change while the flush goes on. One that is no list is refused
- * later (filo_list_check). */
-static int copy_list(filo_transfer *t, int count, const filo_file files[])
+/* The caller may change its list during the flush. One that is invalid is refused later
+ * (filo_list_check). */
+static int flush_copy_list(filo_transfer *t, int count, const filo_file files[])
 {
     if (count < 0 || !files) {
         t->count = count;
@@ -75,7 +75,7 @@ static int copy_list(filo_transfer *t, int count, const filo_file files[])
     return 0;
 }
 
-static int copy_path(char **copy, const char *path)
+static int flush_copy_path(char **copy, const char *path)
 {
     *copy = path ? strdup(path) : NULL;
     return path && !*copy ? -ENOMEM : 0;
@@ -83,53 +83,57 @@ static int copy_path(char **copy, const char *path)
 
 /* ---- the folder ---- */
 
-static int add_segments(filo_transfer *t, int i)
+static int flush_add_segments(filo_transfer *t, int i)
 {
     const filo_file *file = &t->files[i];
     uint64_t at = 0;
     int rc = 0;
     for (int s = 0; s < file->segments && !rc; s++) {
         const filo_segment *segment = &file->segment[s];
-        char temporary[FILO_TEMPORARY_SIZE];
-        filo_stage_container_name(temporary, t->job.id, segment->container);
         rc = filo_move_add(&t->move, i, strdup(file->local), at,
-                           filo_stage_path(t->folder, segment->container, temporary),
+                           filo_containers_stage(&t->job, t->folder, segment->container),
                            segment->offset, segment->length);
         at += segment->length;
     }
     return rc;
 }
 
-static int add_file(filo_transfer *t, int i)
+static int flush_add_file(filo_transfer *t, int i)
 {
+    const filo_job *job = &t->job;
     const filo_file *file = &t->files[i];
-    filo_staged staged = {.name = file->name, .size = file->size, .mode = file->mode};
-    filo_stage_file_name(staged.temporary, t->job.id, t->job.rank, i);
-    if (filo_stage_add(&t->stage, &staged) != 0)
-        return err_sys(t->job.text, -ENOMEM, "list files");
-    return filo_move_add(&t->move, i, strdup(file->local), 0,
-                         filo_stage_path(t->folder, file->name, staged.temporary), 0,
-                         file->size);
+    char *name, *path = NULL;
+    if (asprintf(&name, "%s/%d/%d.%d", job->stage, job->rank / FILO_STAGE_SPREAD,
+                 job->rank, i) < 0)
+        name = NULL;
+    if (name && asprintf(&path, "%s/%s", t->folder, name) < 0) path = NULL;
+    int rc = filo_stage_add(&t->stage, name, file->name, file->size, file->mode);
+    int added = filo_move_add(&t->move, i, strdup(file->local), 0, path, 0, file->size);
+    return rc ? err_sys(t->job.text, rc, "list files") : added;
 }
 
-/* Collective, agreed. What everyone will write where, and what of it is there. Containers
- * are made before anyone writes into them, but after everyone saw which ones there were:
- * what was written into one that is made anew is not there. */
-static int plan(filo_transfer *t)
+/* Collective, agreed. Prepares the stage. An earlier process may have copied data to it
+ * already. Containers are created before any rank writes to them, but after every rank
+ * has checked what they contain. */
+static int flush_plan(filo_transfer *t)
 {
     filo_job *job = &t->job;
-    int packed = job->options.container > 0;
-    int rc = filo_job_agree(job, filo_map_prepare(job));
+    bool packed = job->options.container > 0;
+    int rc = job->rank ? 0
+                       : filo_map_make_folder(job->options.base, job->folder, job->map,
+                                              job->text);
+    rc = filo_job_agree(job, rc);
     if (rc) return rc;
-    rc = filo_job_open(job);
+    rc = filo_job_agree(job, filo_job_open(job));
+    if (!rc) rc = filo_job_make_stage(job);
     t->stage.dir = job->dir;
-    t->stage.resumed = job->options.id != 0;
+    if (rc) return rc;
     rc = packed ? filo_containers_plan(job, rc, t->count, t->files, &t->stage,
                                        &t->containers)
                 : filo_folders_make(job, rc, t->count, t->files, &t->folders);
     if (rc) return rc;
     for (int i = 0; i < t->count && !rc; i++)
-        rc = packed ? add_segments(t, i) : add_file(t, i);
+        rc = packed ? flush_add_segments(t, i) : flush_add_file(t, i);
     if (!rc) rc = filo_move_continue(&t->move);
     if (!packed) t->move.stage = &t->stage;
     rc = filo_job_agree(job, rc);
@@ -139,13 +143,13 @@ static int plan(filo_transfer *t)
 
 /* ---- the files ---- */
 
-/* Compares what passed by with what the caller said about it. */
-static int compare(filo_job *job, const filo_file *given, const filo_file *moved)
+/* Compares the data that was copied with what the caller gave. */
+static int flush_compare(filo_job *job, const filo_file *given, const filo_file *moved)
 {
     struct stat st;
     uint64_t size = moved->size;
     if (lstat(given->local, &st) == 0 && (uint64_t)st.st_size != given->size)
-        size = (uint64_t)st.st_size; /* it grew, or was cut, since it was looked at */
+        size = (uint64_t)st.st_size; /* it grew, or was cut, since it was checked */
     if (size != given->size)
         return err_set(job->text, -EIO, "%s has %" PRIu64 " bytes, not %" PRIu64,
                        given->local, size, given->size);
@@ -156,88 +160,90 @@ static int compare(filo_job *job, const filo_file *given, const filo_file *moved
     return 0;
 }
 
-/* ---- a flush as it goes on ---- */
+/* ---- a flush under way ---- */
 
-/* Collective; rc is agreed. State files go before what they tell of. */
-static int end(filo_transfer *t, int rc)
+/* Collective; rc is agreed. State files are removed before what they record. */
+static int flush_end(filo_transfer *t, int rc)
 {
     if (rc && t->move.transfer) axl_cancel(t->move.transfer, NULL);
     if (rc) filo_stage_drop(&t->stage, false);
     if (rc) filo_job_meet(&t->job);
+    if (rc && t->job.staged) { /* the same on all ranks */
+        filo_job_remove_stage(&t->job);
+        filo_job_meet(&t->job);
+    }
     t->ended = true;
     t->result = rc;
     return rc;
 }
 
-static int repeat(const filo_transfer *t, char *err)
+static int flush_result(const filo_transfer *t, char *err)
 {
     return t->result ? err_set(err, t->result, "%s", t->job.text) : 0;
 }
 
-/* Of the temporary files, which keep them when they get their names. A file of which it
- * is not known has none in the map. */
-static void note_times(filo_transfer *t)
+/* The times of staged files, which a rename keeps. Where one cannot be read the map has
+ * none. */
+static void flush_note_times(filo_transfer *t)
 {
     for (size_t i = 0; i < t->stage.count && !t->job.options.container; i++) {
         struct stat st;
-        const filo_staged *staged = &t->stage.items[i];
-        char *path = filo_stage_path(NULL, staged->name, staged->temporary);
-        if (path && beneath_stat(t->job.dir, path, &st, NULL) == 0)
+        if (beneath_stat(t->job.dir, t->stage.items[i].temporary, &st, NULL) == 0)
             filo_file_note_time(&t->files[i], &st);
-        free(path);
     }
 }
 
 /* This rank has copied all. */
-static int make_entry(filo_transfer *t)
+static int flush_make_entry(filo_transfer *t)
 {
-    if (!t->entry) note_times(t);
+    if (!t->entry) flush_note_times(t);
     if (!t->entry) t->entry = filo_map_entry(t->count, t->files);
     return t->entry ? 0 : err_sys(t->job.text, -ENOMEM, "make the map");
 }
 
 /* Collective, agreed. */
-static int go_on(filo_transfer *t, bool wait)
+static int flush_go_on(filo_transfer *t, bool wait)
 {
     filo_job *job = &t->job;
     int64_t busy = filo_move_go_on(&t->move, wait) == FILO_RUNNING;
-    if (!busy && !t->move.rc) t->move.rc = make_entry(t);
+    if (!busy && !t->move.rc) t->move.rc = flush_make_entry(t);
     int rc = agree_sum(job->own, t->move.rc, job->text, 1, &busy);
     if (!rc && busy) return FILO_RUNNING;
     if (rc)
         filo_move_abort(&t->move);
     else
         rc = filo_commit(job, &t->stage, t->folders, t->entry, t->containers);
-    return end(t, rc);
+    return flush_end(t, rc);
 }
 
 /* Collective, agreed. rc is of this rank so far. */
-static int start(filo_transfer *t, MPI_Comm comm, const filo_options *options, int rc)
+static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *options,
+                       int rc)
 {
     filo_job *job = &t->job;
     int begun = filo_job_begin(job, comm, t->folder, t->map, options);
     if (rc) err_sys(job->text, rc, "flush %d files", t->count);
     if (!rc) rc = begun;
     if (!rc) rc = filo_map_check_name(job);
-    if (!rc) rc = filo_list_check(job, t->count, t->files, check_file);
+    if (!rc) rc = filo_list_check(job, t->count, t->files, flush_check_file);
     int checksum = job->options.checksum;
     const char *base = job->options.base ? job->options.base : t->folder;
     for (int i = 0; i < t->count && !rc; i++)
         checksum |= t->files[i].has_crc;
     if (!rc) rc = filo_move_begin(&t->move, job, base, t->count, t->files, checksum != 0);
-    t->move.check = compare;
-    rc = filo_job_agree_id(job, rc);
+    t->move.check = flush_compare;
+    rc = filo_job_agree_key(job, rc);
     if (!rc) rc = filo_names_compare(job, t->count, t->files);
-    return rc ? rc : plan(t);
+    return rc ? rc : flush_plan(t);
 }
 
-/* Collective. This rank has not even the memory for a transfer, and tells the others. */
-static int give_up(MPI_Comm comm, const char *folder, char *err)
+/* Collective. This rank has no memory for a transfer, and reports that to the others. */
+static int flush_refuse(MPI_Comm comm, const char *folder, char *err)
 {
     filo_job job;
     filo_job_begin(&job, comm, folder, NULL, NULL);
     err_sys(job.text, -ENOMEM, "flush");
-    return filo_job_end(&job, filo_job_agree_id(&job, -ENOMEM), err);
+    return filo_job_end(&job, filo_job_agree_key(&job, -ENOMEM), err);
 }
 
 int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int count,
@@ -245,39 +251,40 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
                      filo_transfer **transfer, char *err)
 {
     filo_transfer *t = calloc(1, sizeof *t);
-    if (!t) return give_up(comm, folder, err);
-    int rc = copy_list(t, count, files);
-    if (!rc) rc = copy_path(&t->folder, folder);
-    if (!rc) rc = copy_path(&t->map, map);
-    rc = start(t, comm, options, rc);
+    if (!t) return flush_refuse(comm, folder, err);
+    int rc = flush_copy_list(t, count, files);
+    if (!rc) rc = flush_copy_path(&t->folder, folder);
+    if (!rc) rc = flush_copy_path(&t->map, map);
+    rc = flush_begin(t, comm, options, rc);
     if (rc) {
-        rc = err_set(err, end(t, rc), "%s", t->job.text);
+        rc = err_set(err, flush_end(t, rc), "%s", t->job.text);
         filo_flush_free(t);
         return rc;
     }
-    filo_move_go_on(&t->move, false); /* what becomes of it is told by the next call */
+    filo_move_go_on(&t->move, false); /* the next call returns the result */
     *transfer = t;
     return 0;
 }
 
 int filo_flush_test(filo_transfer *transfer, char *err)
 {
-    if (!transfer->ended && go_on(transfer, false) == FILO_RUNNING) return FILO_RUNNING;
-    return repeat(transfer, err);
+    if (!transfer->ended && flush_go_on(transfer, false) == FILO_RUNNING)
+        return FILO_RUNNING;
+    return flush_result(transfer, err);
 }
 
 int filo_flush_wait(filo_transfer *transfer, char *err)
 {
     while (!transfer->ended)
-        go_on(transfer, true);
-    return repeat(transfer, err);
+        flush_go_on(transfer, true);
+    return flush_result(transfer, err);
 }
 
 int filo_flush_stop(filo_transfer *transfer, char *err)
 {
     if (transfer->ended) return 0;
     filo_move_abort(&transfer->move);
-    end(transfer, err_set(transfer->job.text, -ECANCELED, "the flush was stopped"));
+    flush_end(transfer, err_set(transfer->job.text, -ECANCELED, "the flush was stopped"));
     return 0;
 }
 

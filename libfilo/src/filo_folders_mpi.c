@@ -3,10 +3,10 @@
  * one rank.
  *
  * A folder belongs to the rank that its hash selects. Names travel there in log2(P) steps
- * of a hypercube: in step i a rank and its partner, whose numbers differ in bit i, swap
- * the names that belong to ranks with the other's bit. Equal names become one wherever
- * they meet, so a folder that all ranks name costs each of them one name per step, and no
- * rank ever holds all. */
+ * of a hypercube: in step i a rank and its partner, with numbers that differ in bit i,
+ * swap the names that belong to ranks with the other's bit. Equal names become one
+ * wherever they meet, so a folder that all ranks name costs each of them one name per
+ * step, and no rank ever holds all. */
 #include "src/filo_private_mpi.h"
 
 #include "common/io.h"
@@ -15,10 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- whose folder ---- */
+/* ---- owners ---- */
 
 /* All folders of a name, from the top. */
-static int add_folders(kvtree *folders, const char *name)
+static int folders_add(kvtree *folders, const char *name)
 {
     char folder[BENEATH_NAME_MAX];
     for (const char *s = strchr(name, '/'); s; s = strchr(s + 1, '/')) {
@@ -31,7 +31,7 @@ static int add_folders(kvtree *folders, const char *name)
 }
 
 /* Moves the names that belong to ranks with another bit than this one to away. */
-static int pick(kvtree *folders, unsigned bit, unsigned mine, kvtree *away)
+static int folders_pick(kvtree *folders, unsigned bit, unsigned mine, kvtree *away)
 {
     kvtree_elem *e = kvtree_elem_first(folders), *next;
     for (; e; e = next) {
@@ -44,8 +44,10 @@ static int pick(kvtree *folders, unsigned bit, unsigned mine, kvtree *away)
     return 0;
 }
 
-/* One message in each direction; either may go to nobody. What was sent is gone. */
-static int swap(const filo_job *job, kvtree *folders, kvtree **away, int to, int from)
+/* One message in each direction; either may go to no rank. The tree that was sent is
+ * freed. */
+static int folders_swap(const filo_job *job, kvtree *folders, kvtree **away, int to,
+                        int from)
 {
     int rc = kvtree_sendrecv(*away, to, folders, from, job->own);
     kvtree_delete(away);
@@ -54,8 +56,8 @@ static int swap(const filo_job *job, kvtree *folders, kvtree **away, int to, int
 
 /* Collective, the result is this rank's own. With P ranks the largest power of two of
  * them are owners; the others first hand all they have to one of these. A rank that has
- * failed goes on, so that nobody waits for it. */
-static int bring_to_owners(const filo_job *job, kvtree *folders)
+ * failed still takes part, so that no other rank blocks. */
+static int folders_to_owners(const filo_job *job, kvtree *folders)
 {
     unsigned owners = 1, me = (unsigned)job->rank, size = (unsigned)job->size;
     int rc = 0, failed = 0;
@@ -65,18 +67,18 @@ static int bring_to_owners(const filo_job *job, kvtree *folders)
     if (me >= owners) {
         if (!away || kvtree_merge(away, folders) != 0) rc = -ENOMEM;
         kvtree_unset_all(folders);
-        failed = swap(job, NULL, &away, (int)(me - owners), MPI_PROC_NULL);
+        failed = folders_swap(job, NULL, &away, (int)(me - owners), MPI_PROC_NULL);
         return rc ? rc : failed;
     }
     if (me + owners < size)
-        rc = swap(job, folders, &away, MPI_PROC_NULL, (int)(me + owners));
+        rc = folders_swap(job, folders, &away, MPI_PROC_NULL, (int)(me + owners));
     kvtree_delete(&away);
     for (unsigned bit = 1; bit < owners; bit *= 2) {
         int partner = (int)(me ^ bit);
         away = kvtree_new();
-        failed = away ? pick(folders, bit, me, away) : -ENOMEM;
+        failed = away ? folders_pick(folders, bit, me, away) : -ENOMEM;
         if (!rc) rc = failed;
-        failed = swap(job, folders, &away, partner, partner);
+        failed = folders_swap(job, folders, &away, partner, partner);
         if (!rc) rc = failed;
     }
     return rc;
@@ -84,7 +86,7 @@ static int bring_to_owners(const filo_job *job, kvtree *folders)
 
 /* ---- made ---- */
 
-static int depth_of(const char *name)
+static int folder_depth(const char *name)
 {
     int depth = 1;
     for (; *name; name++)
@@ -94,7 +96,7 @@ static int depth_of(const char *name)
 
 /* What is there already costs no mkdir. All folders are synced when files have their
  * names, before there is a map. */
-static int make_folder(const filo_job *job, const char *name, char *err)
+static int folders_make_one(const filo_job *job, const char *name, char *err)
 {
     const char *last;
     struct stat st;
@@ -110,25 +112,26 @@ static int make_folder(const filo_job *job, const char *name, char *err)
 }
 
 /* Makes this rank's folders of one depth; *deeper counts those that are deeper. */
-static int make_level(filo_job *job, const kvtree *folders, int depth, int64_t *deeper)
+static int folders_make_level(filo_job *job, const kvtree *folders, int depth,
+                              int64_t *deeper)
 {
     int rc = 0;
     *deeper = 0;
     for (kvtree_elem *e = kvtree_elem_first(folders); e && !rc; e = kvtree_elem_next(e)) {
         const char *name = kvtree_elem_key(e);
-        int own = depth_of(name);
+        int own = folder_depth(name);
         *deeper += own > depth;
-        if (own == depth) rc = make_folder(job, name, job->text);
+        if (own == depth) rc = folders_make_one(job, name, job->text);
     }
     return rc;
 }
 
 /* Collective, agreed; rc is of this rank so far. */
-static int make_levels(filo_job *job, int rc, const kvtree *folders)
+static int folders_make_levels(filo_job *job, int rc, const kvtree *folders)
 {
     int64_t deeper = 1;
     for (int depth = 1; deeper; depth++) {
-        if (!rc) rc = make_level(job, folders, depth, &deeper);
+        if (!rc) rc = folders_make_level(job, folders, depth, &deeper);
         rc = agree_sum(job->own, rc, job->text, 1, &deeper);
         if (rc) return rc;
     }
@@ -141,14 +144,14 @@ int filo_folders_make(filo_job *job, int rc, int count, const filo_file files[],
     kvtree *folders = kvtree_new();
     int listed = folders ? 0 : -ENOMEM;
     for (int i = 0; i < count && !listed; i++)
-        listed = add_folders(folders, files[i].name);
+        listed = folders_add(folders, files[i].name);
     if (!rc && listed) rc = err_sys(job->text, listed, "list folders");
     int64_t all = kvtree_size(folders);
     rc = agree_sum(job->own, rc, job->text, 1, &all);
     if (!rc && all) {
-        rc = bring_to_owners(job, folders);
+        rc = folders_to_owners(job, folders);
         if (rc) err_sys(job->text, rc, "list folders");
-        rc = make_levels(job, rc, folders);
+        rc = folders_make_levels(job, rc, folders);
     }
     if (rc)
         kvtree_delete(&folders);

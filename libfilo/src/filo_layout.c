@@ -32,14 +32,14 @@ int filo_container_owns(const char *map, const char *name)
 }
 
 /* Containers that begin before offset. */
-static uint64_t begun(const filo_layout *layout, uint64_t offset)
+static uint64_t layout_begun(const filo_layout *layout, uint64_t offset)
 {
     return offset / layout->limit + (offset % layout->limit != 0);
 }
 
 uint64_t filo_layout_containers(const filo_layout *layout)
 {
-    return begun(layout, layout->total);
+    return layout_begun(layout, layout->total);
 }
 
 uint64_t filo_layout_size(const filo_layout *layout, uint64_t container)
@@ -51,12 +51,12 @@ uint64_t filo_layout_size(const filo_layout *layout, uint64_t container)
 void filo_layout_begins(const filo_layout *layout, uint64_t offset, uint64_t length,
                         uint64_t *first, uint64_t *end)
 {
-    *first = begun(layout, offset);
-    *end = begun(layout, offset + length);
+    *first = layout_begun(layout, offset);
+    *end = layout_begun(layout, offset + length);
 }
 
-static int add_segment(const filo_layout *layout, uint64_t at, uint64_t left,
-                       filo_file *file)
+static int layout_add_segment(const filo_layout *layout, uint64_t at, uint64_t left,
+                              filo_file *file)
 {
     char name[BENEATH_NAME_MAX];
     filo_segment *s = &file->segment[file->segments];
@@ -82,7 +82,7 @@ int filo_layout_pack(const filo_layout *layout, uint64_t offset, filo_file *file
     if (!file->segment) return -ENOMEM;
     int rc = 0;
     while (offset < end && !rc) {
-        rc = add_segment(layout, offset, end - offset, file);
+        rc = layout_add_segment(layout, offset, end - offset, file);
         if (!rc) offset += file->segment[file->segments - 1].length;
     }
     return rc;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static void free_file(filo_file *file)
+static void list_free_file(filo_file *file)
 {
     free(file->local);
     free(file->name);
@@ -16,7 +16,7 @@ static void free_file(filo_file *file)
 filo_file *filo_files_free(int count, filo_file *files)
 {
     for (int i = 0; files && i < count; i++)
-        free_file(&files[i]);
+        list_free_file(&files[i]);
     free(files);
     return NULL;
 }

@@ -31,7 +31,7 @@ int filo_file_was_written(const filo_file *file, const struct stat *st)
 
 /* ---- making ---- */
 
-static int add_segment(kvtree *segments, int i, const filo_segment *segment)
+static int map_add_segment(kvtree *segments, int i, const filo_segment *segment)
 {
     char key[16];
     snprintf(key, sizeof key, "%d", i);
@@ -42,7 +42,7 @@ static int add_segment(kvtree *segments, int i, const filo_segment *segment)
     return rc ? rc : kvtree_util_set_bytecount(known, "LENGTH", segment->length);
 }
 
-static int add_packed(kvtree *known, const filo_file *file)
+static int map_add_packed(kvtree *known, const filo_file *file)
 {
     char mode[8];
     snprintf(mode, sizeof mode, "%04o", file->mode & 0777);
@@ -50,18 +50,18 @@ static int add_packed(kvtree *known, const filo_file *file)
     kvtree *segments = kvtree_set(known, "SEG", NULL);
     if (!segments) return -ENOMEM;
     for (int i = 0; i < file->segments && !rc; i++)
-        rc = add_segment(segments, i, &file->segment[i]);
+        rc = map_add_segment(segments, i, &file->segment[i]);
     return rc;
 }
 
-static int add_file(kvtree *names, const filo_file *file)
+static int map_add_file(kvtree *names, const filo_file *file)
 {
     kvtree *known = kvtree_set(names, file->name, NULL);
     if (!known) return -ENOMEM;
     int rc = kvtree_util_set_bytecount(known, "SIZE", file->size);
     if (!rc && file->has_crc) rc = kvtree_util_set_crc32(known, "CRC", file->crc);
     if (!rc && file->has_mtime) rc = kvtree_util_set_int64(known, "MTIME", file->mtime);
-    return rc || !file->packed ? rc : add_packed(known, file);
+    return rc || !file->packed ? rc : map_add_packed(known, file);
 }
 
 int filo_map_fill(kvtree *entry, int count, const filo_file files[])
@@ -69,7 +69,7 @@ int filo_map_fill(kvtree *entry, int count, const filo_file files[])
     kvtree *names = kvtree_set(entry, "FILE", NULL);
     int rc = names ? 0 : -ENOMEM;
     for (int i = 0; i < count && rc == 0; i++)
-        rc = add_file(names, &files[i]);
+        rc = map_add_file(names, &files[i]);
     return rc;
 }
 
@@ -82,15 +82,15 @@ kvtree *filo_map_entry(int count, const filo_file files[])
 
 /* ---- checking ---- */
 
-static const char *value_of(const kvtree *tree, const char *key)
+static const char *map_value(const kvtree *tree, const char *key)
 {
     return kvtree_elem_get_first_val(tree, key);
 }
 
 /* Three or four octal digits; no MODE is fine. */
-static int get_mode(const kvtree *known, unsigned *mode)
+static int map_get_mode(const kvtree *known, unsigned *mode)
 {
-    const char *text = value_of(known, "MODE");
+    const char *text = map_value(known, "MODE");
     size_t length = text ? strlen(text) : 0;
     *mode = 0;
     if (!kvtree_get(known, "MODE")) return 0;
@@ -99,14 +99,14 @@ static int get_mode(const kvtree *known, unsigned *mode)
     return *mode <= 0777 ? 0 : -EINVAL;
 }
 
-static int get_segment(const kvtree *segments, int i, const char **container,
-                       uint64_t *offset, uint64_t *length)
+static int map_get_segment(const kvtree *segments, int i, const char **container,
+                           uint64_t *offset, uint64_t *length)
 {
     char key[16];
     unsigned long from, bytes;
     snprintf(key, sizeof key, "%d", i);
     const kvtree *known = kvtree_get(segments, key);
-    *container = value_of(known, "FILE");
+    *container = map_value(known, "FILE");
     if (!*container || beneath_check_name(*container, NULL) != 0 ||
         kvtree_util_get_bytecount(known, "OFFSET", &from) != 0 ||
         kvtree_util_get_bytecount(known, "LENGTH", &bytes) != 0 || from > INT64_MAX ||
@@ -118,13 +118,13 @@ static int get_segment(const kvtree *segments, int i, const char **container,
 }
 
 /* Keys that are not 0, 1, 2, ... show by a number that is missing. */
-static int check_segments(const char *name, const kvtree *segments, uint64_t size,
-                          char *err)
+static int map_check_segments(const char *name, const kvtree *segments, uint64_t size,
+                              char *err)
 {
     uint64_t offset, length, sum = 0;
     const char *container;
     for (int i = 0; i < kvtree_size(segments); i++) {
-        if (get_segment(segments, i, &container, &offset, &length) != 0)
+        if (map_get_segment(segments, i, &container, &offset, &length) != 0)
             return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid SEG %d", name, i);
         if (length > size - sum) break;
         sum += length;
@@ -135,7 +135,7 @@ static int check_segments(const char *name, const kvtree *segments, uint64_t siz
                    "the segments of file \"%s\" do not add up to its SIZE", name);
 }
 
-static int check_file(const char *name, const kvtree *known, char *err)
+static int map_check_file(const char *name, const kvtree *known, char *err)
 {
     unsigned long size, crc;
     int64_t mtime;
@@ -147,10 +147,10 @@ static int check_file(const char *name, const kvtree *known, char *err)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid CRC", name);
     if (kvtree_get(known, "MTIME") && kvtree_util_get_int64(known, "MTIME", &mtime) != 0)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid MTIME", name);
-    if (get_mode(known, &mode) != 0)
+    if (map_get_mode(known, &mode) != 0)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid MODE", name);
     const kvtree *segments = kvtree_get(known, "SEG");
-    return segments ? check_segments(name, segments, size, err) : 0;
+    return segments ? map_check_segments(name, segments, size, err) : 0;
 }
 
 int filo_map_check(const kvtree *entry, char *err)
@@ -158,13 +158,13 @@ int filo_map_check(const kvtree *entry, char *err)
     const kvtree *names = kvtree_get(entry, "FILE");
     int rc = 0;
     for (kvtree_elem *e = kvtree_elem_first(names); e && rc == 0; e = kvtree_elem_next(e))
-        rc = check_file(kvtree_elem_key(e), kvtree_elem_hash(e), err);
+        rc = map_check_file(kvtree_elem_key(e), kvtree_elem_hash(e), err);
     return rc;
 }
 
 /* ---- taking apart ---- */
 
-static int take_segments(const kvtree *segments, filo_file *file)
+static int map_take_segments(const kvtree *segments, filo_file *file)
 {
     int total = kvtree_size(segments);
     file->packed = 1;
@@ -173,7 +173,7 @@ static int take_segments(const kvtree *segments, filo_file *file)
     for (int i = 0; i < total; i++) {
         filo_segment *s = &file->segment[i];
         const char *container;
-        int rc = get_segment(segments, i, &container, &s->offset, &s->length);
+        int rc = map_get_segment(segments, i, &container, &s->offset, &s->length);
         if (rc) return rc;
         s->container = strdup(container);
         if (!s->container) return -ENOMEM;
@@ -182,7 +182,7 @@ static int take_segments(const kvtree *segments, filo_file *file)
     return 0;
 }
 
-static int take_file(const kvtree_elem *item, filo_file *file)
+static int map_take_file(const kvtree_elem *item, filo_file *file)
 {
     unsigned long size = 0, crc = 0;
     const kvtree *known = kvtree_elem_hash(item), *segments = kvtree_get(known, "SEG");
@@ -192,8 +192,8 @@ static int take_file(const kvtree_elem *item, filo_file *file)
     file->size = size;
     file->crc = (uint32_t)crc;
     file->name = strdup(kvtree_elem_key(item));
-    int rc = file->name ? get_mode(known, &file->mode) : -ENOMEM;
-    return rc || !segments ? rc : take_segments(segments, file);
+    int rc = file->name ? map_get_mode(known, &file->mode) : -ENOMEM;
+    return rc || !segments ? rc : map_take_segments(segments, file);
 }
 
 int filo_map_files(const kvtree *entry, int *count, filo_file **files)
@@ -203,7 +203,7 @@ int filo_map_files(const kvtree *entry, int *count, filo_file **files)
     filo_file *list = calloc((size_t)total + 1, sizeof *list);
     if (!list) return -ENOMEM;
     for (kvtree_elem *e = kvtree_elem_first(names); e && !rc; e = kvtree_elem_next(e))
-        rc = take_file(e, &list[i++]);
+        rc = map_take_file(e, &list[i++]);
     if (rc) {
         filo_files_free(i, list);
         return rc;

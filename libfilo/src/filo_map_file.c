@@ -24,7 +24,7 @@ typedef struct work {
     int dir;  /* folder, once open; else -1 */
 } work;
 
-static int begin(work *w, const filo_place *place, char *err)
+static int map_file_begin(work *w, const filo_place *place, char *err)
 {
     if (!place || !place->folder || !*place->folder)
         return err_set(err, -EINVAL, "no folder");
@@ -35,7 +35,7 @@ static int begin(work *w, const filo_place *place, char *err)
     return rc ? err_wrap(err, rc, "name of the map") : 0;
 }
 
-static kvtree_gather_place place_of(const work *w, size_t limit)
+static kvtree_gather_place map_file_place(const work *w, size_t limit)
 {
     return (kvtree_gather_place){
         .dir = w->dir, .name = w->map, .top = FILO_MAP_TOP, .limit = limit};
@@ -43,24 +43,20 @@ static kvtree_gather_place place_of(const work *w, size_t limit)
 
 /* ---- writing ---- */
 
-/* Makes the folder of the map, and all above it, where missing. */
-static int make_folders(const work *w, char *err)
+int filo_map_make_folder(const char *base, const char *folder, const char *map, char *err)
 {
     char *path;
     int made;
-    const char *slash = strrchr(w->map, '/');
-    int length = slash ? (int)(slash - w->map) : 0;
-    if (asprintf(&path, "%s/%.*s", w->folder, length, w->map) < 0)
-        return err_sys(err, -ENOMEM, "make folder %s", w->folder);
-    int rc = folder_make_below(w->base, path, 0777, &made, err);
+    if (asprintf(&path, "%s/%.*s", folder, filo_folder_length(map), map) < 0)
+        return err_sys(err, -ENOMEM, "make folder %s", folder);
+    int rc = folder_make_below(base, path, 0777, &made, err);
     free(path);
-    if (rc) return rc;
-    io_close(&made);
-    return 0;
+    if (!rc) io_close(&made);
+    return rc;
 }
 
-/* Nobody may have a name that the map needs, not even for a container. */
-static int check_name(const work *w, const char *name, char *err)
+/* No file or container may have a name that the map needs. */
+static int map_file_check_name(const work *w, const char *name, char *err)
 {
     int rc = beneath_check_name(name, err);
     if (rc == 0 && kvtree_gather_owns(w->map, name))
@@ -69,24 +65,24 @@ static int check_name(const work *w, const char *name, char *err)
     return rc;
 }
 
-static int check_names(const work *w, const filo_file *file, char *err)
+static int map_file_check_names(const work *w, const filo_file *file, char *err)
 {
-    int rc = check_name(w, file->name, err);
+    int rc = map_file_check_name(w, file->name, err);
     for (int i = 0; file->packed && i < file->segments && rc == 0; i++)
-        rc = check_name(w, file->segment[i].container, err);
+        rc = map_file_check_name(w, file->segment[i].container, err);
     return rc;
 }
 
 /* Checks what a rank gave, and fills entry with it. What a reader would refuse is not
  * written. */
-static int fill_entry(const work *w, kvtree *entry, int count, const filo_file files[],
-                      char *err)
+static int map_file_fill(const work *w, kvtree *entry, int count, const filo_file files[],
+                         char *err)
 {
     if (count < 0 || (count > 0 && !files))
         return err_set(err, -EINVAL, "no list of %d files", count);
     int rc = 0;
     for (int i = 0; i < count && rc == 0; i++)
-        rc = check_names(w, &files[i], err);
+        rc = map_file_check_names(w, &files[i], err);
     if (rc == 0 && (rc = filo_map_fill(entry, count, files)) != 0)
         return err_sys(err, rc, "make the map");
     if (rc) return rc;
@@ -95,14 +91,14 @@ static int fill_entry(const work *w, kvtree *entry, int count, const filo_file f
     return filo_map_check(entry, err) ? -EINVAL : 0;
 }
 
-static int give_entry(void *arg, int rank, kvtree *entry, char *err)
+static int map_file_give(void *arg, int rank, kvtree *entry, char *err)
 {
     work *w = arg;
     int count = 0;
     const filo_file *files = NULL;
     w->said = w->give(w->arg, rank, &count, &files, err);
     if (w->said) return w->said;
-    int rc = fill_entry(w, entry, count, files, err);
+    int rc = map_file_fill(w, entry, count, files, err);
     return rc ? err_wrap(err, rc, "rank %d", rank) : 0;
 }
 
@@ -110,21 +106,21 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
                    char *err)
 {
     work w = {.give = give, .arg = arg, .dir = -1};
-    int rc = begin(&w, to, err);
+    int rc = map_file_begin(&w, to, err);
     if (rc == 0 && (!give || ranks < 1))
         rc = err_set(err, -EINVAL, "a map of %d ranks", give ? ranks : 0);
-    if (rc == 0) rc = make_folders(&w, err);
+    if (rc == 0) rc = filo_map_make_folder(w.base, w.folder, w.map, err);
     if (rc == 0) rc = folder_make_below(w.base, w.folder, 0, &w.dir, err);
     if (rc) return rc;
-    const kvtree_gather_place place = place_of(&w, to->limit);
-    rc = kvtree_gather_write_all(&place, ranks, give_entry, &w, err);
+    const kvtree_gather_place place = map_file_place(&w, to->limit);
+    rc = kvtree_gather_write_all(&place, ranks, map_file_give, &w, err);
     io_close(&w.dir);
     return rc && !w.said ? err_wrap(err, rc, "map in %s", w.folder) : rc;
 }
 
 /* ---- reading ---- */
 
-static int take_entry(void *arg, int rank, kvtree *entry, char *err)
+static int map_file_take(void *arg, int rank, kvtree *entry, char *err)
 {
     work *w = arg;
     int count;
@@ -143,11 +139,11 @@ int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void 
                   char *err)
 {
     work w = {.take = take, .arg = arg, .dir = -1};
-    int rc = begin(&w, from, err);
+    int rc = map_file_begin(&w, from, err);
     if (rc == 0) rc = folder_make_below(w.base, w.folder, 0, &w.dir, err);
     if (rc) return rc;
-    const kvtree_gather_place place = place_of(&w, 0);
-    rc = kvtree_gather_read_all(&place, ranks, take_entry, &w, err);
+    const kvtree_gather_place place = map_file_place(&w, 0);
+    rc = kvtree_gather_read_all(&place, ranks, map_file_take, &w, err);
     io_close(&w.dir);
     if (w.said) return w.said;
     if (rc == -EBADMSG) rc = FILO_DAMAGED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one rank moves: a transfer of libaxl-lite that starts when the gate lets it. Every
- * file consists of parts, which are written into files that are there under temporary
- * names: so files and containers go the same way, in both directions. */
+/* What one rank copies: a transfer of libaxl-lite that starts when flow control admits
+ * the rank. Every file consists of parts, which are written into staged files that exist:
+ * so files and containers are handled alike, in both directions. */
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@ enum { DEFAULT_WIDTH = 256 };
 
 /* ---- the list ---- */
 
-/* Whether it may go on with what an earlier process did. */
-static bool can_continue(const filo_options *o)
+/* Whether it may take over what an earlier process copied. */
+static bool move_can_resume(const filo_options *o)
 {
-    return o->id && o->state;
+    return o->identity && o->state;
 }
 
 int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
@@ -28,7 +28,7 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
 {
     const filo_options *o = &job->options;
     const unsigned flags =
-        (checksum ? AXL_CHECKSUM : 0) | (can_continue(o) ? AXL_COMPARE : 0);
+        (checksum ? AXL_CHECKSUM : 0) | (move_can_resume(o) ? AXL_COMPARE : 0);
     const axl_options options = {.flags = flags,
                                  .workers = o->workers,
                                  .buffer = o->buffer,
@@ -40,7 +40,7 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
     move->job = job;
     move->count = count;
     move->files = files;
-    int rc = filo_gate_begin(&move->gate, job->own, o->width ? o->width : DEFAULT_WIDTH,
+    int rc = filo_flow_begin(&move->flow, job->own, o->width ? o->width : DEFAULT_WIDTH,
                              job->text);
     if (rc) return rc;
     rc = axl_create(o->method ? o->method : DEFAULT_METHOD, &options, &move->transfer,
@@ -50,7 +50,7 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
 }
 
 /* Room for one part more. */
-static int grow(filo_move *move)
+static int move_grow(filo_move *move)
 {
     size_t room = 2 * (move->parts + 1);
     if (move->parts & (move->parts + 1)) return 0; /* it doubles at 0, 1, 3, 7, ... */
@@ -68,7 +68,7 @@ int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
                              .destination = destination,
                              .destination_offset = destination_offset,
                              .length = length};
-    int rc = source && destination ? grow(move) : -ENOMEM;
+    int rc = source && destination ? move_grow(move) : -ENOMEM;
     if (rc)
         err_sys(move->job->text, rc, "list files");
     else
@@ -82,16 +82,16 @@ int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
 int filo_move_continue(filo_move *move)
 {
     const filo_options *o = &move->job->options;
-    if (!can_continue(o) || !move->parts) return 0;
+    if (!move_can_resume(o) || !move->parts) return 0;
     int rc = axl_continue(move->transfer, move->job->text);
     return rc == AXL_CONTINUES ? 0 : rc;
 }
 
 /* ---- the result ---- */
 
-/* Joins what is known of the parts of a file. *next: the first part that is of another
- * one. */
-static int join_parts(const filo_move *move, size_t *next, filo_file *moved)
+/* Joins size and checksum of the parts of a file. *next: the first part of the next file.
+ */
+static int move_join_parts(const filo_move *move, size_t *next, filo_file *moved)
 {
     axl_file part;
     int file = move->owner[*next];
@@ -105,7 +105,7 @@ static int join_parts(const filo_move *move, size_t *next, filo_file *moved)
 }
 
 /* Of several that are damaged the first is named, and the others are counted. */
-static int tell_damaged(filo_move *move, const char *first, int damaged)
+static int move_report_damaged(filo_move *move, const char *first, int damaged)
 {
     if (damaged == 0) return 0;
     if (damaged == 1) return err_set(move->job->text, FILO_DAMAGED, "%s", first);
@@ -113,8 +113,8 @@ static int tell_damaged(filo_move *move, const char *first, int damaged)
                    "%d files of this rank are damaged, the first: %s", damaged, first);
 }
 
-/* Everything was moved: was it what it should be? */
-static int look(filo_move *move)
+/* All parts are copied: compares each file with what it should be. */
+static int move_verify(filo_move *move)
 {
     char first[ERRTEXT_SIZE] = "";
     size_t next = 0;
@@ -125,48 +125,48 @@ static int look(filo_move *move)
         moved.crc = 0;
         moved.has_crc |= move->job->options.checksum != 0;
         if (next < move->parts && move->owner[next] == i)
-            rc = join_parts(move, &next, &moved);
+            rc = move_join_parts(move, &next, &moved);
         if (!rc) rc = move->check(move->job, &move->files[i], &moved);
         if (!rc) move->files[i] = moved;
         if (rc != FILO_DAMAGED) continue;
         if (damaged++ == 0) snprintf(first, sizeof first, "%s", move->job->text);
         rc = 0;
     }
-    return rc ? rc : tell_damaged(move, first, damaged);
+    return rc ? rc : move_report_damaged(move, first, damaged);
 }
 
 /* ---- moving ---- */
 
-static void fail(filo_move *move, int rc)
+static void move_fail(filo_move *move, int rc)
 {
     if (!move->rc) move->rc = rc;
 }
 
-/* Nothing of this rank moves any more, whatever came of it. */
-static void leave(filo_move *move)
+/* This rank copies no more, whether it succeeded or not. */
+static void move_finish(filo_move *move)
 {
     char text[ERRTEXT_SIZE];
-    int rc = filo_gate_leave(&move->gate, move->rc != 0 || move->gate.failed, text);
+    int rc = filo_flow_finish(&move->flow, move->rc != 0 || move->flow.failed, text);
     if (rc && !move->rc) move->rc = err_set(move->job->text, rc, "%s", text);
-    move->step = FILO_LEFT;
+    move->step = FILO_DONE;
 }
 
 /* It is this rank's turn. */
-static void start(filo_move *move)
+static void move_start(filo_move *move)
 {
     filo_job *job = move->job;
-    if (move->gate.failed || move->rc) {
-        leave(move);
+    if (move->flow.failed || move->rc) {
+        move_finish(move);
         return;
     }
     int rc = move->stage ? filo_stage_make(move->stage, job->text) : 0;
     if (!rc && move->parts) rc = axl_dispatch(move->transfer, job->text);
-    fail(move, rc);
+    move_fail(move, rc);
     move->step = FILO_MOVES;
-    if (rc) leave(move);
+    if (rc) move_finish(move);
 }
 
-static void watch(filo_move *move, bool wait)
+static void move_watch(filo_move *move, bool wait)
 {
     filo_job *job = move->job;
     int rc = 0;
@@ -174,22 +174,22 @@ static void watch(filo_move *move, bool wait)
         rc = wait ? axl_wait(move->transfer, job->text)
                   : axl_test(move->transfer, job->text);
     if (rc == AXL_RUNNING) return;
-    fail(move, rc ? rc : look(move));
-    leave(move);
+    move_fail(move, rc ? rc : move_verify(move));
+    move_finish(move);
 }
 
-static int step(filo_move *move, bool wait)
+static int move_step(filo_move *move, bool wait)
 {
     bool settled = false;
     char *text = move->job->text, other[ERRTEXT_SIZE];
     int rc = 0;
     if (move->step == FILO_WAITS) {
-        rc = filo_gate_enter(&move->gate, wait, move->rc ? other : text);
-        if (!rc && move->gate.open) start(move);
+        rc = filo_flow_admit(&move->flow, wait, move->rc ? other : text);
+        if (!rc && move->flow.admitted) move_start(move);
     }
-    if (!rc && move->step == FILO_MOVES) watch(move, wait);
-    if (!rc && move->step == FILO_LEFT) {
-        rc = filo_gate_settle(&move->gate, wait, &settled, move->rc ? other : text);
+    if (!rc && move->step == FILO_MOVES) move_watch(move, wait);
+    if (!rc && move->step == FILO_DONE) {
+        rc = filo_flow_settle(&move->flow, wait, &settled, move->rc ? other : text);
         if (settled) move->step = FILO_SETTLED;
     }
     return rc;
@@ -197,8 +197,8 @@ static int step(filo_move *move, bool wait)
 
 int filo_move_go_on(filo_move *move, bool wait)
 {
-    int rc = step(move, wait);
-    fail(move, rc);
+    int rc = move_step(move, wait);
+    move_fail(move, rc);
     if (rc) move->step = FILO_SETTLED; /* without messages there is nothing to wait for */
     return move->step == FILO_SETTLED ? 0 : FILO_RUNNING;
 }
@@ -207,19 +207,19 @@ void filo_move_abort(filo_move *move)
 {
     if (move->step == FILO_MOVES) {
         axl_cancel(move->transfer, NULL);
-        fail(move, -ECANCELED);
-        leave(move);
+        move_fail(move, -ECANCELED);
+        move_finish(move);
     }
-    fail(move, -ECANCELED); /* who waits does not start */
+    move_fail(move, -ECANCELED); /* a rank that waits does not start */
     while (filo_move_go_on(move, true) == FILO_RUNNING) {
     }
-    axl_cancel(move->transfer, NULL); /* nobody goes on with it: its state file goes */
+    axl_cancel(move->transfer, NULL); /* removes its state file: it is not resumed */
 }
 
 void filo_move_end(filo_move *move)
 {
     move->transfer = axl_free(move->transfer);
-    filo_gate_end(&move->gate);
+    filo_flow_end(&move->flow);
     free(move->owner);
     move->owner = NULL;
 }

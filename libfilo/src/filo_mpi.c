@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every call has: arguments that are checked, messages of its own, a folder that is
- * opened and closed, a text that tells why it failed. */
+/* What every call has: arguments that are checked, a communicator of its own, a folder
+ * that is opened and closed, the text of its failure; and the stage of a flush. */
 #include "src/filo_private_mpi.h"
 
 #include "common/agree_mpi.h"
@@ -12,11 +12,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 _Static_assert(FILO_ERROR_SIZE == ERRTEXT_SIZE && KVTREE_ERROR_SIZE == ERRTEXT_SIZE,
                "one size of error texts");
 
-static int duplicate(filo_job *job)
+enum { IDENTITY_MAX = 511 };
+
+static int job_duplicate(filo_job *job)
 {
     int rc = agree_possible(job->comm, job->text);
     if (rc) return rc;
@@ -30,17 +33,33 @@ static int duplicate(filo_job *job)
     return 0;
 }
 
-static int check_options(filo_job *job)
+static int job_check_options(filo_job *job)
 {
     const filo_options *o = &job->options;
     if (o->width < 0) return err_set(job->text, -EINVAL, "a width of %d ranks", o->width);
     if (o->container > INT64_MAX)
         return err_set(job->text, -EINVAL, "containers of %llu bytes",
                        (unsigned long long)o->container);
+    if (o->identity && strlen(o->identity) > IDENTITY_MAX)
+        return err_set(job->text, -EINVAL, "an identity of %zu bytes",
+                       strlen(o->identity));
     if (o->node && strlen(o->node) >= SPLIT_STRING_SIZE)
         return err_set(job->text, -EINVAL, "name of a node of %zu bytes",
                        strlen(o->node));
     return 0;
+}
+
+/* "stage" beside the map, where the caller names no other. */
+static int job_name_stage(filo_job *job)
+{
+    const char *given = job->options.stage;
+    int n = snprintf(job->stage, sizeof job->stage, "%.*s%s",
+                     given ? 0 : filo_folder_length(job->map), job->map,
+                     given ? given : "stage");
+    int rc = n < (int)sizeof job->stage
+                 ? beneath_check_name(job->stage, job->text)
+                 : err_sys(job->text, -ENAMETOOLONG, "%.60s", given);
+    return rc ? err_wrap(job->text, rc, "name of the stage") : 0;
 }
 
 int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char *map,
@@ -53,11 +72,13 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
     job->map = map ? map : FILO_MAP;
     if (options) job->options = *options;
     job->dir = -1;
-    int rc = duplicate(job);
+    int rc = job_duplicate(job);
     if (rc) return rc;
     if (!folder || !*folder) return err_set(job->text, -EINVAL, "no folder");
     rc = beneath_check_name(job->map, job->text);
-    return rc ? err_wrap(job->text, rc, "name of the map") : check_options(job);
+    if (rc) return err_wrap(job->text, rc, "name of the map");
+    rc = job_name_stage(job);
+    return rc ? rc : job_check_options(job);
 }
 
 int filo_job_open(filo_job *job)
@@ -71,37 +92,100 @@ int filo_job_agree(filo_job *job, int rc)
 }
 
 /* 20 bits of what must be the same on all ranks. */
-static int64_t fingerprint(const filo_job *job)
+static int64_t job_fingerprint(const filo_job *job)
 {
     const filo_options *o = &job->options;
     char numbers[128];
-    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d %" PRIx64, o->width,
-             o->container, o->map_limit, o->node != NULL, o->id);
+    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d", o->width, o->container,
+             o->map_limit, o->node != NULL);
     unsigned h = filo_name_hash(job->folder);
     h = 31 * h + filo_name_hash(job->map);
+    h = 31 * h + filo_name_hash(job->stage);
+    h = 31 * h + filo_name_hash(o->identity ? o->identity : "");
     h = 31 * h + filo_name_hash(numbers);
     return h & 0xfffff;
 }
 
 /* n times the sum of the squares of n numbers is the square of their sum only where all
  * are equal: so every rank knows by sums whether all ranks have the same. */
-int filo_job_agree_id(filo_job *job, int rc)
+int filo_job_agree_key(filo_job *job, int rc)
 {
-    enum { ID, SUM, SQUARES, NUMBERS };
+    enum { KEY, SUM, SQUARES, NUMBERS };
+    const char *identity = job->options.identity;
     int64_t n[NUMBERS] = {0};
     if (job->own == MPI_COMM_NULL) return rc;
-    if (!rc && job->rank == 0 && (rc = replace_draw(&job->id)) != 0)
+    if (!rc && job->rank == 0 && (rc = replace_draw(&job->key)) != 0)
         err_sys(job->text, rc, "random names");
-    if (!rc && job->rank == 0) n[ID] = (int64_t)(job->id >> 1);
-    if (!rc) n[SUM] = fingerprint(job);
+    if (!rc && job->rank == 0) n[KEY] = (int64_t)(job->key >> 1);
+    if (!rc) n[SUM] = job_fingerprint(job);
     n[SQUARES] = n[SUM] * n[SUM];
-    rc = agree_sum(job->own, rc, job->text, NUMBERS, n); /* the others have no id */
-    job->id = job->options.id ? job->options.id : (uint64_t)n[ID];
+    rc = agree_sum(job->own, rc, job->text, NUMBERS, n); /* the others have no key */
+    job->key = identity ? filo_stage_key(identity, job->options.container, job->size)
+                        : (uint64_t)n[KEY];
     if (rc ||
         (uint64_t)n[SUM] * (uint64_t)n[SUM] == (uint64_t)job->size * (uint64_t)n[SQUARES])
         return rc;
     return err_set(job->text, -EINVAL,
                    "folder, map or options are not the same on all ranks");
+}
+
+/* ---- the stage ---- */
+
+static int job_make_folder(filo_job *job, const char *name)
+{
+    const char *last;
+    int parent, rc = beneath_open_parent(job->dir, name, 0, &parent, &last, job->text);
+    if (rc) return rc;
+    if (mkdirat(parent, last, 0777) != 0 && errno != EEXIST)
+        rc = err_sys(job->text, -errno, "make folder %s/%s", job->folder, name);
+    io_close(&parent);
+    return rc;
+}
+
+/* Rank 0. The record is there before any file. */
+static int job_make_record(filo_job *job)
+{
+    const filo_options *o = &job->options;
+    const filo_begun flush = {o->identity ? o->identity : "", o->container};
+    char *slash = strrchr(job->stage, '/');
+    int rc = -ENOENT;
+    /* another flush may remove the empty stage in between */
+    for (int tries = 0; tries < 3 && rc == -ENOENT; tries++) {
+        *slash = 0;
+        rc = job_make_folder(job, job->stage);
+        *slash = '/';
+        if (!rc) rc = job_make_folder(job, job->stage);
+    }
+    return rc ? rc : filo_begun_write(job->dir, job->stage, &flush, job->text);
+}
+
+/* One rank makes it for all that write to it. */
+static int job_make_subfolder(filo_job *job)
+{
+    char name[BENEATH_NAME_MAX + 16];
+    if (job->options.container || job->rank % FILO_STAGE_SPREAD != 0) return 0;
+    snprintf(name, sizeof name, "%s/%d", job->stage, job->rank / FILO_STAGE_SPREAD);
+    return job_make_folder(job, name);
+}
+
+int filo_job_make_stage(filo_job *job)
+{
+    size_t length = strlen(job->stage);
+    snprintf(job->stage + length, sizeof job->stage - length, "/%016" PRIx64, job->key);
+    job->staged = true;
+    int rc = filo_job_agree(job, job->rank == 0 ? job_make_record(job) : 0);
+    return rc ? rc : filo_job_agree(job, job_make_subfolder(job));
+}
+
+/* The stage itself stays only where another flush has something in it. */
+void filo_job_remove_stage(filo_job *job)
+{
+    bool mine = job->staged && job->rank == 0;
+    job->staged = false;
+    if (!mine) return;
+    beneath_remove_tree(job->dir, job->stage, NULL);
+    *strrchr(job->stage, '/') = 0;
+    beneath_rmdir(job->dir, job->stage, NULL);
 }
 
 kvtree_gather filo_map_place(const filo_job *job)

@@ -19,7 +19,7 @@ unsigned filo_name_hash(const char *name)
     return (h ^ h >> 15) * 0x9e3779b1u >> 8;
 }
 
-static int address_names(filo_job *job, int count, const filo_file files[], kvtree *send)
+static int names_address(filo_job *job, int count, const filo_file files[], kvtree *send)
 {
     for (int i = 0; i < count; i++) {
         char judge[16];
@@ -35,50 +35,11 @@ static int address_names(filo_job *job, int count, const filo_file files[], kvtr
     return 0;
 }
 
-static int find_double(filo_job *job, const kvtree *received)
-{
-    kvtree_elem *sender, *name;
-    kvtree *seen = kvtree_new(); /* name -> rank */
-    int rc = seen ? 0 : err_sys(job->text, -ENOMEM, "compare file names");
-    for (sender = kvtree_elem_first(received); sender && !rc;
-         sender = kvtree_elem_next(sender)) {
-        const char *rank = kvtree_elem_key(sender);
-        for (name = kvtree_elem_first(kvtree_elem_hash(sender)); name && !rc;
-             name = kvtree_elem_next(name)) {
-            const char *text = kvtree_elem_key(name);
-            const char *other = kvtree_elem_get_first_val(seen, text);
-            if (other)
-                rc = err_set(job->text, -EEXIST,
-                             "file name \"%s\" is listed by ranks %s and %s", text, other,
-                             rank);
-            else if (!kvtree_set_kv(seen, text, rank))
-                rc = err_sys(job->text, -ENOMEM, "compare file names");
-        }
-    }
-    kvtree_delete(&seen);
-    return rc;
-}
+/* ---- the lowest rank of a name ---- */
 
-int filo_names_compare(filo_job *job, int count, const filo_file files[])
-{
-    kvtree *send = kvtree_new(), *received = kvtree_new();
-    int addressed = send && received ? address_names(job, count, files, send)
-                                     : err_sys(job->text, -ENOMEM, "compare file names");
-    int rc = kvtree_exchange(send, received, job->comm);
-    if (rc)
-        err_sys(job->text, rc, "compare file names");
-    else
-        rc = addressed ? addressed : find_double(job, received);
-    kvtree_delete(&send);
-    kvtree_delete(&received);
-    return filo_job_agree(job, rc);
-}
-
-/* ---- whose a file is ---- */
-
-/* What each sender is told: of its names, those that a lower rank has, too. Senders come
+/* The reply to each sender: those of its names that a lower rank has, too. Senders come
  * in any order. */
-static int judge(kvtree *received, kvtree *reply)
+static int names_find_lowest(kvtree *received, kvtree *reply)
 {
     kvtree_elem *sender, *name;
     kvtree *seen = kvtree_new(); /* name -> lowest rank */
@@ -103,9 +64,9 @@ static int judge(kvtree *received, kvtree *reply)
     return rc;
 }
 
-/* Each judge tells of the names that it was sent. */
-static int take_verdicts(const kvtree *replies, int rank, int count,
-                         const filo_file files[], int owner[])
+/* The owners of all names, from the replies. */
+static int names_take_owners(const kvtree *replies, int rank, int count,
+                             const filo_file files[], int owner[])
 {
     kvtree *all = kvtree_new();
     const kvtree_elem *e = kvtree_elem_first(replies);
@@ -121,18 +82,19 @@ static int take_verdicts(const kvtree *replies, int rank, int count,
 }
 
 /* Collective, agreed. */
-static int find_owners(filo_job *job, int count, const filo_file files[], int owner[])
+static int names_find_owners(filo_job *job, int count, const filo_file files[],
+                             int owner[])
 {
     kvtree *send = kvtree_new(), *received = kvtree_new();
     kvtree *reply = kvtree_new(), *replies = kvtree_new();
     int rc = send && received && reply && replies
-                 ? address_names(job, count, files, send)
+                 ? names_address(job, count, files, send)
                  : err_sys(job->text, -ENOMEM, "compare file names");
     int met = kvtree_exchange(send, received, job->comm);
-    if (!rc && !met) met = judge(received, reply);
+    if (!rc && !met) met = names_find_lowest(received, reply);
     int told = kvtree_exchange(reply, replies, job->comm);
     if (!met) met = told;
-    if (!met) met = take_verdicts(replies, job->rank, count, files, owner);
+    if (!met) met = names_take_owners(replies, job->rank, count, files, owner);
     if (!rc && met) rc = err_sys(job->text, met, "compare file names");
     kvtree_delete(&send);
     kvtree_delete(&received);
@@ -141,10 +103,27 @@ static int find_owners(filo_job *job, int count, const filo_file files[], int ow
     return filo_job_agree(job, rc);
 }
 
+int filo_names_compare(filo_job *job, int count, const filo_file files[])
+{
+    int *owner = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *owner);
+    int rc = filo_job_agree(
+        job, owner ? 0 : err_sys(job->text, -ENOMEM, "compare file names"));
+    if (!rc) rc = names_find_owners(job, count, files, owner);
+    int own = rc;
+    for (int i = 0; i < count && !own; i++)
+        if (owner[i] != job->rank)
+            own = err_set(job->text, -EEXIST,
+                          "file name \"%s\" is listed by ranks %d and %d", files[i].name,
+                          owner[i], job->rank);
+    free(owner);
+    return rc ? rc : filo_job_agree(job, own);
+}
+
 /* ---- the calls ---- */
 
 /* Collective, agreed. */
-static int check_list(filo_job *job, MPI_Comm comm, int count, const filo_file files[])
+static int names_check_list(filo_job *job, MPI_Comm comm, int count,
+                            const filo_file files[])
 {
     int rc = filo_job_begin(job, comm, ".", NULL, NULL);
     if (!rc && (count < 0 || (count > 0 && !files)))
@@ -158,15 +137,15 @@ int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owne
                      char *err)
 {
     filo_job job;
-    int rc = check_list(&job, comm, count, files);
-    if (!rc) rc = find_owners(&job, count, files, owner);
+    int rc = names_check_list(&job, comm, count, files);
+    if (!rc) rc = names_find_owners(&job, count, files, owner);
     return filo_job_end(&job, rc, err);
 }
 
 int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err)
 {
     filo_job job;
-    int rc = check_list(&job, comm, count, files);
+    int rc = names_check_list(&job, comm, count, files);
     if (!rc) rc = filo_names_compare(&job, count, files);
     return filo_job_end(&job, rc, err);
 }

@@ -5,8 +5,10 @@
 /* What functions are called that only other parts of this library may call; see
  * filo_names.h. */
 
+#define filo_begun_write scr_filo_begun_write
 #define filo_map_check scr_filo_map_check
 #define filo_map_entry scr_filo_map_entry
 #define filo_map_files scr_filo_map_files
+#define filo_map_make_folder scr_filo_map_make_folder
 
 #endif

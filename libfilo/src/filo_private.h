@@ -7,7 +7,8 @@
  *     filo_list.c       lists of files
  *     filo_map.c        what the map says about one rank: pure functions on trees
  *     filo_extract.c    filo_extract: a file out of its containers
- *     filo_map_file.c   filo_map_write, filo_map_read: the map by one process */
+ *     filo_map_file.c   filo_map_write, filo_map_read: the map by one process
+ *     filo_begun.c      flushes that have begun and not ended */
 
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -49,5 +50,12 @@ int filo_map_check(const kvtree *entry, char *err);
 
 /* Files of a checked entry, local being NULL. */
 int filo_map_files(const kvtree *entry, int *count, filo_file **files);
+
+/* Makes the folder of the map below folder, and all above it, where missing. */
+int filo_map_make_folder(const char *base, const char *folder, const char *map,
+                         char *err);
+
+/* Writes the record of a flush into its folder below dir, durably. */
+int filo_begun_write(int dir, const char *folder, const filo_begun *flush, char *err);
 
 #endif

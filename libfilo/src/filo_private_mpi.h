@@ -11,12 +11,12 @@
  *     filo_commit_mpi.c        the step in which a folder changes
  *     filo_fetch_mpi.c         filo_fetch
  *     filo_read_map_mpi.c      filo_read_map
- *     filo_names_mpi.c         no name twice; whose a name is
+ *     filo_names_mpi.c         no name twice; the owner of a name
  *     filo_folders_mpi.c       folders, each made by one rank
  *     filo_containers_mpi.c    where in containers files go; filo_layout.c: the numbers
  *     filo_move_mpi.c          what this rank copies, when it is its turn
- *     filo_gate_mpi.c          whose turn it is
- *     filo_stage.c             files with temporary names, and how they get theirs
+ *     filo_flow_control_mpi.c  when this rank may copy
+ *     filo_stage.c             files with temporary names, until they are renamed
  *
  * Functions marked "collective" are entered by all ranks, whatever happened before on one
  * of them, and return the same value everywhere. All others return this rank's own result
@@ -41,9 +41,12 @@ typedef struct filo_job {
     const char *folder; /* see filo_place */
     const char *map;    /* name of the root of the map below folder */
     filo_options options;
-    int dir;                 /* folder, once open; else -1 */
-    uint64_t id;             /* random, in temporary names */
-    char text[ERRTEXT_SIZE]; /* why a step failed: the err of all inner functions */
+    int dir;      /* folder, once open; else -1 */
+    uint64_t key; /* of the call, in temporary names; random unless the flush
+                     has an identity */
+    char stage[BENEATH_NAME_MAX]; /* of a flush: its folder in the stage, below folder */
+    bool staged;                  /* it may be there; the same on all ranks */
+    char text[ERRTEXT_SIZE];      /* why a step failed: the err of all inner functions */
 } filo_job;
 
 /* Collective, the result is this rank's own. Takes over the arguments, with defaults, and
@@ -54,16 +57,24 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 /* Opens the folder. */
 int filo_job_open(filo_job *job);
 
-/* Collective, agreed. rc is of this rank so far. All ranks know the id: that of the
- * options, or one that rank 0 drew.
+/* Collective, agreed. rc is of this rank so far. Afterwards all ranks have the same key.
  * -EINVAL where they were not called with the same folder, map and options. */
-int filo_job_agree_id(filo_job *job, int rc);
+int filo_job_agree_key(filo_job *job, int rc);
+
+/* Collective, agreed. Creates the folder of a flush in the stage, or finds that of an
+ * earlier flush with the same key, and, unless files are packed, the subfolder that this
+ * rank writes to. */
+int filo_job_make_stage(filo_job *job);
+
+/* Rank 0 removes it with all that is in it, and the stage where no other flush is in it.
+ * Where that fails, it stays until the dataset is deleted. */
+void filo_job_remove_stage(filo_job *job);
 
 /* Collective, agreed. */
 int filo_job_agree(filo_job *job, int rc);
 
 /* Collective. Returns when all ranks came here: after a failure, when each has removed
- * its temporary files, so that nobody finds those of another one. */
+ * its temporary files, so that no rank finds those of another. */
 void filo_job_meet(const filo_job *job);
 
 /* Collective. Closes the folder; passes on rc, agreed, and, if that is not 0, the text,
@@ -79,20 +90,18 @@ kvtree_gather filo_map_place(const filo_job *job);
 
 /* ---- filo_commit_mpi.c ---- */
 
-/* Whether a file of the map, or a container, has this name, or would lie where a folder
- * of this name must be. */
-bool filo_map_owns(const char *map, const char *name);
+/* Whether a file of the map, a container or the stage has this name, or would lie where a
+ * folder of this name must be. */
+bool filo_map_owns(const filo_job *job, const char *name);
 
-/* -ENAMETOOLONG when the map's lower files would have impossible names. */
+/* -ENAMETOOLONG when the map's lower files, or staged ones, would have impossible names.
+ */
 int filo_map_check_name(filo_job *job);
-
-/* Rank 0 makes the folder of the map, and all above it, where missing. */
-int filo_map_prepare(filo_job *job);
 
 /* Collective, agreed. All ranks have all data in place or in their stage (NULL: there is
  * none). An earlier map is removed, staged files get their names, folders (that this rank
- * looks after) are synced, containers beyond so many are removed, and the map is written
- * with this rank's entry. */
+ * looks after) are synced, containers beyond that number are removed, and the map is
+ * written with this rank's entry. */
 int filo_commit(filo_job *job, filo_stage *stage, const kvtree *folders,
                 const kvtree *entry, int64_t containers);
 
@@ -124,46 +133,51 @@ int filo_folders_sync(filo_job *job, const kvtree *own);
 int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
                          filo_stage *stage, int64_t *containers);
 
-/* ---- filo_gate_mpi.c ---- */
+/* The path of a container in the stage, below folder unless that is NULL; to be freed,
+ * NULL without memory. */
+char *filo_containers_stage(const filo_job *job, const char *folder, const char *name);
 
-/* At most width ranks are inside at a time. In waves of width ranks the first wave may
- * enter at once, and with each one that leaves, one of the next wave may. Who leaves
- * tells so the keeper of the next wave, its last rank, who lets the others of its wave in
- * and enters last. So no rank has to do with more than the two waves beside it, however
- * many there are. A failure goes along with both messages: who is let in after one leaves
- * at once, and so tells the next keeper. */
-typedef struct filo_gate {
+/* ---- filo_flow_control_mpi.c ---- */
+
+/* At most width ranks copy at a time. Ranks are cut into waves of width ranks; the first
+ * wave may start at once, and for each rank that finishes, one of the next wave may. A
+ * rank that finishes notifies the keeper of the next wave, its last rank, which admits
+ * the others of its wave and starts last. So a rank exchanges messages with the two
+ * neighboring waves at most, however many there are. A failure travels with both
+ * messages: a rank that is admitted after one does not copy, and passes the failure on.
+ */
+typedef struct filo_flow {
     MPI_Comm comm;
     int rank, size, width;
-    bool open;   /* this rank may enter */
-    bool failed; /* a rank said that it failed: nobody needs to start any more */
-    int gone;    /* keeper: ranks of the wave before that left */
-    int sent;    /* messages, maybe on their way */
+    bool admitted; /* this rank may start */
+    bool failed;   /* a rank reported a failure: no other rank needs to start */
+    int finished;  /* keeper: ranks of the previous wave that finished */
+    int sent;      /* messages, perhaps under way */
     MPI_Request *requests;
-} filo_gate;
+} filo_flow;
 
-int filo_gate_begin(filo_gate *gate, MPI_Comm comm, int width, char *err);
+int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, char *err);
 
-/* Whether this rank may enter; with wait, when it may. gate->failed tells whether it
- * should. */
-int filo_gate_enter(filo_gate *gate, bool wait, char *err);
+/* Polls for admission; with wait, blocks until this rank is admitted. flow->failed is
+ * set when it should not start. */
+int filo_flow_admit(filo_flow *flow, bool wait, char *err);
 
-/* To be called once by each rank that entered. failed: it did, or did not start. */
-int filo_gate_leave(filo_gate *gate, bool failed, char *err);
+/* Called once by each rank that was admitted. failed: it did, or did not start. */
+int filo_flow_finish(filo_flow *flow, bool failed, char *err);
 
-/* Whether nothing is left to do for others; with wait, it does it. */
-int filo_gate_settle(filo_gate *gate, bool wait, bool *settled, char *err);
+/* *settled: nothing is left to do for other ranks; with wait, does it first. */
+int filo_flow_settle(filo_flow *flow, bool wait, bool *settled, char *err);
 
-void filo_gate_end(filo_gate *gate);
+void filo_flow_end(filo_flow *flow);
 
 /* ---- filo_move_mpi.c ---- */
 
-typedef enum filo_step { FILO_WAITS, FILO_MOVES, FILO_LEFT, FILO_SETTLED } filo_step;
+typedef enum filo_step { FILO_WAITS, FILO_MOVES, FILO_DONE, FILO_SETTLED } filo_step;
 
 /* What this rank has to move. */
 typedef struct filo_move {
     filo_job *job;
-    filo_gate gate;
+    filo_flow flow;
     filo_step step;
     filo_stage *stage; /* files that are made when it is this rank's turn, or NULL */
     int count;
@@ -187,9 +201,9 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
 int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
                   char *destination, uint64_t destination_offset, uint64_t length);
 
-/* Where the flush has an id: takes over what an earlier process did of all these parts,
- * if it had the same ones. Before their destinations are made, but after the last one was
- * added. */
+/* Where the flush has an identity: resumes from what an earlier process copied of all
+ * these parts, if it had the same ones. Before their destinations are made, but after the
+ * last one was added. */
 int filo_move_continue(filo_move *move);
 
 /* Goes on, with wait to the end. FILO_RUNNING, or 0 when this rank has nothing left to

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static int check_entries(filo_job *job, const kvtree *entries)
+static int read_map_check(filo_job *job, const kvtree *entries)
 {
     for (kvtree_elem *e = kvtree_elem_first(entries); e; e = kvtree_elem_next(e)) {
         int rc = filo_map_check(kvtree_elem_hash(e), job->text);
@@ -17,10 +17,11 @@ static int check_entries(filo_job *job, const kvtree *entries)
     return 0;
 }
 
-static int own_files(filo_job *job, const kvtree *entries, int *count, filo_file **files)
+static int read_map_own_files(filo_job *job, const kvtree *entries, int *count,
+                              filo_file **files)
 {
     char key[16];
-    int rc = check_entries(job, entries);
+    int rc = read_map_check(job, entries);
     if (rc) return rc;
     snprintf(key, sizeof key, "%d", job->rank);
     rc = filo_map_files(kvtree_get(entries, key), count, files);
@@ -28,7 +29,7 @@ static int own_files(filo_job *job, const kvtree *entries, int *count, filo_file
 }
 
 /* Collective, agreed. entries get <rank> -> entry. */
-static int read_entries(filo_job *job, int *ranks, kvtree *entries)
+static int read_map_entries(filo_job *job, int *ranks, kvtree *entries)
 {
     const kvtree_gather map = filo_map_place(job);
     int rc = kvtree_scatter_read(&map, ranks, entries, job->text);
@@ -47,8 +48,9 @@ int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks
     if (rc == 0) rc = filo_job_open(&job);
     if (rc == 0 && !entries) rc = err_sys(job.text, -ENOMEM, "read the map");
     rc = filo_job_agree(&job, rc);
-    if (rc == 0) rc = read_entries(&job, &all, entries);
-    if (rc == 0) rc = filo_job_agree(&job, own_files(&job, entries, &own_count, &own));
+    if (rc == 0) rc = read_map_entries(&job, &all, entries);
+    if (rc == 0)
+        rc = filo_job_agree(&job, read_map_own_files(&job, entries, &own_count, &own));
     kvtree_delete(&entries);
     if (rc == 0) {
         *ranks = all;

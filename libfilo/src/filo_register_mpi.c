@@ -13,16 +13,16 @@
 /* Bytes read at a time. */
 #define STEP ((size_t)1 << 20)
 
-static int check_file(filo_job *job, filo_file *file)
+static int register_check_file(filo_job *job, filo_file *file)
 {
     int rc = beneath_check_name(file->name, job->text);
-    if (!rc && filo_map_owns(job->map, file->name))
+    if (!rc && filo_map_owns(job, file->name))
         rc = err_set(job->text, -EINVAL, "file name \"%s\" belongs to the map %s",
                      file->name, job->map);
     return rc;
 }
 
-static int read_checksum(filo_job *job, filo_file *file, int fd)
+static int register_read_crc(filo_job *job, filo_file *file, int fd)
 {
     char *buffer = malloc(STEP);
     uint64_t done = 0;
@@ -41,7 +41,7 @@ static int read_checksum(filo_job *job, filo_file *file, int fd)
     return 0;
 }
 
-static int look_at_file(filo_job *job, filo_file *file)
+static int register_inspect(filo_job *job, filo_file *file)
 {
     struct stat st;
     int fd, rc = beneath_open(job->dir, file->name, O_RDONLY, 0, &fd, job->text);
@@ -56,21 +56,23 @@ static int look_at_file(filo_job *job, filo_file *file)
         file->has_crc = 0;
         filo_file_note_time(file, &st);
     }
-    if (!rc && job->options.checksum) rc = read_checksum(job, file, fd);
+    if (!rc && job->options.checksum) rc = register_read_crc(job, file, fd);
     io_close(&fd);
     return rc;
 }
 
 /* Collective, agreed. */
-static int write_map(filo_job *job, int count, filo_file files[])
+static int register_write_map(filo_job *job, int count, filo_file files[])
 {
     kvtree *folders = NULL, *entry = NULL;
     int rc = filo_job_open(job);
     for (int i = 0; i < count && !rc; i++)
-        rc = look_at_file(job, &files[i]);
+        rc = register_inspect(job, &files[i]);
     rc = filo_job_agree(job, rc);
     if (rc) return rc;
-    rc = filo_map_prepare(job);
+    rc = job->rank
+             ? 0
+             : filo_map_make_folder(job->options.base, job->folder, job->map, job->text);
     /* they are there; it is shared out who syncs which */
     rc = filo_folders_make(job, rc, count, files, &folders);
     if (!rc && !(entry = filo_map_entry(count, files)))
@@ -88,9 +90,9 @@ int filo_register(MPI_Comm comm, const char *folder, const char *map, int count,
     filo_job job;
     int rc = filo_job_begin(&job, comm, folder, map, options);
     if (!rc) rc = filo_map_check_name(&job);
-    if (!rc) rc = filo_list_check(&job, count, files, check_file);
-    rc = filo_job_agree_id(&job, rc);
+    if (!rc) rc = filo_list_check(&job, count, files, register_check_file);
+    rc = filo_job_agree_key(&job, rc);
     if (!rc) rc = filo_names_compare(&job, count, files);
-    if (!rc) rc = write_map(&job, count, files);
+    if (!rc) rc = register_write_map(&job, count, files);
     return filo_job_end(&job, rc, err);
 }

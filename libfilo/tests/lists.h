@@ -119,13 +119,24 @@ static inline uint64_t list_hash(uint64_t h, unsigned char byte)
     return (h ^ byte) * 1099511628211u;
 }
 
+static inline int list_is_staged(const char *path)
+{
+    return strstr(path, "/stage/") != NULL;
+}
+
+static inline int list_is_temporary(const char *path)
+{
+    return list_is_staged(path) ||
+           (strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".tmp") == 0);
+}
+
 static inline int list_add_to_sum(const char *path, const struct stat *st, int type,
                                   struct FTW *position)
 {
     uint64_t h = 14695981039346656037u;
     FILE *stream = type == FTW_F ? fopen(path, "rb") : NULL;
     if (!stream) return 0;
-    list_temporaries += strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".tmp") == 0;
+    list_temporaries += list_is_temporary(path);
     for (const char *p = path; *p; p++)
         h = list_hash(h, (unsigned char)*p);
     for (int c; (c = fgetc(stream)) != EOF;)

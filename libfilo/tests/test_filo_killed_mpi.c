@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program is killed, at each system call of a flush over an earlier dataset with the
  * same names: then the earlier dataset is there, or the new one, or there is no map, and
- * the next flush works. One with an id is resumed then: the new dataset is there, and
- * nothing else is left. On one rank, in a child process, which needs nobody for MPI. */
+ * the next flush works. One with an identity is resumed then: the new dataset is there,
+ * and nothing else is left. On one rank, in a child process, which needs nobody for MPI.
+ */
 #include "lists.h"
 #include "nth_syscall.h"
 
@@ -63,15 +64,13 @@ static int look(void)
     return found;
 }
 
-/* Temporary files of the flush. Small ones that libkvtree had begun for the map have
- * other names. */
+/* Folders and files of a stage. */
 static int left;
 
 static int count_left(const char *path, const struct stat *st, int type,
                       struct FTW *position)
 {
-    uint64_t id;
-    left += filo_temporary_id(path, &id) == 0;
+    left += strstr(path, "/stage") != NULL;
     return 0;
 }
 
@@ -92,7 +91,7 @@ static void test_killed(const char *what)
     nth_fault fault = {1, NTH_KILL};
     for (;; fault.at++) {
         const filo_options *chosen = options, none = {0};
-        options = chosen->id ? &none : chosen;
+        options = chosen->identity ? &none : chosen;
         CHECK_INT(flush(OLD), 0);
         options = chosen;
         int rc = nth_run(flush_new, NULL, nth_at, &fault, &result);
@@ -103,8 +102,8 @@ static void test_killed(const char *what)
         if (found == NEW) order = NEW;
         CHECK(found == NEW || order == OLD); /* never back */
         runs++;
-        if (options->id) resume();
-        if (options->id) order = OLD;
+        if (options->identity) resume();
+        if (options->identity) order = OLD;
     }
     CHECK_INT(look(), NEW);
     CHECK_INT(nth_returned(&result), 0);
@@ -126,7 +125,7 @@ int main(int argc, char **argv)
     options = &packed;
     test_killed("containers");
     check_remove(prefix);
-    filo_options resumed = {.id = 0xc0ffee, .state = state};
+    filo_options resumed = {.identity = "new", .state = state};
     snprintf(state, sizeof state, "%s/state", folder);
     options = &resumed;
     test_killed("files, resumed");

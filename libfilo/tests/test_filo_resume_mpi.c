@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A flush whose program died, and what another start with its id makes of it: what was
- * copied is not copied again, what was not is, and nothing is left. A program that died
- * is one that has forgotten its transfer here; scr_transfer goes on in both cases. */
+/* A flush whose program died, and what another start with its identity makes of it: what
+ * was copied is not copied again, what was not is, and nothing is left. A program that
+ * died is one that has forgotten its transfer here; scr_transfer goes on in both cases.
+ */
 #include "lists.h"
 
 #include <axl/axl.h>
@@ -10,7 +11,7 @@
 
 enum { FILES = 3, DEAD = 64, OLD = 12345 };
 
-#define ID 0x0123456789abcdefu
+#define IDENTITY "dataset 7"
 
 static char folder[64], prefix[100], err[FILO_ERROR_SIZE];
 static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
@@ -29,7 +30,7 @@ static filo_options begin(const char *method, uint64_t container)
     check_remove(prefix);
     list_create(&l, folder, check_rank, FILES);
     return (filo_options){.method = method,
-                          .id = ID,
+                          .identity = IDENTITY,
                           .container = container,
                           .workers = 1,
                           .state = state,
@@ -87,12 +88,15 @@ static int left; /* temporary files */
 static int marked;
 static int private; /* the first of the files that were exchanged, open */
 
+/* Staged data, no record. */
+static int is_copy(const char *path)
+{
+    return list_is_staged(path) && !strstr(path, "/stage.scr");
+}
+
 static int visit(const char *path, const struct stat *st, int type, struct FTW *position)
 {
-    uint64_t id;
-    if (type != FTW_F || filo_temporary_id(path, &id) != 0) return 0;
-    CHECK(id == ID);
-    left++;
+    left += type == FTW_F && is_copy(path);
     return 0;
 }
 
@@ -109,8 +113,7 @@ static int count_left(void)
 static int alter_one(const char *path, const struct stat *st, int type,
                      struct FTW *position)
 {
-    uint64_t id;
-    if (type != FTW_F || filo_temporary_id(path, &id) != 0 || st->st_size < 10) return 0;
+    if (type != FTW_F || !is_copy(path) || st->st_size < 10) return 0;
     int fd = open(path, O_WRONLY);
     CHECK(pwrite(fd, "\xAB\xCD\xEF", 3, st->st_size / 2) == 3);
     marked += close(fd) == 0;
@@ -121,9 +124,8 @@ static int alter_one(const char *path, const struct stat *st, int type,
 static int mark_one(const char *path, const struct stat *st, int type,
                     struct FTW *position)
 {
-    uint64_t id;
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = OLD}};
-    if (type != FTW_F || filo_temporary_id(path, &id) != 0) return 0;
+    if (type != FTW_F || !is_copy(path)) return 0;
     marked += utimensat(AT_FDCWD, path, times, 0) == 0;
     return 0;
 }
@@ -183,7 +185,20 @@ static int count_wrong(void)
 static void expect_no_traces(void)
 {
     CHECK_INT(count_left(), 0);
+    CHECK(!list_exists(prefix, FILO_STAGE));
     CHECK(access(state, F_OK) != 0);
+}
+
+/* Nobody resumes anything. */
+static void sweep(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank == 0) {
+        int dir = open(prefix, O_RDONLY | O_DIRECTORY);
+        CHECK_INT(filo_begun_sweep(dir, FILO_STAGE, NULL, NULL, err), 0);
+        close(dir);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void resume(const filo_options *options)
@@ -237,8 +252,7 @@ static void test_altered(const char *method, uint64_t container)
 static int exchange_one(const char *path, const struct stat *st, int type,
                         struct FTW *position)
 {
-    uint64_t id;
-    if (type != FTW_F || filo_temporary_id(path, &id) != 0) return 0;
+    if (type != FTW_F || !is_copy(path)) return 0;
     if (marked++ == 0) private = open(path, O_RDONLY);
     CHECK(chmod(path, 0600) == 0);
     return 0;
@@ -292,8 +306,7 @@ static void touch_source(void)
 static int remove_one(const char *path, const struct stat *st, int type,
                       struct FTW *position)
 {
-    uint64_t id;
-    if (type != FTW_F || filo_temporary_id(path, &id) != 0) return 0;
+    if (type != FTW_F || !is_copy(path)) return 0;
     return unlink(path) == 0 ? 1 : -1;
 }
 
@@ -369,30 +382,40 @@ static void test_ends_badly(int fails)
     list_unlink(&l);
 }
 
-/* With another list nothing of the first one is in the dataset. What the first list had
- * more is left, for who knows the id. */
+/* With another list nothing of the first one is in the dataset, or left. */
 static void test_other_list(void)
 {
-    int fd;
     filo_options options = begin("daemon", 0);
     copy_and_die(&options);
     each(mark_one);
     l.count--;
-    filo_transfer *t = start(MPI_COMM_WORLD, &options);
-    CHECK_INT(filo_flush_wait(t, err), 0);
-    filo_flush_free(t);
-    CHECK(access(state, F_OK) != 0);
+    resume(&options);
     CHECK_INT(count_kept(), 0);
     CHECK_INT(count_wrong(), 0);
-    CHECK_INT(count_left(), check_ranks);
-    if (check_rank == 0) {
-        CHECK((fd = open(prefix, O_RDONLY | O_DIRECTORY)) >= 0);
-        CHECK_INT(filo_remove_temporaries(fd, ID, 1, err), 0);
-        close(fd);
-    }
-    CHECK_INT(count_left(), 0);
     l.count = FILES;
     list_unlink(&l);
+}
+
+/* What another flush has in the stage stays, and neither takes the place of the other. */
+static void test_other_identity(uint64_t container)
+{
+    filo_options options = begin("daemon", container);
+    copy_and_die(&options);
+    int copies = count_left();
+    each(mark_one);
+    filo_options other = options;
+    other.identity = "dataset 8";
+    char other_state[160];
+    snprintf(other_state, sizeof other_state, "%s-other", state);
+    other.state = other_state;
+    filo_transfer *t = start(MPI_COMM_WORLD, &other);
+    CHECK_INT(filo_flush_wait(t, err), 0);
+    filo_flush_free(t);
+    CHECK_INT(count_left(), copies);
+    CHECK_INT(count_kept(), 0);
+    resume(&options);
+    if (!container) CHECK_INT(count_kept(), full_files(check_rank));
+    CHECK_INT(count_wrong(), 0);
 }
 
 /* One rank less: the dataset is theirs. */
@@ -409,9 +432,11 @@ static void test_fewer_ranks(void)
         MPI_Comm_free(&fewer);
         CHECK(access(state, F_OK) != 0);
     }
-    CHECK_INT(count_left(), FILES);
+    CHECK_INT(count_left(),
+              FILES * check_ranks); /* another number of ranks: another flush */
     CHECK((access(state, F_OK) == 0) == is_culprit());
-    if (is_culprit()) CHECK_INT(filo_flush_abandon(state, 0, 0, err), 0);
+    if (is_culprit()) CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    sweep();
     expect_no_traces();
     list_unlink(&l);
 }
@@ -424,17 +449,16 @@ static void test_abandoned(uint64_t container)
     start_and_die(&options);
     int all = count_left();
     CHECK(all >= 1);
-    CHECK_INT(filo_flush_abandon(state, ID, 0, err), 0);
+    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
     CHECK(access(state, F_OK) != 0);
     CHECK_INT(count_left(), all);
-    start_and_die(&options);
-    CHECK_INT(filo_flush_abandon(state, ID + 1, 0, err), 0);
+    sweep();
     expect_no_traces();
-    CHECK_INT(filo_flush_abandon(state, 0, 0, err), 0);
+    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
     list_write(state, "damaged", 7);
-    CHECK_INT(filo_flush_abandon(state, 0, 0, err), 0);
+    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
     CHECK(access(state, F_OK) != 0);
-    CHECK_INT(filo_flush_abandon(folder, 0, 0, err), -EINVAL);
+    CHECK_INT(filo_flush_abandon(folder, 0, err), -EINVAL);
     list_unlink(&l);
 }
 
@@ -442,7 +466,7 @@ static void test_refused(void)
 {
     filo_transfer *t = NULL;
     filo_options options = begin("sync", 0);
-    if (is_culprit()) options.id++;
+    if (is_culprit()) options.identity = "dataset 8";
     if (check_ranks > 1)
         CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files,
                                    &options, &t, err),
@@ -473,6 +497,8 @@ int main(int argc, char **argv)
     test_ends_badly(0);
     test_ends_badly(1);
     test_other_list();
+    test_other_identity(0);
+    test_other_identity(123456);
     if (check_ranks > 1) test_fewer_ranks();
     test_abandoned(0);
     test_abandoned(123456);

@@ -128,10 +128,19 @@ int renameat(int from, const char *old, int to, const char *name)
     return (int)syscall(SYS_renameat2, from, old, to, name, 0);
 }
 
+/* Folders of a stage go before the flush is complete. */
+static int is_of_stage(int dir, const char *name)
+{
+    char link[64], path[512] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
+    return strcmp(name, "stage") == 0 ||
+           (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "/stage"));
+}
+
 int mkdirat(int dir, const char *name, mode_t mode)
 {
     int rc = (int)syscall(SYS_mkdirat, dir, name, mode);
-    if (watching && rc == 0) {
+    if (watching && rc == 0 && !is_of_stage(dir, name)) {
         lock();
         add(node_of(dir));
         unlock();

@@ -12,16 +12,13 @@
 static inline int read_index(const kvtree *tree)
 {
     char err[ERRTEXT_SIZE] = "";
-    kvtree *index = kvtree_new(), *names = kvtree_new();
+    kvtree *index = kvtree_new();
     scr_dataset *list = NULL;
-    int count,
-        rc = index && names ? scr_index_read(places()->prefix, index, err) : -ENOMEM;
+    int count, rc = index ? scr_index_read(places()->prefix, index, err) : -ENOMEM;
     REQUIRE(rc == 0 || kvtree_size(index) == 0);
-    if (!rc) rc = scr_index_found(index, names);
     if (!rc) rc = scr_index_list(index, &list, &count);
     free(list);
     kvtree_delete(&index);
-    kvtree_delete(&names);
     (void)tree;
     return rc;
 }
@@ -66,11 +63,9 @@ static inline int check_list(const scr_index *index, scr_dataset **list)
 {
     int count, dset, ckpt;
     char *text = malloc(40);
-    kvtree *names = kvtree_new();
     scr_dataset d;
     scr_index_state state;
     REQUIRE(scr_index_list(index, list, &count) == 0);
-    REQUIRE(scr_index_found(index, names) == 0 && kvtree_size(names) <= count);
     scr_index_highest(index, &dset, &ckpt);
     for (int i = 0; i < count; i++) {
         const scr_dataset *at = &(*list)[i];
@@ -78,44 +73,14 @@ static inline int check_list(const scr_index *index, scr_dataset **list)
         REQUIRE(at->id <= dset && at->ckpt <= ckpt);
         REQUIRE(i == 0 || (*list)[i - 1].id <= at->id);
         REQUIRE(scr_index_look(index, at, &state) == 0);
-        REQUIRE(kvtree_get(names, at->name));
         REQUIRE(scr_index_get(index, at->name, &d) == 0 && !strcmp(d.name, at->name));
     }
     scr_index_names(index, text, 40);
     REQUIRE(strnlen(text, 40) < 40);
     free(text);
-    kvtree_delete(&names);
     check_offers(index, count);
     check_leaving(index, count);
     return count;
-}
-
-/* What flushes left is what stands with each dataset, and is forgotten one by one. */
-static inline void check_traces(scr_index *index, const scr_dataset *list, int count)
-{
-    scr_dataset d;
-    scr_trace t, told;
-    int good = 0;
-    for (int i = 0; i < count; i++) {
-        const kvtree *at = kvtree_get_kv(kvtree_get_kv_int(index, "DSET", list[i].id),
-                                         "DIR", list[i].name);
-        kvtree_elem *e = kvtree_elem_first(kvtree_get(at, "FLUSH"));
-        for (; e; e = kvtree_elem_next(e))
-            good += told_trace(e, list[i].name, &told);
-    }
-    for (int i = 0; i < good; i++) {
-        REQUIRE(scr_index_get_trace(index, i, &d, &t) == 0 && t.id);
-        REQUIRE(told_dataset_name(d.name));
-    }
-    REQUIRE(scr_index_get_trace(index, good, &d, &t) == -ENOENT);
-    for (; scr_index_get_trace(index, 0, &d, &t) == 0; good--) {
-        REQUIRE(good > 0);
-        scr_index_unset_trace(index, t.id);
-    }
-    if (count == 0) return;
-    REQUIRE(scr_index_set_trace(index, list, &(scr_trace){.id = 1}) == 0);
-    REQUIRE(scr_index_get_trace(index, 0, &d, &t) == 0 && same_dataset(&d, list));
-    REQUIRE(same_trace(&t, &(scr_trace){.id = 1}));
 }
 
 /* What is told to happen to a dataset is what the index then says of it. */
@@ -162,7 +127,6 @@ static inline void check_index(const kvtree *tree, uint32_t hash)
     kvtree *index = kvtree_new(), *back = kvtree_new();
     REQUIRE(scr_index_read(dir, index, NULL) == 0 && fuzz_tree_same(index, tree));
     int count = check_list(index, &list);
-    check_traces(index, list, count);
     if (count > 0) change_index(index, &list[hash % (uint32_t)count]);
     free(list);
     count = check_list(index, &list);

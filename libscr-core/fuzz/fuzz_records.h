@@ -165,45 +165,6 @@ static inline bool told_flush(const kvtree *flush)
     return true;
 }
 
-/* The folder is that of the dataset, or one that this lies in. */
-static inline bool told_trace(const kvtree_elem *e, const char *dataset, scr_trace *trace)
-{
-    const char *below = fuzz_value(kvtree_elem_hash(e), "BELOW");
-    char folder[SCR_NAME_SIZE + 1];
-    memset(trace, 0, sizeof *trace);
-    if (!told_hex(kvtree_elem_key(e), &trace->id) || !trace->id) return false;
-    if (below && strcmp(below, ".") == 0) return true;
-    snprintf(folder, sizeof folder, "%s", dataset);
-    while (below && strcmp(folder, below) != 0) {
-        char *slash = strrchr(folder, '/');
-        if (!slash) return false;
-        *slash = 0;
-    }
-    strcpy(trace->below, folder);
-    return true;
-}
-
-static inline bool same_trace(const scr_trace *a, const scr_trace *b)
-{
-    return a->id == b->id && strcmp(a->below, b->below) == 0;
-}
-
-static inline bool told_record(const kvtree_elem *e, scr_flush_record *r)
-{
-    const kvtree *entry = kvtree_elem_hash(e);
-    const char *name = fuzz_value(entry, "DIR"), *owner = fuzz_value(entry, "OWNER");
-    memset(r, 0, sizeof *r);
-    if (!name || !told_dataset_name(name) || !owner || strlen(owner) >= sizeof r->owner ||
-        !fuzz_integer(entry, "DSET", 1, 1000000000, &r->dset) ||
-        !told_trace(e, name, &r->trace) ||
-        !told_hex(fuzz_value(entry, "LAYOUT"), &r->layout) ||
-        !fuzz_number(entry, "CONTAINER", FUZZ_DIGITS, INT64_MAX, &r->container))
-        return false;
-    strcpy(r->name, name);
-    strcpy(r->owner, owner);
-    return true;
-}
-
 /* ---- halt file ---- */
 
 /* A number with a sign. */
@@ -239,19 +200,6 @@ static inline bool told_halt(const kvtree *halt, int64_t end, int64_t now)
         (now >= before || (wide)before - now <= seconds))
         return true;
     return end && seconds > 0 && (wide)end - now <= seconds;
-}
-
-/* ---- list of names ---- */
-
-static inline uint32_t told_crc(uint32_t before, const char *text, size_t size)
-{
-    uint32_t crc = ~before;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= (unsigned char)text[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-    }
-    return ~crc;
 }
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "cache/filemap.h"
 #include "halt/halt.h"
-#include "prefix/names.h"
 #include "prefix/nodes.h"
 #include "prefix/scan.h"
 
@@ -195,36 +194,6 @@ static int read_flush(const kvtree *tree)
     return told(rc, err);
 }
 
-/* Each record comes once, the newest dataset first, and begun again it is the same. */
-static void check_records(const kvtree *tree, kvtree *flush)
-{
-    scr_flush_record r, same;
-    int good = 0, last = INT_MAX;
-    kvtree_elem *e = kvtree_elem_first(kvtree_get(tree, "FLUSH"));
-    for (; e; e = kvtree_elem_next(e))
-        good += told_record(e, &same);
-    for (int i = 0; i < good; i++) {
-        char id[20];
-        REQUIRE(scr_flush_file_get(flush, NULL, i, &r) == 0 && r.dset <= last);
-        last = r.dset;
-        snprintf(id, sizeof id, "%016llx", (unsigned long long)r.trace.id);
-        e = kvtree_elem_get(kvtree_get(tree, "FLUSH"), id);
-        REQUIRE(e && told_record(e, &same) && same.dset == r.dset);
-        REQUIRE(same_trace(&same.trace, &r.trace));
-        REQUIRE(scr_flush_file_knows(flush, r.trace.id));
-        REQUIRE(strcmp(same.name, r.name) == 0 && strcmp(same.owner, r.owner) == 0);
-        REQUIRE(same.container == r.container && same.layout == r.layout);
-        REQUIRE(scr_flush_file_get(flush, r.owner, 0, &same) == 0);
-        REQUIRE(scr_flush_file_begin(flush, &r) == 0);
-    }
-    REQUIRE(scr_flush_file_get(flush, NULL, good, &r) == -ENOENT);
-    for (; good > 0; good--) {
-        REQUIRE(scr_flush_file_get(flush, NULL, 0, &r) == 0);
-        scr_flush_file_end(flush, r.trace.id);
-    }
-    REQUIRE(scr_flush_file_get(flush, NULL, 0, &r) == -ENOENT);
-}
-
 static void check_locations(kvtree *flush)
 {
     int count, left, *ids, *kept;
@@ -255,7 +224,6 @@ static void check_flush(const kvtree *tree, uint32_t hash)
     if (good) {
         REQUIRE(scr_flush_file_read(dir, flush, NULL) == 0);
         REQUIRE(fuzz_tree_same(flush, tree));
-        check_records(tree, flush);
         check_locations(flush);
         if (hash % FILES_PART == 0) {
             REQUIRE(scr_flush_file_write(dir, flush, NULL) == 0);
@@ -340,115 +308,6 @@ static void check_nodes(const kvtree *tree, uint32_t hash)
     REQUIRE(scr_nodes_read(dir, &nodes, NULL) == 0 && nodes == wanted);
 }
 
-/* ---- list of names ---- */
-
-/* The lines of the list: each with the checksum that it should have, or, with a value, as
- * it stands, and with the value "cut" without its end. To be freed. */
-static char *lines_of(const kvtree *tree, size_t *size)
-{
-    char *text = NULL;
-    uint32_t crc = 0;
-    FILE *out = open_memstream(&text, size);
-    kvtree_elem *e = kvtree_elem_first(tree);
-    for (; e; e = kvtree_elem_next(e)) {
-        const char *line = kvtree_elem_key(e);
-        const char *how = kvtree_elem_key(kvtree_elem_first(kvtree_elem_hash(e)));
-        fputs(line, out);
-        if (!how) crc = told_crc(crc, line, strlen(line));
-        if (!how) fprintf(out, " %08x", crc);
-        if (!how || strcmp(how, "cut") != 0) fputc('\n', out);
-    }
-    fclose(out);
-    return text;
-}
-
-static bool told_line(char *line, uint32_t *crc)
-{
-    enum { CHECKSUM = 9 }; /* with its blank */
-    size_t n = strlen(line);
-    if (n < CHECKSUM + 2 || !strchr("+-", *line) || line[n - CHECKSUM] != ' ')
-        return false;
-    *crc = 0;
-    for (const char *c = line + n - CHECKSUM + 1; *c; c++) {
-        if (fuzz_digit(*c, 16) >= 16 || isupper((unsigned char)*c)) return false;
-        *crc = *crc << 4 | (uint32_t)fuzz_digit(*c, 16);
-    }
-    line[n - CHECKSUM] = 0;
-    return told_name(line + 1);
-}
-
-/* What reading must give. */
-static int told_list(char *text, kvtree *names)
-{
-    int lines = 0, damaged = 0, cut = 0;
-    uint32_t before = 0, crc = 0;
-    while (*text) {
-        char *end = strchr(text, '\n'), *next = end ? end + 1 : text + strlen(text);
-        if (end) *end = 0;
-        lines++;
-        cut = !end || !told_line(text, &crc);
-        if (!cut) {
-            bool fits = told_crc(before, text, strlen(text)) == crc;
-            damaged |= !fits;
-            before = crc;
-            if (*text == '-' && fits) kvtree_unset(names, text + 1);
-            if (*text == '+' && !kvtree_get(names, text + 1))
-                kvtree_set(names, text + 1, NULL);
-        }
-        text = next;
-    }
-    if (!lines) return -ENOENT;
-    return damaged || cut ? -EBADMSG : 0;
-}
-
-static int read_names(const kvtree *tree)
-{
-    char err[ERRTEXT_SIZE] = "";
-    kvtree *names = kvtree_new();
-    int rc = names ? scr_names_read(places()->prefix, names, err)
-                   : err_set(err, -ENOMEM, "no memory");
-    kvtree_delete(&names);
-    (void)tree;
-    return told(rc, err);
-}
-
-/* A name is added, and the list made anew. */
-static void change_names(const kvtree *before, int rc)
-{
-    int dir = places()->prefix;
-    char text[ERRTEXT_SIZE] = "";
-    kvtree *names = kvtree_new(), *indexed = kvtree_new();
-    kvtree_set(indexed, "x/y", NULL);
-    REQUIRE(scr_names_add(dir, "new", 1, NULL) == 0);
-    int after = scr_names_read(dir, names, NULL);
-    REQUIRE(after == 0 || (after == -EBADMSG && rc == -EBADMSG));
-    REQUIRE(kvtree_get(names, "new"));
-    REQUIRE(scr_names_tidy(dir, indexed, text) == (after ? 1 : 0));
-    kvtree_unset_all(names);
-    REQUIRE(scr_names_read(dir, names, NULL) == 0 && kvtree_get(names, "new"));
-    REQUIRE(!after || kvtree_get(names, "x/y"));
-    for (kvtree_elem *e = kvtree_elem_first(before); e; e = kvtree_elem_next(e))
-        REQUIRE(kvtree_get(names, kvtree_elem_key(e)));
-    kvtree_delete(&names);
-    kvtree_delete(&indexed);
-}
-
-static void check_names(const kvtree *tree, uint32_t hash)
-{
-    size_t size;
-    int dir = places()->prefix;
-    char *text = lines_of(tree, &size);
-    kvtree *wanted = kvtree_new(), *names = kvtree_new();
-    put_bytes(dir, SCR_NAMES_NAME, text, size);
-    int rc = told_list(text, wanted);
-    REQUIRE(take(read_names, tree, hash) == rc);
-    REQUIRE(scr_names_read(dir, names, NULL) == rc && fuzz_tree_same(names, wanted));
-    if (hash % FILES_PART == 0) change_names(names, rc);
-    free(text);
-    kvtree_delete(&wanted);
-    kvtree_delete(&names);
-}
-
 /* ---- all of them ---- */
 
 static int read_scan(const kvtree *tree)
@@ -457,7 +316,7 @@ static int read_scan(const kvtree *tree)
     scr_scan scan;
     int rc = scr_scan_open(&scan, places()->path, err);
     (void)tree;
-    rc = rc ? rc : scr_scan_all(&scan, err);
+    rc = rc ? rc : scr_scan_all(&scan, NULL, err);
     if (rc && rc != -ENOMEM) REQUIRE(!"it is read");
     scr_scan_close(&scan);
     return rc;
@@ -472,7 +331,7 @@ static void check_scan(const kvtree *tree, uint32_t hash)
     scr_index *index = kvtree_new();
     REQUIRE(take(read_scan, tree, hash) == 0);
     REQUIRE(scr_scan_open(&scan, places()->path, NULL) == 0);
-    REQUIRE(scr_scan_all(&scan, NULL) == 0 && scan.count <= 1 && !scan.stopped);
+    REQUIRE(scr_scan_all(&scan, NULL, NULL) == 0 && scan.count <= 1 && !scan.stopped);
     told(scan.refused, scan.why);
     REQUIRE(scr_index_start(index) == 0);
     REQUIRE(scr_index_restore(index, scan.found, scan.count) == 0);
@@ -504,11 +363,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct {
         const char *name;
         void (*check)(const kvtree *tree, uint32_t hash);
-    } records[] = {{"dataset", check_dataset}, {"filemap", check_filemap},
-                   {"master", check_master},   {"flush", check_flush},
-                   {"halt", check_halt},       {"nodes", check_nodes},
-                   {"index", check_index},     {"summary", check_summary},
-                   {"map", check_map},         {"datasets", check_names}};
+    } records[] = {
+        {"dataset", check_dataset}, {"filemap", check_filemap}, {"master", check_master},
+        {"flush", check_flush},     {"halt", check_halt},       {"nodes", check_nodes},
+        {"index", check_index},     {"summary", check_summary}, {"map", check_map}};
     char *text = fuzz_copy(data, size);
     uint32_t hash = fuzz_hash(data, size);
     kvtree *tree = fuzz_tree(text, size);

@@ -95,17 +95,12 @@ def index(*entries, **more):
 NOW = "2026-11-21T10:33:10"
 USUAL = index((1, "a", {"FLUSHED": NOW, "FAILED": NOW}), (2, "b", {"ATTEMPTS": 2}), (3, "c/d", {"FETCHED": NOW}),
               (4, "e", {"COMPLETE": 0, "REASON": "files of 1 rank are lost"}),
-              (5, "f/g", {"COMPLETE": 0, "FLUSH": {"0123456789abcdef": {"BELOW": "f"}, "1123456789abcdef": {"BELOW": "."}}}),
+              (5, "f/g", {"COMPLETE": 0}),
               CURRENT="c/d")
 
 
-def record(number=5, name="d", **more):
-    return {"DSET": number, "DIR": name, "OWNER": OWNER, "CONTAINER": 0, "LAYOUT": "00000000000000ff"} | more
-
-
 FLUSH = {"DSET": {1: {"DIR": "a", "LOCATION": {"CACHE": {}, "PFS": {}}}, 2: {"DIR": "b", "LOCATION": {"FLUSHING": {}}}},
-         "FLUSH": {"0123456789abcdef": record(), "0123456789abcdee": record(4, "e/f", CONTAINER=300000, BELOW="e"),
-                   "ffffffffffffffff": record(OWNER="v/scr.2")}}
+         "OWNER": OWNER}
 SUMMARY = {"VERSION": 6, "COMPLETE": 1, "DSET": description()}
 
 
@@ -125,7 +120,6 @@ def leaf(ranks):
 
 LEAF = leaf({0: {"f": {"SIZE": 5, "CRC": "0x00000007"}, "g": {"SIZE": 0}}, 1: {"h": packed((0, 3), (9, 4))}})
 MAP = {"rank2file.scr": root({0: ".scr/rank2file.0.0.scr"}), "rank2file.0.0.scr": LEAF}
-NAMES = {"+d": {}, "+b/c": {}, "-d": {}, "+d ": {}}
 
 
 def filled(files):
@@ -162,13 +156,10 @@ RECORDS = {
     "map": {"map": MAP},
     "map-levels": {"map": MAP | {"rank2file.scr": root({0: ".scr/rank2file.1.0.scr"}, 2),
                                  "rank2file.1.0.scr": root({0: ".scr/rank2file.0.0.scr"})}},
-    "names": {"datasets": NAMES},
-    "names-cut": {"datasets": {"+a": {}, "+b": {}, "+c 0123": {"cut": {}}}},
-    "scan": {"summary": SUMMARY, "map": MAP, "datasets": {"+d": {}, "+gone": {}}},
-    "scan-no-list": {"summary": SUMMARY, "map": MAP},
+    "scan": {"summary": SUMMARY, "map": MAP},
     "scan-scattered": {"summary": {"VERSION": 6, "DSET": description(SCATTERED=1)}, "map": MAP},
-    "scan-other-map": {"summary": {"VERSION": 6, "DSET": description(SIZE=13)}, "map": MAP, "datasets": {"+d": {}}},
-    "all": {"index": USUAL, "summary": SUMMARY, "map": MAP, "datasets": {"+d": {}}, "flush": FLUSH, "nodes": {"NODES": 1}},
+    "scan-other-map": {"summary": {"VERSION": 6, "DSET": description(SIZE=13)}, "map": MAP},
+    "all": {"index": USUAL, "summary": SUMMARY, "map": MAP, "flush": FLUSH, "nodes": {"NODES": 1}},
 }
 
 LIES = {
@@ -196,12 +187,6 @@ LIES = {
     "flush-id-zeros": {"flush": {"DSET": {"01": {"DIR": "a", "LOCATION": {"PFS": {}}}}}},
     "flush-id-negative": {"flush": {"DSET": {"-1": {"DIR": "a", "LOCATION": {"PFS": {}}}}}},
     "flush-name": {"flush": {"DSET": {"1": {"DIR": "../a"}}}},
-    "flush-record-name": {"flush": {"FLUSH": {"0123456789abcdef": record(name="../x"),
-                                              "0123456789abcdee": record(name=".scr")}}},
-    "traces": {"flush": {"FLUSH": {"0123456789abcdef": record(BELOW="d/e")}},
-               "index": index((1, "a/b", {"COMPLETE": 0, "FLUSH": {"0123456789abcdef": {"BELOW": "b"}, "0": {"BELOW": "a"}}}))},
-    "flush-record-id": {"flush": {"FLUSH": {"0000000000000000": record(), "0123456789abcde": record()}}},
-    "flush-record-container": {"flush": {"FLUSH": {"0123456789abcdef": record(CONTAINER=2**63)}}},
     "halt-words": {"halt": {"CheckpointsLeft": "x", "ExitAfter": "", "ExitBefore": {}, "ExitReason": {"a\7": {}, "b": {}}}},
     "nodes-none": {"nodes": {"NODES": 0}},
     "nodes-two": {"nodes": {"NODES": {1: {}, 2: {}}}},
@@ -224,9 +209,6 @@ LIES = {
     "map-up": {"map": {"rank2file.scr": root({0: "../x"})}},
     "map-twice": {"map": MAP | {"rank2file.scr": root({0: ".scr/rank2file.0.0.scr", 1: ".scr/rank2file.0.0.scr"}, 1, 4)}},
     "map-ranks": {"map": MAP | {"rank2file.scr": root({0: ".scr/rank2file.0.0.scr"}, 1, LAST)}},
-    "names-lines": {"datasets": {"": {"x": {}}, "+": {}, "+../a": {}, "-a 00000000": {"x": {}}, "+b 00000000": {"x": {}},
-                                 "+a\7": {}, "+a B1B2B3B4": {"x": {}}}},
-    "names-none": {"datasets": {}},
     # as much memory as can be asked for with so few bytes
     "index-entries": {"index": {"VERSION": 1, "DSET": {1: {"DIR": {i: {} for i in range(100)}}}}},
 }

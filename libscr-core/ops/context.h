@@ -33,7 +33,8 @@ typedef struct scr_prefix {
     char *real; /* the same folder without links */
     int fd;
     kvtree *flush_file; /* rank 0's copy counts */
-    int index_rebuilt;  /* the index was lost, and is made again */
+    kvtree *staged;     /* rank 0, where the index was lost and made again: the search met
+                           stages of flushes in these folders, as keys; else NULL */
 } scr_prefix;
 
 /* State of the API: what may be called, and the dataset of the open phase. */
@@ -268,9 +269,15 @@ char *scr_flush_state(const struct scr *scr, int rank);
 /* A number for how the processes are distributed over nodes. Collective. */
 uint64_t scr_flush_layout(const struct scr *scr);
 
-/* Goes on with a flush that an earlier run began, in the background, or gives a code. */
-struct scr_flush_record;
-int scr_flush_resume(struct scr *scr, const struct scr_flush_record *earlier);
+/* The identity of a flush of this job in its stage (filo_options). layout: that number
+ * where files are packed, else 0. Local. */
+enum { SCR_FLUSH_IDENTITY_SIZE = 512 };
+void scr_flush_identity(const struct scr *scr, const scr_dataset *dataset,
+                        uint64_t layout, char identity[SCR_FLUSH_IDENTITY_SIZE]);
+
+/* Resumes in the background a flush that an earlier run began, with containers of that
+ * size (0: none), or returns a code. */
+int scr_flush_resume(struct scr *scr, int id, uint64_t container);
 
 /* ---- ops/flush_files.c: the files that a flush is of ---- */
 
@@ -288,30 +295,30 @@ int scr_place_open(const struct scr *scr, const char *name, int *folder, char *e
 
 int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place);
 
-/* Whether a cached dataset has files outside of its folder, into d->scattered, and the
- * folder that all are below (prefix/trace.h), into below, if not NULL. Collective. */
-void scr_flush_spread(struct scr *scr, scr_dataset *d, char below[SCR_NAME_SIZE]);
+/* Sets d->scattered: whether a cached dataset has files outside of its folder.
+ * Collective. */
+void scr_flush_spread(struct scr *scr, scr_dataset *d);
 
 /* This rank's files of the dataset, as filo sees them. Local; 0 or -ENOMEM. */
 struct filo_file;
 int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,
                    int *count, struct filo_file **files, char *err);
 
-/* Removes what a flush with this id (0: any) left of a dataset that is in the cache.
- * Collective; what fails is said. */
-void scr_flush_clean(struct scr *scr, const scr_dataset *dataset, uint64_t id);
-
 /* ---- ops/flush_recovery.c ---- */
 
-/* Flushes of this job that an earlier run began: one is resumed, of the others what they
- * left is removed. After the cache was rebuilt. Collective. */
-void scr_resume_flushes(struct scr *scr);
+/* Flushes of this job that were interrupted: one is resumed, the stages of the others are
+ * removed. After the cache was rebuilt. Collective. */
+void scr_flush_recover(struct scr *scr);
 
 /* ---- ops/index_store.c: the index, on rank 0 ---- */
 
 /* At start: reads the index, takes the ids of new datasets from it, and reads the flush
  * file. Local; 0 or -errno with a text. */
 int scr_index_begin(struct scr *scr, char *err);
+
+/* Removes temporary files in .scr of the open folder that a run left which died while it
+ * wrote a record. name is for messages. Local. */
+void scr_records_sweep(const struct scr *scr, int folder, const char *name);
 
 /* Rank 0 reads the index into the empty tree index. One that is damaged is set aside
  * first; from that or one that was lost, an index is made again from what is on the
@@ -335,20 +342,11 @@ int scr_index_drop(struct scr *scr, const scr_dataset *dataset, char *err);
  * The same. */
 int scr_index_correct(struct scr *scr, const scr_dataset *dataset, char *err);
 
-/* On rank 0, local: 1 when a newer dataset of that name is whole on the prefix folder. */
-int scr_index_replaced(struct scr *scr, const scr_dataset *dataset);
-
-/* Around a flush: before its first file is copied the index says that the dataset is not
- * complete, and which trace may be left (or NULL); and that it is complete when summary
- * and files are in place. Other ranks do nothing. Local; 0 or -errno with a text. */
-struct scr_trace;
-int scr_index_flush_begins(struct scr *scr, const scr_dataset *dataset,
-                           const struct scr_trace *trace, char *err);
+/* Around a flush: before its stage is made the index says that the dataset is not
+ * complete; and that it is complete when summary and files are in place. Other ranks do
+ * nothing. Local; 0 or -errno with a text. */
+int scr_index_flush_begins(struct scr *scr, const scr_dataset *dataset, char *err);
 int scr_index_flush_ends(struct scr *scr, const scr_dataset *dataset, char *err);
-
-/* On rank 0: nothing is left of the flushes whose ids the tree has as keys, as text. The
- * same. */
-int scr_index_forget_traces(struct scr *scr, kvtree *ids, char *err);
 
 /* ---- ops/retention.c: deletion and retention on the prefix folder ---- */
 

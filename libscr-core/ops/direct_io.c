@@ -10,10 +10,10 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "ops/route.h"
 #include "prefix/index.h"
-#include "prefix/trace.h"
 #include <axl/axl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +108,7 @@ int scr_bypass_start(struct scr *scr, char *err)
 {
     scr_flush_wait_for(scr, scr->lifecycle.open.name);
     int rc = scr->job.rank == 0 ? give_up_earlier(scr, err) : 0;
-    rc = rc ? rc : scr_index_flush_begins(scr, &scr->lifecycle.open, NULL, err);
+    rc = rc ? rc : scr_index_flush_begins(scr, &scr->lifecycle.open, err);
     return agree(scr->job.world, rc, err);
 }
 
@@ -126,7 +126,7 @@ static int is_scattered(const struct scr *scr)
     int outside = 0;
     const kvtree_elem *e = kvtree_elem_first(scr->output.routed);
     for (; d->named && e; e = kvtree_elem_next(e))
-        outside = outside || d->name[scr_trace_below(d->name, kvtree_elem_key(e))];
+        outside = outside || !folder_rest(d->name, kvtree_elem_key(e));
     MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, scr->job.world);
     return outside;
 }

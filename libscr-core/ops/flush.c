@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flush: a dataset from the cache to the prefix folder. Order makes it safe: the index
- * says "not complete" before the first file is copied; files, map and summary follow; the
- * index says "complete" last. A flush has an id, which the flush file names before its
- * first file is made, so that a later run can resume it, or remove what is left of it
- * (ops/flush_recovery.c). */
+/* Flush: copies a dataset from the cache to the prefix folder.
+ *
+ *                                        durable on the prefix folder
+ *   IDLE
+ *     | index: entry "not complete"      entry
+ *   BEGUN
+ *     | filo: record in the stage        entry, stage/<key>/stage.scr
+ *   STAGED  ------------------+
+ *     | every rank copies     | error, stop: the stage is removed --> IDLE
+ *   COPIED  ------------------+
+ *     | an earlier map is removed, files are renamed
+ *   RENAMED
+ *     | map is written, the stage is removed
+ *   MAPPED
+ *     | summary
+ *   SUMMARIZED
+ *     | index: entry "complete"
+ *   COMPLETE
+ *
+ * The stage is <dataset>/.scr/stage; each step is durable before the next one begins. A
+ * crash up to COPIED leaves an earlier dataset of the name as it was. A crash in any
+ * state before COMPLETE leaves an entry that is not complete, where the next start looks
+ * for a stage (ops/flush_recovery.c): it resumes the flush from STAGED or COPIED if this
+ * job still has the dataset in its cache, and otherwise removes the stage. No other file
+ * records a flush; FLUSHING in the flush file is for scripts. */
 #include "ops/context.h"
 
 #include "base/path.h"
 #include "common/agree_mpi.h"
-#include "common/beneath.h"
 #include "common/errtext.h"
-#include "common/io.h"
-#include "common/replace.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include "report/wait.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
-#include <kvtree/kvtree_util.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +47,9 @@ struct scr_flush_run {
     double start;
     const char *method;
     int background;
-    int resumed; /* an earlier run began it */
-    scr_flush_record record;
+    int resumed;        /* an earlier run began it */
+    uint64_t container; /* bytes; 0: files are not packed */
+    char identity[SCR_FLUSH_IDENTITY_SIZE];
     filo_transfer *transfer;
 };
 
@@ -56,8 +73,8 @@ static filo_options options_of(const struct scr *scr, const struct scr_flush_run
     filo_options o = {.method = f->method,
                       .checksum = set->crc_on_flush,
                       .width = set->flush_width,
-                      .id = f->record.trace.id,
-                      .container = f->record.container,
+                      .identity = f->identity,
+                      .container = f->container,
                       .buffer = set->file_buffer,
                       .node = scr->job.node_name,
                       .patience = scr->set.node_timeout,
@@ -167,59 +184,26 @@ uint64_t scr_flush_layout(const struct scr *scr)
     return sum;
 }
 
-/* Collective, agreed. Fills in the record of a new flush. */
-static int draw_record(struct scr *scr, struct scr_flush_run *f, char *err)
+void scr_flush_identity(const struct scr *scr, const scr_dataset *dataset,
+                        uint64_t layout, char identity[SCR_FLUSH_IDENTITY_SIZE])
 {
-    scr_flush_record *r = &f->record;
-    const struct scr_settings *set = &scr->set;
-    int rc = 0;
-    while (scr->job.rank == 0 && !rc && !r->trace.id)
-        rc = replace_draw(&r->trace.id);
-    if (rc) err_sys(err, rc, "random names");
-    rc = agree(scr->job.world, rc, err);
-    MPI_Bcast(&r->trace.id, 1, MPI_UINT64_T, 0, scr->job.world);
-    r->dset = f->d.id;
-    strcpy(r->name, f->d.name);
-    strcpy(r->owner, scr->job.owner);
-    r->container = set->containers ? set->container_size : 0;
-    r->layout = r->container ? scr_flush_layout(scr) : 0;
-    return rc;
+    snprintf(identity, SCR_FLUSH_IDENTITY_SIZE, "%d %" PRId64 " %016" PRIx64 " %s",
+             dataset->id, dataset->created, layout, scr->job.owner);
 }
 
-/* On rank 0: from now on the flush file knows of it, before anything is made. */
-static void note_begin(struct scr *scr, const struct scr_flush_run *f)
-{
-    if (scr->job.rank == 0 &&
-        scr_flush_file_begin(scr->prefix.flush_file, &f->record) != 0)
-        scr_say(&scr->report, 0, "warning: no memory for the flush file");
-    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 1);
-}
-
-/* It is over, and nothing is left of it. */
-static void note_end(struct scr *scr, const struct scr_flush_run *f)
-{
-    if (scr->job.rank == 0)
-        scr_flush_file_end(scr->prefix.flush_file, f->record.trace.id);
-    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
-}
-
-/* Collective, agreed. From the record that a flush begins to its first bytes. */
+/* Collective, agreed. Until the first bytes are copied. */
 static int start(struct scr *scr, int id, struct scr_flush_run *f, char *err)
 {
-    char below[SCR_NAME_SIZE];
     f->start = MPI_Wtime();
     int rc = scr_cache_ensure(scr, id) ? scr_cached_get(&scr->cache, id, &f->d) : -ENOENT;
     if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
     rc = agree(scr->job.world, rc, err);
     if (rc) return rc;
-    scr_flush_spread(scr, &f->d, below);
+    scr_flush_spread(scr, &f->d);
     tell(scr, f, SCR_LOG_FLUSH_START, NULL);
-    rc = f->resumed ? 0 : draw_record(scr, f, err);
-    if (rc) return rc;
-    strcpy(f->record.trace.below, below);
-    note_begin(scr, f);
-    rc = scr_index_flush_begins(scr, &f->d, &f->record.trace, err);
-    rc = agree(scr->job.world, rc, err);
+    scr_flush_identity(scr, &f->d, f->container ? scr_flush_layout(scr) : 0, f->identity);
+    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 1);
+    rc = agree(scr->job.world, scr_index_flush_begins(scr, &f->d, err), err);
     return rc ? rc : start_files(scr, f, err);
 }
 
@@ -233,9 +217,7 @@ static int conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
     /* it is what the index names now, and what was skipped is older */
     if (!rc && d->ckpt && scr_dataset_is_after(d, scr->restart.below))
         scr_restart_forget(scr);
-    /* when all is there, nobody writes to temporary files of it, whoever made them */
-    if (f->resumed) scr_flush_clean(scr, d, rc ? f->record.trace.id : 0);
-    note_end(scr, f);
+    scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
     if (!rc && d->ckpt) scr_retention_flushed(scr, d->id);
     filo_flush_free(f->transfer);
@@ -293,7 +275,7 @@ void scr_flush_stop(struct scr *scr, int id)
     set_current(scr, NULL);
     filo_flush_free(f->transfer);
     tell(scr, f, SCR_LOG_FLUSH_STOPPED, NULL);
-    note_end(scr, f);
+    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
     free(f);
 }
 
@@ -304,11 +286,11 @@ int scr_flush_result(struct scr *scr)
     return rc;
 }
 
-/* What is asked for: one of an earlier run, or a new one. */
+/* What is asked for: a new flush, or to resume one of an earlier run. */
 struct wish {
     int id; /* of the dataset */
-    int background;
-    const scr_flush_record *earlier; /* or NULL */
+    int background, resumed;
+    uint64_t container;
 };
 
 /* Collective. NULL when it could not be started, which was said then, and is in *code. */
@@ -326,8 +308,8 @@ static struct scr_flush_run *try_start(struct scr *scr, struct wish wish, int *c
     const scr_store_dir *cache = scr_cache_of(&scr->cache, id);
     f->method = cache ? cache->method : scr->set.flush_method;
     f->background = wish.background;
-    f->resumed = wish.earlier != NULL;
-    if (f->resumed) f->record = *wish.earlier;
+    f->resumed = wish.resumed;
+    f->container = wish.container;
     if (f->resumed) f->method = "daemon"; /* which may be at it still */
     f->d.id = id; /* for what is said where this rank does not have the dataset */
     rc = start(scr, id, f, err);
@@ -338,30 +320,26 @@ static struct scr_flush_run *try_start(struct scr *scr, struct wish wish, int *c
 
 /* ---- what must not be flushed any more ---- */
 
-/* Collective. The i-th dataset that is newer than d and whole on the prefix folder, with
- * files outside of its own folder; 0: there is none. */
-static int get_newer(struct scr *scr, const scr_dataset *d, int i, scr_dataset *newer)
+/* Rank 0. Datasets that are newer than d and complete on the prefix folder, with files
+ * outside of their own folders; *replaced: one of its name is newer. */
+static int list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
+                      scr_dataset **list)
 {
     char err[SCR_ERR_TEXT] = "";
-    scr_dataset *list = NULL;
     scr_index_state state;
-    kvtree *index = scr->job.rank == 0 ? kvtree_new() : NULL;
+    kvtree *index = kvtree_new();
     int count = 0, found = 0;
-    if (index && scr_index_load(scr, index, err) == 0)
-        scr_index_list(index, &list, &count);
-    for (int k = 0; k < count && !found; k++) {
-        if (!scr_dataset_is_newer(&list[k], d) || !list[k].scattered ||
-            list[k].ranks != scr->job.ranks ||
-            scr_index_look(index, &list[k], &state) != 0 || state.complete != 1 ||
-            state.failed || i-- > 0)
-            continue;
-        *newer = list[k];
-        found = 1;
+    if (index && scr_index_load(scr, index, err) == 0) {
+        *replaced = scr_index_has_newer(index, d);
+        scr_index_list(index, list, &count);
+    }
+    for (int i = 0; i < count; i++) {
+        const scr_dataset *n = &(*list)[i];
+        if (scr_dataset_is_newer(n, d) && n->scattered && n->ranks == scr->job.ranks &&
+            scr_index_look(index, n, &state) == 0 && state.complete == 1 && !state.failed)
+            (*list)[found++] = *n;
     }
     kvtree_delete(&index);
-    free(list);
-    MPI_Bcast(&found, 1, MPI_INT, 0, scr->job.world);
-    if (found) MPI_Bcast(newer, sizeof *newer, MPI_BYTE, 0, scr->job.world);
     return found;
 }
 
@@ -409,19 +387,25 @@ static int share_names(struct scr *scr, const scr_dataset *d, const scr_dataset 
     return rc < 0 && rc != -ENOENT ? rc : shared;
 }
 
-/* Collective. 1 when a newer dataset that is whole on the prefix folder has the name of
- * this one, or names of its files; -errno with a text where that cannot be told. */
+/* Collective. 1 when a newer dataset that is complete on the prefix folder has the name
+ * of this one, or names of its files; -errno with a text where that is not known. */
 static int is_replaced(struct scr *scr, int id, char *err)
 {
-    scr_dataset d, newer;
+    scr_dataset d, newer, *list = NULL;
+    int facts[2] = {0, 0}; /* replaced; datasets to compare with */
     int found = scr_cached_get(&scr->cache, id, &d) == 0;
     MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, scr->job.world);
     if (!found) return 0;
-    int replaced = scr->job.rank == 0 && scr_index_replaced(scr, &d);
-    MPI_Bcast(&replaced, 1, MPI_INT, 0, scr->job.world);
-    scr_flush_spread(scr, &d, NULL);
-    for (int i = 0; d.scattered && !replaced && get_newer(scr, &d, i, &newer); i++)
+    scr_flush_spread(scr, &d);
+    if (scr->job.rank == 0) facts[1] = list_newer(scr, &d, &facts[0], &list);
+    MPI_Bcast(facts, 2, MPI_INT, 0, scr->job.world);
+    int replaced = facts[0];
+    for (int i = 0; d.scattered && !replaced && i < facts[1]; i++) {
+        if (scr->job.rank == 0) newer = list[i];
+        MPI_Bcast(&newer, sizeof newer, MPI_BYTE, 0, scr->job.world);
         replaced = share_names(scr, &d, &newer, err);
+    }
+    free(list);
     if (replaced > 0)
         scr_say(&scr->report, 1,
                 "dataset %d is not flushed: the prefix folder has a newer one of its "
@@ -444,20 +428,30 @@ static int is_to_go(struct scr *scr, int id, int *code)
     return replaced == 0;
 }
 
+static struct wish wish_for(const struct scr *scr, int id, int background)
+{
+    const struct scr_settings *set = &scr->set;
+    return (struct wish){.id = id,
+                         .background = background,
+                         .container = set->containers ? set->container_size : 0};
+}
+
 int scr_flush_start(struct scr *scr, int id)
 {
     int code;
     if (!scr->set.flush_async) return scr_flush_dataset(scr, id);
     scr_flush_wait(scr);
     if (!is_to_go(scr, id, &code)) return code;
-    set_current(scr, try_start(scr, (struct wish){id, 1, NULL}, &code));
+    set_current(scr, try_start(scr, wish_for(scr, id, 1), &code));
     return code;
 }
 
-int scr_flush_resume(struct scr *scr, const scr_flush_record *earlier)
+int scr_flush_resume(struct scr *scr, int id, uint64_t container)
 {
     int code = SCR_SUCCESS;
-    set_current(scr, try_start(scr, (struct wish){earlier->dset, 1, earlier}, &code));
+    const struct wish wish = {
+        .id = id, .background = 1, .resumed = 1, .container = container};
+    set_current(scr, try_start(scr, wish, &code));
     scr_flush_look(scr); /* all may have been copied */
     return code;
 }
@@ -472,6 +466,6 @@ int scr_flush_dataset(struct scr *scr, int id)
     }
     scr_flush_wait(scr);
     if (!is_to_go(scr, id, &code)) return code;
-    struct scr_flush_run *f = try_start(scr, (struct wish){id, 0, NULL}, &code);
+    struct scr_flush_run *f = try_start(scr, wish_for(scr, id, 0), &code);
     return f ? conclude(scr, f, filo_flush_wait(f->transfer, err), err) : code;
 }

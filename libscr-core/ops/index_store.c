@@ -13,7 +13,6 @@
 #include "common/replace.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
-#include "prefix/names.h"
 #include "prefix/nodes.h"
 #include "prefix/scan.h"
 #include <errno.h>
@@ -52,8 +51,7 @@ static void forget_lost(struct scr *scr, const kvtree *index)
 static int had_runs(const struct scr *scr)
 {
     struct stat st;
-    return fstatat(scr->prefix.fd, SCR_NAMES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-           fstatat(scr->prefix.fd, SCR_NODES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return fstatat(scr->prefix.fd, SCR_NODES_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Nothing was found, and most likely nothing is there: a first run begins. */
@@ -114,11 +112,15 @@ static int rebuild(struct scr *scr, const char *lost, int must, kvtree *index, c
     scr_scan scan;
     int rc = scr_scan_open(&scan, scr->prefix.real, err);
     if (rc) return rc;
-    rc = scr_scan_all(&scan, err);
+    rc = scr_scan_all(&scan, NULL, err);
     if (!rc) rc = refuse_other_version(&scan, err);
     if (!rc) tell_rebuilt(scr, &scan, lost);
     if (!rc) rc = make(scr, &scan, must, index, err);
-    if (!rc && (scan.count || had_runs(scr))) scr->prefix.index_rebuilt = 1;
+    if (!rc) {
+        kvtree_delete(&scr->prefix.staged);
+        scr->prefix.staged = scan.staged;
+        scan.staged = NULL;
+    }
     scr_scan_close(&scan);
     return rc;
 }
@@ -174,23 +176,40 @@ static int enter_found(kvtree *index, void *arg)
     return scr_index_restore(index, scan->found, scan->count) ? -ENOMEM : 1;
 }
 
-/* The list of names tells of datasets that the index does not have: then somebody put an
- * earlier index into its place. What is whole of them is entered again. */
+/* Looks on the prefix folder for what the flush file calls flushed and the index does not
+ * have. */
+static int scan_flushed(struct scr *scr, const kvtree *index, scr_scan *scan, char *err)
+{
+    const kvtree *flush = scr->prefix.flush_file;
+    int count = 0, rc = 0, *ids = NULL;
+    scr_dataset known;
+    if (scr_flush_file_list(flush, &count, &ids) != 0) return 0;
+    for (int i = 0; i < count && rc != -ENOMEM; i++) {
+        const char *name = scr_flush_file_name(flush, ids[i]);
+        if (name && scr_flush_file_has(flush, ids[i], SCR_LOCATION_PFS) &&
+            scr_index_get(index, name, &known) != 0)
+            rc = scr_scan_one(scan, name, err); /* -ENOENT: it was deleted */
+    }
+    free(ids);
+    return rc == -ENOMEM ? rc : refuse_other_version(scan, err);
+}
+
+/* An index that lacks what was flushed is an earlier one that was put in its place. What
+ * is complete on the prefix folder is entered again. */
 static int enter_unknown(struct scr *scr, kvtree *index, char *err)
 {
     char why[SCR_ERR_TEXT] = "";
     scr_scan scan;
     int rc = scr_scan_open(&scan, scr->prefix.real, err);
     if (rc) return rc;
-    rc = scr_scan_unknown(&scan, index, err);
-    if (!rc) rc = refuse_other_version(&scan, err);
+    rc = scan_flushed(scr, index, &scan, err);
     if (!rc && scan.count && enter_found(index, &scan) < 0)
         rc = err_set(err, -ENOMEM, "no memory for the index");
     if (!rc && scan.count) {
         scr_say(&scr->report, 0,
                 "warning: " SCR_INDEX_NAME " is an earlier one: it does not have %s%s "
-                "that " SCR_NAMES_NAME " names; what is on the prefix folder is entered "
-                "again",
+                "that " SCR_FLUSH_FILE_NAME
+                " names; what is on the prefix folder is entered again",
                 scan.found[0].name, scan.count > 1 ? " and others" : "");
         if (update(scr, enter_found, &scan, why) != 0)
             scr_say(&scr->report, 0, "warning: the index could not be written: %s", why);
@@ -199,8 +218,7 @@ static int enter_unknown(struct scr *scr, kvtree *index, char *err)
     return rc;
 }
 
-/* What runs left in .scr of an open folder that died while they wrote a record. */
-static void sweep_records(const struct scr *scr, int folder, const char *name)
+void scr_records_sweep(const struct scr *scr, int folder, const char *name)
 {
     char err[SCR_ERR_TEXT] = "";
     int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -209,46 +227,41 @@ static void sweep_records(const struct scr *scr, int folder, const char *name)
     io_close(&fd);
 }
 
-/* What no index lists is not found again, so it does not count as flushed. */
-static void read_flush_file(struct scr *scr, const kvtree *index)
+static void read_flush_file(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = scr_flush_file_read(scr->prefix.fd, scr->prefix.flush_file, err);
     if (rc && rc != -ENOENT)
         scr_say(&scr->report, 0,
-                "warning: %s; it counts as empty, so datasets may be flushed once more",
-                err);
-    /* its numbers stand for other datasets where it is that of another job */
+                "warning: %s; it counts as empty, so datasets may be flushed again", err);
+}
+
+/* What the index does not have is not found again, so it does not count as flushed. */
+static void correct_flush_file(struct scr *scr, const kvtree *index)
+{
+    /* its numbers are those of other datasets where it is that of another job */
     const char *owner = scr_flush_file_owner(scr->prefix.flush_file);
     if (owner && strcmp(owner, scr->job.owner) != 0)
         scr_flush_file_keep(scr->prefix.flush_file, NULL, 0);
     /* without it scr_prerun takes the datasets for those of an earlier allocation */
     scr_flush_file_set_owner(scr->prefix.flush_file, scr->job.owner);
-    if (!rc) forget_lost(scr, index);
-}
-
-/* Without the list, or with less of it, the index still is right. */
-static void tidy_names(const struct scr *scr, const kvtree *index)
-{
-    char text[SCR_ERR_TEXT] = "";
-    if (scr_names_tidy(scr->prefix.fd, scr_index_keys(index), text) != 0)
-        scr_say(&scr->report, 0, "warning: %s", text);
+    forget_lost(scr, index);
 }
 
 int scr_index_begin(struct scr *scr, char *err)
 {
     int rc = scr_versions_check(scr->prefix.fd, err);
     if (rc) return rc;
-    sweep_records(scr, scr->prefix.fd, scr->prefix.path);
+    scr_records_sweep(scr, scr->prefix.fd, scr->prefix.path);
     kvtree *index = kvtree_new();
     /* what begins with nothing leaves an index, which tells later runs that it was here
      */
     rc = load(scr, !had_runs(scr), index, err);
-    if (!rc && !scr->prefix.index_rebuilt) rc = enter_unknown(scr, index, err);
-    if (!rc) tidy_names(scr, index);
+    if (!rc) read_flush_file(scr);
+    if (!rc && !scr->prefix.staged) rc = enter_unknown(scr, index, err);
     if (!rc)
         scr_index_highest(index, &scr->lifecycle.dataset_id, &scr->lifecycle.ckpt_id);
-    if (!rc) read_flush_file(scr, index);
+    if (!rc) correct_flush_file(scr, index);
     kvtree_delete(&index);
     return rc;
 }
@@ -281,15 +294,6 @@ int scr_index_change(struct scr *scr, const scr_dataset *d, scr_index_changer *c
     return rc;
 }
 
-/* The list of names is a help for bad times; without it the index still is right. */
-static void note_name(struct scr *scr, const char *name, int entered)
-{
-    char err[SCR_ERR_TEXT] = "";
-    if (scr_names_add(scr->prefix.fd, name, entered, err) != 0)
-        scr_say(&scr->report, 0, "warning: the list of datasets could not be written: %s",
-                err);
-}
-
 static int replace_entry(kvtree *index, void *arg)
 {
     const scr_dataset *d = arg;
@@ -307,7 +311,9 @@ int scr_index_correct(struct scr *scr, const scr_dataset *d, char *err)
 int scr_index_drop(struct scr *scr, const scr_dataset *d, char *err)
 {
     int rc = scr_index_change(scr, d, scr_index_remove, err);
-    if (!rc) note_name(scr, d->name, 0);
+    /* or the next start would enter it again */
+    if (!rc && scr_flush_file_has(scr->prefix.flush_file, d->id, SCR_LOCATION_PFS))
+        scr_location(scr, d, SCR_LOCATION_PFS, 0);
     return rc;
 }
 
@@ -321,29 +327,14 @@ static int is_overtaken(const struct scr *scr, const kvtree *index, const scr_da
            scr_dataset_is_older(&next, scr->restart.below);
 }
 
-int scr_index_replaced(struct scr *scr, const scr_dataset *d)
-{
-    char err[SCR_ERR_TEXT] = "";
-    scr_dataset newer = {.id = 0};
-    scr_index_state state = {.complete = 0};
-    kvtree *index = kvtree_new();
-    if (index && scr_index_load(scr, index, err) == 0 &&
-        scr_index_get(index, d->name, &newer) == 0)
-        scr_index_look(index, &newer, &state);
-    kvtree_delete(&index);
-    return state.complete == 1 && !state.failed && scr_dataset_is_newer(&newer, d);
-}
-
 /* A dataset that becomes an entry. */
 struct entry {
     struct scr *scr;
     const scr_dataset *dataset;
-    const scr_trace *trace; /* of the flush that begins, or NULL */
-    int complete, noted;
+    int complete;
     int over; /* it took the place of a newer one, which was complete */
 };
 
-/* The list of names knows it before the index does. */
 static int enter_dataset(kvtree *index, void *arg)
 {
     struct entry *e = arg;
@@ -351,25 +342,19 @@ static int enter_dataset(kvtree *index, void *arg)
     scr_dataset known;
     scr_index_state state;
     int has = scr_index_get(index, d->name, &known) == 0;
-    if (!e->noted && !has) {
-        note_name(e->scr, d->name, 1);
-        e->noted = 1;
-    }
     e->over = e->complete && has && scr_dataset_is_newer(&known, d) &&
               scr_index_look(index, &known, &state) == 0 && state.complete == 1;
     if (scr_index_add(index, d, e->complete) != 0) return -ENOMEM;
-    if (e->trace && scr_index_set_trace(index, d, e->trace) != 0) return -ENOMEM;
     if (e->complete && d->ckpt && !is_overtaken(e->scr, index, d) &&
         scr_index_set_current(index, d) != 0)
         return -ENOMEM;
     return 1;
 }
 
-int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, const scr_trace *trace,
-                           char *err)
+int scr_index_flush_begins(struct scr *scr, const scr_dataset *d, char *err)
 {
     char hidden[SCR_NAME_SIZE + 8];
-    struct entry e = {scr, d, trace, 0, 0, 0};
+    struct entry e = {scr, d, 0, 0};
     if (scr->job.rank != 0) return 0;
     int rc = update(scr, enter_dataset, &e, err);
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
@@ -380,10 +365,10 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
 {
     if (scr->job.rank != 0) return 0;
     int folder;
-    struct entry e = {scr, d, NULL, 1, 0, 0};
+    struct entry e = {scr, d, 1, 0};
     int rc = scr_place_open(scr, d->name, &folder, err);
     if (rc) return rc;
-    sweep_records(scr, folder, d->name); /* a flush that was resumed */
+    scr_records_sweep(scr, folder, d->name); /* a flush that was resumed */
     rc = scr_summary_write(folder, d, err);
     close(folder);
     rc = rc ? rc : update(scr, enter_dataset, &e, err);
@@ -395,26 +380,4 @@ int scr_index_flush_ends(struct scr *scr, const scr_dataset *d, char *err)
             "own",
             d->name);
     return rc;
-}
-
-/* ids: those flushes of which nothing is left, as keys. */
-static int forget_traces(kvtree *index, void *ids)
-{
-    int found = 0;
-    scr_dataset d;
-    scr_trace t;
-    for (int i = 0; scr_index_get_trace(index, i, &d, &t) == 0;) {
-        char id[SCR_TRACE_DIGITS + 1];
-        scr_trace_print(t.id, id);
-        int gone = kvtree_get(ids, id) != NULL;
-        if (gone) scr_index_unset_trace(index, t.id);
-        found |= gone;
-        i += !gone;
-    }
-    return found;
-}
-
-int scr_index_forget_traces(struct scr *scr, kvtree *ids, char *err)
-{
-    return kvtree_size(ids) ? update(scr, forget_traces, ids, err) : 0;
 }

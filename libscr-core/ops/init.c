@@ -199,7 +199,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     rc = rc ? rc : begin_redundancy(scr);
     rc = rc ? rc : read_cache(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
-    if (!rc) scr_resume_flushes(scr);
+    if (!rc) scr_flush_recover(scr);
     if (!rc) scr_retention_begin(scr);
     if (!rc && scr->set.current) rc = scr_manage_current(scr, scr->set.current);
     if (!rc && scr->set.flush_on_restart) scr_flush_newest(scr);
@@ -232,6 +232,7 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->cache.map);
     kvtree_delete(&scr->cache.recorded);
     kvtree_delete(&scr->prefix.flush_file);
+    kvtree_delete(&scr->prefix.staged);
     kvtree_delete(&scr->halt.file);
     scr_folders_close(scr);
     scr_descs_done(&scr->descs);

@@ -414,7 +414,7 @@ static void find_in_prefix(struct scr *scr)
     if (scr->job.rank == 0)
         scr->restart.in_prefix = scr_fetch_finds(scr, &scr->lifecycle.open);
     MPI_Bcast(&scr->restart.in_prefix, 1, MPI_INT, 0, scr->job.world);
-    if (scr->restart.in_prefix) scr_flush_spread(scr, &scr->lifecycle.open, NULL);
+    if (scr->restart.in_prefix) scr_flush_spread(scr, &scr->lifecycle.open);
 }
 
 int scr_restart_start(struct scr *scr, char *name)

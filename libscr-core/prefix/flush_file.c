@@ -5,19 +5,12 @@
 #include "common/errtext.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
-#include <limits.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define KEY_DSET "DSET"
 #define KEY_LOCATION "LOCATION"
 #define KEY_DIR "DIR"
-#define KEY_DATASET "DSET"
 #define KEY_OWNER "OWNER"
-#define KEY_CONTAINER "CONTAINER"
-#define KEY_LAYOUT "LAYOUT"
 
 /* An id is written in one way only: what stands under another would not be found. */
 static int check_ids(const kvtree *flush, char *err)
@@ -104,77 +97,4 @@ int scr_flush_file_set_owner(kvtree *flush, const char *owner)
 const char *scr_flush_file_owner(const kvtree *flush)
 {
     return kvtree_get_val(flush, KEY_OWNER);
-}
-
-/* ---- flushes that have begun ---- */
-
-int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record)
-{
-    char layout[SCR_TRACE_DIGITS + 1];
-    scr_trace_print(record->layout, layout);
-    kvtree *entry = scr_trace_enter(flush, &record->trace);
-    int rc = kvtree_util_set_int(entry, KEY_DATASET, record->dset);
-    rc = rc ? rc : kvtree_util_set_str(entry, KEY_DIR, record->name);
-    rc = rc ? rc : kvtree_util_set_str(entry, KEY_OWNER, record->owner);
-    rc = rc ? rc : kvtree_util_set_bytecount(entry, KEY_CONTAINER, record->container);
-    rc = rc ? rc : kvtree_util_set_str(entry, KEY_LAYOUT, layout);
-    return rc ? -ENOMEM : 0;
-}
-
-void scr_flush_file_end(kvtree *flush, uint64_t id)
-{
-    scr_trace_remove(flush, id);
-}
-
-/* Nothing in it is believed. */
-static int read_record(const kvtree_elem *e, scr_flush_record *r)
-{
-    const kvtree *entry = kvtree_elem_hash(e);
-    const char *name = kvtree_get_val(entry, KEY_DIR);
-    const char *owner = kvtree_get_val(entry, KEY_OWNER);
-    unsigned long container;
-    if (!name || scr_dataset_check_name(name, NULL) != 0 ||
-        strlen(name) >= sizeof r->name || !owner || strlen(owner) >= sizeof r->owner ||
-        kvtree_util_get_int(entry, KEY_DATASET, &r->dset) != 0 || r->dset < 1 ||
-        r->dset > SCR_ID_MAX || scr_trace_read(e, name, &r->trace) != 0 ||
-        scr_trace_parse(kvtree_get_val(entry, KEY_LAYOUT), &r->layout) != 0 ||
-        kvtree_util_get_bytecount(entry, KEY_CONTAINER, &container) != 0 ||
-        container > INT64_MAX)
-        return -EBADMSG;
-    strcpy(r->name, name);
-    strcpy(r->owner, owner);
-    r->container = container;
-    return 0;
-}
-
-/* 1 when a comes before b. */
-static int is_before(const scr_flush_record *a, const scr_flush_record *b)
-{
-    return a->dset > b->dset || (a->dset == b->dset && a->trace.id > b->trace.id);
-}
-
-int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
-                       scr_flush_record *record)
-{
-    scr_flush_record last = {.dset = INT_MAX}, next, r = {.dset = 0};
-    for (; i >= 0; i--, last = next) {
-        next = (scr_flush_record){.dset = 0};
-        const kvtree_elem *e = scr_trace_first(flush);
-        for (; e; e = kvtree_elem_next(e))
-            if (read_record(e, &r) == 0 && (!owner || strcmp(r.owner, owner) == 0) &&
-                is_before(&last, &r) && is_before(&r, &next))
-                next = r;
-        if (!next.dset) return -ENOENT;
-    }
-    *record = last;
-    return 0;
-}
-
-int scr_flush_file_knows(const kvtree *flush, uint64_t id)
-{
-    scr_flush_record r;
-    const kvtree_elem *e = scr_trace_first(flush);
-    for (; e; e = kvtree_elem_next(e))
-        if (read_record(e, &r) == 0 && r.trace.id == id) return 1;
-    return 0;
 }

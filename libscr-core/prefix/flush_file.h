@@ -8,15 +8,11 @@
  * be saved.
  *
  * OWNER/<folder> says whose caches they are: those of another allocation are gone.
- *
- * Beside that it names the flushes that may have left temporary files, FLUSH/<id>/...:
- * each from before its first file until it has ended. */
+ */
 
 #include "base/versions.h"
 #include "plan/dataset.h"
-#include "prefix/trace.h"
 #include <kvtree/kvtree.h>
-#include <stdint.h>
 
 #define SCR_LOCATION_CACHE "CACHE"
 #define SCR_LOCATION_PFS "PFS"
@@ -49,27 +45,5 @@ int scr_flush_file_keep(kvtree *flush, const int *ids, int count);
  * 0 or -ENOMEM. */
 int scr_flush_file_set_owner(kvtree *flush, const char *owner);
 const char *scr_flush_file_owner(const kvtree *flush);
-
-/* A flush that has begun. */
-typedef struct scr_flush_record {
-    scr_trace trace;
-    int dset;
-    char name[SCR_NAME_SIZE]; /* of the dataset */
-    char owner[400];          /* whose control folders have its state files */
-    uint64_t container;       /* bytes of a container; 0: none */
-    uint64_t layout;          /* how processes were distributed over nodes */
-} scr_flush_record;
-
-/* Enters it, or replaces that of the same id. 0 or -ENOMEM. */
-int scr_flush_file_begin(kvtree *flush, const scr_flush_record *record);
-void scr_flush_file_end(kvtree *flush, uint64_t id);
-
-/* The i-th record of that owner (NULL: of all), from 0 on, in the order of their
- * dataset's ids, newest first. What is no record counts as none. -ENOENT. */
-int scr_flush_file_get(const kvtree *flush, const char *owner, int i,
-                       scr_flush_record *record);
-
-/* 1 when there is a record of that flush. */
-int scr_flush_file_knows(const kvtree *flush, uint64_t id);
 
 #endif

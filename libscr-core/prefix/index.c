@@ -198,7 +198,6 @@ int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
     kvtree_unset(e, KEY_DELETING);
     kvtree_unset(e, KEY_REASON);
     if (!complete) return 0;
-    scr_trace_clear(e);
     remove_others(index, dataset->name, dataset->id);
     return stamp(e, KEY_FLUSHED);
 }
@@ -320,38 +319,6 @@ int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset)
     return rc;
 }
 
-/* ---- what flushes left ---- */
-
-int scr_index_set_trace(scr_index *index, const scr_dataset *dataset,
-                        const scr_trace *trace)
-{
-    kvtree *e = entry(index, dataset);
-    if (!e) return -ENOENT;
-    return scr_trace_enter(e, trace) ? 0 : -ENOMEM;
-}
-
-int scr_index_get_trace(const scr_index *index, int i, scr_dataset *dataset,
-                        scr_trace *trace)
-{
-    scr_dataset d;
-    for (walk w = {NULL, NULL}; next_entry(index, &w);) {
-        const kvtree_elem *e = scr_trace_first(kvtree_elem_hash(w.dir));
-        if (!e || !describes(index, &w, &d)) continue;
-        for (; e; e = kvtree_elem_next(e)) {
-            if (scr_trace_read(e, d.name, trace) != 0 || i-- > 0) continue;
-            *dataset = d;
-            return 0;
-        }
-    }
-    return -ENOENT;
-}
-
-void scr_index_unset_trace(scr_index *index, uint64_t id)
-{
-    for (walk w = {NULL, NULL}; next_entry(index, &w);)
-        scr_trace_remove(kvtree_elem_hash(w.dir), id);
-}
-
 /* ---- decisions ---- */
 
 static int is_usable(const kvtree *e)
@@ -364,6 +331,14 @@ static int was_tried_too_often(const kvtree *e)
 {
     const scr_index_state state = state_of(e);
     return state.complete == 1 && !state.failed && state.attempts >= SCR_INDEX_ATTEMPTS;
+}
+
+int scr_index_has_newer(const scr_index *index, const scr_dataset *dataset)
+{
+    scr_dataset known;
+    if (scr_index_get(index, dataset->name, &known) != 0) return 0;
+    const scr_index_state state = state_of(entry(index, &known));
+    return state.complete == 1 && !state.failed && scr_dataset_is_newer(&known, dataset);
 }
 
 int scr_index_get_current(const scr_index *index, scr_dataset *dataset)
@@ -460,19 +435,6 @@ int scr_index_leaving(const scr_index *index, const scr_window *window,
     free(rows);
     *list = sorted;
     *count = out;
-    return 0;
-}
-
-const kvtree *scr_index_keys(const scr_index *index)
-{
-    return kvtree_get(index, KEY_DIR);
-}
-
-int scr_index_found(const scr_index *index, kvtree *names)
-{
-    scr_dataset d;
-    for (walk w = {NULL, NULL}; next_entry(index, &w);)
-        if (describes(index, &w, &d) && !kvtree_set(names, d.name, NULL)) return -ENOMEM;
     return 0;
 }
 

@@ -12,7 +12,6 @@
 #include "base/record_change.h"
 #include "base/versions.h"
 #include "plan/dataset.h"
-#include "prefix/trace.h"
 #include <kvtree/kvtree.h>
 
 #define SCR_SUMMARY_NAME ".scr/summary.scr" /* below the dataset's folder */
@@ -94,12 +93,6 @@ int scr_index_is_current(const scr_index *index, const char *name);
 const char *scr_index_time(const scr_index *index, const scr_dataset *dataset,
                            const char *what);
 
-/* The names of all datasets, as keys; NULL: there are none. */
-const kvtree *scr_index_keys(const scr_index *index);
-
-/* Puts the names that scr_index_get finds into the tree, as keys. 0 or -ENOMEM. */
-int scr_index_found(const scr_index *index, kvtree *names);
-
 /* The names in the index, newest first, as a list for people that fits into text. */
 void scr_index_names(const scr_index *index, char *text, size_t size);
 
@@ -132,25 +125,13 @@ int scr_index_mark_incomplete(scr_index *index, const scr_dataset *dataset,
 /* It is damaged, or the program cannot use it. */
 int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset);
 
-/* A flush of it begins, and leaves that if it dies (prefix/trace.h), until it is
- * complete. Or -ENOMEM. */
-int scr_index_set_trace(scr_index *index, const scr_dataset *dataset,
-                        const scr_trace *trace);
-
 /* Its files go now: nobody may restart from what is there under its name. */
 int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset);
 
-/* ---- what flushes left ---- */
-
-/* The i-th trace, from 0 on, of a flush that did not end well, and its dataset. What is
- * none counts as none. -ENOENT. */
-int scr_index_get_trace(const scr_index *index, int i, scr_dataset *dataset,
-                        scr_trace *trace);
-
-/* Nothing is left of that flush. */
-void scr_index_unset_trace(scr_index *index, uint64_t id);
-
 /* ---- decisions: pure functions ---- */
+
+/* 1 when a newer dataset of that name is complete and has not failed. */
+int scr_index_has_newer(const scr_index *index, const scr_dataset *dataset);
 
 /* The checkpoint that CURRENT names. -ENOENT. */
 int scr_index_get_current(const scr_index *index, scr_dataset *dataset);

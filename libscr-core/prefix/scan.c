@@ -7,7 +7,6 @@
 #include "common/beneath.h"
 #include "common/io.h"
 #include "prefix/index.h"
-#include "prefix/names.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +24,8 @@ int scr_scan_open(scr_scan *scan, const char *prefix, char *err)
     scan->dir = io_open(AT_FDCWD, prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (scan->dir < 0) return err_sys(err, scan->dir, "open folder %s", prefix);
     scan->path = strdup(prefix);
-    if (scan->path) return 0;
+    scan->staged = kvtree_new();
+    if (scan->path && scan->staged) return 0;
     scr_scan_close(scan);
     return err_set(err, -ENOMEM, "no memory");
 }
@@ -35,6 +35,7 @@ void scr_scan_close(scr_scan *scan)
     if (scan->dir >= 0) io_close(&scan->dir);
     free(scan->path);
     free(scan->found);
+    kvtree_delete(&scan->staged);
     scan->path = NULL;
     scan->found = NULL;
     scan->count = 0;
@@ -139,47 +140,13 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
     return keep(scan, &d) ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
-/* Names that known, which may be NULL, has are passed over. */
-static int scan_names(scr_scan *scan, const kvtree *known, char *err)
-{
-    kvtree *names = kvtree_new();
-    int list = scr_names_read(scan->dir, names, err), rc = 0;
-    const kvtree_elem *e = kvtree_elem_first(names);
-    for (; e && !rc; e = kvtree_elem_next(e)) {
-        char why[ERRTEXT_SIZE] = "";
-        if (kvtree_get(known, kvtree_elem_key(e))) continue;
-        int one = scr_scan_one(scan, kvtree_elem_key(e), why);
-        if (one == -ENOMEM)
-            rc = err_set(err, one, "%s", why);
-        else if (one && one != -ENOENT) /* what is not there any more is no news */
-            refuse(scan, kvtree_elem_key(e), one, why);
-    }
-    kvtree_delete(&names);
-    return rc ? rc : list;
-}
-
-int scr_scan_names(scr_scan *scan, char *err)
-{
-    return scan_names(scan, NULL, err);
-}
-
-int scr_scan_unknown(scr_scan *scan, const kvtree *index, char *err)
-{
-    kvtree *known = kvtree_new();
-    int rc = known ? scr_index_found(index, known) : -ENOMEM;
-    rc = rc ? err_set(err, rc, "no memory") : scan_names(scan, known, err);
-    kvtree_delete(&known);
-    return rc == -ENOMEM ? rc : 0;
-}
-
 /* ---- the search ---- */
 
 struct search {
     scr_scan *scan;
     scr_scan_limits limits;
     int seen;
-    kvtree *plain, *datasets; /* folders still to be looked into, as keys */
-    kvtree *known;            /* names of what was found before the search, as keys */
+    kvtree *plain, *datasets; /* folders still to be searched, as keys */
 };
 
 static int depth_of(const char *name)
@@ -199,11 +166,20 @@ static int is_folder(int dir, const struct dirent *item)
            S_ISDIR(st.st_mode);
 }
 
+static int note_stage(scr_scan *scan, const char *name)
+{
+    char stage[BENEATH_NAME_MAX + 256 + sizeof FILO_STAGE + 1];
+    struct stat st;
+    snprintf(stage, sizeof stage, "%s/" FILO_STAGE, name);
+    if (beneath_stat(scan->dir, stage, &st, NULL) != 0) return 0;
+    return kvtree_set(scan->staged, name, NULL) ? 0 : -ENOMEM;
+}
+
 static int see_folder(struct search *s, const char *name)
 {
     char why[ERRTEXT_SIZE] = "";
-    int rc = kvtree_get(s->known, name) ? 0 : scr_scan_one(s->scan, name, why);
-    if (rc == -ENOMEM) return rc;
+    int rc = scr_scan_one(s->scan, name, why);
+    if (rc == -ENOMEM || note_stage(s->scan, name) != 0) return -ENOMEM;
     if (rc && rc != -ENOENT) { /* not ours to read */
         refuse(s->scan, name, rc, why);
         return 0;
@@ -275,29 +251,18 @@ static int next_folder(struct search *s, char name[BENEATH_NAME_MAX])
     return 1;
 }
 
-int scr_scan_folders(scr_scan *scan, const scr_scan_limits *limits, char *err)
+int scr_scan_all(scr_scan *scan, const scr_scan_limits *limits, char *err)
 {
     struct search s = {.scan = scan, .limits = {SCR_SCAN_DEPTH, SCR_SCAN_NAMES}};
     char name[BENEATH_NAME_MAX];
     if (limits) s.limits = *limits;
     s.plain = kvtree_new();
     s.datasets = kvtree_new();
-    s.known = kvtree_new();
-    int rc = s.plain && s.datasets && s.known ? 0 : -ENOMEM;
-    for (int i = 0; !rc && i < scan->count; i++)
-        if (!kvtree_set(s.known, scan->found[i].name, NULL)) rc = -ENOMEM;
-    rc = rc ? rc : look_into(&s, "");
+    int rc = s.plain && s.datasets ? look_into(&s, "") : -ENOMEM;
     while (!rc && next_folder(&s, name))
         rc = look_into(&s, name);
     kvtree_delete(&s.plain);
     kvtree_delete(&s.datasets);
-    kvtree_delete(&s.known);
     if (rc == 1) scan->stopped = 1;
     return rc < 0 ? err_set(err, rc, "no memory to search %s", scan->path) : 0;
-}
-
-int scr_scan_all(scr_scan *scan, char *err)
-{
-    int rc = scr_scan_names(scan, err);
-    return rc && rc != -ENOMEM ? scr_scan_folders(scan, NULL, err) : rc;
 }

@@ -8,7 +8,7 @@
  *
  *     scr_scan scan;
  *     int rc = scr_scan_open(&scan, "/p/simulation", err);
- *     if (!rc) rc = scr_scan_all(&scan, err);
+ *     if (!rc) rc = scr_scan_all(&scan, NULL, err);
  *     if (!rc) rc = scr_index_restore(index, scan.found, scan.count);
  *     scr_scan_close(&scan);
  *
@@ -38,7 +38,9 @@ typedef struct scr_scan {
     int code;           /* of the first of these, but one of another version comes first:
                            -errno or FILO_DAMAGED, ... */
     char why[ERRTEXT_SIZE]; /* ... and the text */
-    int stopped; /* 1: folders were not looked into, for the limits or for an error */
+    int stopped;    /* 1: folders were not searched, because of the limits or an error */
+    kvtree *staged; /* names of folders, as keys, in which a flush may have been
+                       interrupted */
 } scr_scan;
 
 /* Opens the prefix folder. */
@@ -51,21 +53,8 @@ void scr_scan_close(scr_scan *scan);
  * reading it: it may be whole. */
 int scr_scan_one(scr_scan *scan, const char *name, char *err);
 
-/* Looks where the list of names (prefix/names.h) says; -ENOENT without one, -EBADMSG if
- * it was damaged and may lack names, or another -errno if it cannot be read. */
-int scr_scan_names(scr_scan *scan, char *err);
-
-/* The same for those names only that the index does not have. Without a list that can be
- * read there are none; -ENOMEM. */
-int scr_scan_unknown(scr_scan *scan, const kvtree *index, char *err);
-
-/* Searches all folders for those that are not known yet, those closer to the prefix
- * folder first, and those within a dataset last. limits may be NULL: SCR_SCAN_DEPTH and
- * SCR_SCAN_NAMES. */
-int scr_scan_folders(scr_scan *scan, const scr_scan_limits *limits, char *err);
-
-/* For an index that was lost: where the list of names says and, unless that list is
- * whole, everywhere. 0 or -errno. */
-int scr_scan_all(scr_scan *scan, char *err);
+/* Searches all folders, those closer to the prefix folder first, and those within a
+ * dataset last. limits may be NULL: SCR_SCAN_DEPTH and SCR_SCAN_NAMES. 0 or -ENOMEM. */
+int scr_scan_all(scr_scan *scan, const scr_scan_limits *limits, char *err);
 
 #endif

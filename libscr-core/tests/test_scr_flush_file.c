@@ -175,105 +175,6 @@ static void impossible_names(void **state)
     }
 }
 
-/* ---- flushes that have begun ---- */
-
-static scr_flush_record record_of(uint64_t id, int dset, const char *owner)
-{
-    scr_flush_record r = {
-        .trace = {.id = id}, .dset = dset, .container = 1ull << 40, .layout = id * 3};
-    snprintf(r.name, sizeof r.name, "ckpt.%d", dset);
-    snprintf(r.trace.below, sizeof r.trace.below, "%s", r.name);
-    snprintf(r.owner, sizeof r.owner, "%s", owner);
-    return r;
-}
-
-static void record_is_written(void **state)
-{
-    kvtree *flush = guide_file();
-    scr_flush_record r = record_of(0xc0ffee, 18, "me/scr.17");
-    assert_int_equal(scr_flush_file_begin(flush, &r), 0);
-    assert_tree(
-        flush,
-        GUIDE "FLUSH\n  0000000000c0ffee\n    BELOW\n      ckpt.18\n    DSET\n      18\n"
-              "    DIR\n      ckpt.18\n    OWNER\n      me/scr.17\n"
-              "    CONTAINER\n      1099511627776\n"
-              "    LAYOUT\n      000000000242ffca\n");
-    assert_true(scr_flush_file_knows(flush, 0xc0ffee));
-    assert_false(scr_flush_file_knows(flush, 0xc0ffef));
-    scr_flush_file_end(flush, 0xc0ffef);
-    scr_flush_file_end(flush, 0xc0ffee);
-    assert_tree(flush, GUIDE);
-    kvtree_delete(&flush);
-    assert_int_equal(scr_flush_file_begin(NULL, &r), -ENOMEM);
-}
-
-static void newest_record_first(void **state)
-{
-    static const struct {
-        uint64_t id;
-        int dset;
-        const char *owner;
-    } all[] = {{7, 3, "a"}, {UINT64_MAX, 9, "a"}, {5, 9, "a"}, {6, 10, "b"}, {1, 4, "a"}};
-    static const uint64_t order[] = {UINT64_MAX, 5, 1, 7};
-    kvtree *flush = guide_file();
-    scr_flush_record r;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        r = record_of(all[i].id, all[i].dset, all[i].owner);
-        assert_int_equal(scr_flush_file_begin(flush, &r), 0);
-    }
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(scr_flush_file_get(flush, "a", i, &r), 0);
-        assert_true(r.trace.id == order[i]);
-        scr_flush_record same = record_of(r.trace.id, r.dset, "a");
-        assert_string_equal(r.name, same.name);
-        assert_true(r.container == same.container && r.layout == same.layout);
-    }
-    r.trace.id = 77;
-    assert_int_equal(scr_flush_file_get(flush, "a", 4, &r), -ENOENT);
-    assert_int_equal(scr_flush_file_get(flush, "c", 0, &r), -ENOENT);
-    assert_int_equal(scr_flush_file_get(NULL, "a", 0, &r), -ENOENT);
-    assert_true(r.trace.id == 77);
-    kvtree_delete(&flush);
-}
-
-/* Each with one mistake. */
-static void what_is_no_record(void **state)
-{
-#define RECORD(id, dset, dir, container, layout)                                         \
-    "FLUSH\n  " id "\n    DSET\n      " dset "\n    DIR\n      " dir                     \
-    "\n    OWNER\n      a\n    CONTAINER\n      " container                              \
-    "\n    LAYOUT\n      " layout "\n"
-#define ID "0000000000c0ffee"
-    static const char *const bad[] = {
-        RECORD("0000000000000000", "1", "x", "0", ID),
-        RECORD("c0ffee", "1", "x", "0", ID),
-        RECORD("0000000000C0FFEE", "1", "x", "0", ID),
-        RECORD(ID, "0", "x", "0", ID),
-        RECORD(ID, "-1", "x", "0", ID),
-        RECORD(ID, "1000000001", "x", "0", ID),
-        RECORD(ID, "1", "../x", "0", ID),
-        RECORD(ID, "1", "/x", "0", ID),
-        RECORD(ID, "1", ".scr", "0", ID),
-        RECORD(ID, "1", "x", "-1", ID),
-        RECORD(ID, "1", "x", "9223372036854775808", ID),
-        RECORD(ID, "1", "x", "0", "1"),
-        RECORD(ID, "1", "x", "0", ID) "    BELOW\n      y\n",
-        "FLUSH\n  " ID "\n",
-        "FLUSH\n",
-    };
-    scr_flush_record r;
-    kvtree *good = text_tree(RECORD(ID, "1", "x", "9223372036854775807", ID));
-    assert_int_equal(scr_flush_file_get(good, "a", 0, &r), 0);
-    assert_true(r.trace.id == 0xc0ffee && r.dset == 1);
-    kvtree_delete(&good);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        kvtree *flush = text_tree(bad[i]);
-        if (scr_flush_file_get(flush, "a", 0, &r) != -ENOENT) fail_msg("%s", bad[i]);
-        assert_false(scr_flush_file_knows(flush, 0xc0ffee));
-        kvtree_delete(&flush);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,9 +188,6 @@ int main(void)
         scratch_test(file),
         scratch_test(impossible_ids),
         cmocka_unit_test(impossible_names),
-        cmocka_unit_test(record_is_written),
-        cmocka_unit_test(newest_record_first),
-        cmocka_unit_test(what_is_no_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,7 +221,6 @@ static void another_of_the_same_id(void **state)
         scr_index_mark_tried,    scr_index_mark_good,  scr_index_unmark_tried,
         scr_index_mark_deleting, scr_index_mark_failed};
     scr_index_state is;
-    const scr_trace trace = {.id = 1};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         scr_index *index = guide_index();
         scr_dataset ours = checkpoint(18), other = ours, d;
@@ -230,7 +229,6 @@ static void another_of_the_same_id(void **state)
         assert_int_equal(scr_index_look(index, &other, &is), -ENOENT);
         assert_int_equal(changes[i](index, &other), -ENOENT);
         assert_int_equal(scr_index_mark_incomplete(index, &other, "why"), -ENOENT);
-        assert_int_equal(scr_index_set_trace(index, &other, &trace), -ENOENT);
         char *after = tree_text(index);
         assert_string_equal(after, before);
         other.created = 0;
@@ -246,6 +244,23 @@ static void another_of_the_same_id(void **state)
     }
 }
 
+/* A newer one of the name counts where it is complete, and was not found damaged. */
+static void has_newer(void **state)
+{
+    scr_dataset old = checkpoint(18), newer = old;
+    newer.created++;
+    scr_index *index = kvtree_new();
+    assert_int_equal(scr_index_has_newer(index, &old), 0);
+    assert_int_equal(scr_index_add(index, &newer, 0), 0);
+    assert_int_equal(scr_index_has_newer(index, &old), 0);
+    assert_int_equal(scr_index_add(index, &newer, 1), 0);
+    assert_int_equal(scr_index_has_newer(index, &old), 1);
+    assert_int_equal(scr_index_has_newer(index, &newer), 0);
+    assert_int_equal(scr_index_mark_failed(index, &newer), 0);
+    assert_int_equal(scr_index_has_newer(index, &old), 0);
+    kvtree_delete(&index);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +273,7 @@ int main(void)
         cmocka_unit_test(restored),
         cmocka_unit_test(names_for_people),
         cmocka_unit_test(another_of_the_same_id),
+        cmocka_unit_test(has_newer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

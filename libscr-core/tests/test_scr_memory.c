@@ -140,12 +140,9 @@ static int do_halt(void *arg)
 
 static int do_flush_file(void *arg)
 {
-    const scr_flush_record record = {
-        .trace = {.id = 77}, .dset = 4, .name = "c4", .owner = "o"};
     kvtree *flush = kvtree_new();
     int count = 0, *ids = NULL, rc = flush ? 0 : -ENOMEM;
     if (!rc) rc = scr_flush_file_set(flush, 4, "c4", "CACHE", 1);
-    if (!rc) rc = scr_flush_file_begin(flush, &record);
     if (!rc) rc = scr_flush_file_write(here->dir, flush, nth_text);
     if (!rc) rc = scr_flush_file_list(flush, &count, &ids);
     if (!rc) assert_int_equal(count, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datasets found on a prefix folder: by the list of names, and by a search. */
+/* Datasets found on a prefix folder by a search, and stages of flushes. */
+#include "common/beneath.h"
 #include "nth_syscall.h"
 #include "prefix/index.h"
-#include "prefix/names.h"
 #include "prefix/scan.h"
 #include "records.h"
 #include <errno.h>
@@ -97,244 +97,28 @@ static int by_id(const void *a, const void *b)
 static void search(struct scratch *s, scr_scan *scan, const scr_scan_limits *limits)
 {
     open_scan(s, scan);
-    assert_int_equal(scr_scan_folders(scan, limits, s->err), 0);
+    assert_int_equal(scr_scan_all(scan, limits, s->err), 0);
     qsort(scan->found, (size_t)scan->count, sizeof *scan->found, by_id);
 }
 
-/* ---- the list of names ---- */
-
-static void assert_names(struct scratch *s, const char *text)
+/* Where a flush was interrupted, beside a dataset or alone. */
+static void stages(void **state)
 {
-    kvtree *names = kvtree_new();
-    assert_int_equal(scr_names_read(s->dir, names, s->err), 0);
-    assert_tree(names, text);
-    kvtree_delete(&names);
-}
-
-static void names_come_and_go(void **state)
-{
-    struct scratch *s = *state;
-    kvtree *names = kvtree_new();
-    assert_int_equal(scr_names_read(s->dir, names, s->err), -ENOENT);
-    kvtree_delete(&names);
-    static const char *const lines[] = {"+a/b", "+c", "-a/b", "+d e", "+c", "+a/b"};
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        assert_int_equal(scr_names_add(s->dir, lines[i] + 1, lines[i][0] == '+', s->err),
-                         0);
-    assert_names(s, "c\nd e\na/b\n");
-    assert_int_equal(scr_names_add(s->dir, "../x", 1, s->err), -EINVAL);
-    assert_int_equal(scr_names_add(s->dir, "x\n+y", 1, s->err), -EINVAL);
-    assert_names(s, "c\nd e\na/b\n");
-}
-
-/* A list with these lines, whose checksums are right. */
-static void write_names(struct scratch *s, const char *const lines[], int count)
-{
-    unlinkat(s->dir, SCR_NAMES_NAME, 0);
-    for (int i = 0; i < count; i++)
-        assert_int_equal(scr_names_add(s->dir, lines[i] + 1, lines[i][0] == '+', s->err),
-                         0);
-}
-
-static size_t read_bytes(struct scratch *s, char bytes[400])
-{
-    int fd = openat(s->dir, SCR_NAMES_NAME, O_RDONLY);
-    ssize_t size = read(fd, bytes, 400);
-    assert_true(size > 0 && size < 400);
-    close(fd);
-    return (size_t)size;
-}
-
-static void assert_damaged(struct scratch *s, const char *text)
-{
-    kvtree *names = kvtree_new();
-    assert_int_equal(scr_names_read(s->dir, names, s->err), -EBADMSG);
-    assert_says(s->err, SCR_NAMES_NAME " is damaged");
-    if (text) assert_tree(names, text);
-    kvtree_delete(&names);
-}
-
-static const char *const some_names[] = {"+a", "+b c", "-a", "+d/e", "+f"};
-#define SOME_NAMES (int)(sizeof some_names / sizeof *some_names)
-
-/* Whatever byte is another one, and whatever line is missing but the last. */
-static void damaged_names(void **state)
-{
-    struct scratch *s = *state;
-    char whole[400], lacking[400];
-    write_names(s, some_names, SOME_NAMES);
-    size_t size = read_bytes(s, whole);
-    for (size_t i = 0; i < size; i++) {
-        scratch_flip(s, SCR_NAMES_NAME, (off_t)i);
-        assert_damaged(s, NULL);
-        scratch_flip(s, SCR_NAMES_NAME, (off_t)i);
-    }
-    assert_names(s, "b c\nd/e\nf\n");
-    for (size_t begin = 0, end; begin < size; begin = end) {
-        end = begin + strcspn(whole + begin, "\n") + 1;
-        memcpy(lacking, whole, begin);
-        memcpy(lacking + begin, whole + end, size - end);
-        scratch_put(s, SCR_NAMES_NAME, lacking, size - (end - begin));
-        if (end < size) assert_damaged(s, NULL);
-    }
-    memset(whole, 0, size);
-    scratch_put(s, SCR_NAMES_NAME, whole, size);
-    assert_damaged(s, "");
-}
-
-/* What is left of the names is told; one that may not have left is there. */
-static void names_that_are_left(void **state)
-{
-    struct scratch *s = *state;
-    write_names(s, some_names, SOME_NAMES);
-    scratch_flip(s, SCR_NAMES_NAME, 1); /* "+a" */
-    assert_damaged(s, "q\nb c\nd/e\nf\n");
-    static const char bytes[] = "+a e8b7be43\n?b\n+../c 00000000\n\n+\n+g\0h 12345678\n";
-    scratch_put(s, SCR_NAMES_NAME, bytes, sizeof bytes - 1);
-    assert_damaged(s, NULL);
-    scratch_put(s, SCR_NAMES_NAME, "", 0);
-    kvtree *names = kvtree_new();
-    assert_int_equal(scr_names_read(s->dir, names, s->err), -ENOENT);
-    kvtree_delete(&names);
-}
-
-/* A crash cuts the last line off. Nothing is missing: it goes on after the line before.
- */
-static void names_cut_by_a_crash(void **state)
-{
-    struct scratch *s = *state;
-    char whole[400];
-    write_names(s, some_names, SOME_NAMES);
-    size_t size = read_bytes(s, whole);
-    for (size_t cut = 1; cut < strlen("+f 12345678\n"); cut++) {
-        scratch_put(s, SCR_NAMES_NAME, whole, size - cut);
-        assert_damaged(s, "b c\nd/e\n");
-        assert_int_equal(scr_names_add(s->dir, "g", 1, s->err), 0);
-        assert_names(s, cut > 1 ? "b c\nd/e\ng\n" : "b c\nd/e\nf\ng\n");
-    }
-}
-
-static void tidy(struct scratch *s, const kvtree *indexed, int rc)
-{
-    assert_int_equal(scr_names_tidy(s->dir, indexed, s->err), rc);
-}
-
-/* Then the next run finds it whole again, with all that the index has. */
-static void names_made_again(void **state)
-{
-    struct scratch *s = *state;
-    char before[400], after[400];
-    kvtree *indexed = text_tree("b c\nlost\n../x\n");
-    tidy(s, indexed, 0); /* there is none */
-    assert_int_equal(faccessat(s->dir, SCR_NAMES_NAME, F_OK, 0), -1);
-    write_names(s, some_names, SOME_NAMES);
-    size_t size = read_bytes(s, before);
-    tidy(s, indexed, 0);
-    assert_int_equal(read_bytes(s, after), size);
-    assert_memory_equal(before, after, size);
-    scratch_flip(s, SCR_NAMES_NAME, (off_t)size - 2);
-    tidy(s, indexed, 1);
-    assert_says(s->err, "is damaged; it is made again");
-    assert_names(s, "b c\nd/e\nlost\n"); /* f was in none of the two */
-    assert_int_equal(scr_names_add(s->dir, "g", 1, s->err), 0);
-    assert_names(s, "b c\nd/e\nlost\ng\n");
-    kvtree_delete(&indexed);
-}
-
-/* A prefix folder that keeps few datasets gets a list of any length. */
-static void names_made_short(void **state)
-{
-    struct scratch *s = *state;
-    char after[400], name[32];
-    static const char *const kept[] = {"+kept"};
-    write_names(s, kept, 1);
-    for (int i = 0; i < 600; i++) {
-        snprintf(name, sizeof name, "%d", i);
-        assert_int_equal(scr_names_add(s->dir, name, 1, s->err), 0);
-        assert_int_equal(scr_names_add(s->dir, name, 0, s->err), 0);
-    }
-    tidy(s, NULL, 0);
-    assert_int_equal(read_bytes(s, after), strlen("+kept 12345678\n"));
-    assert_names(s, "kept\n");
-}
-
-static void names_not_to_be_read(void **state)
-{
-    struct scratch *s = *state;
-    kvtree *names = kvtree_new();
-    write_names(s, some_names, 1);
-    int fd = openat(s->dir, SCR_NAMES_NAME, O_WRONLY);
-    assert_int_equal(ftruncate(fd, (off_t)SCR_NAMES_MAX + 1), 0);
-    close(fd);
-    assert_int_equal(scr_names_read(s->dir, names, s->err), -EFBIG);
-    assert_says(s->err, SCR_NAMES_NAME);
-    assert_int_equal(unlinkat(s->dir, SCR_NAMES_NAME, 0), 0);
-    assert_int_equal(symlinkat("/etc/passwd", s->dir, SCR_NAMES_NAME), 0);
-    assert_true(scr_names_read(s->dir, names, s->err) < 0);
-    assert_true(scr_names_add(s->dir, "a", 1, s->err) < 0);
-    assert_int_equal(kvtree_size(names), 0);
-    kvtree_delete(&names);
-}
-
-static void found_by_names(void **state)
-{
-    struct scratch *s = *state;
-    scr_scan scan;
-    open_scan(s, &scan);
-    assert_int_equal(scr_scan_names(&scan, s->err), -ENOENT);
-    put(s, 7, "ckpt.7");
-    put(s, 8, "run/deep/ckpt.8");
-    put(s, 9, "not listed");
-    assert_int_equal(scr_names_add(s->dir, "gone", 1, s->err), 0);
-    assert_int_equal(scr_names_add(s->dir, "ckpt.7", 1, s->err), 0);
-    assert_int_equal(scr_names_add(s->dir, "run/deep/ckpt.8", 1, s->err), 0);
-    assert_int_equal(scr_names_add(s->dir, ".scr/x", 1, s->err), 0);
-    assert_int_equal(scr_scan_names(&scan, s->err), 0);
-    assert_found(&scan, "7 ckpt.7 1\n8 run/deep/ckpt.8 1\n");
-    assert_int_equal(scan.refused, 0);
-    scr_scan_close(&scan);
-}
-
-static void found_by_names_that_no_index_has(void **state)
-{
-    struct scratch *s = *state;
-    scr_scan scan;
-    scr_dataset known = {.id = 7, .name = "ckpt.7", .complete = 1};
-    scr_index *index = kvtree_new();
-    assert_int_equal(scr_index_start(index), 0);
-    assert_int_equal(scr_index_add(index, &known, 1), 0);
-    open_scan(s, &scan);
-    assert_int_equal(scr_scan_unknown(&scan, index, s->err), 0); /* there is no list */
-    put(s, 7, "ckpt.7");
-    put(s, 8, "ckpt.8");
-    assert_int_equal(scr_names_add(s->dir, "ckpt.7", 1, s->err), 0);
-    assert_int_equal(scr_names_add(s->dir, "ckpt.8", 1, s->err), 0);
-    assert_int_equal(scr_names_add(s->dir, "gone", 1, s->err), 0);
-    assert_int_equal(scr_scan_unknown(&scan, index, s->err), 0);
-    assert_found(&scan, "8 ckpt.8 1\n");
-    scr_scan_close(&scan);
-    kvtree_delete(&index);
-}
-
-/* What the list has lost is found by the search, and nothing twice. */
-static void found_with_a_damaged_list(void **state)
-{
+    static const char *const names[] = {"ckpt.7", "run/ckpt.8", "gone"};
     struct scratch *s = *state;
     scr_scan scan;
     put(s, 7, "ckpt.7");
-    put(s, 8, "ckpt.8");
-    static const char *const lines[] = {"+ckpt.7", "+ckpt.8"};
-    write_names(s, lines, 2);
-    open_scan(s, &scan);
-    assert_int_equal(scr_scan_all(&scan, s->err), 0);
-    assert_found(&scan, "7 ckpt.7 1\n8 ckpt.8 1\n");
-    scr_scan_close(&scan);
-    put(s, 9, "not listed");
-    scratch_flip(s, SCR_NAMES_NAME, 1);
-    open_scan(s, &scan);
-    assert_int_equal(scr_scan_all(&scan, s->err), 0);
-    qsort(scan.found, (size_t)scan.count, sizeof *scan.found, by_id);
-    assert_found(&scan, "7 ckpt.7 1\n8 ckpt.8 1\n9 not listed 1\n");
+    put(s, 9, "ckpt.9");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char stage[64];
+        snprintf(stage, sizeof stage, "%s/.scr/stage", names[i]);
+        assert_int_equal(beneath_mkdirs(s->dir, stage, 0700, s->err), 0);
+    }
+    search(s, &scan, NULL);
+    assert_found(&scan, "7 ckpt.7 1\n9 ckpt.9 1\n");
+    assert_int_equal(kvtree_size(scan.staged), 3);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_non_null(kvtree_get(scan.staged, names[i]));
     scr_scan_close(&scan);
 }
 
@@ -418,7 +202,7 @@ static int find_whole(void *state)
     scr_scan scan;
     int what = UNSAID;
     if (scr_scan_open(&scan, s->path, NULL) != 0) return SEARCH_FAILED;
-    if (scr_scan_all(&scan, NULL) != 0)
+    if (scr_scan_all(&scan, NULL, NULL) != 0)
         what = SEARCH_FAILED;
     else if (scan.count == 1)
         what = scan.found[0].complete ? AS_IT_IS : NOT_COMPLETE;
@@ -536,24 +320,10 @@ static void lost_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(names_come_and_go),
-        scratch_test(damaged_names),
-        scratch_test(names_that_are_left),
-        scratch_test(names_cut_by_a_crash),
-        scratch_test(names_made_again),
-        scratch_test(names_made_short),
-        scratch_test(found_with_a_damaged_list),
-        scratch_test(names_not_to_be_read),
-        scratch_test(found_by_names),
-        scratch_test(names_not_to_be_read),
-        scratch_test(found_by_names_that_no_index_has),
-        scratch_test(one_dataset),
-        scratch_test(moved_dataset),
-        scratch_test(unusable_datasets),
-        scratch_test(cannot_be_read),
-        scratch_test(scattered_dataset),
-        scratch_test(found_by_search),
-        scratch_test(limits_of_the_search),
+        scratch_test(stages),          scratch_test(one_dataset),
+        scratch_test(moved_dataset),   scratch_test(unusable_datasets),
+        scratch_test(cannot_be_read),  scratch_test(scattered_dataset),
+        scratch_test(found_by_search), scratch_test(limits_of_the_search),
         scratch_test(lost_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,9 @@
 when one fails, is stopped, or is still under way when its dataset should leave the cache."""
 import os
 import pathlib
+import subprocess
 
-from job import Job, checkpoint, main, restart
+from job import Job, Skip, checkpoint, main, restart
 import tree
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
@@ -29,8 +30,13 @@ def places(job, number):
     return set(found.get("LOCATION", {}))
 
 
+def stages(job):
+    """Folders of flushes that did not end."""
+    return sorted(job.prefix.rglob(".scr/stage"))
+
+
 def temporaries(job):
-    return list(job.prefix.rglob("*.tmp"))
+    return stages(job) + list(job.prefix.rglob("*.tmp"))
 
 
 # ---- each way ----
@@ -102,6 +108,26 @@ def test_damaged_container():
         lose_all(job)
         run = job.run("init", restart("c1"))
         run.said(r"c2 could not be fetched .*c2/\.scr/ctr\.0\.scr, which has rank_1, was altered: CRC32")
+
+
+# ---- the stage ----
+
+def test_another_file_system():
+    """Files that cannot be renamed to where they belong are not copied first."""
+    with Job(**PAIR) as job:
+        other = job.prefix / "else"
+        other.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", other]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+            raise Skip("no file system could be mounted")
+        try:
+            run = job.run("init", "start:c1:c", "put:else/rank_%r:1000", "complete:1 => FLUSH", checkpoint("c2"), "finalize")
+            run.said("else/rank_0 lies in another file system than the folder c1/.scr/stage/", times=1)
+            assert not temporaries(job) and not list(other.iterdir())
+            lose_all(job)
+            job.run("init", restart("c2"))
+        finally:
+            subprocess.run(["umount", other], check=True)
 
 
 # ---- in the background ----

@@ -116,7 +116,7 @@ def test_redundancy_files():
 
 def test_prefix_records():
     """Of an earlier moment: what they do not know of, the cache does."""
-    for name in ("index.scr", "flush.scr", "nodes.scr", "datasets"):
+    for name in ("index.scr", "flush.scr", "nodes.scr"):
         with Job(**FOUR | {"SCR_FLUSH": 1}) as job:
             job.run("init", checkpoint("c1"))
             shutil.copytree(job.prefix / ".scr", job.root / "kept")

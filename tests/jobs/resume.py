@@ -6,7 +6,7 @@ import concurrent.futures
 import os
 import shutil
 
-from flush import LARGE, SLOW, lose_all, places, with_scr_transfer
+from flush import LARGE, SLOW, lose_all, places, stages, with_scr_transfer
 from job import Job, checkpoint, end_all, main, restart, wait_until
 import damage
 import tree
@@ -17,7 +17,7 @@ THREADS = {"SCR_FLUSH_TYPE": "PTHREAD", "SCR_FLUSH_ASYNC_BW": "100KB"}
 OLD = 12345
 GOES_ON = r"the flush of dataset {} .*which an earlier run began, goes on"
 COMPLETE = r"the flush of dataset {} .*that an earlier run began is complete"
-GIVEN_UP = r"a flush of dataset {} .*is not resumed; its temporary files are removed"
+GIVEN_UP = r"a flush of dataset {} .*is not resumed; its stage is removed"
 
 
 # ---- what is there ----
@@ -28,8 +28,8 @@ def states(job):
 
 
 def temporaries(job):
-    """Of flushes: those of small files that were replaced have no more than the number."""
-    return sorted(job.prefix.rglob(".*-*.tmp"))
+    """What flushes have copied."""
+    return sorted(path for stage in stages(job) for path in stage.rglob("*") if path.is_file() and path.name != "stage.scr")
 
 
 def is_done(state):
@@ -53,19 +53,9 @@ def kept(job, name):
                   if path.stat().st_mtime == OLD)
 
 
-def traces(job):
-    """{flush: the folder that has its files} of what the index says flushes may have left."""
-    entries = [entry for sets in tree.read(job.prefix / ".scr/index.scr").get("DSET", {}).values()
-               for entry in sets["DIR"].values()]
-    return {flush: tree.only(told["BELOW"])
-            for entry in entries for flush, told in entry.get("FLUSH", {}).items()}
-
-
 def expect_clean(job):
-    assert not temporaries(job), temporaries(job)
+    assert not stages(job), stages(job)
     assert not states(job), states(job)
-    assert not tree.read(job.prefix / ".scr/flush.scr").get("FLUSH"), "an id is still there"
-    assert not traces(job), traces(job)
 
 
 def die(job, name="c1", size=LARGE, before=(), script=None, **how):
@@ -83,10 +73,11 @@ def die(job, name="c1", size=LARGE, before=(), script=None, **how):
     go.unlink()
 
 
-# ---- its record is lost ----
+# ---- records are lost ----
 
 def test_flush_file_lost():
-    """Nobody knows then which flush has left the temporary files: all of the dataset go, and it is flushed again."""
+    """It says nothing of stages: what threads have copied goes, and the dataset is flushed again; what scr_transfer has
+    copied is resumed."""
     for method in (THREADS, SLOW):
         for hurt in (damage.flip, damage.empty, damage.remove):
             with Job(**PAIR) as job:
@@ -118,16 +109,16 @@ def scattered(name, folder):
 
 
 def test_flush_file_lost_scattered():
-    """The index tells of the flush, and of the folder that all of its files lie below."""
-    for name, folder, below in (("run/c1", "run/out", "run"), ("c1", "out", ".")):
+    """Wherever its files will lie, the stage is in the folder of the dataset."""
+    for name, folder in (("run/c1", "run/out"), ("c1", "out")):
         with Job(**PAIR) as job:
             die(job, script=scattered(name, folder), **THREADS)
             mine = job.prefix / folder / ".0123456789abcdef-0-0.tmp"
             mine.write_text("of nobody's flush")
-            assert list(traces(job).values()) == [below], traces(job)
+            assert stages(job) == [job.prefix / name / ".scr/stage"], stages(job)
             damage.remove(job.prefix / ".scr/flush.scr")
             job.run("init", "finalize", SCR_FLUSH=0)
-            mine.unlink()
+            assert mine.read_text() == "of nobody's flush"
             expect_clean(job)
 
 
@@ -146,8 +137,8 @@ def test_flush_file_lost_beside_a_complete_one():
 
 
 def test_cache_lost_scattered():
-    """The record tells of the folder, also where the index was lost."""
-    for lost in ([], ["index.scr"], ["index.scr", "datasets"]):
+    """The index tells of the stage, and where that was lost a search finds it."""
+    for lost in ([], ["index.scr"], ["index.scr", "flush.scr"]):
         with Job(**PAIR) as job:
             die(job, script=scattered("c1", "out"), **THREADS)
             assert len(temporaries(job)) == 2
@@ -159,18 +150,19 @@ def test_cache_lost_scattered():
             expect_clean(job)
 
 
-def test_too_much_to_look_at():
-    """What lies too deep is not searched, which is said."""
-    with Job(**PAIR) as job:
-        die(job, script=scattered("c1", "out"), **THREADS)
-        (job.prefix / "/".join(70 * ["x"])).mkdir(parents=True)
-        lose_all(job)
-        run = job.run("init", "have => 0")
-        run.said("warning: temporary files of flushes that were cut off may be left in .*: not all was looked at: more "
-                 "than 64 folders within each other", times=1)
-        expect_clean(job)
-        run = job.run("init", "have => 0")
-        run.said("warning: temporary files", times=0)
+def test_record_damaged():
+    """Nobody knows which flush it is: it is removed, and begins anew in its turn."""
+    for hurt in (damage.flip, damage.empty, damage.remove):
+        with Job(**PAIR) as job:
+            die(job)
+            let_finish(job, 2)
+            hurt(next(stages(job)[0].glob("*/stage.scr")))
+            run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
+            run.said("2 transfers of files .* are abandoned", times=1)
+            assert "PFS" in places(job, 1)
+            expect_clean(job)
+            lose_all(job)
+            job.run("init", restart("c1", LARGE))
 
 
 def test_state_damaged():
@@ -243,7 +235,7 @@ def test_scattered():
     with Job(**PAIR) as job:
         job.run("init", "start:c1:c", "put:else/where_%r:1000", "complete:1", "kill@0", dies=True)
         let_finish(job, 2)
-        assert len(list((job.prefix / "else").glob(".*.tmp"))) == 2
+        assert len(temporaries(job)) == 2 and not list((job.prefix / "else").iterdir())
         run = job.run("init", "finalize")
         run.said(COMPLETE.format(1), times=1)
         expect_clean(job)
@@ -375,7 +367,7 @@ def test_ranks_go_elsewhere():
         job.layout = [("n1", 1), ("n2", 1), ("n3", 2)]
         run = job.run("init", restart("c1", LARGE), "finalize")
         run.said(COMPLETE.format(1), times=1)
-        run.said("3 transfers of files .* are given up", times=1)  # of ranks 1, 2 and 3
+        run.said("3 transfers of files .* are abandoned", times=1)  # of ranks 1, 2 and 3
         assert kept(job, "c1") == [0], kept(job, "c1")
         expect_clean(job)
 
@@ -405,7 +397,7 @@ def test_cache_lost():
         for node in job.nodes():
             shutil.rmtree(job.cache(node))
         run = job.run("init", restart("c1"))
-        run.said("2 transfers of files .* are given up", times=1)
+        run.said("2 transfers of files .* are abandoned", times=1)
         run.said(GIVEN_UP.format(2), times=1)
         expect_clean(job)
 

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 
-from flush import with_scr_transfer
+from flush import stages, with_scr_transfer
 from job import Job, checkpoint, main, nothing_is_left, restart, wait_until
 from resume import DAEMON, expect_clean, let_finish, temporaries
 from scavenged import (BUILD, begin, cached, command, copy, entry, index, is_committed, lose_all, next_run_reads, saved, scavenge)
@@ -240,19 +240,19 @@ def test_transfer_goes_on():
     with Job(nodes=4, per_node=2, SCR_SET_SIZE=4, **slow) as job:
         job.run("init", checkpoint("b", size=100000), "kill@0", dies=True)
         files = files_of(job)
-        assert list(job.prefix.rglob(".*-*.tmp")) and tree.only(entry(job, "b", 1)["COMPLETE"]) == "0"
+        assert temporaries(job) and tree.only(entry(job, "b", 1)["COMPLETE"]) == "0"
         scavenge(job, 1)
         command(job, "scr_index", "--add", "b")
         assert {name: data for name, data in contents(job.prefix / "b").items() if name[0] != "."} == files
         assert command(job, "scr_index", "--verify").code == 0
         job.run("init", restart("b", size=100000), "finalize")
-        assert not list(job.prefix.rglob(".*-*.tmp")), list(job.prefix.rglob(".*-*.tmp"))
+        assert not stages(job), stages(job)
         is_committed(job, "b", 1)
         assert contents(job.prefix / "b") == files
 
 
 def cut_off(**how):
-    """A job that died in a flush of "b"; scr_transfer has copied all under temporary names, and nobody goes on."""
+    """A job that died in a flush of "b"; scr_transfer has copied all to the stage, and nobody goes on."""
     with_scr_transfer()
     job = Job(nodes=3, per_node=1, **DAEMON, **how)
     job.run("init", "start:b:c", "put:b/rank_%r:5000", "put:else/where_%r:1000", "complete:1", "kill@0", dies=True)
@@ -262,81 +262,36 @@ def cut_off(**how):
     return job
 
 
-def flushes(job):
-    return list(tree.read(job.prefix / ".scr/flush.scr").get("FLUSH", {}))
-
-
 def test_what_a_flush_left():
-    """Its temporary files go when the dataset is complete, also those beside its folder, but not those of others."""
+    """Its stage goes when the dataset is complete, but not what a flush of another dataset has there."""
     with cut_off() as job:
-        others = [job.prefix / folder / ".0123456789abcdef-0.tmp" for folder in ("b", "else", ".")]
-        for path in others:
-            path.write_text("mine")
+        other = stages(job)[0] / "0123456789abcdef/stage.scr"
+        other.parent.mkdir()
+        tree.write(other, {"IDENTITY": {"7 1 0000000000000000 tester/scr.18": {}}, "CONTAINER": {"0": {}}})
         scavenge(job, 1)
-        assert len(temporaries(job)) == 9 and len(flushes(job)) == 1
+        assert len(temporaries(job)) == 6
         command(job, "scr_index", "--add", "b")
-        assert temporaries(job) == sorted(others) and not flushes(job), temporaries(job)
+        assert [*stages(job)[0].iterdir()] == [other.parent], temporaries(job)
         assert command(job, "scr_index", "--verify").code == 0
-        for path in others:
-            path.unlink()
+        shutil.rmtree(stages(job)[0])
         job.run("init", "finalize")
         expect_clean(job)
 
 
-def expect_that_it_stays(job):
-    """What the flush left does, until the next run."""
-    command(job, "scr_index", "--add", "b")
-    assert tree.only(entry(job, "b", 1)["COMPLETE"]) == "1"
-    assert len(temporaries(job)) == 6 and len(flushes(job)) == 1, temporaries(job)
-    job.run("init", "finalize")
-    expect_clean(job)
-
-
-def test_flush_of_a_node_that_does_not_answer():
-    """It may be alive, and copy."""
-    with cut_off() as job:
-        job.node("n2").rename(job.root / "away")
-        scavenge(job, 1)
-        (job.root / "away").rename(job.node("n2"))
-        expect_that_it_stays(job)
-
-
-def test_flush_and_a_run_in_between():
-    """It writes the flush file, perhaps with the same flush, which it resumes."""
-    with cut_off() as job:
-        scavenge(job, 1)
-        path = job.prefix / ".scr/flush.scr"
-        new = path.with_name("new")
-        new.write_bytes(path.read_bytes())
-        new.rename(path)
-        expect_that_it_stays(job)
-
-
-def test_flush_of_another_job():
-    """Nodes of this one know nothing of it."""
-    with cut_off() as job:
-        path = job.prefix / ".scr/flush.scr"
-        other = tree.read(path)
-        for record in other["FLUSH"].values():
-            record["OWNER"] = {"somebody/scr.17": {}}
-        tree.write(path, other)
-        scavenge(job, 1)
-        command(job, "scr_index", "--add", "b")
-        assert len(temporaries(job)) == 6 and len(flushes(job)) == 1, temporaries(job)
-
-
 def test_flush_goes_on_for_long():
-    """What scr_transfer still writes to stays."""
+    """What scr_transfer still writes is of no use any more: its stage goes, and the next run ends it."""
     with_scr_transfer()
     with Job(nodes=2, per_node=1, **DAEMON, SCR_FLUSH_ASYNC_BW="1KB") as job:
         job.run("init", checkpoint("b", size=100000), "kill@0", dies=True)
         wait_until(lambda: len(temporaries(job)) == 2)
+        files = files_of(job)
         scavenge(job, 1)
         command(job, "scr_index", "--add", "b")
-        assert len(temporaries(job)) == 2 and len(flushes(job)) == 1, temporaries(job)
+        assert not stages(job), temporaries(job)
         assert command(job, "scr_index", "--verify").code == 0
         job.run("init", restart("b", size=100000), "finalize")
         expect_clean(job)
+        assert {name: data for name, data in contents(job.prefix / "b").items() if name[0] != "."} == files
 
 
 def test_flush_is_stopped():
@@ -346,7 +301,7 @@ def test_flush_is_stopped():
         job.run("init", checkpoint("b", size=100000), "kill@0", dies=True)
         wait_until(lambda: len(temporaries(job)) == 4)
         command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-2]")
-        assert not temporaries(job) and not flushes(job), temporaries(job)
+        assert not stages(job), temporaries(job)
         assert not list(job.root.glob("nodes/*/cntl/**/transfer_*")), list(job.root.glob("nodes/*/cntl/**/transfer_*"))
         assert command(job, "scr_index", "--verify").code == 0
         job.lose("n1", "n2")

@@ -209,7 +209,7 @@ def test_next_run_without_the_cache():
             for path in job.cache(node).rglob("rank_*"):
                 path.unlink()
         run = job.run("init", "have => 0", checkpoint("c2"), "finalize")
-        run.said("2 transfers of files .* are given up", times=1)
+        run.said("2 transfers of files .* are abandoned", times=1)
         assert not transfers() and not temporaries(job)
         lose_all(job)
         job.run("init", restart("c2"))

@@ -57,9 +57,9 @@ STORIES = {
 # ---- files ----
 
 def short(path):
-    """n1/cache/2/c2/rank_0, n1/cntl/filemap_0.scriinfo, prefix/c2/rank_0, prefix/c2/-0-0.tmp"""
+    """n1/cache/2/c2/rank_0, n1/cntl/filemap_0.scriinfo, prefix/c2/rank_0, prefix/c2/.scr/stage/0/0.0"""
     for pattern, to in ((r"^nodes/", ""), (f"/cache/{USER}/scr.{JOB}/scr.dataset.", "/cache/"),
-                        (f"/cntl/{USER}/scr.{JOB}/n[0-9]+/", "/cntl/"), (r"/\.[0-9a-f]{16}-", "/-")):
+                        (f"/cntl/{USER}/scr.{JOB}/n[0-9]+/", "/cntl/"), ("/stage/[0-9a-f]{16}/", "/stage/")):
         path = re.sub(pattern, to, path)
     return path
 
@@ -81,7 +81,7 @@ def names_of_files(story):
                                                        "run.lock"))
         if story.next:
             yield f"{node}/cntl/transfer_{rank}.scrinfo"
-    yield from (f"prefix/.scr/{name}" for name in ("datasets", "flush.scr", "index.scr", "nodes.scr"))
+    yield from (f"prefix/.scr/{name}" for name in ("flush.scr", "index.scr", "nodes.scr"))
     if "finalize" in story.runs[0]:
         yield "prefix/.scr/halt.scr"
     for name in NAMES.values():
@@ -92,12 +92,12 @@ def names_of_files(story):
             else:
                 yield from (f"prefix/{name}/rank_{rank}" for rank in (0, 2))
         elif story.how:
-            yield from (f"prefix/{name}/-{rank}-0.tmp" for rank in (0, 2))
+            yield from (f"prefix/{name}/.scr/stage/{file}" for file in ("stage.scr", "0/0.0", "0/2.0"))
 
 
 def others(name):
     """What is alike on other nodes and ranks."""
-    return re.sub(r"[0-9]+(_of_|\.scrinfo|-0\.tmp|$)", r"#\1", re.sub(r"^n[0-9]|ctr\.[0-9]", "#", name))
+    return re.sub(r"[0-9]+(_of_|\.scrinfo|\.0$|$)", r"#\1", re.sub(r"^n[0-9]|ctr\.[0-9]", "#", name))
 
 
 def expect_files(job, story):
@@ -260,14 +260,10 @@ def member_lost(name, id_):
     return int(found[1]) - 1 if found else None
 
 
-def is_earlier(name, way):
-    """Whether a list of names is another one, or may lack just lines at its end."""
-    return name.endswith("/datasets") and way in OLD + ["cut 0.5"]
-
-
-def has_no_list(changed):
-    """Whether nothing tells what is on the prefix folder: without a list, or with a damaged one, it is searched."""
-    return "prefix/.scr/index.scr" in dict(changed) and any(is_earlier(*item) for item in changed)
+def is_forgotten(changed):
+    """Whether nothing tells that the index is an earlier one: the flush file does, while it is whole."""
+    ways = dict(changed)
+    return ways.get("prefix/.scr/index.scr") in OLD and "prefix/.scr/flush.scr" in ways
 
 
 def is_safe(story, changed, gone, id_):
@@ -275,7 +271,7 @@ def is_safe(story, changed, gone, id_):
     names = [name for name, _ in changed]
     lost = {member_lost(name, id_) for name in names} - {None} | gone
     in_cache = story.nodes and covers(story.scheme, sets_of([1] * RANKS, 8), lost)
-    flushed = (id_ == 1 or "finalize" in story.runs[1]) and not has_no_list(changed)
+    flushed = (id_ == 1 or "finalize" in story.runs[1]) and not is_forgotten(changed)
     return in_cache or flushed and not any(name.startswith(f"prefix/{NAMES[id_]}/") for name in names)
 
 
@@ -292,8 +288,8 @@ def what_is_told(story, name, way):
         # one file tells what its rank has lost; what turns up while others are given back is counted
         rank = int(name[1]) - 1
         return rf"{file}|rank {rank}: (read |open )?\S*(c2/rank_|_of_4)|dataset 2 .*: files count as lost (rank {rank}: |on [0-9]+ ranks)|of 2 of 4 ranks"
-    record = re.search(r"(filemap(_0)?|prefix).scriinfo$|(index|halt|flush).scr$|/datasets$|transfer_[0-9]+.scrinfo$", name)
-    untold = way in OLD + ["remove"] or is_earlier(name, way) or name.endswith("/datasets") and way == "empty"
+    record = re.search(r"(filemap(_0)?|prefix).scriinfo$|(index|halt|flush).scr$|transfer_[0-9]+.scrinfo$", name)
+    untold = way in OLD + ["remove"]
     return file if record and not untold else None
 
 
@@ -309,7 +305,7 @@ def check_told(story, run, changed):
 
 def check_end(job, changed):
     hurt = {name.split("/")[1] for name, _ in changed if name.startswith("prefix/c")}
-    if has_no_list(changed):
+    if is_forgotten(changed):
         hurt |= set(NAMES.values())
     if any(name == "prefix/.scr/index.scr" for name, _ in changed):
         for path in (job.prefix / ".scr").glob("index.scr.damaged.*"):  # set aside, and told of

@@ -199,10 +199,11 @@ def cut_saving(program, at, how):
 
 def check_folders(calls):
     """Where something on the prefix folder got its name, somebody synced its folder later. A cut does not show that:
-    ext4 has one journal, and the name is there, too, if any other file was synced."""
+    ext4 has one journal, and the name is there, too, if any other file was synced. Folders of a stage do not outlive
+    their flush."""
     named = {}
     for _, call, path in sorted(entry for of_rank in calls for entry in of_rank):
-        if call.startswith(("rename", "mkdir")) and "/prefix/" in path:
+        if call.startswith(("rename", "mkdir")) and "/prefix/" in path and "/.scr/stage/" not in path:
             named.setdefault(os.path.dirname(path), set()).add(path)
         elif call == "fsync":
             named.pop(path, None)

@@ -7,7 +7,7 @@
 #include "common/beneath.h"
 #include "common/io.h"
 #include "lib/tool.h"
-#include "prefix/names.h"
+#include "prefix/flush_file.h"
 #include "scavenge/scan.h"
 #include <errno.h>
 #include <stdio.h>
@@ -123,12 +123,31 @@ static int index_change_entry(const tool_prefix *prefix, index_change c)
     return rc ? tool_complain("%s", err) : COMMAND_GOOD;
 }
 
-/* The list of names serves the recovery of a lost index; a failure is no error. */
-static void index_note_name(const tool_prefix *prefix, const char *name, int entered)
+static int index_unset_location(kvtree *flush, void *arg)
+{
+    const scr_dataset *d = arg;
+    const char *name = scr_flush_file_name(flush, d->id);
+    if (!name || strcmp(name, d->name) != 0 ||
+        !scr_flush_file_has(flush, d->id, SCR_LOCATION_PFS))
+        return 0;
+    int rc = scr_flush_file_set(flush, d->id, name, SCR_LOCATION_PFS, 0);
+    return rc ? rc : 1;
+}
+
+/* The next run would enter a dataset again that the flush file calls flushed. The file is
+ * optional. */
+static void index_drop_location(const tool_prefix *prefix, scr_dataset *d)
 {
     char err[ERRTEXT_SIZE] = "";
-    if (scr_names_add(prefix->dir, name, entered, err) != 0)
-        tool_complain("warning: the list of datasets could not be written: %s", err);
+    kvtree *flush = kvtree_new();
+    const scr_change c = {.prefix = prefix->dir,
+                          .name = SCR_FLUSH_FILE_NAME,
+                          .change = index_unset_location,
+                          .arg = d};
+    int rc = flush ? scr_change_record(&c, flush, err) : -ENOMEM;
+    if (rc && rc != -ENOENT && rc != -EBADMSG)
+        tool_complain("warning: the flush file could not be written: %s", err);
+    kvtree_delete(&flush);
 }
 
 void index_report(const char *name, const char *what)
@@ -146,7 +165,7 @@ static int index_remove(const tool_prefix *prefix, const index_request *r)
     kvtree_delete(&index);
     code = index_change_entry(prefix, (index_change){scr_index_remove, &d});
     if (code != COMMAND_GOOD) return code;
-    index_note_name(prefix, d.name, 0);
+    index_drop_location(prefix, &d);
     index_report(d.name, "removed from the index; its files stay");
     return COMMAND_GOOD;
 }
@@ -176,8 +195,6 @@ int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int *added)
 {
     char err[ERRTEXT_SIZE] = "no memory";
     kvtree *index = kvtree_new();
-    for (int i = 0; i < scan->count; i++)
-        index_note_name(prefix, scan->found[i].name, 1);
     int rc =
         index ? scr_index_make(prefix->dir, scan->found, scan->count, index, added, err)
               : -ENOMEM;
@@ -226,8 +243,8 @@ static int index_rebuild(const tool_prefix *prefix, const index_request *r)
     int code = index_set_damaged_aside(prefix);
     if (code != COMMAND_GOOD) return code;
     if (scr_scan_open(&scan, prefix->path, err) != 0) return tool_complain("%s", err);
-    code = scr_scan_all(&scan, err) != 0 ? tool_complain("%s", err)
-                                         : index_enter_scan(prefix, &scan);
+    code = scr_scan_all(&scan, NULL, err) != 0 ? tool_complain("%s", err)
+                                               : index_enter_scan(prefix, &scan);
     scr_scan_close(&scan);
     return code;
 }

@@ -103,7 +103,7 @@ static int commit_whole(const scavenge_prefix *prefix, const scavenge_saved *sav
                         scavenge_commit_result *result, char *err)
 {
     const scr_dataset *d = &result->dataset;
-    uint64_t container = 0, flush = scavenge_leftovers_find(prefix->dir, &saved->scan);
+    uint64_t container = 0;
     int rc = scavenge_update_index(prefix->dir, d, SCAVENGE_BEGIN, NULL, &result->current,
                                    err);
     if (!rc) rc = commit_pack(prefix, saved, &container, err);
@@ -113,7 +113,7 @@ static int commit_whole(const scavenge_prefix *prefix, const scavenge_saved *sav
                                    err);
     if (rc) return rc;
     result->complete = true;
-    if (flush) scavenge_leftovers_remove(prefix->dir, &saved->scan, flush);
+    scavenge_leftovers_remove(prefix->dir, d);
     return 0;
 }
 

@@ -4,7 +4,6 @@
 
 #include "common/beneath.h"
 #include "common/io.h"
-#include "scavenge/flush_leftovers.h"
 #include "scavenge/index_entry.h"
 #include "scavenge/parallel_for.h"
 #include <axl/axl.h>
@@ -21,8 +20,7 @@ typedef struct copy_task {
     const scavenge_node *node;
     const scavenge_wish *wish;
     const int *ranks;
-    int target;                      /* the open staging folder */
-    char flush[SCAVENGE_FLUSH_SIZE]; /* the flush of this job, if there is one */
+    int target; /* the open staging folder */
     pthread_mutex_t mutex;
     scavenge_copied *copied;
 } copy_task;
@@ -71,32 +69,17 @@ static int copy_part_files(const copy_task *t, const scavenge_part *part,
     return rc;
 }
 
-/* Ends the process that copies for the flush, and removes what it has copied, like
- * filo_flush_abandon in a run. On failure it continues. */
-static void copy_stop_transfer(const char *state)
-{
-    axl_transfer *transfer;
-    axl_file file;
-    uint64_t id;
-    if (axl_resume(state, "daemon", &transfer, NULL) != 0) return;
-    int rc = axl_cancel(transfer, NULL);
-    for (size_t i = 0; !rc && i < axl_count(transfer); i++)
-        if (axl_get(transfer, i, &file) == 0 &&
-            filo_temporary_id(file.destination, &id) == 0)
-            unlink(file.destination);
-    axl_free(transfer);
-}
-
-/* Records the flush if the process scr_transfer does not copy files of the rank any more.
- * No run can start meanwhile. */
-static void copy_note_flush(const copy_task *t, scavenge_rank *rank, bool copied)
+/* Ends the process that copies for an interrupted flush of the rank. On failure it
+ * continues. */
+static void copy_stop_transfer(const copy_task *t, int rank)
 {
     char state[PATH_MAX];
-    int n = snprintf(state, sizeof state, "%s/transfer_%d.scrinfo", t->node->path,
-                     rank->rank);
-    if (n >= (int)sizeof state) return;
-    if (t->wish->stop && copied) copy_stop_transfer(state);
-    if (axl_is_busy(state) == 0) strcpy(rank->flush, t->flush);
+    axl_transfer *transfer;
+    int n = snprintf(state, sizeof state, "%s/transfer_%d.scrinfo", t->node->path, rank);
+    if (n >= (int)sizeof state || axl_resume(state, "daemon", &transfer, NULL) != 0)
+        return;
+    axl_cancel(transfer, NULL);
+    axl_free(transfer);
 }
 
 static int copy_rank(const copy_task *t, int rank, scavenge_copied *sums, char *err)
@@ -106,7 +89,7 @@ static int copy_rank(const copy_task *t, int rank, scavenge_copied *sums, char *
     if (rc) return rc;
     if (part.dataset.created == t->copied->dataset.created) {
         rc = copy_part_files(t, &part, sums, err);
-        copy_note_flush(t, part.rank, rc == 0);
+        if (!rc && t->wish->stop) copy_stop_transfer(t, rank);
         /* last: the filemap guarantees the files */
         if (!rc && t->wish->files)
             rc = scavenge_rank_write(t->target, part.rank, &part.dataset, err);
@@ -172,7 +155,6 @@ int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wi
     if (!rc && scr_filemap_list_ranks_of(node->map, wish->dset, &count, &ranks) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc) {
-        scavenge_flush_find(prefix, &copied->dataset, node->owner, t.flush);
         pthread_mutex_init(&t.mutex, NULL);
         t.ranks = ranks;
         scavenge_parallel_for(count, wish->width, copy_add_rank, &t);

@@ -5,7 +5,6 @@
 #include "base/record_change.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
-#include "prefix/names.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,15 +121,11 @@ int scavenge_update_index(int prefix, const scr_dataset *d, enum scavenge_step s
                                  .name = SCR_FLUSH_FILE_NAME,
                                  .change = index_entry_apply_location,
                                  .arg = (void *)(uintptr_t)d};
-    scr_dataset known;
     kvtree *tree;
     int rc = index_entry_read(prefix, &tree, err);
     if (rc) return rc;
-    /* the list of names serves the recovery of a lost index, and is written first */
-    if (scr_index_get(tree, d->name, &known) != 0)
-        rc = scr_names_add(prefix, d->name, 1, err);
     kvtree_unset_all(tree);
-    if (!rc) rc = scr_index_update(prefix, index_entry_apply, &c, tree, err);
+    rc = scr_index_update(prefix, index_entry_apply, &c, tree, err);
     if (!rc && step == SCAVENGE_END) {
         rc = scr_change_record(&location, tree, err);
         if (rc == -ENOENT || rc == -EBADMSG) rc = 0; /* the flush file is optional */

@@ -20,7 +20,6 @@
 #define KEY_FILES "FILES"
 #define KEY_META "META"
 #define KEY_DATASET "DSETDESC"
-#define KEY_FLUSH "FLUSH"
 #define SUFFIX ".scrfilemap"
 
 /* ---- memory ---- */
@@ -143,7 +142,6 @@ int scavenge_rank_to_tree(const scavenge_rank *rank, const scr_dataset *dataset,
     if (!description || !kvtree_set_kv_int(index, KEY_RANK, rank->rank)) return -ENOMEM;
     int rc = scr_dataset_to_tree(dataset, description);
     if (!rc) rc = kvtree_util_set_int(entry, KEY_FILES, rank->count);
-    if (!rc && *rank->flush) rc = kvtree_util_set_str(entry, KEY_FLUSH, rank->flush);
     for (int i = 0; i < rank->count && !rc; i++)
         rc = rankmap_put_file(entry, &rank->files[i]);
     return rc;
@@ -187,11 +185,9 @@ static int rankmap_get_files(const kvtree *entry, scavenge_rank *rank, char *err
 {
     int expected = 0, rc = 0;
     const kvtree *files = kvtree_get(entry, KEY_FILE);
-    const char *flush = kvtree_get_val(entry, KEY_FLUSH);
     if (kvtree_util_get_int(entry, KEY_FILES, &expected) != 0 || expected < 0 ||
         expected != kvtree_size(files))
         return err_set(err, -EBADMSG, "the number of files is not FILES");
-    if (flush && strlen(flush) < SCAVENGE_FLUSH_SIZE) strcpy(rank->flush, flush);
     const kvtree_elem *e = kvtree_elem_first(files);
     for (; e && !rc; e = kvtree_elem_next(e))
         rc = rankmap_get_file(e, rank, err);

@@ -25,12 +25,8 @@ typedef struct scavenge_file {
     const kvtree *meta; /* everything that is recorded about the file */
 } scavenge_file;
 
-/* Bytes of a text that identifies a flush; see flush_leftovers.h. */
-enum { SCAVENGE_FLUSH_SIZE = 64 };
-
 typedef struct scavenge_rank {
     int rank;
-    char flush[SCAVENGE_FLUSH_SIZE]; /* the flush that no process continues; "": none */
     int count;
     scavenge_file *files; /* owned, with all that they point to */
     char *lacks; /* not recorded: why files of the rank are missing; NULL: none is */

@@ -131,7 +131,7 @@ int axl_add_part(axl_transfer *transfer, const axl_part *part, char *err);
 
 /* Starts the transfer, once. Fails at once, with nothing moved, when a source is missing
  * or no regular file, or shorter than its part (-ENODATA). What goes wrong while files
- * move is told by axl_test and axl_wait, with every method; both repeat an error of
+ * move is reported by axl_test and axl_wait, with every method; both repeat an error of
  * axl_dispatch, too. */
 int axl_dispatch(axl_transfer *transfer, char *err);
 
@@ -158,7 +158,7 @@ int axl_cancel(axl_transfer *transfer, char *err);
  * anything: there is no list, then. -EBADMSG for a damaged file.
  *
  * What the state file calls copied was synced. With AXL_COMPARE not even that is relied
- * on: a file server that lost its power, or somebody else, may have taken it away since.
+ * on: a file server that lost its power, or another process, may have removed it since.
  * Each byte is read where it is and compared with the source, and what differs, or cannot
  * be read, is copied again. That is done as the files move, by the same workers and
  * within the same limits; files that have their names already are compared by
@@ -174,12 +174,12 @@ int axl_resume(const char *state, const char *method, axl_transfer **transfer, c
  * after, with the limits that it has. By another method, or with AXL_COMPARE, it is
  * stopped first.
  *
- * Otherwise 0: whoever works on the state file was stopped for good, the file is gone,
- * durably, and the transfer begins from nothing. */
+ * Otherwise 0: the process that works on the state file was stopped for good, the file is
+ * gone, durably, and the transfer begins from nothing. */
 int axl_continue(axl_transfer *transfer, char *err);
 
 /* 1 when a process works on the transfer of that state file just now, as scr_transfer may
- * when its program has died; 0 when nobody does; -errno where that cannot be told. Only
+ * when its program has died; 0 when none does; -errno where that is not known. Only
  * looks. */
 int axl_is_busy(const char *state);
 

@@ -2,7 +2,7 @@
 #ifndef FILO_FILO_H
 #define FILO_FILO_H
 
-/* A distributed list of files in a folder, and the map that tells whose they are.
+/* A distributed list of files in a folder, and the map from files to ranks.
  *
  * Each rank of a parallel program had some files, and all of them lie below one folder
  * now: each under its own name, or packed into large containers. A map in the folder
@@ -34,8 +34,9 @@ extern "C" {
  * the file. */
 #define FILO_DAMAGED 1
 
-/* Name of the root of the map below its folder, where none is given. */
+/* Default name of the root of the map below its folder, and of the stage beside it. */
 #define FILO_MAP ".scr/rank2file.scr"
+#define FILO_STAGE ".scr/stage"
 
 /* Bytes of a file that lie in a container. */
 typedef struct filo_segment {
@@ -54,7 +55,7 @@ typedef struct filo_file {
     int packed;            /* 1: in containers, not under its name. What follows is */
     unsigned mode;         /* known of packed files only: permissions, and ... */
     int segments;          /* ... number of segments, ... */
-    filo_segment *segment; /* ... in whose order the bytes are those of the file */
+    filo_segment *segment; /* ... the bytes of the file in this order */
     int64_t mtime; /* of files that are not packed, when has_mtime: time of the last
                       change when the map was written, nanoseconds since 1970 */
     int has_mtime;
@@ -82,8 +83,8 @@ typedef struct filo_place {
     const char *base;   /* NULL, or a folder that is there and that folder lies below, and
                            begins with: then links are followed on the way to base only */
     const char *map;    /* name of the root of the map below folder; NULL: FILO_MAP */
-    size_t limit;       /* writing: most bytes per map file; 0: 1 MB. A rank whose own
-                           list needs more gets a larger file, and a file above the lowest
+    size_t limit;       /* writing: most bytes per map file; 0: 1 MB. A rank with a
+                           longer list gets a larger file, and a file above the lowest
                            level holds at least two names, whatever the limit */
 } filo_place;
 
@@ -121,25 +122,25 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
 int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
                   char *err);
 
-/* ---- what a flush leaves whose program died ---- */
+/* ---- flushes that have begun and not ended ---- */
 
-/* 0 when path is that of a temporary file of a flush, and the id of that (filo_options);
- * otherwise -ENOENT. */
-int filo_temporary_id(const char *path, uint64_t *id);
+/* A flush writes below a folder of its own in the stage, which it removes at its end. A
+ * flush that was interrupted is what remains there. */
+typedef struct filo_begun {
+    const char *identity; /* that of its filo_options; "" where its record cannot be used
+                             and it cannot be resumed */
+    uint64_t container;   /* the same */
+} filo_begun;
 
-/* Removes the temporary files of flush id (0: of any) from the open folder dir, with deep
- * also from all folders below it, and such of maps, of which nobody writes any more;
- * links are not followed. Goes on after a failure and returns the first one. Nobody may
- * copy to them any more, and none gets its name then. -E2BIG where more than 64 folders
- * lie within each other. */
-int filo_remove_temporaries(int dir, uint64_t id, int deep, char *err);
+/* 1: it stays; 0: it is removed. */
+typedef int filo_begun_keep(void *arg, const filo_begun *flush);
 
-/* The same for all flushes whose ids are unwanted, from dir and all folders below it,
- * which others use as well: no more than limit names are looked at (0: all), and those of
- * maps stay. -E2BIG when there are more, or more than 64 folders within each other. */
-typedef int filo_unwanted(void *arg, uint64_t id);
-int filo_remove_temporaries_below(int dir, filo_unwanted *unwanted, void *arg, long limit,
-                                  char *err);
+/* Presents every flush in the stage, a folder below the open folder dir, to keep, and
+ * removes those that are not kept; keep NULL: all. 0 also without a stage. A flush that
+ * cannot be read now (no permission, a failing disk) stays; the first error is returned.
+ * A flush that is removed while it still runs fails, and writes no other file. Serial. */
+int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *arg,
+                     char *err);
 
 /* ---- files out of containers ---- */
 

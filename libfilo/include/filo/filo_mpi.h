@@ -9,12 +9,12 @@
  * filo_read_map hands every rank its part of the map, and filo_fetch copies the files
  * back.
  *
- * A flush has two steps. First all data is copied, to files with temporary names in the
- * folders where they belong, and synced. When that went well on every rank, an earlier
- * map is removed, the files get their names, and the new map is written, its root last. A
- * flush that fails in the first step, which takes nearly all of the time, so leaves
- * everything as it was. A fetch does the same in the other direction: local files appear
- * when all of all ranks are whole.
+ * A flush has two steps. First all data is copied to files in a folder of the flush in
+ * the stage, and synced. When every rank has succeeded, an earlier map is removed, the
+ * files are renamed, and the new map is written, its root last. A flush that fails in the
+ * first step, which takes nearly all of the time, leaves everything as it was. A fetch
+ * does the same in the other direction: local files appear when the files of all ranks
+ * are complete.
  *
  * Every function is collective over comm and returns the same value on every rank: 0,
  * -errno, or a verdict where one is listed. folder, map and options must be the same on
@@ -35,20 +35,23 @@ extern "C" {
 
 /* Zeros are the defaults; a NULL pointer to options, too. */
 typedef struct filo_options {
-    const char *method; /* transfer method of libaxl-lite; NULL: "sync" */
-    int checksum;       /* flush: compute checksums; fetch: verify those in the map */
-    size_t map_limit;   /* flush: most bytes per map file; 0: 1 MB. A rank whose own list
-                           needs more gets a larger file, and a file above the lowest
-                           level holds at least two names, whatever the limit */
-    int width;          /* most ranks that copy at a time; 0: 256 */
-    uint64_t container; /* flush: files are packed into containers of at most so many
-                           bytes; 0: each file lies under its name */
-    const char *node;   /* each rank's own. Files of ranks with the same text are packed
-                           side by side; NULL on all ranks: those that share memory */
-    uint64_t id;        /* flush: of its temporary files; 0: a random one. A flush whose
-                           program died is resumed by one with its id, see below */
-    int workers;        /* these are for each rank's transfer, as in axl_options, */
-    size_t buffer;      /* and may differ */
+    const char *method;   /* transfer method of libaxl-lite; NULL: "sync" */
+    int checksum;         /* flush: compute checksums; fetch: verify those in the map */
+    size_t map_limit;     /* flush: most bytes per map file; 0: 1 MB. A rank with a longer
+                             list gets a larger file, and a file above the lowest
+                             level holds at least two names, whatever the limit */
+    int width;            /* most ranks that copy at a time; 0: 256 */
+    uint64_t container;   /* flush: files are packed into containers of at most that
+                             many bytes; 0: each file lies under its name */
+    const char *node;     /* each rank's own. Files of ranks with the same text are packed
+                             side by side; NULL on all ranks: those that share memory */
+    const char *stage;    /* flush: folder below `folder`, made where missing, in the file
+                             system of the files; NULL: "stage" beside the map */
+    const char *identity; /* flush: at most 511 bytes that say which data this is; a flush
+                             that was interrupted is resumed by one with the same
+                             identity, see below. NULL: it cannot be resumed */
+    int workers;          /* these are for each rank's transfer, as in axl_options, */
+    size_t buffer;        /* and may differ */
     double bandwidth;
     double percent;
     const char *state;
@@ -82,24 +85,22 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
                      const filo_file files[], const filo_options *options,
                      filo_transfer **transfer, char *err);
 
-/* A flush is resumed by starting it again, with the same id, folder, map, container and
- * node, the same ranks, the same files on each and the same state files. What a rank
- * copied is not copied again as long as its state file tells of it, its local files were
- * not changed, and its temporary files are there; it is read and compared with the local
- * files, though, and where it differs it is copied again (AXL_COMPARE). A rank of which
- * that is not true, or without a state file, copies all of its own once more, and so do
- * all if the list is another one. Whoever chooses an id draws it at random, as temporary
- * files of that id that are found are taken for those of an earlier start, and writes it
- * down before he starts. What became of an id is settled when a flush with it returned 0,
- * failed or was stopped; otherwise filo_remove_temporaries (filo.h) removes what is left.
- */
+/* A flush that was interrupted is resumed by starting it again with the same identity,
+ * folder, map, stage, container and node, the same ranks, the same files on each and the
+ * same state files. Data that a rank copied is not copied again as long as its state file
+ * records it, its local files were not changed, and the copies are in the stage; it is
+ * read and compared with the local files, though, and copied again where it differs
+ * (AXL_COMPARE). A rank for which that is not true, or without a state file, copies all
+ * of its files. The identity must not be used for other data, nor, with containers, for
+ * ranks that are distributed over nodes in another way. Flushes with different identities
+ * never write to the same files of the stage, even at the same time. A flush that ends,
+ * in any way, removes what it has in the stage; filo_begun_sweep (filo.h) removes what an
+ * interrupted one has left. */
 
-/* Not collective. Gives up what a rank of a flush did that is not resumed on this node:
- * whoever works on its state file is stopped, the file is removed, and so are the
- * temporary files that it names, but those of the flush keep (0: none), which other ranks
- * or nodes fill now. 0, also where there is no such file. patience is that of
- * axl_set_patience. */
-int filo_flush_abandon(const char *state, uint64_t keep, int patience, char *err);
+/* Not collective. Stops the process that copies for a state file on this node, and
+ * removes the file; the copies stay in the stage. For the ranks of a flush that is not
+ * resumed here. 0 also without such a file. patience is that of axl_set_patience. */
+int filo_flush_abandon(const char *state, int patience, char *err);
 
 /* 0: the flush is complete, map and all. FILO_RUNNING. Negative: the first error; the
  * copying has ended everywhere, and the folder is as after a failed filo_flush. Repeats
@@ -126,9 +127,9 @@ filo_transfer *filo_flush_free(filo_transfer *transfer);
  * two files of any ranks have the same one; err names the ranks. */
 int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err);
 
-/* Whose a file is that several ranks wrote together: owner[i] becomes the lowest of the
- * ranks that list the name of files[i], of which only name is looked at. -EINVAL for a
- * name that is not allowed, -EEXIST for one that a rank lists twice. */
+/* The owner of a file that several ranks wrote together: owner[i] becomes the lowest of
+ * the ranks that list the name of files[i], of which only name is looked at. -EINVAL for
+ * a name that is not allowed, -EEXIST for one that a rank lists twice. */
 int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owner[],
                      char *err);
 

@@ -7,6 +7,7 @@
  * whatever their order, and each calls its own
  * (docs/decisions/0020-names-that-nobody-else-has.md). Included by the other headers. */
 
+#define filo_begun_sweep scr_filo_begun_sweep
 #define filo_check_names scr_filo_check_names
 #define filo_extract scr_filo_extract
 #define filo_fetch scr_filo_fetch
@@ -26,8 +27,5 @@
 #define filo_map_write scr_filo_map_write
 #define filo_read_map scr_filo_read_map
 #define filo_register scr_filo_register
-#define filo_remove_temporaries scr_filo_remove_temporaries
-#define filo_remove_temporaries_below scr_filo_remove_temporaries_below
-#define filo_temporary_id scr_filo_temporary_id
 
 #endif

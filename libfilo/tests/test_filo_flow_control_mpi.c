@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gate: never more ranks inside than its width, none waits for ever, a failure
+/* Flow control: never more ranks inside than its width, none waits for ever, a failure
  * reaches those who wait before they start, and nobody sends or receives more messages
  * than its width asks for. Ranks see each other through memory that they share. */
 #include "count_mpi.h"
@@ -60,38 +60,38 @@ static void stay_inside(int width)
     atomic_fetch_sub(&shared->inside, 1);
 }
 
-static void enter(filo_gate *gate, bool wait)
+static void enter(filo_flow *flow, bool wait)
 {
     char err[FILO_ERROR_SIZE] = "";
     do {
-        CHECK_INT(filo_gate_enter(gate, wait, err), 0);
-        if (!gate->open) sched_yield();
-    } while (!gate->open);
+        CHECK_INT(filo_flow_admit(flow, wait, err), 0);
+        if (!flow->admitted) sched_yield();
+    } while (!flow->admitted);
 }
 
-static void settle(filo_gate *gate, bool wait)
+static void settle(filo_flow *flow, bool wait)
 {
     char err[FILO_ERROR_SIZE] = "";
     bool settled = false;
     while (!settled)
-        CHECK_INT(filo_gate_settle(gate, wait, &settled, err), 0);
+        CHECK_INT(filo_flow_settle(flow, wait, &settled, err), 0);
 }
 
-/* Once through the gate, as a rank that waits or that looks in from time to time. */
+/* Once through flow control, as a rank that waits or that looks in from time to time. */
 static void pass(int width, bool wait)
 {
-    filo_gate gate;
+    filo_flow flow;
     char err[FILO_ERROR_SIZE] = "";
     clear_board();
     begin_counting(MPI_COMM_WORLD);
-    CHECK_INT(filo_gate_begin(&gate, MPI_COMM_WORLD, width, err), 0);
-    enter(&gate, wait);
-    CHECK(!gate.failed);
+    CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, err), 0);
+    enter(&flow, wait);
+    CHECK(!flow.failed);
     go_in();
     stay_inside(width);
-    CHECK_INT(filo_gate_leave(&gate, false, err), 0);
-    settle(&gate, wait);
-    filo_gate_end(&gate);
+    CHECK_INT(filo_flow_finish(&flow, false, err), 0);
+    settle(&flow, wait);
+    filo_flow_end(&flow);
     tally t = end_counting(MPI_COMM_WORLD);
     CHECK_INT(atomic_load(&shared->entered), check_ranks);
     CHECK_INT(atomic_load(&shared->most), least(width, check_ranks));
@@ -109,22 +109,22 @@ static void pass(int width, bool wait)
  * start. */
 static void fail_in(int wave, int width, bool wait)
 {
-    filo_gate gate;
+    filo_flow flow;
     char err[FILO_ERROR_SIZE] = "";
     int culprit = wave * width + width / 2,
         start = least((wave + 1) * width, check_ranks);
     int someone = culprit < check_ranks && start < check_ranks; /* who can hear of it */
     clear_board();
-    CHECK_INT(filo_gate_begin(&gate, MPI_COMM_WORLD, width, err), 0);
-    enter(&gate, wait);
-    bool skips = gate.failed;
+    CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, err), 0);
+    enter(&flow, wait);
+    bool skips = flow.failed;
     atomic_fetch_add(skips ? &shared->skipped : &shared->entered, 1);
     while (someone && !skips && check_rank / width == wave && check_rank != culprit &&
            atomic_load(&shared->skipped) == 0)
         sched_yield();
-    CHECK_INT(filo_gate_leave(&gate, skips || check_rank == culprit, err), 0);
-    settle(&gate, wait);
-    filo_gate_end(&gate);
+    CHECK_INT(filo_flow_finish(&flow, skips || check_rank == culprit, err), 0);
+    settle(&flow, wait);
+    filo_flow_end(&flow);
     PMPI_Barrier(MPI_COMM_WORLD);
     CHECK_INT(atomic_load(&shared->entered), someone ? start : check_ranks);
     CHECK_INT(atomic_load(&shared->skipped), someone ? check_ranks - start : 0);
@@ -135,14 +135,14 @@ static void fail_in(int wave, int width, bool wait)
 static void hold(int width, bool wait)
 {
     const struct timespec nap = {0, 10000000};
-    filo_gate gate;
+    filo_flow flow;
     char err[FILO_ERROR_SIZE] = "";
     int free = least(width, check_ranks);
     for (int start = width; start < check_ranks; start += width)
         free += least(width - 1, check_ranks - start);
     clear_board();
-    CHECK_INT(filo_gate_begin(&gate, MPI_COMM_WORLD, width, err), 0);
-    enter(&gate, wait);
+    CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, err), 0);
+    enter(&flow, wait);
     atomic_fetch_add(&shared->entered, 1);
     while (check_rank == 0 && atomic_load(&shared->entered) < free)
         sched_yield();
@@ -150,9 +150,9 @@ static void hold(int width, bool wait)
         nanosleep(&nap, NULL);
         CHECK_INT(atomic_load(&shared->entered), free);
     }
-    CHECK_INT(filo_gate_leave(&gate, false, err), 0);
-    settle(&gate, wait);
-    filo_gate_end(&gate);
+    CHECK_INT(filo_flow_finish(&flow, false, err), 0);
+    settle(&flow, wait);
+    filo_flow_end(&flow);
     PMPI_Barrier(MPI_COMM_WORLD);
     CHECK_INT(atomic_load(&shared->entered), check_ranks);
 }

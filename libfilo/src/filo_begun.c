@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flushes that have begun and not ended: each has a folder in a stage, with a record of
+ * what it is of (docs/formats/rank2file.md). The record is written first. */
+#include "src/filo_private.h"
+
+#include "common/io.h"
+#include <dirent.h>
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+
+#define RECORD "stage.scr"
+#define KEY_IDENTITY "IDENTITY"
+#define KEY_CONTAINER "CONTAINER"
+
+int filo_begun_write(int dir, const char *folder, const filo_begun *flush, char *err)
+{
+    char name[BENEATH_NAME_MAX + sizeof RECORD];
+    kvtree *record = kvtree_new();
+    snprintf(name, sizeof name, "%s/" RECORD, folder);
+    int rc = kvtree_util_set_str(record, KEY_IDENTITY, flush->identity);
+    if (!rc) rc = kvtree_util_set_bytecount(record, KEY_CONTAINER, flush->container);
+    rc = rc ? err_sys(err, -ENOMEM, "write %s", name)
+            : kvtree_file_write(dir, name, record, err);
+    kvtree_delete(&record);
+    return rc;
+}
+
+/* A record that is missing or damaged is that of a flush that cannot be resumed. */
+static int begun_read(int stage, const char *folder, kvtree *record, filo_begun *flush,
+                      char *err)
+{
+    char name[NAME_MAX + sizeof RECORD + 1];
+    unsigned long container = 0;
+    snprintf(name, sizeof name, "%s/" RECORD, folder);
+    *flush = (filo_begun){.identity = ""};
+    int rc = kvtree_file_read(stage, name, record, err);
+    if (rc) return err_is_damage(rc) ? 0 : rc;
+    const char *identity = kvtree_elem_get_first_val(record, KEY_IDENTITY);
+    if (!identity || kvtree_util_get_bytecount(record, KEY_CONTAINER, &container) != 0)
+        return 0;
+    flush->identity = identity;
+    flush->container = container;
+    return 0;
+}
+
+static int begun_visit(int stage, const char *folder, filo_begun_keep *keep, void *arg,
+                       char *err)
+{
+    filo_begun flush;
+    kvtree *record = keep ? kvtree_new() : NULL;
+    int rc = 0, kept = 0;
+    if (keep) rc = record ? begun_read(stage, folder, record, &flush, err) : -ENOMEM;
+    if (!rc && keep) kept = keep(arg, &flush);
+    kvtree_delete(&record);
+    if (rc == -ENOMEM) err_sys(err, rc, "read what a flush left");
+    if (rc || kept) return rc;
+    rc = beneath_remove_tree(stage, folder, err);
+    /* what is no folder, but a file or a link */
+    return rc == -ENOTDIR || rc == -ELOOP ? beneath_unlink(stage, folder, err) : rc;
+}
+
+int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *arg,
+                     char *err)
+{
+    char inside[BENEATH_NAME_MAX + 2];
+    const struct dirent *item;
+    const char *last;
+    int fd, first = 0;
+    snprintf(inside, sizeof inside, "%s/x", stage);
+    int rc = beneath_open_parent(dir, inside, 0, &fd, &last, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    DIR *stream = beneath_list(fd);
+    if (!stream) first = err_sys(err, -errno, "read folder %s", stage);
+    while (stream && (item = readdir(stream)) != NULL) {
+        char text[ERRTEXT_SIZE] = "";
+        if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) continue;
+        rc = begun_visit(fd, item->d_name, keep, arg, text);
+        if (rc && !first) first = err_set(err, rc, "%s: %s", stage, text);
+    }
+    if (stream) closedir(stream);
+    io_close(&fd);
+    if (!first) beneath_rmdir(dir, stage, NULL); /* where one is kept, it stays */
+    return first;
+}
