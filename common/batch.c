@@ -228,13 +228,17 @@ static int batch_make_new(const batch_item *item, int parent, const char *tempor
 }
 
 /* What an earlier process may have written there stays. It may have died before the file
- * had its size, or after it got its final mode. */
+ * had its size, or after it got its final mode. A file with fewer rights for others has
+ * no data of the batch: that process died at once, or it is another file of the user, to
+ * which a colleague has given the name. */
 static int batch_take_over(const batch_item *item, int parent, const char *temporary)
 {
     struct stat st;
     if (fstatat(parent, temporary, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? batch_make_new(item, parent, temporary) : -errno;
     if (!S_ISREG(st.st_mode)) return -EEXIST;
+    if (beneath_gives_others(&st, item->mode) && unlinkat(parent, temporary, 0) == 0)
+        return batch_make_new(item, parent, temporary);
     mode_t mode = item->mode ? item->mode : st.st_mode & 07777;
     int rc = beneath_chmod(parent, temporary, mode | S_IRUSR | S_IWUSR, NULL);
     if (rc || (uint64_t)st.st_size == item->size) return rc;

@@ -130,7 +130,7 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
     return 0;
 }
 
-int beneath_gives_others(const struct stat *st, mode_t mode)
+bool beneath_gives_others(const struct stat *st, mode_t mode)
 {
     return (mode & ~st->st_mode & (S_IRWXG | S_IRWXO)) != 0;
 }

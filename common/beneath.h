@@ -11,6 +11,7 @@
 
 #include "common/prefix.h"
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -70,13 +71,13 @@ int beneath_remove_tree(int dir, const char *name, char *err);
 /* lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, char *err);
 
-/* 1 when that mode lets others do more with it than they can. */
-int beneath_gives_others(const struct stat *st, mode_t mode);
+/* Whether mode gives others more rights than they have. */
+bool beneath_gives_others(const struct stat *st, mode_t mode);
 
 /* Sets the mode of the entry name (one component) of dir, which must belong to the
- * effective user, and be no link and no file of several names: otherwise -EPERM. So it is
- * where others would get rights: it may be a private file, which somebody else has given
- * that name. */
+ * effective user, and be no link and no file of several names: otherwise -EPERM. The same
+ * where others would get rights: it may be a private file, to which another user has
+ * given that name. */
 int beneath_chmod(int dir, const char *name, mode_t mode, char *err);
 
 /* The mode of a new file with state in the open folder dir: 0600; in a folder that a

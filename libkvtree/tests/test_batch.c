@@ -331,6 +331,7 @@ static void not_taken_over(void **state)
     const batch_file file = {"one", BATCH_BESIDE, ".x.tmp", 2, 0644};
     batch b = {.dir = dir, .resumed = true};
     assert_int_equal(batch_add(&b, &file, err), 0);
+    assert_int_equal(fchmodat(dir, "sub/two", 0644, 0), 0);
     assert_int_equal(linkat(dir, "sub/two", dir, ".x.tmp", 0), 0);
     assert_int_equal(batch_make(&b, err), -EPERM);
     assert_int_equal(unlinkat(dir, ".x.tmp", 0), 0);
@@ -340,8 +341,14 @@ static void not_taken_over(void **state)
     assert_int_equal(mkfifoat(dir, ".x.tmp", 0600), 0);
     assert_int_equal(batch_make(&b, err), -EEXIST);
     assert_int_equal(unlinkat(dir, ".x.tmp", 0), 0);
-    put(".x.tmp", "newer", 0600);
-    assert_int_equal(fchmodat(dir, ".x.tmp", 0400, 0), 0);
+    put(".x.tmp", "private", 0600);
+    assert_int_equal(batch_make(&b, err), 0);
+    assert_string_equal(contents(".x.tmp"), "");
+    assert_int_equal(mode_of(".x.tmp"), 0644);
+    batch_drop(&b);
+    assert_int_equal(batch_add(&b, &file, err), 0);
+    put(".x.tmp", "newer", 0644);
+    assert_int_equal(fchmodat(dir, ".x.tmp", 0444, 0), 0);
     assert_int_equal(batch_make(&b, err), 0);
     assert_int_equal(batch_commit(&b, err), 0);
     batch_drop(&b);
