@@ -84,13 +84,19 @@ static void tell_rebuilt(const struct scr *scr, const scr_scan *scan, const char
                 : "");
 }
 
-/* Fills the empty index by what was found, and writes it. Where that fails, it still is
- * right for this run, and the next one does all once more; must: nothing else will do. */
+/* Fills the empty index by what was found, and writes it. Where that fails, it is right
+ * for this run only, and the next one makes it again; so it is where a dataset could not
+ * be read just now, which a written index would hide. must: an index that is not written
+ * is an error. */
 static int make(struct scr *scr, const scr_scan *scan, int must, kvtree *index, char *err)
 {
     char why[SCR_ERR_TEXT] = "";
     int added;
-    int rc = scr_index_make(scr->prefix.fd, scan->found, scan->count, index, &added, why);
+    if (must && scan->unread)
+        return err_set(err, -EIO, "the index cannot be made again now: %s", scan->why);
+    int rc = scan->unread ? err_set(why, -EIO, "%s", scan->why)
+                          : scr_index_make(scr->prefix.fd, scan->found, scan->count,
+                                           index, &added, why);
     if (!rc) return 0;
     if (must) return err_set(err, rc, "%s", why);
     kvtree_unset_all(index);

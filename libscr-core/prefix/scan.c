@@ -2,6 +2,8 @@
 /* Datasets found on a prefix folder; see prefix/scan.h. */
 #include "prefix/scan.h"
 
+#include "base/transient.h"
+
 #include "base/path.h"
 #include "base/versions.h"
 #include "common/beneath.h"
@@ -105,6 +107,7 @@ static int keep(scr_scan *scan, const scr_dataset *d)
 
 static void refuse(scr_scan *scan, const char *name, int rc, const char *why)
 {
+    scan->unread |= scr_is_transient(rc);
     if (scan->refused++ > 0 && (rc != SCR_OTHER_VERSION || scan->code == rc)) return;
     scan->code = rc;
     snprintf(scan->why, sizeof scan->why, "%.200s: %.300s", name, why);
