@@ -113,6 +113,20 @@ static int refuse_other_version(const scr_scan *scan, char *err)
                                            : 0;
 }
 
+/* Nothing that a run can restart from was found, but something could not be read just
+ * now: a run that began anew would hide it. */
+static int refuse_unread(const scr_scan *scan, char *err)
+{
+    for (int i = 0; i < scan->count; i++)
+        if (scan->found[i].complete) return 0;
+    return scan->unread
+               ? err_set(err, -EIO,
+                         "the index is missing, and what is in the prefix folder "
+                         "cannot be read now: %s",
+                         scan->why)
+               : 0;
+}
+
 static int rebuild(struct scr *scr, const char *lost, int must, kvtree *index, char *err)
 {
     scr_scan scan;
@@ -120,6 +134,7 @@ static int rebuild(struct scr *scr, const char *lost, int must, kvtree *index, c
     if (rc) return rc;
     rc = scr_scan_all(&scan, NULL, err);
     if (!rc) rc = refuse_other_version(&scan, err);
+    if (!rc) rc = refuse_unread(&scan, err);
     if (!rc) tell_rebuilt(scr, &scan, lost);
     if (!rc) rc = make(scr, &scan, must, index, err);
     if (!rc) {

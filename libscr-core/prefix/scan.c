@@ -240,6 +240,11 @@ static int look_into(struct search *s, const char *name)
     int rc = open_and_read(s, name);
     if (rc >= 0 || rc == -ENOMEM) return rc;
     if (!err_is_damage(rc)) s->scan->stopped = 1; /* it is there */
+    if (scr_is_transient(rc)) {
+        s->scan->unread = 1;
+        if (!s->scan->why[0])
+            err_sys(s->scan->why, rc, "list folder %.300s", *name ? name : s->scan->path);
+    }
     return 0;
 }
 

@@ -38,7 +38,7 @@ typedef struct scr_scan {
     int code;           /* of the first of these, but one of another version comes first:
                            -errno or FILO_DAMAGED, ... */
     char why[ERRTEXT_SIZE]; /* ... and the text */
-    int unread;             /* 1: one of these may be readable another time */
+    int unread;     /* 1: one of these, or a folder, may be readable another time */
     int stopped;    /* 1: folders were not searched, because of the limits or an error */
     kvtree *staged; /* names of folders, as keys, in which a flush may have been
                        interrupted */
