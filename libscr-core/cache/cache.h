@@ -50,10 +50,12 @@ typedef enum scr_cached_state {
 typedef struct scr_cached {
     scr_dataset d;
     scr_cached_state state;
-    int store;   /* its number; -1: it was not found in any */
-    bool held;   /* eviction is due, but the dataset cannot be flushed */
-    bool unread; /* of an earlier run; its checksums have not been compared since then */
-    bool used;   /* this run wrote it, or restarted from it, since they were compared */
+    int store;    /* its number; -1: it was not found in any */
+    bool held;    /* eviction is due, but the dataset cannot be flushed */
+    bool unread;  /* of an earlier run; its checksums have not been compared since then */
+    bool used;    /* this run wrote it, or restarted from it, since they were compared */
+    bool dropped; /* its files are on the prefix folder, and the program has dropped its
+                     entry: it is not flushed again */
     scr_reddesc desc;
 } scr_cached;
 

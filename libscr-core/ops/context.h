@@ -182,6 +182,10 @@ void scr_location(struct scr *scr, const scr_dataset *dataset, const char *locat
                   int on);
 int scr_location_has(struct scr *scr, int id, const char *location);
 
+/* Whether the prefix folder has all of a cached dataset, also where the program has
+ * dropped its entry. Collective. */
+bool scr_cache_is_saved(struct scr *scr, int id);
+
 /* ---- ops/recover.c ---- */
 
 /* Distributes all cached datasets, oldest first, and rebuilds those of which something is

@@ -130,6 +130,8 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     /* the entry would come back when the flush is done */
     if (!files_too && cached && scr_flush_id(scr) == cached) scr_flush_wait(scr);
     if (look_up(scr, name, &found)) return SCR_ERR_PREFIX;
+    const int dropped =
+        !files_too && cached && scr_cache_is_saved(scr, cached) ? cached : 0;
     if (!files_too) cached = 0;
     if (!cached && !found.d.id) return fail_unknown(scr, name, &found);
     scr->restart.offered = 0;
@@ -141,6 +143,7 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     else
         rc = agree(scr->job.world, scr->job.rank ? 0 : scr_index_drop(scr, &found.d, err),
                    err);
+    if (!rc && dropped) scr_cached_find(&scr->cache, dropped)->dropped = true;
     return rc ? scr_fail(&scr->report, SCR_ERR_PREFIX, "%s could not be removed: %s",
                          name, err)
               : SCR_SUCCESS;

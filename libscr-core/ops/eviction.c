@@ -28,6 +28,13 @@ int scr_location_has(struct scr *scr, int id, const char *location)
     return has;
 }
 
+bool scr_cache_is_saved(struct scr *scr, int id)
+{
+    const scr_cached *cached = scr_cached_find(&scr->cache, id);
+    if (cached && cached->dropped) return true;
+    return scr_location_has(scr, id, SCR_LOCATION_PFS);
+}
+
 /* ---- removing ---- */
 
 void scr_cache_delete(struct scr *scr, int id)
@@ -76,7 +83,7 @@ static bool eviction_asks_for_copies(const scr_evict_facts *f)
 static void eviction_find_copies(const struct scr *scr, scr_evict_facts *f)
 {
     for (int i = 0; i < f->count; i++)
-        f->rows[i].saved =
+        f->rows[i].saved |=
             scr->job.rank == 0 &&
             scr_flush_file_has(scr->prefix.flush_file, f->rows[i].id, SCR_LOCATION_PFS);
     MPI_Bcast(f->rows, (int)((size_t)f->count * sizeof *f->rows), MPI_BYTE, 0,
@@ -105,6 +112,7 @@ static scr_evict_facts eviction_gather(struct scr *scr, const eviction *e)
         row->newest = c->d.id == newest;
         row->flushing = c->d.id == scr->cache.flushing;
         row->held = c->held;
+        row->saved = c->dropped;
         row->unsaved = c->d.id == e->unsaved;
         f.count++;
     }

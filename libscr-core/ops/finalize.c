@@ -17,7 +17,7 @@
 int scr_flush_newest(struct scr *scr)
 {
     int id = scr_cached_newest(&scr->cache);
-    if (!id || scr_location_has(scr, id, SCR_LOCATION_PFS)) return SCR_SUCCESS;
+    if (!id || scr_cache_is_saved(scr, id)) return SCR_SUCCESS;
     return scr_flush_dataset(scr, id);
 }
 
@@ -27,7 +27,7 @@ static int flush_outputs(struct scr *scr)
     int result = SCR_SUCCESS, id = 0;
     for (const scr_cached *c; (c = scr_cached_next(&scr->cache, id)) != NULL;) {
         id = c->d.id;
-        if (!c->d.output || scr_location_has(scr, id, SCR_LOCATION_PFS)) continue;
+        if (!c->d.output || scr_cache_is_saved(scr, id)) continue;
         int rc = scr_flush_dataset(scr, id);
         result = result ? result : rc;
     }
@@ -111,7 +111,7 @@ static void empty_cache(struct scr *scr)
 {
     int newest = scr_cached_newest(&scr->cache);
     if (scr->set.cache_keep || !scr->set.fetch || scr->cache.lost) return;
-    if (newest && !scr_location_has(scr, newest, SCR_LOCATION_PFS)) {
+    if (newest && !scr_cache_is_saved(scr, newest)) {
         scr_say(&scr->report, 1,
                 "checkpoint %d is in the cache only, which stays as it is for the next "
                 "run on these nodes",

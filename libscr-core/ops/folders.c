@@ -93,8 +93,7 @@ static bool folders_have_unsaved(struct scr *scr)
     const scr_cached *c = scr_cached_next(&scr->cache, 0);
     bool unsaved = false;
     for (; c && !unsaved; c = scr_cached_next(&scr->cache, c->d.id))
-        unsaved = (c->d.id == newest || c->d.output) &&
-                  !scr_location_has(scr, c->d.id, SCR_LOCATION_PFS);
+        unsaved = (c->d.id == newest || c->d.output) && !scr_cache_is_saved(scr, c->d.id);
     return unsaved;
 }
 
