@@ -73,22 +73,30 @@ static int serve_move_files(axl_service *s, char *err)
     return rc;
 }
 
+/* *work: the file lists a transfer that is to run and has not ended. */
+static int serve_read(const axl_service *s, axl_command *command, bool *work, char *err)
+{
+    axl_news news = {0};
+    kvtree *state = kvtree_new();
+    int rc = state ? axl_state_read(s->path, state, &news, command, err)
+                   : err_sys(err, -ENOMEM, "state file %s", s->path);
+    *work = rc == 0 && kvtree_get(state, "FILES") && *command == AXL_COMMAND_RUN &&
+            !news.done && !news.result;
+    kvtree_delete(&state);
+    return rc;
+}
+
 /* One look at the file; *idle: there is nothing to do now. */
 static int serve_attend(axl_service *s, bool *idle, bool *leave, char *err)
 {
-    axl_news news = {0};
     axl_command command;
-    kvtree *state = kvtree_new();
-    int rc = state ? axl_state_read(s->path, state, &news, &command, err)
-                   : err_sys(err, -ENOMEM, "state file %s", s->path);
-    bool listed = kvtree_get(state, "FILES") != NULL;
-    kvtree_delete(&state);
-    *idle = true;
+    bool work;
+    int rc = serve_read(s, &command, &work, err);
+    *idle = !work;
     *leave = rc == 0 ? command == AXL_COMMAND_EXIT : s->leave;
     if (rc == -ENOENT) return 0; /* not written yet, or removed */
     if (rc || *leave) return rc;
-    *idle = !listed || command != AXL_COMMAND_RUN || news.done || news.result;
-    if (!*idle) return serve_move_files(s, err);
+    if (work) return serve_move_files(s, err);
     *leave = s->leave;
     return 0;
 }
@@ -104,18 +112,41 @@ static int serve_go_into_background(axl_service *s, bool *parent, char *err)
     return 0;
 }
 
+/* Attends the file until there is nothing more to do, or an error. */
+static int serve_until_idle(axl_service *s, char *err)
+{
+    bool idle, leave = false;
+    int rc = 0;
+    s->pulse.owner = s->owner;
+    axl_pulse_beat(&s->pulse, 0);
+    while (!rc && !leave && !*s->stop) {
+        rc = serve_attend(s, &idle, &leave, err);
+        if (!rc && !leave && idle) serve_pause_for(s, s->interval);
+    }
+    axl_owner_drop(s->path, &s->owner);
+    return rc;
+}
+
+/* A list that is written while this process leaves finds the file attended, so that no
+ * other process is started for it. */
+static bool serve_has_new_list(axl_service *s)
+{
+    axl_command command;
+    bool work;
+    return !*s->stop && serve_read(s, &command, &work, NULL) == 0 && work &&
+           axl_owner_take(s->path, &s->owner, NULL) == 0;
+}
+
 int axl_serve(axl_service *service, char *err)
 {
-    bool idle, leave = false, parent = false;
+    bool parent = false;
     int rc = axl_owner_take(service->path, &service->owner, err);
     if (!rc) rc = serve_go_into_background(service, &parent, err);
     if (parent) return io_close(&service->owner);
-    service->pulse.owner = service->owner;
-    axl_pulse_beat(&service->pulse, 0);
-    while (!rc && !leave && !*service->stop) {
-        rc = serve_attend(service, &idle, &leave, err);
-        if (!rc && !leave && idle) serve_pause_for(service, service->interval);
+    if (rc) axl_owner_drop(service->path, &service->owner);
+    while (!rc) {
+        rc = serve_until_idle(service, err);
+        if (rc || !serve_has_new_list(service)) break;
     }
-    axl_owner_drop(service->path, &service->owner);
     return rc;
 }

@@ -6,9 +6,12 @@
 
 #include <axl/axl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { FILES = 20 };
 
@@ -311,6 +314,42 @@ static void nobody_else_is_cancelled(void **state)
     expect_no_state(s);
 }
 
+/* ---- a list that is written while the process leaves ---- */
+
+static axl_transfer *late; /* dispatched when the lock file is removed */
+
+/* The linker takes this one, for the library as well. */
+int unlink(const char *path)
+{
+    axl_transfer *t = late;
+    if (t && strcmp(path + strlen(path) - 5, ".lock") == 0) {
+        late = NULL;
+        assert_int_equal(axl_dispatch(t, NULL), 0);
+    }
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+static void a_late_list_is_attended(void **state)
+{
+    scratch *s = *state;
+    char err[AXL_ERROR_SIZE] = "";
+    const volatile int stop = 0;
+    axl_news news = {.done = 0};
+    axl_command command;
+    axl_transfer *t = create(s, 0);
+    axl_service service = {
+        .path = state_of(s), .interval = 0.01, .leave = true, .stop = &stop, .owner = -1};
+    late = t;
+    assert_int_equal(axl_serve(&service, err), 0);
+    assert_null(late);
+    assert_int_equal(axl_state_peek(state_of(s), &news, &command), 0);
+    assert_true(news.done);
+    assert_int_equal(axl_wait(t, err), 0);
+    axl_free(t);
+    expect_all(s);
+    expect_no_state(s);
+}
+
 int main(void)
 {
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
@@ -329,6 +368,7 @@ int main(void)
         WITH_FOLDER(a_state_file_is_of_one),
         WITH_FOLDER(nobody_else_is_cancelled),
         WITH_FOLDER(what_goes_wrong_is_told),
+        WITH_FOLDER(a_late_list_is_attended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,6 +288,11 @@ int filo_flush_stop(filo_transfer *transfer, char *err)
     return 0;
 }
 
+const char *filo_flush_left(const filo_transfer *transfer)
+{
+    return *transfer->job.left ? transfer->job.left : NULL;
+}
+
 const filo_file *filo_flush_files(const filo_transfer *transfer, int *count)
 {
     *count = transfer->count;

@@ -183,9 +183,13 @@ void filo_job_remove_stage(filo_job *job)
     bool mine = job->staged && job->rank == 0;
     job->staged = false;
     if (!mine) return;
-    beneath_remove_tree(job->dir, job->stage, NULL);
+    int rc = beneath_remove_tree(job->dir, job->stage, job->left);
     *strrchr(job->stage, '/') = 0;
-    beneath_rmdir(job->dir, job->stage, NULL);
+    if (!rc) {
+        rc = beneath_rmdir(job->dir, job->stage, job->left);
+        if (rc == -ENOTEMPTY || rc == -EEXIST) rc = 0; /* another flush is in it */
+    }
+    if (!rc || rc == -ENOENT) *job->left = 0;
 }
 
 kvtree_gather filo_map_place(const filo_job *job)

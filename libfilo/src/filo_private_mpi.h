@@ -47,6 +47,7 @@ typedef struct filo_job {
     char stage[BENEATH_NAME_MAX]; /* of a flush: its folder in the stage, below folder */
     bool staged;                  /* it may be there; the same on all ranks */
     char text[ERRTEXT_SIZE];      /* why a step failed: the err of all inner functions */
+    char left[ERRTEXT_SIZE];      /* on rank 0: why the stage stays; "": it does not */
 } filo_job;
 
 /* Collective, the result is this rank's own. Takes over the arguments, with defaults, and
@@ -67,7 +68,7 @@ int filo_job_agree_key(filo_job *job, int rc);
 int filo_job_make_stage(filo_job *job);
 
 /* Rank 0 removes it with all that is in it, and the stage where no other flush is in it.
- * Where that fails, it stays until the dataset is deleted. */
+ * Where that fails, it stays, and job->left has the reason. */
 void filo_job_remove_stage(filo_job *job);
 
 /* Collective, agreed. */

@@ -281,7 +281,10 @@ static int reduce_entry(scr_filemap *map, int id, int rank)
         bool full = type && strcmp(type, SCR_META_FULL) == 0;
         next = kvtree_elem_next(f);
         files += full;
-        there += full && lstat(kvtree_elem_key(f), &st) == 0;
+        /* one that cannot be looked at now is not lost */
+        there += full &&
+                 (fstatat(AT_FDCWD, kvtree_elem_key(f), &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+                  (errno != ENOENT && errno != ENOTDIR));
         if (!full) scr_filemap_remove_file(map, id, rank, kvtree_elem_key(f));
     }
     scr_filemap_set_expected(map, id, rank, files);

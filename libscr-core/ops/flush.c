@@ -219,6 +219,11 @@ static int conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
         scr_restart_forget(scr);
     scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
+    if (!rc && filo_flush_left(f->transfer))
+        scr_say(&scr->report, 0,
+                "warning: the stage of the flush of dataset %d (%s), which has no data "
+                "any more, stays in %s: %s",
+                d->id, d->name, scr->prefix.path, filo_flush_left(f->transfer));
     if (!rc && d->ckpt) scr_retention_flushed(scr, d->id);
     filo_flush_free(f->transfer);
     /* nobody restarts from it: the cache is for what protects the run */

@@ -246,6 +246,26 @@ def test_too_many_outputs_that_cannot_be_flushed():
         assert job.cached() == [1, 2, 3, 7], job.cached()
 
 
+def test_stage_cannot_be_removed():
+    """The flush is complete nevertheless, and the folder that stays is named. From each use of the stage on, the disk fails there."""
+    stay = 0
+    for number in range(1, 200):
+        with Job(**PAIR) as job:
+            struck = job.root / "struck"
+            run = job.run("init => ANY", "start:a:c => ANY", "put:a/rank_%r:1000 => ANY", "complete:1 => ANY", "finalize => ANY", dies=None,
+                          faults={"FAULTS_BELOW": job.prefix / "a/.scr/stage", "FAULTS_RANK": 0, "FAULTS_AT": number, "FAULTS_STAYS": 1,
+                                  "FAULTS_HOW": "EIO", "FAULTS_READING": 1, "FAULTS_MARK": struck})
+            if not struck.exists():
+                break
+            if "is flushed to" not in str(run):
+                continue
+            assert bool(stages(job)) == ("which has no data any more, stays in" in str(run)), (number, str(run))
+            stay += bool(stages(job))
+            lose_all(job)
+            job.run("init", restart("a"), "finalize")
+    assert stay > 0 and number > 5, (stay, number)
+
+
 def test_fails_at_the_end():
     with Job(**PAIR) as job:
         (job.prefix / "c1/rank_0").mkdir(parents=True)

@@ -192,6 +192,7 @@ class Job:
         self.prefix.mkdir()
         self.layout = layout or [(f"n{i + 1}", per_node) for i in range(nodes)]
         self.parameters = parameters
+        self.told = ""  # the output of all runs of probe
         self.identity = {}  # user, group, umask: whose processes they are, as subprocess names that
 
     def __enter__(self):
@@ -296,6 +297,7 @@ class Job:
             out, err = process.communicate()
             raise AssertionError(f"not done after {limit} s\n{out}{err}") from None
         run = Run(process.returncode, out + self.late(), err)
+        self.told += run.out + run.err
         run.check(pairs, dies, ends)
         run.not_said("MPI_Finalize was not called")
         return run

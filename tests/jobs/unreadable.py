@@ -106,5 +106,30 @@ def test_cache():
     assert any(told)
 
 
+def test_filemaps():
+    """All redundancy files of the newest checkpoint are lost, so that filemaps tell what is in the cache, and a disk fails while its
+    files are looked at: they are there, and the next run restarts from them."""
+    with Job(3, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        for node in job.nodes():
+            for path in job.cache(node).glob("scr.dataset.2/*"):
+                if path.is_file():
+                    path.unlink()
+        job.save()
+        struck = job.root / "struck"
+        for how in ("EIO", "EACCES"):
+            for number in range(1, 40):
+                job.go_back()
+                struck.unlink(missing_ok=True)
+                disk = {"FAULTS_BELOW": job.cache("n2") / "scr.dataset.2/b", "FAULTS_AT": number, "FAULTS_STAYS": 1, "FAULTS_HOW": how,
+                        "FAULTS_READING": 1, "FAULTS_MARK": struck}
+                run = job.run("init => ANY", "have => ANY", dies=None, faults=disk)
+                if not struck.exists():
+                    assert number > 1, how
+                    break
+                assert not offers_nothing(run), (number, str(run))
+                job.run("init", restart("b"))
+
+
 if __name__ == "__main__":
     main(globals())

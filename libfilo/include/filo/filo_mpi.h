@@ -115,6 +115,11 @@ int filo_flush_wait(filo_transfer *transfer, char *err);
  * before, which then stays as it is. */
 int filo_flush_stop(filo_transfer *transfer, char *err);
 
+/* Not collective. Why a flush that ended could not remove its folder in the stage, which
+ * has no data of a flush that is complete: its text belongs to the transfer. On rank 0;
+ * NULL on others, and where nothing stays. */
+const char *filo_flush_left(const filo_transfer *transfer);
+
 /* Not collective. The files of this rank; after success with what was found. They belong
  * to the transfer. */
 const filo_file *filo_flush_files(const filo_transfer *transfer, int *count);

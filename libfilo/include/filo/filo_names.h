@@ -19,6 +19,7 @@
 #define filo_flush_abandon scr_filo_flush_abandon
 #define filo_flush_files scr_filo_flush_files
 #define filo_flush_free scr_filo_flush_free
+#define filo_flush_left scr_filo_flush_left
 #define filo_flush_start scr_filo_flush_start
 #define filo_flush_stop scr_filo_flush_stop
 #define filo_flush_test scr_filo_flush_test
