@@ -50,6 +50,17 @@ static const char *name_of(const scr_cache *cache, int id, const kvtree_elem *fi
     return scr_filemap_name_of(kvtree_elem_key(file), cache->job->owner, id);
 }
 
+void scr_drop_files(scr_cache *cache, int id, int rank, int delete)
+{
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(cache->map, id, rank));
+    for (; delete &&f; f = kvtree_elem_next(f)) {
+        char path[SCR_CACHED_NAME_SIZE];
+        scr_cached_name(id, name_of(cache, id, f), path);
+        beneath_unlink(scr_cache_of(cache, id)->fd, path, NULL);
+    }
+    scr_filemap_remove_rank(cache->map, id, rank);
+}
+
 static int open_named(scr_cache *cache, int id, const char *name, int flags, int *fd,
                       char *err)
 {
