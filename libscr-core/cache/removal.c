@@ -9,11 +9,10 @@
 #include "base/path.h"
 #include "common/beneath.h"
 #include "common/io.h"
+#include "common/thread.h"
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <redset/redset.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,17 +61,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Signals are for the threads of the application. */
-static int start_thread(struct scr_removal *r)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return -1;
-    int rc = pthread_create(&r->thread, NULL, run, r);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
-}
-
 void scr_removal_begin(scr_cache *cache, int store, int id)
 {
     char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
@@ -87,7 +75,7 @@ void scr_removal_begin(scr_cache *cache, int store, int id)
         r->dir = c->fd;
         strcpy(r->name, name);
         cache->removing = r;
-        if (start_thread(r) == 0) return;
+        if (thread_start(&r->thread, run, r) == 0) return;
         cache->removing = NULL;
         free(r);
     }

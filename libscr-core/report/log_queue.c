@@ -6,9 +6,9 @@
 #include "report/log_private.h"
 
 #include "common/errtext.h"
+#include "common/thread.h"
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -125,20 +125,6 @@ static void *log_queue_run(void *arg)
     return NULL;
 }
 
-/* Signals are for threads of the application; its handlers do not expect this one. */
-static int log_queue_start(scr_log_queue *q)
-{
-    sigset_t all, before;
-    pthread_t thread;
-    sigfillset(&all);
-    int rc = pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (rc) return -rc;
-    rc = pthread_create(&thread, NULL, log_queue_run, q);
-    if (!rc) pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -rc;
-}
-
 /* ---- the caller ---- */
 
 int scr_log_queue_new(const scr_log_sink *sink, scr_log_queue **queue)
@@ -152,12 +138,15 @@ int scr_log_queue_new(const scr_log_sink *sink, scr_log_queue **queue)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&q->change, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int rc = log_queue_start(q);
-    if (rc)
+    pthread_t thread;
+    int rc = thread_start(&thread, log_queue_run, q);
+    if (rc) {
         log_queue_free(q);
-    else
-        *queue = q;
-    return rc;
+        return rc;
+    }
+    pthread_detach(thread);
+    *queue = q;
+    return 0;
 }
 
 void scr_log_queue_add(scr_log_queue *q, scr_log_event *event)

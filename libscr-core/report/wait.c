@@ -3,8 +3,8 @@
  * MPI or of the system meanwhile. */
 #include "report/wait.h"
 
+#include "common/thread.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -33,7 +33,6 @@ static void *wait_announce(void *arg)
 
 void scr_wait_begin(const scr_report *report, scr_wait *w, const char *format, ...)
 {
-    sigset_t all, before;
     va_list args;
     w->start = scr_clock();
     w->is_running = w->is_over = false;
@@ -43,11 +42,7 @@ void scr_wait_begin(const scr_report *report, scr_wait *w, const char *format, .
     va_end(args);
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->ends, NULL);
-    /* signals are for the threads of the application */
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
-    w->is_running = pthread_create(&w->thread, NULL, wait_announce, w) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    w->is_running = thread_start(&w->thread, wait_announce, w) == 0;
 }
 
 double scr_wait_end(scr_wait *w)
