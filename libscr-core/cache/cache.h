@@ -233,8 +233,14 @@ int scr_cached_add(scr_cache *cache, const scr_dataset *dataset, int store,
                    const scr_reddesc *desc);
 void scr_cached_remove(scr_cache *cache, int id);
 
-/* Enters a state, also of a dataset that is unknown so far. */
+/* Sets the state of a dataset that is in the list. */
 void scr_cached_set_state(scr_cache *cache, int id, scr_cached_state state);
+
+/* Sets the state of a dataset, and adds it to the list where it is missing; its store may
+ * be unknown. Collective, agreed: -ENOMEM where a rank could not add it; no rank has it
+ * then. */
+int scr_cached_note(scr_cache *cache, const scr_dataset *dataset, scr_cached_state state,
+                    char *err);
 
 scr_cached *scr_cached_find(const scr_cache *cache, int id); /* NULL: unknown */
 
@@ -273,8 +279,8 @@ int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const cha
 
 /* Removes folders of datasets that no header describes, left by runs that were killed.
  * One that has redundancy files, which cannot be used, is entered as useless; *highest
- * becomes its id where that is greater. */
-void scr_cache_sweep(scr_cache *cache, int *highest);
+ * becomes its id where that is greater. Agreed. */
+int scr_cache_sweep(scr_cache *cache, int *highest, char *err);
 
 /* ---- cache/verify.c ---- */
 

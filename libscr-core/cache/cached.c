@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "cache/removal.h"
+#include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/number.h"
@@ -51,11 +52,26 @@ void scr_cached_remove(scr_cache *cache, int id)
 
 void scr_cached_set_state(scr_cache *cache, int id, scr_cached_state state)
 {
-    const scr_dataset unknown = {.id = id};
     scr_cached *cached = scr_cached_find(cache, id);
-    if (!cached && scr_cached_add(cache, &unknown, -1, NULL) == 0)
-        cached = scr_cached_find(cache, id);
     if (cached) cached->state = state;
+}
+
+int scr_cached_note(scr_cache *cache, const scr_dataset *dataset, scr_cached_state state,
+                    char *err)
+{
+    if (!scr_cached_find(cache, dataset->id)) {
+        int rc = scr_cached_add(cache, dataset, -1, NULL);
+        if (rc) err_set(err, rc, "no memory for the list of cached datasets");
+        rc = agree(cache->job->world, rc, err);
+        if (rc) {
+            scr_cached_remove(cache, dataset->id);
+            return rc;
+        }
+    }
+    scr_cached *cached = scr_cached_find(cache, dataset->id);
+    cached->d = *dataset;
+    cached->state = state;
+    return 0;
 }
 
 bool scr_cached_is_unusable(const scr_cached *cached)
@@ -265,47 +281,50 @@ static int knows(const scr_filemap *map, int id)
     return count > 0;
 }
 
-int scr_next_folder(const scr_store_dir *store, int last)
+int scr_next_folder(const scr_store_dir *store, int last, int *next)
 {
-    int least = INT_MAX;
-    DIR *stream = beneath_list(store->fd);
-    if (!stream) return least;
     const struct dirent *item;
-    while ((item = readdir(stream)) != NULL) {
+    DIR *stream = beneath_list(store->fd);
+    *next = INT_MAX;
+    if (!stream) return -errno;
+    while ((errno = 0, item = readdir(stream)) != NULL) {
         int64_t id;
         if (strncmp(item->d_name, "scr.dataset.", 12) == 0 &&
-            number_int64(item->d_name + 12, &id) == 0 && id > last && id < least)
-            least = (int)id;
+            number_int64(item->d_name + 12, &id) == 0 && id > last && id < *next)
+            *next = (int)id;
     }
+    int rc = -errno;
     closedir(stream);
-    return least;
+    return rc;
 }
 
 static int next_folder(const scr_cache *cache, int last)
 {
     int least = INT_MAX;
     for (int i = 0; i < cache->store_count; i++) {
-        int id = cache->stores[i].rank == 0 ? scr_next_folder(&cache->stores[i], last)
-                                            : INT_MAX;
-        if (id < least) least = id;
+        int id;
+        if (cache->stores[i].rank == 0 &&
+            scr_next_folder(&cache->stores[i], last, &id) == 0 && id < least)
+            least = id;
     }
     return least;
 }
 
 /* Collective. A folder of which no header tells anything: remains of a checkpoint that
  * was not complete, or of one whose headers cannot be used. */
-static void judge_folder(scr_cache *cache, int id, int *highest)
+static int judge_folder(scr_cache *cache, int id, int *highest, char *err)
 {
     enum { KNOWN, REMAINS, ALL };
+    const scr_dataset unknown = {.id = id};
     int is[ALL] = {knows(cache->map, id) || scr_cached_find(cache, id) != NULL,
                    scr_catalog_has_redundancy(cache, id)};
     MPI_Allreduce(MPI_IN_PLACE, is, ALL, MPI_INT, MPI_MAX, cache->job->world);
-    if (is[KNOWN]) return;
+    if (is[KNOWN]) return 0;
     if (!is[REMAINS]) {
         scr_say(cache->job->report, 1,
                 "removing what a run that was interrupted left of dataset %d", id);
         scr_dataset_folder_remove(cache, id);
-        return;
+        return 0;
     }
     if (id > *highest) *highest = id;
     scr_say(cache->job->report, 0,
@@ -313,15 +332,16 @@ static void judge_folder(scr_cache *cache, int id, int *highest)
             "until a newer checkpoint is complete: none of its redundancy files can be "
             "used",
             id);
-    scr_cached_set_state(cache, id, SCR_CACHED_USELESS);
+    return scr_cached_note(cache, &unknown, SCR_CACHED_USELESS, err);
 }
 
-void scr_cache_sweep(scr_cache *cache, int *highest)
+int scr_cache_sweep(scr_cache *cache, int *highest, char *err)
 {
     for (int last = 0;;) {
         last = next_folder(cache, last);
         MPI_Allreduce(MPI_IN_PLACE, &last, 1, MPI_INT, MPI_MIN, cache->job->world);
-        if (last == INT_MAX) break;
-        judge_folder(cache, last, highest);
+        if (last == INT_MAX) return 0;
+        int rc = judge_folder(cache, last, highest, err);
+        if (rc) return rc;
     }
 }

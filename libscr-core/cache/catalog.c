@@ -233,9 +233,13 @@ static int read_store(scr_cache *cache, const scr_store_dir *dir, scr_filemap *f
                       char *err)
 {
     struct folder f = {.cache = cache, .dir = dir, .fd = -1, .found = found, .first = ""};
-    int rc = 0;
-    while (!rc && (f.id = scr_next_folder(dir, f.id)) != INT_MAX)
+    int rc = scr_next_folder(dir, 0, &f.id);
+    if (rc) err_sys(err, rc, "list %s", dir->folder);
+    while (!rc && f.id != INT_MAX) {
         rc = read_folder(&f, err);
+        if (!rc && (rc = scr_next_folder(dir, f.id, &f.id)) != 0)
+            err_sys(err, rc, "list %s", dir->folder);
+    }
     tell_unusable(&f);
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
@@ -261,7 +265,7 @@ static int read_recorded(scr_cache *cache, scr_filemap *found, char *err)
                                    .name = cache->job->owner};
         if (is_in_use(cache, where.base)) continue;
         rc = scr_open_private(&where, &dir.folder, &dir.fd, err);
-        if (rc && !scr_is_transient(rc)) rc = 0; /* it is gone */
+        if (rc != -EACCES && !scr_is_transient(rc)) rc = 0; /* it is gone */
         if (!rc && dir.fd >= 0) rc = read_store(cache, &dir, found, err);
         io_close(&dir.fd);
         free(dir.folder);
@@ -269,26 +273,42 @@ static int read_recorded(scr_cache *cache, scr_filemap *found, char *err)
     return rc;
 }
 
-/* Removes redundancy files from an entry of a filemap, whose headers tell better, and
- * counts the other ones that are there. */
-static int reduce_entry(scr_filemap *map, int id, int rank)
+/* Whether something is there; what cannot be inspected now is not lost. */
+static bool catalog_is_there(const char *path)
+{
+    struct stat st;
+    return fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+           (errno != ENOENT && errno != ENOTDIR);
+}
+
+static bool catalog_has_folder(const char *file)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%.*s", (int)(strrchr(file, '/') - file), file);
+    return n < (int)sizeof path && catalog_is_there(path);
+}
+
+/* Removes redundancy files from an entry of a filemap: their headers say what is in them.
+ * Whether some of the other files are there or, for a rank without files, the dataset's
+ * folder. */
+static bool catalog_reduce_entry(scr_filemap *map, int id, int rank)
 {
     const kvtree_elem *next, *f = kvtree_elem_first(scr_filemap_files(map, id, rank));
-    struct stat st;
-    int files = 0, there = 0;
+    bool has_file = false, has_folder = false;
+    int files = 0;
     for (; f; f = next) {
         const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
         bool full = type && strcmp(type, SCR_META_FULL) == 0;
         next = kvtree_elem_next(f);
         files += full;
-        /* one that cannot be looked at now is not lost */
-        there += full &&
-                 (fstatat(AT_FDCWD, kvtree_elem_key(f), &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-                  (errno != ENOENT && errno != ENOTDIR));
+        if (full)
+            has_file |= catalog_is_there(kvtree_elem_key(f));
+        else
+            has_folder |= catalog_has_folder(kvtree_elem_key(f));
         if (!full) scr_filemap_remove_file(map, id, rank, kvtree_elem_key(f));
     }
     scr_filemap_set_expected(map, id, rank, files);
-    return there;
+    return files > 0 ? has_file : has_folder;
 }
 
 /* Local, on the leader of a node: adds the entries of filemaps whose files are there. The
@@ -303,7 +323,7 @@ static int read_filemaps(scr_cache *cache, scr_filemap *found, char *err)
         int ranks_count = 0, *ranks = NULL;
         rc = scr_filemap_list_ranks_of(all, ids[i], &ranks_count, &ranks);
         for (int k = 0; k < ranks_count && !rc; k++)
-            if (reduce_entry(all, ids[i], ranks[k]) > 0)
+            if (catalog_reduce_entry(all, ids[i], ranks[k]))
                 rc = take_entry(found, all, ids[i], ranks[k]);
         free(ranks);
     }
@@ -378,20 +398,28 @@ bool scr_catalog_has_header(const scr_filemap *map, int id, int rank)
     return false;
 }
 
+static bool folder_has_redundancy(const scr_store_dir *store, const char *name)
+{
+    redset_place place;
+    const struct dirent *file = NULL;
+    int fd = open_folder(store, name);
+    if (fd < 0) return fd != -ENOENT && fd != -ENOTDIR && fd != -ELOOP;
+    DIR *stream = beneath_list(fd);
+    bool has = false;
+    while (stream && !has && (errno = 0, file = readdir(stream)) != NULL)
+        has = redset_file_name_parse(file->d_name, &place) == 0;
+    has |= !stream || (!file && errno);
+    if (stream) closedir(stream);
+    io_close(&fd);
+    return has;
+}
+
 bool scr_catalog_has_redundancy(const scr_cache *cache, int id)
 {
     char name[SCR_FOLDER_SIZE];
-    redset_place place;
-    bool has = false;
     scr_dataset_folder_name(id, name);
-    for (int i = 0; i < cache->store_count; i++) {
-        int fd = cache->stores[i].rank == 0 ? open_folder(&cache->stores[i], name) : -1;
-        DIR *stream = fd >= 0 ? beneath_list(fd) : NULL;
-        const struct dirent *file;
-        while (stream && !has && (file = readdir(stream)) != NULL)
-            has = redset_file_name_parse(file->d_name, &place) == 0;
-        if (stream) closedir(stream);
-        io_close(&fd);
-    }
-    return has;
+    for (int i = 0; i < cache->store_count; i++)
+        if (cache->stores[i].rank == 0 && folder_has_redundancy(&cache->stores[i], name))
+            return true;
+    return false;
 }

@@ -6,11 +6,12 @@
 
 #include "cache/cache.h"
 
-/* The smallest id above last that has a folder in this store; INT_MAX: there is none. */
-int scr_next_folder(const scr_store_dir *dir, int last);
+/* *next: the smallest id above last that has a folder in this store; INT_MAX: there is
+ * none. 0 or -errno. */
+int scr_next_folder(const scr_store_dir *dir, int last, int *next);
 
 /* Whether the dataset has redundancy files, whatever is in them, in a store of which this
- * process is the first. */
+ * process is the first. A folder that cannot be read now may have them. */
 bool scr_catalog_has_redundancy(const scr_cache *cache, int id);
 
 /* In cache/filemaps.c: adds all filemaps of the control directory to all; damaged ones

@@ -30,7 +30,7 @@ static int distribute_check_file(const scr_cache *cache, int id, const kvtree_el
     unsigned long size;
     scr_cached_name(id, name, path);
     int rc = beneath_stat(scr_cache_of(cache, id)->fd, path, &st, NULL);
-    if (rc && scr_is_transient(rc)) return rc;
+    if (rc == -EACCES || scr_is_transient(rc)) return rc;
     if (rc) return err_set(err, 0, "%s is not there", name);
     if (!S_ISREG(st.st_mode)) return err_set(err, 0, "%s is no regular file", name);
     if (kvtree_util_get_bytecount(kvtree_elem_hash(file), SCR_META_SIZE, &size) != 0)

@@ -276,11 +276,13 @@ static void continue_ids(struct scr *scr, const scr_dataset *dataset)
     if (dataset->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = dataset->ckpt;
 }
 
-/* What is left of a dataset stays: it may be rebuilt by another run, on other nodes.
- * rc: why it cannot be used in this one; positive: it lost too much. */
-static void give_up(struct scr *scr, const scr_dataset *dataset, double start, int rc,
-                    const char *err)
+/* Collective. The remains of a dataset stay: another run may rebuild them, on other
+ * nodes. rc: why this one cannot use it; positive: it lost too much. An SCR code: without
+ * memory to note it the run could start from the beginning. */
+static int give_up(struct scr *scr, const scr_dataset *dataset, double start, int rc,
+                   const char *err)
 {
+    char why[SCR_ERR_TEXT] = "";
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
     e.secs = MPI_Wtime() - start;
     if (rc > 0)
@@ -294,10 +296,10 @@ static void give_up(struct scr *scr, const scr_dataset *dataset, double start, i
                   "the cache until a newer checkpoint is complete, and is not used in "
                   "this run: %s",
                   dataset->id, dataset->name, err);
-    scr_cached_set_state(&scr->cache, dataset->id,
-                         rc > 0 ? SCR_CACHED_USELESS : SCR_CACHED_UNREADABLE);
-    scr_cached *cached = scr_cached_find(&scr->cache, dataset->id);
-    if (cached) cached->d = *dataset;
+    if (scr_cached_note(&scr->cache, dataset,
+                        rc > 0 ? SCR_CACHED_USELESS : SCR_CACHED_UNREADABLE, why) == 0)
+        return SCR_SUCCESS;
+    return scr_fail(&scr->report, SCR_FAILURE, "%s", why);
 }
 
 /* Tells that another number of ranks wrote it. */
@@ -311,26 +313,26 @@ static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
     scr_cached_set_state(&scr->cache, dataset->id, SCR_CACHED_OTHER_RANKS);
 }
 
-/* Collective. A dataset that this run can use; false: it cannot, which was reported. */
-static bool find_one(struct scr *scr, int id, scr_dataset *dataset)
+/* Collective. *usable: this run can use the dataset; otherwise the reason was reported.
+ * An SCR code. */
+static int find_one(struct scr *scr, int id, scr_dataset *dataset, bool *usable)
 {
     char err[SCR_ERR_TEXT] = "";
+    *usable = false;
     /* scr_cache_sweep takes care of the folder of one without description */
-    if (!agree_on_description(scr, id, dataset)) return false;
+    if (!agree_on_description(scr, id, dataset)) return SCR_SUCCESS;
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
     int rc = scr_stores_locate(&scr->cache, dataset, desc, err);
     if (scr->set.cache_purge || !scr->set.distribute) {
         scr_cache_delete(scr, id);
-        return false;
+        return SCR_SUCCESS;
     }
     continue_ids(scr, dataset);
-    if (!rc && dataset->ranks == scr->job.ranks) return true;
-    if (rc)
-        give_up(scr, dataset, MPI_Wtime(), rc, err);
-    else
-        leave_to_others(scr, dataset);
-    return false;
+    if (rc) return give_up(scr, dataset, MPI_Wtime(), rc, err);
+    *usable = dataset->ranks == scr->job.ranks;
+    if (!*usable) leave_to_others(scr, dataset);
+    return SCR_SUCCESS;
 }
 
 /* Collective. What is too much for the redundancy is not lost if it is only that files
@@ -343,14 +345,17 @@ static int judge(const struct scr *scr, const scr_moved *moved, int rc)
     return failed ? -EIO : rc;
 }
 
-static void rebuild_one(struct scr *scr, int id)
+/* Collective; an SCR code. */
+static int rebuild_one(struct scr *scr, int id)
 {
     scr_moved moved = {.failed = 0};
     scr_dataset dataset;
     char err[SCR_ERR_TEXT] = "";
     int rebuilt = 0;
     double start = MPI_Wtime();
-    if (!find_one(scr, id, &dataset)) return;
+    bool usable;
+    int code = find_one(scr, id, &dataset, &usable);
+    if (code || !usable) return code;
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
     scr_event(&scr->report, 2, &e, "dataset %d (%s) is found in the cache", id,
               dataset.name);
@@ -360,14 +365,12 @@ static void rebuild_one(struct scr *scr, int id)
     if (!rc && !whole) rc = distribute(scr, &dataset, &moved, err);
     rc = rc ? rc : rebuild_files(scr, &dataset, 1, &rebuilt, err);
     if ((rc > 0 || rc == -EIO) && whole) rc = protect_again(scr, &dataset, rc, err);
-    if (rc) {
-        give_up(scr, &dataset, start, judge(scr, &moved, rc), err);
-        return;
-    }
+    if (rc) return give_up(scr, &dataset, start, judge(scr, &moved, rc), err);
     if (!tell_rebuilt(scr, &dataset, rebuilt, start, err))
         tell_whole(scr, &dataset, start);
     scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
     scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
+    return SCR_SUCCESS;
 }
 
 int scr_cache_ensure(struct scr *scr, int id)
@@ -412,9 +415,12 @@ int scr_rebuild_cache(struct scr *scr)
     if (scr->restart.elsewhere > scr->lifecycle.dataset_id)
         scr->lifecycle.dataset_id = scr->restart.elsewhere;
     if (scr->set.cache_purge || !scr->set.distribute) scr->restart.elsewhere = 0;
-    for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id))
-        rebuild_one(scr, id);
-    scr_cache_sweep(&scr->cache, &scr->lifecycle.dataset_id);
+    for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id)) {
+        int code = rebuild_one(scr, id);
+        if (code) return code;
+    }
+    if (scr_cache_sweep(&scr->cache, &scr->lifecycle.dataset_id, err) != 0)
+        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
     if (scr_filemaps_begin(&scr->cache, err) != 0)
         scr_say(&scr->report, 0,
                 "warning: filemaps could not be written, so commands may not find all "

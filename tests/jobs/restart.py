@@ -261,6 +261,18 @@ def test_only_redundancy_lost():
                 run.said("dataset 2 .b. is complete again", times=int(scheme != "SINGLE"))
 
 
+def test_only_redundancy_lost_and_a_rank_without_files():
+    """A rank that wrote nothing has all its files."""
+    with Job(4, 1, SCR_FLUSH=0) as job:
+        job.run("init", "start:a:c", [f"put@{rank}:a/rank_{rank}:1000" for rank in range(3)], "complete:1")
+        for node in FOUR:
+            for path in redundancy(job, node, 1):
+                path.unlink()
+        run = job.run("init", "have => 1 a", "start_restart => a", [f"get@{rank}:a/rank_{rank}:1000" for rank in range(3)],
+                      "complete_restart:1")
+        run.said("dataset 1 .a. has lost its redundancy, but none of its files", times=1)
+
+
 def test_damaged_in_the_run_that_wrote():
     """An application that steps back without a new start gets what it wrote, or the next older one."""
     with Job(4, 1, SCR_FLUSH=0) as job, concurrent.futures.ThreadPoolExecutor() as pool:

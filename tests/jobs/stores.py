@@ -110,6 +110,21 @@ def test_configuration_changed():
         job.run("init", restart("c3"))
 
 
+def test_earlier_store_cannot_be_read():
+    """What may be in a store of an earlier run is not given up because of an error, and the next run finds it."""
+    for how in ("EACCES", "EIO"):
+        with Stores("STORE=$old\nCKPT=0 STORE=$old TYPE=XOR\n", "old", "new") as job:
+            job.run("init", checkpoint("c1"))
+            job.configure("STORE=$new\nCKPT=0 STORE=$new TYPE=XOR\n")
+            struck = job.root / "struck"
+            disk = {"FAULTS_RANK": 0, "FAULTS_BELOW": job.root / "nodes/old", "FAULTS_AT": 1, "FAULTS_STAYS": 1, "FAULTS_HOW": how,
+                    "FAULTS_READING": 1, "FAULTS_MARK": struck}
+            run = job.run("init => CACHE", dies=None, faults=disk)
+            run.said("error: .*STORE of an earlier run=.*/old")
+            assert struck.exists(), str(run)
+            job.run("init", restart("c1"))
+
+
 def test_other_places_per_node():
     """The cache base of each node may change, too; ranks that moved bring their files along."""
     with Stores("", per_node=2) as job:

@@ -11,8 +11,9 @@
  *              stop        SIGSTOP before the call: there it stays
  *              hang        the call never returns; other threads go on
  *              short       a write, copy or read does half its bytes, and says so
- *              EIO ...     the call fails so: EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, EINTR;
- *                          only calls count that can (a full disk removes files well)
+ *              EIO ...     the call fails so: EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, EINTR,
+ *                          EACCES; only calls count that can (a full disk removes files
+ *                          well)
  *              power       the file systems of FAULTS_DISKS lose their power before the
  *                          call, a sync or a rename, and the process is killed; from then
  *                          on whoever uses them gets EIO, and when they are mounted again
@@ -85,7 +86,8 @@ static int error_of(const char *name)
         const char *name;
         int error;
     } known[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT},
-                 {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE}, {"EINTR", EINTR}};
+                 {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE}, {"EINTR", EINTR},
+                 {"EACCES", EACCES}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, name) == 0) return known[i].error;
     return 0;
