@@ -2,26 +2,32 @@
 /* Where a user's folders are below a base; see cache/base.h. */
 #include "cache/base.h"
 
+#include "base/path.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/folder.h"
+#include "common/io.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A link or a folder of our own is reported when it is opened, if it cannot be used. A
- * file is no mistake of ours: whoever may write to one of our files can give it a name
- * here. */
-static int is_taken(int base, const char *name)
+/* A link or a directory of this user is reported when it is opened, if it cannot be used.
+ * A file is not: any user who may write to one of our files can link it here. */
+static int base_is_taken(int base, const char *name)
 {
     struct stat st;
     if (fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
     return st.st_uid != geteuid() || S_ISREG(st.st_mode);
 }
 
-/* Whether there is one that we have made: it is private. Others can put a folder of ours
- * here to which they may write. */
-static int has_private(int base, const char *name)
+/* Whether this user has made such a directory: it is private. Other users can move a
+ * directory of this user here if they may write to it. */
+static int base_has_private(int base, const char *name)
 {
     struct stat st;
     return fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
@@ -29,18 +35,18 @@ static int has_private(int base, const char *name)
 }
 
 /* "<user>.<uid>"; its length, 0 where it is too long. */
-static size_t detour_of(const char *name, char detour[SCR_BASE_NAME])
+static size_t base_detour(const char *name, char detour[SCR_BASE_NAME])
 {
     int n = snprintf(detour, SCR_BASE_NAME, "%.*s.%lu", (int)strcspn(name, "/"), name,
                      (unsigned long)geteuid());
     return n > 0 && n < SCR_BASE_NAME ? (size_t)n : 0;
 }
 
-static int uses_detour(const char *base, const char *user, const char *detour)
+static int base_uses_detour(const char *base, const char *user, const char *detour)
 {
     int dir = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0) return 0;
-    int uses = has_private(dir, detour) || is_taken(dir, user);
+    int uses = base_has_private(dir, detour) || base_is_taken(dir, user);
     close(dir);
     return uses;
 }
@@ -48,10 +54,10 @@ static int uses_detour(const char *base, const char *user, const char *detour)
 int scr_base_name(const char *base, const char *name, char below[SCR_BASE_NAME])
 {
     char detour[SCR_BASE_NAME], user[SCR_BASE_NAME];
-    if (strlen(name) >= SCR_BASE_NAME || detour_of(name, detour) == 0)
+    if (strlen(name) >= SCR_BASE_NAME || base_detour(name, detour) == 0)
         return -ENAMETOOLONG;
     snprintf(user, sizeof user, "%.*s", (int)strcspn(name, "/"), name);
-    int uses = uses_detour(base, user, detour);
+    int uses = base_uses_detour(base, user, detour);
     int n = snprintf(below, SCR_BASE_NAME, "%s%s%s", uses ? detour : "", uses ? "/" : "",
                      name);
     return n < SCR_BASE_NAME ? uses : -ENAMETOOLONG;
@@ -66,8 +72,54 @@ int scr_base_is_unsafe(const char *base)
 size_t scr_base_length(const char *path, size_t n, const char *name)
 {
     char detour[SCR_BASE_NAME];
-    size_t length = detour_of(name, detour);
+    size_t length = base_detour(name, detour);
     if (length == 0 || n <= length + 1) return n;
     const char *last = path + n - length;
     return last[-1] == '/' && memcmp(last, detour, length) == 0 ? n - length - 1 : n;
+}
+
+int scr_open_private(const scr_private *where, char **path, int *fd, char *err)
+{
+    const char *what = where->what, *base = where->base;
+    char below[SCR_BASE_NAME];
+    int made = -1, rc = -ENOENT;
+    if (base[0] != '/')
+        return err_set(err, -EINVAL, "%s=%s is not an absolute path", what, base);
+    /* paths of cached files are compared as text later, so the base is reduced first */
+    char *reduced = scr_path_reduce(base);
+    if (!reduced) return err_set(err, -ENOMEM, "no memory");
+    /* a run that ends well may remove what is empty of it just now */
+    for (int i = 0; i < 3 && rc == -ENOENT; i++) {
+        rc = where->make ? folder_make(reduced, 0700, &made, err) : 0;
+        io_close(&made);
+        if (!rc && scr_base_name(reduced, where->name, below) < 0)
+            rc = err_sys(err, -ENAMETOOLONG, "%s", where->name);
+        rc = rc ? rc : beneath_private_folder(reduced, below, fd, err);
+    }
+    if (rc)
+        err_wrap(err, rc, "%s=%s", what, base);
+    else if (!(*path = scr_path_join(reduced, below)))
+        rc = err_set(err, -ENOMEM, "no memory");
+    free(reduced);
+    return rc;
+}
+
+void scr_remove_private(const char *base, const char *name)
+{
+    char part[SCR_BASE_NAME];
+    int dir, rc = 0;
+    if (scr_base_name(base, name, part) < 0 || beneath_open_folder(base, &dir, NULL) != 0)
+        return;
+    while (!rc && part[0]) {
+        char *slash = strrchr(part, '/');
+        rc = beneath_rmdir(dir, part, NULL);
+        *(slash ? slash : part) = 0;
+    }
+    io_close(&dir);
+}
+
+bool scr_is_removed(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) != 0 ? errno == ESTALE : st.st_nlink == 0;
 }

@@ -104,8 +104,23 @@ bool scr_control_exists(const scr_cache *cache, const char *owner);
 /* Reports bases that other users can change, or have taken. Local. */
 void scr_control_warn_of_bases(const scr_cache *cache);
 
-/* Whether the open file or folder was removed. */
-bool scr_is_removed(int fd);
+/* The record in it: the prefix folder of the calculation, and stores in use. Reading
+ * keeps the stores in cache->recorded if the record is of this calculation; err gives the
+ * reason for DAMAGED. Local; 0 or -errno with a text. */
+#define SCR_RECORD_NAME "prefix.scriinfo"
+typedef enum scr_record_owner {
+    SCR_RECORD_NONE,
+    SCR_RECORD_OURS,
+    SCR_RECORD_THEIRS,
+    SCR_RECORD_DAMAGED
+} scr_record_owner;
+int scr_record_read(scr_cache *cache, scr_record_owner *owner, char *err);
+int scr_record_write(const scr_cache *cache, char *err);
+
+/* Writes it if stores in use are missing from it. The same. */
+int scr_record_update(const scr_cache *cache, char *err);
+
+/* ---- cache/renew.c ---- */
 
 /* Whether a cleanup has removed a directory of the run on this node, or what keeps other
  * runs away from it. Local. */
@@ -127,9 +142,6 @@ void scr_cache_abandon(scr_cache *cache);
  * in directories that this run cannot use; 0: there is none. Agreed. */
 int scr_job_lock_take(scr_cache *cache, int *elsewhere, char *err);
 
-/* Adds the stores in use to the record of the control directory. On the leader of a node;
- * 0 or -errno with a text. */
-int scr_job_lock_record_stores(scr_cache *cache, char *err);
 void scr_job_lock_release(scr_cache *cache);
 
 /* Updates the times of lock and record, which are written once: cleanups go by age.
@@ -159,19 +171,6 @@ void scr_stores_close(scr_cache *cache);
 /* Reopens those that were removed. Local; 0 or -errno with a text. */
 int scr_stores_renew(scr_cache *cache, char *err);
 
-/* A folder that is private to this user, in a place that every user may write to. Local;
- * *path is to be freed; 0 or -errno with a text. */
-typedef struct scr_private {
-    const char *what; /* parameter that named the place */
-    const char *base; /* the place, ... */
-    int make;         /* ... made where it is missing */
-    const char *name; /* of the folder in it */
-} scr_private;
-int scr_open_private(const scr_private *where, char **path, int *fd, char *err);
-
-/* Removes the folder name below base, and those above it, as far as they are empty. */
-void scr_remove_private(const char *base, const char *name);
-
 /* The store of a dataset; NULL: unknown. */
 scr_store_dir *scr_cache_of(const scr_cache *cache, int id);
 
@@ -184,18 +183,9 @@ const char *scr_cache_path(const scr_cache *cache, int id);
 int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
                       const scr_reddesc *desc, char *err);
 
-/* Name of a cached file below the fd of its store: "scr.dataset.<id>/<name>". Cut if name
- * is longer than a file's name may be, and then refused by beneath.h. */
-#define SCR_CACHED_NAME_SIZE (SCR_NAME_SIZE + 64)
-void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE]);
-
 /* Path of a dataset's folder in the cache; the caller frees it. NULL: unknown, or no
  * memory. */
 char *scr_dataset_folder(const scr_cache *cache, int id);
-
-/* The name of that folder. */
-#define SCR_FOLDER_SIZE 64
-void scr_dataset_folder_name(int id, char name[SCR_FOLDER_SIZE]);
 
 /* Creates it, on those who are the first in their store. Local; 0 or -errno with a text.
  */
@@ -213,10 +203,33 @@ void scr_dataset_folder_remove(scr_cache *cache, int id);
  * stores that the record of earlier runs names. Agreed. */
 int scr_catalog_read(scr_cache *cache, char *err);
 
+/* Whether the entry of a rank comes from the header of a redundancy file, and not from a
+ * filemap alone. Local. */
+bool scr_catalog_has_header(const scr_filemap *map, int id, int rank);
+
+/* Removes folders of datasets that no header describes, left by runs that were killed.
+ * One that has redundancy files, which cannot be used, is entered as useless; *highest
+ * becomes its id where that is greater. Agreed. */
+int scr_cache_sweep(scr_cache *cache, int *highest, char *err);
+
 /* ---- cache/filemaps.c: filemaps, for people and commands ---- */
+
+/* Enters what redset reports of a rank's own files into the map: after an encode or a
+ * rebuild. The dataset is GOOD then. */
+int scr_map_record(scr_cache *cache, const scr_dataset *dataset,
+                   const redset_manifest *manifest, char *err);
+
+/* The same in any map, for the rank that manifest names and files in folder. Local; 0 or
+ * -ENOMEM. */
+int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const char *folder,
+                         const redset_manifest *manifest);
 
 /* Writes those of this run, in the place of earlier ones. Agreed. */
 int scr_filemaps_begin(scr_cache *cache, char *err);
+
+/* Adds all filemaps of the control directory to all; damaged ones are reported and
+ * skipped. Local; 0 or -errno with a text. */
+int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, char *err);
 
 /* Writes this process's filemap. Local; 0 or -errno with a text. */
 int scr_filemaps_write(const scr_cache *cache, char *err);
@@ -226,6 +239,15 @@ int scr_filemaps_write(const scr_cache *cache, char *err);
 int scr_filemaps_newest(const scr_cache *cache);
 
 /* ---- cache/cached.c: the datasets of the cache. Local; the same on every rank ---- */
+
+/* Name of a cached file below the fd of its store: "scr.dataset.<id>/<name>". Cut if name
+ * is longer than a file's name may be, and then refused by beneath.h. */
+#define SCR_CACHED_NAME_SIZE (SCR_NAME_SIZE + 64)
+void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE]);
+
+/* The name of a dataset's folder in a store. */
+#define SCR_FOLDER_SIZE 64
+void scr_dataset_folder_name(int id, char name[SCR_FOLDER_SIZE]);
 
 /* Enters a dataset, in the place of any other with its id; its state is INCOMPLETE. 0 or
  * -ENOMEM. */
@@ -266,21 +288,6 @@ void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2]);
  * largest that is known, or as dataset id. 0 but on the first of a store. */
 int scr_cached_lacks_room(const scr_cache *cache, int store);
 int scr_cached_is_tight(const scr_cache *cache, int store, int id);
-
-/* Enters what redset reports of a rank's own files into the map: after an encode or a
- * rebuild. The dataset is GOOD then. */
-int scr_map_record(scr_cache *cache, const scr_dataset *dataset,
-                   const redset_manifest *manifest, char *err);
-
-/* The same in any map, for the rank that manifest names and files in folder. Local; 0 or
- * -ENOMEM. */
-int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const char *folder,
-                         const redset_manifest *manifest);
-
-/* Removes folders of datasets that no header describes, left by runs that were killed.
- * One that has redundancy files, which cannot be used, is entered as useless; *highest
- * becomes its id where that is greater. Agreed. */
-int scr_cache_sweep(scr_cache *cache, int *highest, char *err);
 
 /* ---- cache/verify.c ---- */
 

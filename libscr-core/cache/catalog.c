@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The catalog of the cache: which files of which dataset and rank lie in a store. The
- * header of each redundancy file tells it: it lies beside the
- * data, and names dataset, rank, files, sizes and checksums. Where a header is lost, the
- * filemap of an earlier run tells what the files of that rank were.
+/* The catalog of the cache: which files of which dataset and rank are in a store. The
+ * headers of redundancy files are the source: each lies beside the data, and names
+ * dataset, rank, files, sizes and checksums. If a header is lost, the filemap of an
+ * earlier run names the files of that rank.
  *
- * The first process of a store reads all headers in it. Each entry goes to the process
- * whose rank wrote the files, if that one shares the store, else to another that does. */
-#include "cache/catalog.h"
+ * The first process of a store reads all headers in it. Each entry goes to the rank that
+ * wrote the files, if it shares the store, otherwise to another one that does. */
+#include "cache/cache.h"
 
 #include "base/path.h"
 #include "base/transient.h"
+#include "cache/base.h"
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/number.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +25,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- reading headers ---- */
 
 /* The folder of a dataset in a store, while its headers are read. */
-struct folder {
+struct catalog_folder {
     scr_cache *cache;
     const scr_store_dir *dir;
     int id, fd;
@@ -38,9 +39,9 @@ struct folder {
     char first[2 * SCR_ERR_TEXT];
 };
 
-/* The folder of a dataset is our own: where its mode does not let us in, that is set
- * again. */
-static int open_folder(const scr_store_dir *dir, const char *name)
+/* The folder of a dataset belongs to this user: a mode that denies access is corrected.
+ */
+static int catalog_open_folder(const scr_store_dir *dir, const char *name)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     struct stat st;
@@ -51,8 +52,8 @@ static int open_folder(const scr_store_dir *dir, const char *name)
     return io_open(dir->fd, name, flags, 0);
 }
 
-/* One line for the store. */
-static void tell_unusable(const struct folder *f)
+/* One message per store. */
+static void catalog_report_unusable(const struct catalog_folder *f)
 {
     char line[sizeof f->first + SCR_NODE_SIZE + 100];
     if (!f->unusable) return;
@@ -63,13 +64,13 @@ static void tell_unusable(const struct folder *f)
     scr_event_local(f->cache->job->report, 0, line);
 }
 
-static int64_t written_at(const struct stat *st)
+static int64_t catalog_time_of(const struct stat *st)
 {
     return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
 /* When the redundancy file was written that the map has of a rank; 0: it has none. */
-static int64_t recorded_time(const struct folder *f, int rank)
+static int64_t catalog_recorded_time(const struct catalog_folder *f, int rank)
 {
     const kvtree_elem *e = kvtree_elem_first(scr_filemap_files(f->found, f->id, rank));
     struct stat st;
@@ -79,7 +80,7 @@ static int64_t recorded_time(const struct folder *f, int rank)
             scr_filemap_name_of(kvtree_elem_key(e), f->cache->job->owner, f->id);
         if (type && strcmp(type, SCR_META_FULL) != 0 && name &&
             fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-            return written_at(&st);
+            return catalog_time_of(&st);
     }
     return 0;
 }
@@ -87,18 +88,18 @@ static int64_t recorded_time(const struct folder *f, int rank)
 /* Whether the description takes the place of what is in the map for that rank: a newer
  * dataset of the id does. Of two files of one dataset, which an encode that was
  * interrupted left, the later one counts. */
-static bool takes_place(const struct folder *f, const scr_dataset *d, int rank,
-                        const struct stat *st)
+static bool catalog_is_newer_file(const struct catalog_folder *f, const scr_dataset *d,
+                                  int rank, const struct stat *st)
 {
     scr_dataset other;
     const kvtree *tree = scr_filemap_get_dataset(f->found, d->id, rank);
     if (!tree || scr_dataset_from_tree(tree, &other, NULL) != 0) return true;
     if (d->created != other.created) return d->created > other.created;
-    return written_at(st) > recorded_time(f, rank);
+    return catalog_time_of(st) > catalog_recorded_time(f, rank);
 }
 
-/* Adds what a header says to the entries that were found. */
-static int take_header(struct folder *f, const char *name, char *err)
+/* Enters the description in a header. */
+static int catalog_enter_header(struct catalog_folder *f, const char *name, char *err)
 {
     char why[SCR_ERR_TEXT] = "";
     scr_dataset d;
@@ -110,7 +111,7 @@ static int take_header(struct folder *f, const char *name, char *err)
         rc = err_set(why, -EBADMSG, "it does not describe a complete dataset %d", f->id);
     if (!rc && fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         rc = err_sys(why, -errno, "%s", name);
-    if (!rc && takes_place(f, &d, m->rank, &st)) {
+    if (!rc && catalog_is_newer_file(f, &d, m->rank, &st)) {
         m->file_size = (uint64_t)st.st_size;
         scr_filemap_remove_rank(f->found, d.id, m->rank);
         rc = scr_map_record_found(f->found, &d, f->path, m);
@@ -123,7 +124,7 @@ static int take_header(struct folder *f, const char *name, char *err)
     return 0;
 }
 
-static int read_headers(struct folder *f, char *err)
+static int catalog_read_headers(struct catalog_folder *f, char *err)
 {
     DIR *stream = beneath_list(f->fd);
     int rc = stream ? 0 : -errno;
@@ -136,21 +137,20 @@ static int read_headers(struct folder *f, char *err)
             break;
         }
         if (redset_file_name_parse(file->d_name, &place) == 0)
-            rc = take_header(f, file->d_name, err);
+            rc = catalog_enter_header(f, file->d_name, err);
     }
     if (stream) closedir(stream);
     return rc;
 }
 
-/* A folder that is none, or was removed, has nothing; what cannot be read just now is an
- * error. */
-static int read_folder(struct folder *f, char *err)
+/* A missing folder has no headers; one that cannot be read now is an error. */
+static int catalog_read_folder(struct catalog_folder *f, char *err)
 {
     char name[SCR_FOLDER_SIZE];
     scr_dataset_folder_name(f->id, name);
-    f->fd = open_folder(f->dir, name);
+    f->fd = catalog_open_folder(f->dir, name);
     f->path = scr_path_join(f->dir->folder, name);
-    int rc = !f->path ? -ENOMEM : f->fd < 0 ? f->fd : read_headers(f, err);
+    int rc = !f->path ? -ENOMEM : f->fd < 0 ? f->fd : catalog_read_headers(f, err);
     if (rc && !err[0]) err_sys(err, rc, "read %s/%s", f->dir->folder, name);
     io_close(&f->fd);
     free(f->path);
@@ -160,7 +160,7 @@ static int read_folder(struct folder *f, char *err)
 /* ---- handing out ---- */
 
 /* The process of a store that gets the entries of a rank. */
-static int owner_of(const scr_cache *cache, MPI_Comm comm, int rank)
+static int catalog_owner(const scr_cache *cache, MPI_Comm comm, int rank)
 {
     MPI_Group world, sharers;
     int size, owner = MPI_UNDEFINED;
@@ -175,13 +175,14 @@ static int owner_of(const scr_cache *cache, MPI_Comm comm, int rank)
     return owner == MPI_UNDEFINED ? rank % size : owner;
 }
 
-static int deal(const scr_cache *cache, MPI_Comm comm, scr_filemap *found, kvtree *send)
+static int catalog_assign(const scr_cache *cache, MPI_Comm comm, scr_filemap *found,
+                          kvtree *send)
 {
     int count, *ranks;
     int rc = scr_filemap_list_ranks(found, &count, &ranks);
     for (int i = 0; !rc && i < count; i++) {
         char key[16];
-        snprintf(key, sizeof key, "%d", owner_of(cache, comm, ranks[i]));
+        snprintf(key, sizeof key, "%d", catalog_owner(cache, comm, ranks[i]));
         kvtree *to = kvtree_get(send, key);
         if (!to) to = kvtree_set(send, key, NULL);
         rc = to ? scr_filemap_move_rank(found, ranks[i], to) : -ENOMEM;
@@ -192,8 +193,8 @@ static int deal(const scr_cache *cache, MPI_Comm comm, scr_filemap *found, kvtre
 
 /* A header takes the place of what a filemap alone knows, and a newer dataset that of an
  * older one with its id. */
-static bool replaces_entry(const scr_filemap *map, const scr_filemap *from, int id,
-                           int rank)
+static bool catalog_replaces_entry(const scr_filemap *map, const scr_filemap *from,
+                                   int id, int rank)
 {
     scr_dataset old, new;
     bool header = scr_catalog_has_header(map, id, rank);
@@ -204,14 +205,14 @@ static bool replaces_entry(const scr_filemap *map, const scr_filemap *from, int 
     return new.created > old.created;
 }
 
-static int take_entry(scr_filemap *map, const scr_filemap *from, int id, int rank)
+static int catalog_enter(scr_filemap *map, const scr_filemap *from, int id, int rank)
 {
-    if (!replaces_entry(map, from, id, rank)) return 0;
+    if (!catalog_replaces_entry(map, from, id, rank)) return 0;
     scr_filemap_remove_rank(map, id, rank);
     return scr_filemap_copy(from, id, rank, map);
 }
 
-static int take_entries(scr_filemap *map, const scr_filemap *from)
+static int catalog_enter_all(scr_filemap *map, const scr_filemap *from)
 {
     int count, *ids;
     int rc = scr_filemap_list_datasets(from, &count, &ids);
@@ -221,32 +222,50 @@ static int take_entries(scr_filemap *map, const scr_filemap *from)
         rc = scr_filemap_list_ranks_of(from, ids[i], &ranks_count, &ranks);
         if (rc) break;
         for (int k = 0; k < ranks_count && !rc; k++)
-            rc = take_entry(map, from, ids[i], ranks[k]);
+            rc = catalog_enter(map, from, ids[i], ranks[k]);
         free(ranks);
     }
     free(ids);
     return rc;
 }
 
-/* Local: adds what the headers in a store describe to found. */
-static int read_store(scr_cache *cache, const scr_store_dir *dir, scr_filemap *found,
-                      char *err)
+static int catalog_next_folder(const scr_store_dir *store, int last, int *next)
 {
-    struct folder f = {.cache = cache, .dir = dir, .fd = -1, .found = found, .first = ""};
-    int rc = scr_next_folder(dir, 0, &f.id);
+    const struct dirent *item;
+    DIR *stream = beneath_list(store->fd);
+    *next = INT_MAX;
+    if (!stream) return -errno;
+    while ((errno = 0, item = readdir(stream)) != NULL) {
+        int64_t id;
+        if (strncmp(item->d_name, "scr.dataset.", 12) == 0 &&
+            number_int64(item->d_name + 12, &id) == 0 && id > last && id < *next)
+            *next = (int)id;
+    }
+    int rc = -errno;
+    closedir(stream);
+    return rc;
+}
+
+/* Local: adds what the headers in a store describe to found. */
+static int catalog_read_store(scr_cache *cache, const scr_store_dir *dir,
+                              scr_filemap *found, char *err)
+{
+    struct catalog_folder f = {
+        .cache = cache, .dir = dir, .fd = -1, .found = found, .first = ""};
+    int rc = catalog_next_folder(dir, 0, &f.id);
     if (rc) err_sys(err, rc, "list %s", dir->folder);
     while (!rc && f.id != INT_MAX) {
-        rc = read_folder(&f, err);
-        if (!rc && (rc = scr_next_folder(dir, f.id, &f.id)) != 0)
+        rc = catalog_read_folder(&f, err);
+        if (!rc && (rc = catalog_next_folder(dir, f.id, &f.id)) != 0)
             err_sys(err, rc, "list %s", dir->folder);
     }
-    tell_unusable(&f);
+    catalog_report_unusable(&f);
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
 
 /* ---- what only earlier runs know ---- */
 
-static bool is_in_use(const scr_cache *cache, const char *path)
+static bool catalog_is_in_use(const scr_cache *cache, const char *path)
 {
     for (int i = 0; i < cache->store_count; i++)
         if (strcmp(cache->stores[i].path, path) == 0) return true;
@@ -254,7 +273,7 @@ static bool is_in_use(const scr_cache *cache, const char *path)
 }
 
 /* Local, on the leader of a node: stores that this run does not use. */
-static int read_recorded(scr_cache *cache, scr_filemap *found, char *err)
+static int catalog_read_recorded(scr_cache *cache, scr_filemap *found, char *err)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(cache->recorded, "STORE"));
     int rc = 0;
@@ -263,10 +282,10 @@ static int read_recorded(scr_cache *cache, scr_filemap *found, char *err)
         const scr_private where = {.what = "STORE of an earlier run",
                                    .base = kvtree_elem_key(e),
                                    .name = cache->job->owner};
-        if (is_in_use(cache, where.base)) continue;
+        if (catalog_is_in_use(cache, where.base)) continue;
         rc = scr_open_private(&where, &dir.folder, &dir.fd, err);
         if (rc != -EACCES && !scr_is_transient(rc)) rc = 0; /* it is gone */
-        if (!rc && dir.fd >= 0) rc = read_store(cache, &dir, found, err);
+        if (!rc && dir.fd >= 0) rc = catalog_read_store(cache, &dir, found, err);
         io_close(&dir.fd);
         free(dir.folder);
     }
@@ -311,9 +330,9 @@ static bool catalog_reduce_entry(scr_filemap *map, int id, int rank)
     return files > 0 ? has_file : has_folder;
 }
 
-/* Local, on the leader of a node: adds the entries of filemaps whose files are there. The
- * dataset of another entry has left the cache. */
-static int read_filemaps(scr_cache *cache, scr_filemap *found, char *err)
+/* Local, on the leader of a node: adds the entries of filemaps that still have files. The
+ * datasets of other entries have left the cache. */
+static int catalog_read_filemaps(scr_cache *cache, scr_filemap *found, char *err)
 {
     scr_filemap *all = kvtree_new();
     int count = 0, *ids = NULL;
@@ -324,7 +343,7 @@ static int read_filemaps(scr_cache *cache, scr_filemap *found, char *err)
         rc = scr_filemap_list_ranks_of(all, ids[i], &ranks_count, &ranks);
         for (int k = 0; k < ranks_count && !rc; k++)
             if (catalog_reduce_entry(all, ids[i], ranks[k]))
-                rc = take_entry(found, all, ids[i], ranks[k]);
+                rc = catalog_enter(found, all, ids[i], ranks[k]);
         free(ranks);
     }
     free(ids);
@@ -337,30 +356,32 @@ static int read_filemaps(scr_cache *cache, scr_filemap *found, char *err)
 /* ---- all of it ---- */
 
 /* Collective over comm: each process gets what send has for it. */
-static int hand_out(scr_cache *cache, MPI_Comm comm, const kvtree *send)
+static int catalog_exchange(scr_cache *cache, MPI_Comm comm, const kvtree *send)
 {
     kvtree *received = kvtree_new();
     int rc = kvtree_exchange(send, received, comm);
     const kvtree_elem *e = kvtree_elem_first(received);
     if (!received) rc = -ENOMEM;
     for (; e && !rc; e = kvtree_elem_next(e))
-        rc = take_entries(cache->map, kvtree_elem_hash(e));
+        rc = catalog_enter_all(cache->map, kvtree_elem_hash(e));
     kvtree_delete(&received);
     return rc;
 }
 
 /* Local: what the first process of a store, or the leader of a node, has for the others.
  */
-static int collect(scr_cache *cache, const scr_store_dir *dir, kvtree *send, char *err)
+static int catalog_collect(scr_cache *cache, const scr_store_dir *dir, kvtree *send,
+                           char *err)
 {
     scr_filemap *found = kvtree_new();
     int rc = found && send ? 0 : err_set(err, -ENOMEM, "no memory");
-    if (!rc && dir && dir->rank == 0) rc = read_store(cache, dir, found, err);
+    if (!rc && dir && dir->rank == 0) rc = catalog_read_store(cache, dir, found, err);
     if (!dir && cache->job->node_rank == 0) {
-        rc = rc ? rc : read_recorded(cache, found, err);
-        rc = rc ? rc : read_filemaps(cache, found, err);
+        rc = rc ? rc : catalog_read_recorded(cache, found, err);
+        rc = rc ? rc : catalog_read_filemaps(cache, found, err);
     }
-    if (!rc && deal(cache, dir ? dir->comm : cache->job->node, found, send) != 0)
+    if (!rc &&
+        catalog_assign(cache, dir ? dir->comm : cache->job->node, found, send) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     kvtree_delete(&found);
     return rc;
@@ -370,9 +391,9 @@ static int collect(scr_cache *cache, const scr_store_dir *dir, kvtree *send, cha
 static int catalog_read(scr_cache *cache, const scr_store_dir *dir, char *err)
 {
     kvtree *send = kvtree_new();
-    int rc = agree(cache->job->world, collect(cache, dir, send, err), err);
+    int rc = agree(cache->job->world, catalog_collect(cache, dir, send, err), err);
     if (!rc) {
-        rc = hand_out(cache, dir ? dir->comm : cache->job->node, send);
+        rc = catalog_exchange(cache, dir ? dir->comm : cache->job->node, send);
         if (rc) err_set(err, rc, "what is in the cache could not be handed out");
         rc = agree(cache->job->world, rc, err);
     }
@@ -398,11 +419,11 @@ bool scr_catalog_has_header(const scr_filemap *map, int id, int rank)
     return false;
 }
 
-static bool folder_has_redundancy(const scr_store_dir *store, const char *name)
+static bool catalog_folder_has_redundancy(const scr_store_dir *store, const char *name)
 {
     redset_place place;
     const struct dirent *file = NULL;
-    int fd = open_folder(store, name);
+    int fd = catalog_open_folder(store, name);
     if (fd < 0) return fd != -ENOENT && fd != -ENOTDIR && fd != -ELOOP;
     DIR *stream = beneath_list(fd);
     bool has = false;
@@ -414,12 +435,68 @@ static bool folder_has_redundancy(const scr_store_dir *store, const char *name)
     return has;
 }
 
-bool scr_catalog_has_redundancy(const scr_cache *cache, int id)
+static bool catalog_has_redundancy(const scr_cache *cache, int id)
 {
     char name[SCR_FOLDER_SIZE];
     scr_dataset_folder_name(id, name);
     for (int i = 0; i < cache->store_count; i++)
-        if (cache->stores[i].rank == 0 && folder_has_redundancy(&cache->stores[i], name))
+        if (cache->stores[i].rank == 0 &&
+            catalog_folder_has_redundancy(&cache->stores[i], name))
             return true;
     return false;
+}
+
+/* ---- folders without headers ---- */
+
+static bool catalog_is_known(const scr_filemap *map, int id)
+{
+    int count = 0, *ranks = NULL;
+    if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) count = 1;
+    free(ranks);
+    return count > 0;
+}
+
+static int catalog_next_folder_of_all(const scr_cache *cache, int last)
+{
+    int least = INT_MAX;
+    for (int i = 0; i < cache->store_count; i++) {
+        int id;
+        if (cache->stores[i].rank == 0 &&
+            catalog_next_folder(&cache->stores[i], last, &id) == 0 && id < least)
+            least = id;
+    }
+    return least;
+}
+
+/* Collective, agreed. A folder that no header describes: remains of a checkpoint that was
+ * not complete, or of one with unusable headers. */
+static int catalog_sweep_folder(scr_cache *cache, int id, int *highest, char *err)
+{
+    const scr_dataset unknown = {.id = id};
+    if (scr_job_max(cache->job, catalog_is_known(cache->map, id) ||
+                                    scr_cached_find(cache, id) != NULL))
+        return 0;
+    if (!scr_job_max(cache->job, catalog_has_redundancy(cache, id))) {
+        scr_say(cache->job->report, 1,
+                "removing what a run that was interrupted left of dataset %d", id);
+        scr_dataset_folder_remove(cache, id);
+        return 0;
+    }
+    if (id > *highest) *highest = id;
+    scr_say(cache->job->report, 0,
+            "warning: dataset %d is lost from the cache; what is left of it stays there "
+            "until a newer checkpoint is complete: none of its redundancy files can be "
+            "used",
+            id);
+    return scr_cached_note(cache, &unknown, SCR_CACHED_USELESS, err);
+}
+
+int scr_cache_sweep(scr_cache *cache, int *highest, char *err)
+{
+    for (int last = 0;;) {
+        last = scr_job_min(cache->job, catalog_next_folder_of_all(cache, last));
+        if (last == INT_MAX) return 0;
+        int rc = catalog_sweep_folder(cache, last, highest, err);
+        if (rc) return rc;
+    }
 }

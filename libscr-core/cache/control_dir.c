@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The prefix and the control folder. Control folder and caches lie in world-writable
- * places: they are created private, opened without following links, and refused when
- * somebody else owns them. */
+/* The control directory. Like caches it lies in a world-writable place: it is created
+ * private, opened without following links, and refused if another user owns it. */
 #include "cache/cache.h"
 
 #include "base/path.h"
 #include "cache/base.h"
-#include "cache/removal.h"
-#include "common/agree_mpi.h"
-#include "common/beneath.h"
 #include "common/errtext.h"
-#include "common/folder.h"
 #include "common/io.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
+#include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-/* A node that only plays its part (SCR_NODE_NAME) may share the control base with others
- * on the same machine; its own name keeps their records apart. */
+/* Simulated nodes (SCR_NODE_NAME) may share the control base of one machine; the name of
+ * the node keeps their records apart. */
 static int control_name(const scr_cache *cache, const char *owner, char name[700],
                         char *err)
 {
@@ -81,8 +74,8 @@ bool scr_control_exists(const scr_cache *cache, const char *owner)
     return exists;
 }
 
-/* What others can do, or have done, where this job keeps its files. */
-static void warn_of_base(const scr_cache *cache, const char *base)
+/* What other users can do, or have done, where this job keeps its files. */
+static void control_warn_of_base(const scr_cache *cache, const char *base)
 {
     char line[SCR_ERR_TEXT + 2 * SCR_DESC_PATH_SIZE], below[SCR_BASE_NAME];
     if (cache->job->rank == 0 && scr_base_is_unsafe(base))
@@ -101,53 +94,58 @@ static void warn_of_base(const scr_cache *cache, const char *base)
 
 void scr_control_warn_of_bases(const scr_cache *cache)
 {
-    warn_of_base(cache, cache->set->cntl_base);
+    control_warn_of_base(cache, cache->set->cntl_base);
     for (int i = 0; i < cache->store_count; i++) {
         int known = strcmp(cache->stores[i].path, cache->set->cntl_base) == 0;
         for (int k = 0; k < i; k++)
             known |= strcmp(cache->stores[i].path, cache->stores[k].path) == 0;
-        if (!known) warn_of_base(cache, cache->stores[i].path);
+        if (!known) control_warn_of_base(cache, cache->stores[i].path);
     }
 }
 
-bool scr_is_removed(int fd)
+/* ---- the record of the prefix folder ---- */
+
+/* Keeps the stores that the record names: datasets of earlier runs may be in them. */
+static int control_keep_stores(scr_cache *cache, const kvtree *record)
 {
-    struct stat st;
-    return fstat(fd, &st) != 0 ? errno == ESTALE : st.st_nlink == 0;
+    kvtree_delete(&cache->recorded);
+    cache->recorded = kvtree_new();
+    return cache->recorded ? kvtree_merge(cache->recorded, record) : -ENOMEM;
 }
 
-bool scr_cache_is_gone(const scr_cache *cache)
+int scr_record_read(scr_cache *cache, scr_record_owner *owner, char *err)
 {
-    int gone = cache->lost || scr_job_lock_is_lost(cache);
-    for (int i = 0; i < cache->store_count; i++)
-        gone = gone || scr_is_removed(cache->stores[i].fd);
-    return gone;
+    char *prefix;
+    kvtree *record = kvtree_new();
+    int rc = record ? kvtree_file_read(cache->control_fd, SCR_RECORD_NAME, record, err)
+                    : err_set(err, -ENOMEM, "no memory");
+    *owner = rc == -EBADMSG ? SCR_RECORD_DAMAGED : SCR_RECORD_NONE;
+    if (rc == -ENOENT || rc == -EBADMSG)
+        rc = 0;
+    else if (!rc && kvtree_util_get_str(record, "PREFIX", &prefix) == 0)
+        *owner = strcmp(prefix, cache->prefix) == 0 ? SCR_RECORD_OURS : SCR_RECORD_THEIRS;
+    if (!rc && control_keep_stores(cache, *owner == SCR_RECORD_OURS ? record : NULL) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
+    kvtree_delete(&record);
+    return rc;
 }
 
-int scr_cache_renew(scr_cache *cache, char *err)
+int scr_record_write(const scr_cache *cache, char *err)
 {
-    if (cache->lost)
-        return err_set(err, -EBUSY,
-                       "the directories of this run on some nodes belong to another run "
-                       "now; end this one, and start it with a job id of its own "
-                       "(SCR_JOB_ID)");
-    scr_removal_settle(cache);
-    int rc = scr_job_lock_renew(cache, err);
-    if (rc) return rc;
-    rc = scr_stores_renew(cache, err);
-    for (int i = 0; i < cache->count; i++)
-        cache->list[i].unread = true;
-    rc = rc ? rc : scr_filemaps_write(cache, err);
-    return agree(cache->job->world, rc, err);
+    kvtree *record = kvtree_new();
+    int rc = kvtree_util_set_str(record, "PREFIX", cache->prefix);
+    for (int i = 0; !rc && i < cache->store_count; i++)
+        if (!kvtree_set_kv(record, "STORE", cache->stores[i].path)) rc = -ENOMEM;
+    rc = rc ? err_set(err, rc, "no memory")
+            : kvtree_file_write(cache->control_fd, SCR_RECORD_NAME, record, err);
+    kvtree_delete(&record);
+    return rc;
 }
 
-void scr_cache_abandon(scr_cache *cache)
+int scr_record_update(const scr_cache *cache, char *err)
 {
-    int count = 0, *ids = NULL;
-    cache->lost = 1;
-    if (scr_filemap_list_datasets(cache->map, &count, &ids) != 0) count = 0;
-    for (int i = 0; i < count; i++)
-        scr_filemap_remove_dataset(cache->map, ids[i]);
-    free(ids);
-    cache->count = 0;
+    bool known = kvtree_size(kvtree_get(cache->recorded, "STORE")) == cache->store_count;
+    for (int i = 0; known && i < cache->store_count; i++)
+        known = kvtree_get_kv(cache->recorded, "STORE", cache->stores[i].path) != NULL;
+    return known ? 0 : scr_record_write(cache, err);
 }

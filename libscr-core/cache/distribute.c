@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -72,9 +71,7 @@ static bool distribute_is_in_place(const scr_cache *cache, const scr_dataset *da
 
 bool scr_distribute_is_done(scr_cache *cache, const scr_dataset *dataset)
 {
-    int done = distribute_is_in_place(cache, dataset);
-    MPI_Allreduce(MPI_IN_PLACE, &done, 1, MPI_INT, MPI_MIN, cache->job->world);
-    return done;
+    return scr_job_min(cache->job, distribute_is_in_place(cache, dataset));
 }
 
 static int64_t distribute_bytes(const scr_cache *cache, int id, int rank)

@@ -20,12 +20,12 @@
 #define KEY_DATADESC "DATADESC"
 #define KEY_MASTER "Filemap"
 
-static kvtree *entry(const scr_filemap *map, int dset, int rank)
+static kvtree *filemap_entry(const scr_filemap *map, int dset, int rank)
 {
     return kvtree_get_kv_int(kvtree_get_kv_int(map, KEY_RANK, rank), KEY_DSET, dset);
 }
 
-static kvtree *entry_made(scr_filemap *map, int dset, int rank)
+static kvtree *filemap_make_entry(scr_filemap *map, int dset, int rank)
 {
     kvtree *index = kvtree_set_kv_int(map, KEY_DSET, dset);
     if (!kvtree_set_kv_int(index, KEY_RANK, rank)) return NULL;
@@ -45,33 +45,34 @@ int scr_meta_set_place(kvtree *meta, const char *path)
 
 kvtree *scr_filemap_add_file(scr_filemap *map, int dset, int rank, const char *path)
 {
-    return kvtree_set_kv(entry_made(map, dset, rank), KEY_FILE, path);
+    return kvtree_set_kv(filemap_make_entry(map, dset, rank), KEY_FILE, path);
 }
 
 int scr_filemap_remove_file(scr_filemap *map, int dset, int rank, const char *path)
 {
-    return kvtree_unset_kv(entry(map, dset, rank), KEY_FILE, path);
+    return kvtree_unset_kv(filemap_entry(map, dset, rank), KEY_FILE, path);
 }
 
 const kvtree *scr_filemap_files(const scr_filemap *map, int dset, int rank)
 {
-    return kvtree_get(entry(map, dset, rank), KEY_FILE);
+    return kvtree_get(filemap_entry(map, dset, rank), KEY_FILE);
 }
 
 int scr_filemap_expected(const scr_filemap *map, int dset, int rank)
 {
     int files;
-    return kvtree_util_get_int(entry(map, dset, rank), KEY_FILES, &files) == 0 ? files
-                                                                               : -1;
+    return kvtree_util_get_int(filemap_entry(map, dset, rank), KEY_FILES, &files) == 0
+               ? files
+               : -1;
 }
 
 int scr_filemap_set_expected(scr_filemap *map, int dset, int rank, int files)
 {
-    kvtree *e = entry_made(map, dset, rank);
+    kvtree *e = filemap_make_entry(map, dset, rank);
     return e ? kvtree_util_set_int(e, KEY_FILES, files) : -ENOMEM;
 }
 
-static int set_copy(kvtree *tree, const char *key, const kvtree *source)
+static int filemap_set_copy(kvtree *tree, const char *key, const kvtree *source)
 {
     kvtree *copy = kvtree_new();
     if (!tree || !copy || kvtree_merge(copy, source) != 0 ||
@@ -84,22 +85,22 @@ static int set_copy(kvtree *tree, const char *key, const kvtree *source)
 
 int scr_filemap_set_dataset(scr_filemap *map, int dset, int rank, const kvtree *dataset)
 {
-    return set_copy(entry_made(map, dset, rank), KEY_DATADESC, dataset);
+    return filemap_set_copy(filemap_make_entry(map, dset, rank), KEY_DATADESC, dataset);
 }
 
 const kvtree *scr_filemap_get_dataset(const scr_filemap *map, int dset, int rank)
 {
-    return kvtree_get(entry(map, dset, rank), KEY_DATADESC);
+    return kvtree_get(filemap_entry(map, dset, rank), KEY_DATADESC);
 }
 
 int scr_filemap_set_reddesc(scr_filemap *map, int dset, int rank, const kvtree *reddesc)
 {
-    return set_copy(entry_made(map, dset, rank), KEY_REDDESC, reddesc);
+    return filemap_set_copy(filemap_make_entry(map, dset, rank), KEY_REDDESC, reddesc);
 }
 
 const kvtree *scr_filemap_get_reddesc(const scr_filemap *map, int dset, int rank)
 {
-    return kvtree_get(entry(map, dset, rank), KEY_REDDESC);
+    return kvtree_get(filemap_entry(map, dset, rank), KEY_REDDESC);
 }
 
 int scr_filemap_remove_rank(scr_filemap *map, int dset, int rank)
@@ -126,8 +127,8 @@ int scr_filemap_remove_dataset(scr_filemap *map, int dset)
 
 int scr_filemap_copy(const scr_filemap *from, int dset, int rank, scr_filemap *target)
 {
-    kvtree *copy = entry_made(target, dset, rank);
-    return copy && kvtree_merge(copy, entry(from, dset, rank)) == 0 ? 0 : -ENOMEM;
+    kvtree *copy = filemap_make_entry(target, dset, rank);
+    return copy && kvtree_merge(copy, filemap_entry(from, dset, rank)) == 0 ? 0 : -ENOMEM;
 }
 
 int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target)
@@ -137,7 +138,7 @@ int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target)
     int rc = kvtree_list_int(kvtree_get(of_rank, KEY_DSET), &count, &ids);
     if (rc || count == 0) return rc;
     for (int i = 0; !rc && i < count; i++)
-        if (!entry_made(target, ids[i], rank)) rc = -ENOMEM;
+        if (!filemap_make_entry(target, ids[i], rank)) rc = -ENOMEM;
     rc = rc ? rc : kvtree_merge(kvtree_get_kv_int(target, KEY_RANK, rank), of_rank);
     for (int i = 0; !rc && i < count; i++)
         scr_filemap_remove_rank(map, ids[i], rank);
@@ -172,7 +173,8 @@ const char *scr_filemap_name_of(const char *path, const char *owner, int dset)
     return at ? at + n : NULL;
 }
 
-static int check_files(const kvtree *files, const char *owner, int dset, char *err)
+static int filemap_check_files(const kvtree *files, const char *owner, int dset,
+                               char *err)
 {
     const kvtree_elem *f;
     for (f = kvtree_elem_first(files); f; f = kvtree_elem_next(f))
@@ -186,8 +188,8 @@ static int check_files(const kvtree *files, const char *owner, int dset, char *e
 
 /* Checks all ids, and copies what is good to target entry by entry, which rebuilds the
  * index. */
-static int check_rank(const scr_filemap *map, int rank, const char *owner,
-                      scr_filemap *target, char *err)
+static int filemap_check_rank(const scr_filemap *map, int rank, const char *owner,
+                              scr_filemap *target, char *err)
 {
     int count, *ids;
     int rc = kvtree_list_int(kvtree_get(kvtree_get_kv_int(map, KEY_RANK, rank), KEY_DSET),
@@ -197,12 +199,13 @@ static int check_rank(const scr_filemap *map, int rank, const char *owner,
         return err_set(err, -EBADMSG, "rank %d has a dataset id that is not a number",
                        rank);
     for (int i = 0; !rc && i < count; i++) {
-        if (ids[i] < 1 || ids[i] > SCR_ID_MAX || !entry(map, ids[i], rank) ||
+        if (ids[i] < 1 || ids[i] > SCR_ID_MAX || !filemap_entry(map, ids[i], rank) ||
             (i > 0 && ids[i] == ids[i - 1]))
             rc = err_set(err, -EBADMSG, "rank %d has an impossible dataset id %d", rank,
                          ids[i]);
         else
-            rc = check_files(scr_filemap_files(map, ids[i], rank), owner, ids[i], err);
+            rc = filemap_check_files(scr_filemap_files(map, ids[i], rank), owner, ids[i],
+                                     err);
         if (!rc && scr_filemap_copy(map, ids[i], rank, target) != 0)
             rc = err_set(err, -ENOMEM, "no memory");
     }
@@ -228,7 +231,7 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
             (i > 0 && ranks[i] == ranks[i - 1]))
             rc = err_set(err, -EBADMSG, "impossible rank %d", ranks[i]);
         else
-            rc = check_rank(raw, ranks[i], owner, good, err);
+            rc = filemap_check_rank(raw, ranks[i], owner, good, err);
         if (rc) err_wrap(err, rc, "%s", name);
     }
     if (!rc && kvtree_merge(map, good) != 0)
@@ -246,7 +249,7 @@ int scr_filemap_write(int dir, const char *name, const scr_filemap *map, char *e
 
 /* ---- which filemaps there are ---- */
 
-static int names_of_master(int dir, kvtree *names, char *err)
+static int filemap_names_of_master(int dir, kvtree *names, char *err)
 {
     kvtree *master = kvtree_new();
     int rc = master ? kvtree_file_read(dir, SCR_FILEMAP_MASTER, master, err)
@@ -261,7 +264,7 @@ static int names_of_master(int dir, kvtree *names, char *err)
     return rc;
 }
 
-static int names_in_folder(int dir, kvtree *names, char *err)
+static int filemap_names_in_folder(int dir, kvtree *names, char *err)
 {
     DIR *stream = beneath_list(dir);
     const struct dirent *item;
@@ -277,7 +280,8 @@ static int names_in_folder(int dir, kvtree *names, char *err)
 
 int scr_filemap_names(int dir, int all, kvtree *names, char *err)
 {
-    int rc = all ? names_in_folder(dir, names, err) : names_of_master(dir, names, err);
+    int rc = all ? filemap_names_in_folder(dir, names, err)
+                 : filemap_names_of_master(dir, names, err);
     if (rc) kvtree_unset_all(names);
     return rc;
 }

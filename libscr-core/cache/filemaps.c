@@ -4,8 +4,6 @@
  * for the files of ranks whose redundancy file is lost (cache/catalog.c). */
 #include "cache/cache.h"
 
-#include "cache/catalog.h"
-
 #include "base/path.h"
 #include "base/transient.h"
 #include "common/agree_mpi.h"
@@ -13,7 +11,7 @@
 #include "common/errtext.h"
 #include <dirent.h>
 #include <errno.h>
-#include <kvtree/kvtree_mpi.h>
+#include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +21,7 @@
 
 /* A damaged file counts as lost, which is no failure. One that cannot be read just now
  * is. */
-static int judge(const scr_cache *cache, int rc, const char *err)
+static int filemaps_skip_damaged(const scr_cache *cache, int rc, const char *err)
 {
     if (rc && scr_is_transient(rc)) return rc;
     if (rc && rc != -ENOENT) scr_control_warn(cache, err);
@@ -36,21 +34,21 @@ int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, char *err)
     kvtree *names = kvtree_new();
     int found = names ? scr_filemap_names(cache->control_fd, 0, names, err)
                       : err_set(err, -ENOMEM, "no memory");
-    int rc = judge(cache, found, err);
+    int rc = filemaps_skip_damaged(cache, found, err);
     if (!rc && found) rc = scr_filemap_names(cache->control_fd, 1, names, err);
     const kvtree_elem *e = kvtree_elem_first(names);
     for (; e && !rc; e = kvtree_elem_next(e)) {
         const char *name = kvtree_elem_key(e);
-        rc = judge(cache,
-                   scr_filemap_read(cache->control_fd, name, cache->job->owner, all, err),
-                   err);
+        rc = filemaps_skip_damaged(
+            cache, scr_filemap_read(cache->control_fd, name, cache->job->owner, all, err),
+            err);
     }
     kvtree_delete(&names);
     return rc;
 }
 
 /* 1 when some rank has it there, complete. */
-static int is_checkpoint(const scr_filemap *map, int id)
+static int filemaps_has_checkpoint(const scr_filemap *map, int id)
 {
     scr_dataset d;
     int count, *ranks, is = 0;
@@ -70,7 +68,7 @@ int scr_filemaps_newest(const scr_cache *cache)
     scr_filemap *map = kvtree_new();
     if (map && scr_filemaps_read(cache, map, err) == 0 &&
         scr_filemap_list_datasets(map, &count, &ids) == 0) {
-        while (count > 0 && !is_checkpoint(map, ids[count - 1]))
+        while (count > 0 && !filemaps_has_checkpoint(map, ids[count - 1]))
             count--;
         newest = count > 0 ? ids[count - 1] : 0;
         free(ids);
@@ -80,7 +78,7 @@ int scr_filemaps_newest(const scr_cache *cache)
 }
 
 /* The master file names filemaps by full path. */
-static int write_master(const scr_cache *cache, char *err)
+static int filemaps_write_master(const scr_cache *cache, char *err)
 {
     kvtree *master = kvtree_new();
     int rc = 0;
@@ -98,7 +96,7 @@ static int write_master(const scr_cache *cache, char *err)
 }
 
 /* Removes filemaps of more processes than there are now, and unfinished files. */
-static void remove_if_old(const scr_cache *cache, const char *name)
+static void filemaps_remove_if_old(const scr_cache *cache, const char *name)
 {
     int i;
     size_t n = strlen(name);
@@ -107,12 +105,12 @@ static void remove_if_old(const scr_cache *cache, const char *name)
     if (old || temporary) unlinkat(cache->control_fd, name, 0);
 }
 
-static void remove_old(const scr_cache *cache)
+static void filemaps_remove_old(const scr_cache *cache)
 {
     DIR *stream = beneath_list(cache->control_fd);
     const struct dirent *item;
     while (stream && (item = readdir(stream)) != NULL)
-        remove_if_old(cache, item->d_name);
+        filemaps_remove_if_old(cache, item->d_name);
     if (stream) closedir(stream);
 }
 
@@ -127,11 +125,111 @@ int scr_filemaps_begin(scr_cache *cache, char *err)
 {
     int rc = scr_filemaps_write(cache, err);
     if (rc == 0 && cache->job->node_rank == 0) {
-        rc = write_master(cache, err);
-        rc = rc ? rc : scr_job_lock_record_stores(cache, err);
+        rc = filemaps_write_master(cache, err);
+        rc = rc ? rc : scr_record_update(cache, err);
         if (rc) err_wrap(err, rc, "node %s: %s", cache->job->node_name, cache->control);
     }
     rc = agree(cache->job->world, rc, err);
-    if (!rc && cache->job->node_rank == 0) remove_old(cache);
+    if (!rc && cache->job->node_rank == 0) filemaps_remove_old(cache);
     return rc;
+}
+
+/* ---- entries ---- */
+
+/* The descriptor, with what is of this run: the scheme that was applied in the end, and
+ * where. */
+static int filemaps_enter_reddesc(scr_cache *cache, int id, const redset_place *place)
+{
+    const scr_cached *kept = scr_cached_find(cache, id);
+    const scr_store_dir *store = &cache->stores[kept->store];
+    scr_reddesc desc = kept->desc;
+    scr_reddesc_place here = {.groups = place->sets,
+                              .group_id = place->id,
+                              .group_size = place->members,
+                              .group_rank = place->member};
+    kvtree *tree = kvtree_new();
+    snprintf(desc.type, sizeof desc.type, "%s", redset_scheme_name(place->scheme));
+    snprintf(desc.store, sizeof desc.store, "%s", store->path);
+    int n = snprintf(here.directory, sizeof here.directory, "%s", store->folder);
+    int rc = !tree ? -ENOMEM : n >= (int)sizeof here.directory ? -ENAMETOOLONG : 0;
+    rc = rc ? rc : scr_reddesc_to_tree(&desc, &here, tree);
+    rc = rc ? rc : scr_filemap_set_reddesc(cache->map, id, cache->job->rank, tree);
+    kvtree_delete(&tree);
+    return rc;
+}
+
+/* A dataset's files of one rank. */
+struct filemaps_entry {
+    scr_filemap *map;
+    int id, rank;
+    const char *folder;
+};
+
+static kvtree *filemaps_enter_file(const struct filemaps_entry *r, const char *name,
+                                   const char *type, int ranks, unsigned long size)
+{
+    char *path = scr_path_join(r->folder, name);
+    kvtree *meta = path ? scr_filemap_add_file(r->map, r->id, r->rank, path) : NULL;
+    int rc = kvtree_util_set_str(meta, SCR_META_FILE, name);
+    rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_TYPE, type);
+    rc = rc ? rc : kvtree_util_set_int(meta, SCR_META_RANKS, ranks);
+    rc = rc ? rc : kvtree_util_set_int(meta, SCR_META_COMPLETE, 1);
+    rc = rc ? rc : kvtree_util_set_bytecount(meta, SCR_META_SIZE, size);
+    free(path);
+    return rc ? NULL : meta;
+}
+
+static int filemaps_enter_files(const struct filemaps_entry *r,
+                                const scr_dataset *dataset,
+                                const redset_manifest *manifest)
+{
+    static const char *const kept[] = {SCR_META_ORIG, SCR_META_PATH, SCR_META_NAME};
+    const char *scheme = redset_scheme_name(manifest->place.scheme);
+    int bad = 0;
+    for (int i = 0; i < manifest->count && !bad; i++) {
+        const redset_file *f = &manifest->files[i];
+        kvtree *meta =
+            filemaps_enter_file(r, f->name, SCR_META_FULL, dataset->ranks, f->size);
+        bad = !meta || (manifest->checksums &&
+                        kvtree_util_set_crc32(meta, SCR_META_CRC, f->crc) != 0);
+        for (size_t k = 0; !bad && k < sizeof kept / sizeof *kept; k++) {
+            const char *text = kvtree_get_val(f->meta, kept[k]);
+            if (text) bad = kvtree_util_set_str(meta, kept[k], text) != 0;
+        }
+    }
+    return bad || !filemaps_enter_file(r, manifest->file, scheme, dataset->ranks,
+                                       manifest->file_size)
+               ? -ENOMEM
+               : 0;
+}
+
+int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const char *folder,
+                         const redset_manifest *manifest)
+{
+    const struct filemaps_entry r = {map, dataset->id, manifest->rank, folder};
+    kvtree *tree = kvtree_new();
+    int rc = filemaps_enter_files(&r, dataset, manifest);
+    rc = rc ? rc : tree ? scr_dataset_to_tree(dataset, tree) : -ENOMEM;
+    rc = rc ? rc : scr_filemap_set_dataset(map, r.id, r.rank, tree);
+    rc = rc ? rc : scr_filemap_set_expected(map, r.id, r.rank, manifest->count + 1);
+    if (rc) scr_filemap_remove_rank(map, r.id, r.rank);
+    kvtree_delete(&tree);
+    return rc;
+}
+
+int scr_map_record(scr_cache *cache, const scr_dataset *dataset,
+                   const redset_manifest *manifest, char *err)
+{
+    redset_manifest own = *manifest;
+    char *folder = scr_dataset_folder(cache, dataset->id);
+    own.rank = cache->job->rank;
+    scr_filemap_remove_rank(cache->map, dataset->id, cache->job->rank);
+    int rc = folder ? scr_map_record_found(cache->map, dataset, folder, &own) : -ENOMEM;
+    rc = rc ? rc : filemaps_enter_reddesc(cache, dataset->id, &manifest->place);
+    free(folder);
+    if (rc) return err_set(err, rc, "no memory for the filemap");
+    scr_cached *cached = scr_cached_find(cache, dataset->id);
+    cached->d = *dataset;
+    cached->state = SCR_CACHED_GOOD;
+    return 0;
 }

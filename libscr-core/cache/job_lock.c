@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose the control and the cache folder of a node are. Both go by user and job id, but
- * within one job several calculations may run, one after the other or at the same time,
- * each with a prefix folder of its own. The first one gets the folders, and leaves its
- * prefix folder on record there; others find that, and take folders beside them. Two runs
- * of one calculation would remove each other's files: the second one waits for the end of
- * the first, which may be dying, and then gives up. */
+/* Ownership of the per-node control and cache directories. Their names come from user and
+ * job id. Within one job several calculations may run, in turn or at the same time, each
+ * with its own prefix folder. The first one gets these directories, and records its
+ * prefix folder there; others use directories beside them. Two runs of one calculation
+ * would remove each other's files: the second one waits for the end of the first, which
+ * may be about to exit, and fails after some seconds. */
 #include "cache/cache.h"
 
-#include "cache/catalog.h"
+#include "cache/base.h"
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -17,76 +17,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <kvtree/kvtree_util.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LOCK_NAME "run.lock"
-#define RECORD_NAME "prefix.scriinfo"
 
-/* How long a run before this one may take to end: a killed one needs a moment. */
+/* How long an earlier run may take to end: a killed one needs a moment. */
 enum { PATIENCE = 10 }; /* seconds */
-
-/* ---- the record ---- */
-
-enum owner { NOBODY, OURS, THEIRS, DAMAGED };
-
-/* Keeps the stores that the record names: what earlier runs left in them is found. */
-static int keep_stores(scr_cache *cache, const kvtree *record)
-{
-    kvtree_delete(&cache->recorded);
-    cache->recorded = kvtree_new();
-    return cache->recorded ? kvtree_merge(cache->recorded, record) : -ENOMEM;
-}
-
-/* A damaged record names nobody; err gives the reason. */
-static int read_record(scr_cache *cache, enum owner *owner, char *err)
-{
-    char *prefix;
-    kvtree *record = kvtree_new();
-    int rc = record ? kvtree_file_read(cache->control_fd, RECORD_NAME, record, err)
-                    : err_set(err, -ENOMEM, "no memory");
-    *owner = rc == -EBADMSG ? DAMAGED : NOBODY;
-    if (rc == -ENOENT || rc == -EBADMSG)
-        rc = 0;
-    else if (!rc && kvtree_util_get_str(record, "PREFIX", &prefix) == 0)
-        *owner = strcmp(prefix, cache->prefix) == 0 ? OURS : THEIRS;
-    if (!rc && keep_stores(cache, *owner == OURS ? record : NULL) != 0)
-        rc = err_set(err, -ENOMEM, "no memory");
-    kvtree_delete(&record);
-    return rc;
-}
-
-static int write_record(const scr_cache *cache, char *err)
-{
-    kvtree *record = kvtree_new();
-    int rc = kvtree_util_set_str(record, "PREFIX", cache->prefix);
-    for (int i = 0; !rc && i < cache->store_count; i++)
-        if (!kvtree_set_kv(record, "STORE", cache->stores[i].path)) rc = -ENOMEM;
-    rc = rc ? err_set(err, rc, "no memory")
-            : kvtree_file_write(cache->control_fd, RECORD_NAME, record, err);
-    kvtree_delete(&record);
-    return rc;
-}
-
-int scr_job_lock_record_stores(scr_cache *cache, char *err)
-{
-    bool known = kvtree_size(kvtree_get(cache->recorded, "STORE")) == cache->store_count;
-    for (int i = 0; known && i < cache->store_count; i++)
-        known = kvtree_get_kv(cache->recorded, "STORE", cache->stores[i].path) != NULL;
-    return known ? 0 : write_record(cache, err);
-}
 
 /* ---- the lock ---- */
 
-/* Locks of processes, not of open files: they end with the run, whatever children it has.
- * *holder: who has it, where the result is -EAGAIN. */
-static int try_lock(int fd, pid_t *holder)
+/* A lock of the process, not of an open file: it ends with the run, even if child
+ * processes live on. *holder: the process that holds it, where the result is -EAGAIN. */
+static int lock_try(int fd, pid_t *holder)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(fd, F_SETLK, &lock) == 0) return 0;
@@ -95,92 +41,98 @@ static int try_lock(int fd, pid_t *holder)
     return -EAGAIN;
 }
 
-/* The run before this one removes the folder when it ends well, which may be just now. */
-static int open_again(scr_cache *cache, char *err)
+/* The run before this one removes the directory when it ends, which may be now. */
+static int lock_reopen_directory(scr_cache *cache, char *err)
 {
     if (!scr_is_removed(cache->control_fd)) return 0;
     scr_control_close(cache);
     return scr_control_open(cache, err);
 }
 
-/* One attempt; -EAGAIN when there should be another one. */
-static int lock_once(scr_cache *cache, enum owner *owner, pid_t *holder, char *err)
+/* One attempt; -EAGAIN: another one may succeed. */
+static int lock_attempt(scr_cache *cache, scr_record_owner *owner, pid_t *holder,
+                        char *err)
 {
-    int rc = open_again(cache, err);
-    if (!rc)
-        rc = beneath_open(cache->control_fd, LOCK_NAME, O_RDWR | O_CREAT, 0600,
-                          &cache->lock_fd, err);
-    if (rc == -ENOENT) return -EAGAIN;
-    rc = rc ? rc : read_record(cache, owner, err);
-    if (rc || *owner == THEIRS) return rc;
-    rc = try_lock(cache->lock_fd, holder);
+    int rc = lock_reopen_directory(cache, err);
+    if (rc) return rc;
+    rc = beneath_open(cache->control_fd, LOCK_NAME, O_RDWR | O_CREAT, 0600,
+                      &cache->lock_fd, err);
+    if (rc) return rc == -ENOENT ? -EAGAIN : rc;
+    rc = scr_record_read(cache, owner, err);
+    if (rc || *owner == SCR_RECORD_THEIRS) return rc;
+    rc = lock_try(cache->lock_fd, holder);
     if (!rc && scr_is_removed(cache->lock_fd)) rc = -EAGAIN;
     if (rc == -EAGAIN) io_close(&cache->lock_fd);
     if (rc && rc != -EAGAIN) err_sys(err, rc, "lock %s/" LOCK_NAME, cache->control);
     return rc;
 }
 
-/* Takes the lock of the control folder, unless that is another calculation's. patience:
- * in seconds. */
-static int lock(scr_cache *cache, double patience, enum owner *owner, char *err)
+/* Attempts for that number of seconds. */
+static int lock_retry(scr_cache *cache, double patience, scr_record_owner *owner,
+                      char *err)
 {
     const struct timespec nap = {0, 50000000};
-    double until = MPI_Wtime() + patience;
+    const double start = scr_clock();
+    bool reported = false;
     pid_t holder = 0;
-    int rc, told = 0;
-    while ((rc = lock_once(cache, owner, &holder, err)) == -EAGAIN &&
-           MPI_Wtime() < until) {
-        if (!told && MPI_Wtime() > until - patience + SCR_WAIT_SECONDS) {
+    int rc;
+    while ((rc = lock_attempt(cache, owner, &holder, err)) == -EAGAIN &&
+           scr_clock() < start + patience) {
+        if (!reported && scr_clock() > start + SCR_WAIT_SECONDS) {
             scr_say(cache->job->report, 0,
                     "waits for another run, process %ld, that uses %s", (long)holder,
                     cache->control);
-            told = 1;
+            reported = true;
         }
         nanosleep(&nap, NULL);
     }
-    if (rc == 0 && *owner == THEIRS) return 0;
-    if (rc == -EAGAIN)
-        return err_set(
-            err, -EBUSY,
-            "another run, process %ld, uses %s; wait for its end, or give this "
-            "one a job id of its own (SCR_JOB_ID)",
-            (long)holder, cache->control);
-    if (rc) return rc;
-    rc = read_record(cache, owner, err); /* the one before may be new */
-    if (*owner != DAMAGED) return rc;
-    scr_control_warn(cache, err);
-    *owner = NOBODY;
-    return rc;
+    if (rc != -EAGAIN) return rc;
+    return err_set(err, -EBUSY,
+                   "another run, process %ld, uses %s; wait for its end, or give this "
+                   "one a job id of its own (SCR_JOB_ID)",
+                   (long)holder, cache->control);
 }
 
-static void unlock(scr_cache *cache)
+/* Takes the lock of the control directory, unless another calculation owns it. */
+static int lock_take(scr_cache *cache, double patience, scr_record_owner *owner,
+                     char *err)
 {
-    io_close(&cache->lock_fd);
+    int rc = lock_retry(cache, patience, owner, err);
+    if (rc || *owner == SCR_RECORD_THEIRS) return rc;
+    rc = scr_record_read(cache, owner, err); /* the one before may be new */
+    if (rc || *owner != SCR_RECORD_DAMAGED) return rc;
+    scr_control_warn(cache, err);
+    *owner = SCR_RECORD_NONE;
+    return 0;
 }
 
-/* ---- what is in the way ---- */
+/* ---- obstacles ---- */
 
-static bool is_ours(const char *name)
+static bool lock_is_file_of_run(const char *name)
 {
     size_t n = strlen(name);
     return strncmp(name, "filemap", 7) == 0 || strncmp(name, "transfer_", 9) == 0 ||
-           strcmp(name, RECORD_NAME) == 0 || strcmp(name, LOCK_NAME) == 0 ||
+           strcmp(name, SCR_RECORD_NAME) == 0 || strcmp(name, LOCK_NAME) == 0 ||
            (name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0);
 }
 
-/* The control folder is private and has regular files of one name only: a folder or a
- * link in the place of one is removed, and the file counts as lost. */
-static void clear_way(const scr_cache *cache)
+static bool lock_is_obstacle(const scr_cache *cache, const char *name)
+{
+    struct stat st;
+    return lock_is_file_of_run(name) &&
+           fstatat(cache->control_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           !(S_ISREG(st.st_mode) && st.st_nlink == 1);
+}
+
+/* The control directory is private and holds regular files of one name only: a directory
+ * or a link in the place of one is removed, and the file counts as lost. */
+static void lock_remove_obstacles(const scr_cache *cache)
 {
     DIR *stream = beneath_list(cache->control_fd);
     const struct dirent *item;
-    struct stat st;
     while (stream && (item = readdir(stream)) != NULL) {
         char err[SCR_ERR_TEXT] = "";
-        if (!is_ours(item->d_name) ||
-            fstatat(cache->control_fd, item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-            (S_ISREG(st.st_mode) && st.st_nlink == 1))
-            continue;
+        if (!lock_is_obstacle(cache, item->d_name)) continue;
         err_set(err, 0, "%s is no regular file, or has another name, and is removed",
                 item->d_name);
         scr_control_warn(cache, err);
@@ -191,112 +143,104 @@ static void clear_way(const scr_cache *cache)
     if (stream) closedir(stream);
 }
 
-/* ---- which folders ---- */
+/* ---- which directories ---- */
 
-/* Folders beside those of another calculation. */
-static void other_owner(const scr_cache *cache, char owner[SCR_OWNER_SIZE])
+/* Local: opens the control directory of job->owner; the leader of the node finds out its
+ * owner, and takes the lock. */
+static int lock_open(scr_cache *cache, double patience, scr_record_owner *owner,
+                     char *err)
 {
-    char name[SCR_JOB_ID_SIZE];
-    scr_identity_prefix(cache->prefix, name);
-    snprintf(owner, SCR_OWNER_SIZE, "%s/scr.%s.%s", cache->job->user, cache->job->id,
-             name);
-}
-
-/* Local: opens the control folder of the owner's name and, on the leader of the node,
- * looks whose it is. */
-static int look(scr_cache *cache, double patience, enum owner *owner, char *err)
-{
-    *owner = NOBODY;
+    *owner = SCR_RECORD_NONE;
     int rc = scr_control_open(cache, err);
-    if (!rc && cache->job->node_rank == 0) clear_way(cache);
-    if (!rc && cache->job->node_rank == 0) rc = lock(cache, patience, owner, err);
+    if (!rc && cache->job->node_rank == 0) {
+        lock_remove_obstacles(cache);
+        rc = lock_take(cache, patience, owner, err);
+    }
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
 
-/* Collective, agreed. 1: some node has folders of this calculation beside others'. */
-static int has_other(scr_cache *cache, const char *owner)
+/* Collective: whether it is true on the leader of any node. */
+static bool lock_is_any(const scr_cache *cache, bool here)
 {
-    int has = cache->job->node_rank == 0 && scr_control_exists(cache, owner);
-    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, cache->job->world);
-    return has;
+    return scr_job_max(cache->job, cache->job->node_rank == 0 && here);
 }
 
-/* Local, on the leader. Opens the folders that this run does not use, if they are there.
- * 1: they are those of this calculation; *newest: the checkpoint that is there. */
-static int look_unused(scr_cache *cache, int *newest)
+/* Local, on the leader. Whether the directories of job->owner, which this run does not
+ * use, belong to this calculation; *newest: the checkpoint in them. */
+static bool lock_is_left_behind(scr_cache *cache, int *newest)
 {
-    enum owner owner = NOBODY;
-    *newest = 0;
+    scr_record_owner owner = SCR_RECORD_NONE;
     if (cache->control_fd < 0 && (!scr_control_exists(cache, cache->job->owner) ||
                                   scr_control_open(cache, NULL) != 0))
-        return 0;
-    if (read_record(cache, &owner, NULL) != 0 || owner != OURS) return 0;
+        return false;
+    if (scr_record_read(cache, &owner, NULL) != 0 || owner != SCR_RECORD_OURS)
+        return false;
     *newest = scr_filemaps_newest(cache);
-    return 1;
+    return true;
 }
 
-/* Collective. What is in the caches of this calculation cannot be used with these nodes:
+/* Collective. The checkpoints of this calculation that cannot be used with these nodes:
  * SCR_Have_restart fails unless it has something newer. */
-static void pass_over(scr_cache *cache, const char *beside, int *elsewhere)
+static void lock_report_left_behind(scr_cache *cache, const char *beside, int *elsewhere)
 {
-    int newest = 0, ours = cache->job->node_rank == 0 && look_unused(cache, &newest);
-    MPI_Allreduce(MPI_IN_PLACE, &ours, 1, MPI_INT, MPI_SUM, cache->job->world);
-    MPI_Allreduce(&newest, elsewhere, 1, MPI_INT, MPI_MAX, cache->job->world);
+    int newest = 0;
+    int ours = cache->job->node_rank == 0 && lock_is_left_behind(cache, &newest);
+    ours = scr_job_sum(cache->job, ours);
+    *elsewhere = scr_job_max(cache->job, newest);
     if (ours)
         scr_say(cache->job->report, 0,
                 "warning: what %d nodes have in %s for this calculation is not used: on "
-                "other "
-                "nodes that folder belongs to another prefix folder. It stays there; to "
-                "begin "
-                "with it, end this run, remove %s on all nodes, and start without those "
-                "other "
-                "nodes",
+                "other nodes that folder belongs to another prefix folder. It stays "
+                "there; to begin with it, end this run, remove %s on all nodes, and "
+                "start without those other nodes",
                 ours, cache->job->owner, beside);
 }
 
-/* Collective, agreed. Goes over to the folders beside. */
-static int go_beside(scr_cache *cache, const char *beside, enum owner *owner,
-                     int *elsewhere, char *err)
+/* Collective, agreed. Uses the directories beside those of another calculation. */
+static int lock_go_beside(scr_cache *cache, const char *beside, scr_record_owner *owner,
+                          int *elsewhere, char *err)
 {
-    pass_over(cache, beside, elsewhere);
-    unlock(cache);
+    lock_report_left_behind(cache, beside, elsewhere);
+    io_close(&cache->lock_fd);
     scr_control_close(cache);
     strcpy(cache->job->owner, beside);
     scr_say(
         cache->job->report, 1,
         "the cache of job %s is that of another prefix folder; this run uses %s in it",
         cache->job->id, cache->job->owner);
-    int rc = look(cache, PATIENCE, owner, err);
-    if (!rc && *owner == THEIRS)
+    int rc = lock_open(cache, PATIENCE, owner, err);
+    if (!rc && *owner == SCR_RECORD_THEIRS)
         rc = err_set(err, -EBUSY, "%s belongs to another prefix folder", cache->control);
     return agree(cache->job->world, rc, err);
 }
 
-/* Collective. 1: on some node the folders are another calculation's. */
-static int has_theirs(const scr_cache *cache, enum owner owner)
+/* Collective, agreed. */
+static int lock_choose(scr_cache *cache, scr_record_owner *owner, int *elsewhere,
+                       char *err)
 {
-    int has = cache->job->node_rank == 0 && owner == THEIRS;
-    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, cache->job->world);
-    return has;
+    char beside[SCR_OWNER_SIZE], name[SCR_JOB_ID_SIZE];
+    const scr_job *job = cache->job;
+    scr_identity_prefix(cache->prefix, name);
+    snprintf(beside, sizeof beside, "%s/scr.%s.%s", job->user, job->id, name);
+    if (!lock_is_any(cache, scr_control_exists(cache, beside))) {
+        int rc = agree(job->world, lock_open(cache, PATIENCE, owner, err), err);
+        if (rc || !lock_is_any(cache, *owner == SCR_RECORD_THEIRS)) return rc;
+    }
+    return lock_go_beside(cache, beside, owner, elsewhere, err);
 }
 
 int scr_job_lock_take(scr_cache *cache, int *elsewhere, char *err)
 {
-    char beside[SCR_OWNER_SIZE];
-    enum owner owner;
+    scr_record_owner owner;
     *elsewhere = 0;
-    other_owner(cache, beside);
-    int other = has_other(cache, beside);
-    int rc =
-        other ? 0 : agree(cache->job->world, look(cache, PATIENCE, &owner, err), err);
+    int rc = lock_choose(cache, &owner, elsewhere, err);
     if (rc) return rc;
-    if (!other) other = has_theirs(cache, owner);
-    rc = other ? go_beside(cache, beside, &owner, elsewhere, err) : 0;
-    if (rc) return rc;
-    if (cache->job->node_rank == 0 && owner == NOBODY) rc = write_record(cache, err);
+    if (cache->job->node_rank == 0 && owner == SCR_RECORD_NONE)
+        rc = scr_record_write(cache, err);
     rc = agree(cache->job->world, rc, err);
-    /* the leader has the lock now: its folder stays */
-    return rc ? rc : agree(cache->job->world, open_again(cache, err), err);
+    if (rc) return rc;
+    /* the leader has the lock now: its directory stays */
+    return agree(cache->job->world, lock_reopen_directory(cache, err), err);
 }
 
 /* ---- while it runs ---- */
@@ -305,94 +249,69 @@ void scr_job_lock_touch(const scr_cache *cache)
 {
     if (cache->job->node_rank != 0 || cache->lost) return;
     futimens(cache->lock_fd, NULL);
-    utimensat(cache->control_fd, RECORD_NAME, NULL, AT_SYMLINK_NOFOLLOW);
+    utimensat(cache->control_fd, SCR_RECORD_NAME, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+static bool lock_is_held(const scr_cache *cache)
+{
+    return !scr_is_removed(cache->control_fd) && !scr_is_removed(cache->lock_fd);
 }
 
 bool scr_job_lock_is_lost(const scr_cache *cache)
 {
     struct stat st;
-    return scr_is_removed(cache->control_fd) ||
-           (cache->job->node_rank == 0 &&
-            (scr_is_removed(cache->lock_fd) ||
-             fstatat(cache->control_fd, RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0));
+    if (cache->job->node_rank != 0) return scr_is_removed(cache->control_fd);
+    return !lock_is_held(cache) ||
+           fstatat(cache->control_fd, SCR_RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0;
 }
 
-/* What a process has of the control folder. */
-struct hold {
-    char *control;
-    int control_fd, lock_fd;
-};
-
-static struct hold let_go(scr_cache *cache)
+/* Opens the directory anew; after an error the old one stays. */
+static int lock_replace(scr_cache *cache, scr_record_owner *owner, char *err)
 {
-    struct hold old = {cache->control, cache->control_fd, cache->lock_fd};
-    cache->control = NULL;
-    cache->control_fd = cache->lock_fd = -1;
-    return old;
-}
-
-/* Keeps the new one, or after an error the old one. */
-static int settle(scr_cache *cache, struct hold old, int rc)
-{
-    if (rc) {
-        const struct hold new = let_go(cache);
-        cache->control = old.control;
-        cache->control_fd = old.control_fd;
-        cache->lock_fd = old.lock_fd;
-        old = new;
+    scr_cache fresh = *cache;
+    fresh.control = NULL;
+    fresh.control_fd = fresh.lock_fd = -1;
+    int rc = lock_open(&fresh, 0, owner, err);
+    cache->recorded = fresh.recorded;
+    if (!rc && *owner == SCR_RECORD_THEIRS)
+        rc = err_set(err, -EBUSY, "node %s: %s belongs to another prefix folder now",
+                     cache->job->node_name, fresh.control);
+    if (!rc) {
+        const scr_cache old = *cache;
+        *cache = fresh;
+        fresh = old;
     }
-    io_close(&old.control_fd);
-    io_close(&old.lock_fd);
-    free(old.control);
+    io_close(&fresh.lock_fd);
+    scr_control_close(&fresh);
     return rc;
 }
 
-static void tell_renewed(const scr_cache *cache)
+/* The leader of a node. While the lock is held and can be found no other run is there. */
+static int lock_renew_leader(scr_cache *cache, char *err)
 {
+    scr_record_owner owner = SCR_RECORD_NONE;
     char line[SCR_ERR_TEXT + 400];
+    int rc = lock_is_held(cache) ? 0 : lock_replace(cache, &owner, err);
+    if (!rc && owner == SCR_RECORD_NONE) rc = scr_record_write(cache, err);
+    if (rc) return rc;
     snprintf(line, sizeof line,
              "warning: node %s: somebody has removed %s of this run, or files in it, "
              "which are made again",
              cache->job->node_name, cache->control);
     scr_event_local(cache->job->report, 0, line);
-}
-
-/* The leader of a node. While the lock is held and can be found nobody else is there. */
-static int renew_leader(scr_cache *cache, char *err)
-{
-    enum owner owner = NOBODY;
-    int rc = 0,
-        open = !scr_is_removed(cache->control_fd) && !scr_is_removed(cache->lock_fd);
-    if (!open) {
-        const struct hold old = let_go(cache);
-        rc = look(cache, 0, &owner, err);
-        if (!rc && owner == THEIRS)
-            rc = err_set(err, -EBUSY, "node %s: %s belongs to another prefix folder now",
-                         cache->job->node_name, cache->control);
-        rc = settle(cache, old, rc);
-    }
-    if (!rc && owner == NOBODY) rc = write_record(cache, err);
-    if (!rc) tell_renewed(cache);
-    return rc;
-}
-
-static int renew_other(scr_cache *cache, char *err)
-{
-    const struct hold old = let_go(cache);
-    return settle(cache, old, scr_control_open(cache, err));
+    return 0;
 }
 
 int scr_job_lock_renew(scr_cache *cache, char *err)
 {
-    int lost = scr_job_lock_is_lost(cache), leader = cache->job->node_rank == 0;
-    int rc = lost && leader ? renew_leader(cache, err) : 0, busy = rc == -EBUSY;
+    const bool is_lost = scr_job_lock_is_lost(cache), leads = cache->job->node_rank == 0;
+    scr_record_owner unused;
+    int rc = is_lost && leads ? lock_renew_leader(cache, err) : 0, busy = rc == -EBUSY;
     rc = agree(cache->job->world, rc, err);
-    if (rc) {
-        MPI_Allreduce(MPI_IN_PLACE, &busy, 1, MPI_INT, MPI_MAX, cache->job->world);
-        return busy ? -EBUSY : rc;
-    }
-    /* the leaders have the locks now: the folders are ours */
-    return agree(cache->job->world, lost && !leader ? renew_other(cache, err) : 0, err);
+    if (rc) return lock_is_any(cache, busy) ? -EBUSY : rc;
+    /* the leaders have the locks now: the directories are ours */
+    rc = is_lost && !leads ? lock_replace(cache, &unused, err) : 0;
+    return agree(cache->job->world, rc, err);
 }
 
 /* ---- the end ---- */
@@ -403,15 +322,15 @@ void scr_job_lock_remove(scr_cache *cache)
     const struct dirent *item;
     if (!stream) return;
     while ((item = readdir(stream)) != NULL)
-        if (is_ours(item->d_name) && strcmp(item->d_name, LOCK_NAME) != 0)
+        if (lock_is_file_of_run(item->d_name) && strcmp(item->d_name, LOCK_NAME) != 0)
             unlinkat(cache->control_fd, item->d_name, 0);
     closedir(stream);
-    unlinkat(cache->control_fd, LOCK_NAME,
-             0); /* we have it still: nobody is in between */
+    /* this run still holds it: no other one comes in between */
+    unlinkat(cache->control_fd, LOCK_NAME, 0);
     scr_control_remove(cache);
 }
 
 void scr_job_lock_release(scr_cache *cache)
 {
-    unlock(cache);
+    io_close(&cache->lock_fd);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Moving the cached files of one rank from the process that has them to the one that owns
- * them. Data flows in both directions at once, piece by piece. The sender lets go of a
- * file only when the receiver has it on record; a failure on either side leaves the files
+/* Moving the cached files of one rank from the process that holds them to their owner.
+ * Data flows in both directions at once, piece by piece. The sender removes its files
+ * only after the receiver has recorded its own; after a failure on either side they stay
  * with the sender. */
 #include "cache/cache.h"
 
@@ -17,14 +17,14 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#define MESSAGE (1 << 20) /* bytes of file data, where nobody says anything else */
+#define MESSAGE (1 << 20) /* default number of bytes of file data in a message */
 #define TAG 0x5343
 
-/* Swaps one number: ours goes to a, theirs comes from b and stays 0 where there is no b.
+/* Exchanges a number: ours goes to rank a, the result comes from rank b, 0 if there is
+ * none.
  */
-static int swap(const scr_cache *cache, int mine, int a, int b)
+static int transfer_swap(const scr_cache *cache, int mine, int a, int b)
 {
     int theirs = 0;
     MPI_Sendrecv(&mine, 1, MPI_INT, a, TAG, &theirs, 1, MPI_INT, b, TAG,
@@ -34,7 +34,7 @@ static int swap(const scr_cache *cache, int mine, int a, int b)
 
 /* ---- one side of a transfer: a walk through files ---- */
 
-struct stream {
+struct transfer_stream {
     scr_cache *cache;
     const kvtree_elem *file;
     unsigned long left; /* bytes of the current file still to go */
@@ -45,7 +45,8 @@ struct stream {
     char err[SCR_ERR_TEXT];
 };
 
-static const char *name_of(const scr_cache *cache, int id, const kvtree_elem *file)
+static const char *transfer_name_of(const scr_cache *cache, int id,
+                                    const kvtree_elem *file)
 {
     return scr_filemap_name_of(kvtree_elem_key(file), cache->job->owner, id);
 }
@@ -55,14 +56,14 @@ void scr_drop_files(scr_cache *cache, int id, int rank, int delete)
     const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(cache->map, id, rank));
     for (; delete &&f; f = kvtree_elem_next(f)) {
         char path[SCR_CACHED_NAME_SIZE];
-        scr_cached_name(id, name_of(cache, id, f), path);
+        scr_cached_name(id, transfer_name_of(cache, id, f), path);
         beneath_unlink(scr_cache_of(cache, id)->fd, path, NULL);
     }
     scr_filemap_remove_rank(cache->map, id, rank);
 }
 
-static int open_named(scr_cache *cache, int id, const char *name, int flags, int *fd,
-                      char *err)
+static int transfer_open_file(scr_cache *cache, int id, const char *name, int flags,
+                              int *fd, char *err)
 {
     char path[SCR_CACHED_NAME_SIZE];
     scr_cached_name(id, name, path);
@@ -79,28 +80,29 @@ static int open_named(scr_cache *cache, int id, const char *name, int flags, int
     return beneath_open(scr_cache_of(cache, id)->fd, path, flags, 0600, fd, err);
 }
 
-static void stream_open(struct stream *s)
+static void transfer_stream_open(struct transfer_stream *s)
 {
     kvtree_util_get_bytecount(kvtree_elem_hash(s->file), SCR_META_SIZE, &s->left);
     if (!s->rc)
-        s->rc = open_named(s->cache, s->id, name_of(s->cache, s->id, s->file), s->flags,
-                           &s->fd, s->err);
+        s->rc = transfer_open_file(s->cache, s->id,
+                                   transfer_name_of(s->cache, s->id, s->file), s->flags,
+                                   &s->fd, s->err);
 }
 
 /* Goes on to a file that has bytes left; file becomes NULL at the end. */
-static void stream_next(struct stream *s)
+static void transfer_stream_next(struct transfer_stream *s)
 {
     while (s->file && s->left == 0) {
         int rc = io_close(&s->fd);
         if (rc && !s->rc)
             s->rc = err_sys(s->err, rc, "close a file of dataset %d", s->id);
         s->file = kvtree_elem_next(s->file);
-        if (s->file) stream_open(s);
+        if (s->file) transfer_stream_open(s);
     }
 }
 
-static void stream_begin(struct stream *s, scr_cache *cache, const kvtree *files, int id,
-                         int flags)
+static void transfer_stream_begin(struct transfer_stream *s, scr_cache *cache,
+                                  const kvtree *files, int id, int flags)
 {
     memset(s, 0, sizeof *s);
     s->cache = cache;
@@ -110,17 +112,17 @@ static void stream_begin(struct stream *s, scr_cache *cache, const kvtree *files
     s->piece = cache->set->message ? (int)cache->set->message : MESSAGE;
     s->step = cache->set->file_buffer ? (int)cache->set->file_buffer : s->piece;
     s->file = kvtree_elem_first(files);
-    if (s->file) stream_open(s);
-    stream_next(s);
+    if (s->file) transfer_stream_open(s);
+    transfer_stream_next(s);
 }
 
-static int stream_piece(const struct stream *s)
+static int transfer_stream_piece(const struct transfer_stream *s)
 {
     unsigned long most = (unsigned long)s->piece;
     return !s->file ? 0 : s->left < most ? (int)s->left : s->piece;
 }
 
-static void stream_read(struct stream *s, char *buf, int n)
+static void transfer_stream_read(struct transfer_stream *s, char *buf, int n)
 {
     for (int at = 0, m; at < n && !s->rc; at += m) {
         m = n - at < s->step ? n - at : s->step;
@@ -131,7 +133,7 @@ static void stream_read(struct stream *s, char *buf, int n)
     }
 }
 
-static void stream_write(struct stream *s, const char *buf, int n)
+static void transfer_stream_write(struct transfer_stream *s, const char *buf, int n)
 {
     for (int at = 0, m; at < n && !s->rc; at += m) {
         m = n - at < s->step ? n - at : s->step;
@@ -140,15 +142,15 @@ static void stream_write(struct stream *s, const char *buf, int n)
     }
 }
 
-static void stream_advance(struct stream *s, int n)
+static void transfer_stream_advance(struct transfer_stream *s, int n)
 {
     if (n) s->left -= (unsigned long)n;
-    stream_next(s);
+    transfer_stream_next(s);
 }
 
 /* ---- one round ---- */
 
-struct round {
+struct transfer_round {
     int to, from;      /* MPI_PROC_NULL: none */
     int rc;            /* on the receiving side */
     int here, there;   /* the files lie in a folder that we share with from, with to */
@@ -156,49 +158,51 @@ struct round {
     char err[SCR_ERR_TEXT];
 };
 
-static int pump(scr_cache *cache, const struct round *r, struct stream *out,
-                struct stream *in)
+static int transfer_exchange_data(scr_cache *cache, const struct transfer_round *r,
+                                  struct transfer_stream *out, struct transfer_stream *in)
 {
     char *buf = malloc(2 * (size_t)out->piece);
     /* a piece is sent only when both sides have their buffers */
     int to = r->send ? r->to : MPI_PROC_NULL, from = r->receive ? r->from : MPI_PROC_NULL;
-    int receive = swap(cache, buf != NULL, to, from);
-    int send = swap(cache, buf != NULL, from, to);
+    int receive = transfer_swap(cache, buf != NULL, to, from);
+    int send = transfer_swap(cache, buf != NULL, from, to);
     while (buf && ((send && out->file) || (receive && in->file))) {
-        int n_out = send ? stream_piece(out) : 0, n_in = receive ? stream_piece(in) : 0;
+        int n_out = send ? transfer_stream_piece(out) : 0,
+            n_in = receive ? transfer_stream_piece(in) : 0;
         MPI_Request request[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
         MPI_Status status[2];
         if (n_in)
             MPI_Irecv(buf + out->piece, n_in, MPI_BYTE, r->from, TAG, cache->job->world,
                       &request[0]);
         if (n_out) {
-            stream_read(out, buf, n_out);
+            transfer_stream_read(out, buf, n_out);
             MPI_Isend(buf, n_out, MPI_BYTE, r->to, TAG, cache->job->world, &request[1]);
         }
         MPI_Waitall(2, request, status);
-        if (n_in) stream_write(in, buf + out->piece, n_in);
-        stream_advance(out, n_out);
-        stream_advance(in, n_in);
+        if (n_in) transfer_stream_write(in, buf + out->piece, n_in);
+        transfer_stream_advance(out, n_out);
+        transfer_stream_advance(in, n_in);
     }
     int whole = buf && receive >= r->receive && send >= r->send;
     free(buf);
     return whole ? 0 : -ENOMEM;
 }
 
-/* Two processes may share a folder: their store is one for all nodes, or nodes only play
- * their part on one machine. No file may be copied onto itself then, so the receiver
- * leaves a marker, and the sender looks for it. */
-typedef char marker[64];
+/* Two processes may share a folder: the store is global, or nodes are simulated on one
+ * machine. No file may be copied onto itself then, so the receiver creates a marker, and
+ * the sender checks whether it exists. */
+typedef char transfer_marker[64];
 
-/* Its name; empty where there is no sender, or where it cannot be left. */
-static void leave_marker(const scr_cache *cache, int id, int from, marker mark)
+/* Its name; empty without a sender, or after an error. */
+static void transfer_leave_marker(const scr_cache *cache, int id, int from,
+                                  transfer_marker mark)
 {
     int fd;
     uint64_t random;
-    memset(mark, 0, sizeof(marker));
+    memset(mark, 0, sizeof(transfer_marker));
     if (from == MPI_PROC_NULL || getrandom(&random, sizeof random, 0) != sizeof random)
         return;
-    snprintf(mark, sizeof(marker), "scr.dataset.%d/.%016llx.tmp", id,
+    snprintf(mark, sizeof(transfer_marker), "scr.dataset.%d/.%016llx.tmp", id,
              (unsigned long long)random);
     if (beneath_open(scr_cache_of(cache, id)->fd, mark, O_WRONLY | O_CREAT | O_EXCL, 0600,
                      &fd, NULL) == 0)
@@ -207,28 +211,29 @@ static void leave_marker(const scr_cache *cache, int id, int from, marker mark)
         mark[0] = 0;
 }
 
-/* Whether the process that sends to us, or gets files from us, has our folder: 1 or 0; on
- * the side of the sender, -1 if nobody can tell. */
-static int find_marker(const scr_cache *cache, int id, const marker mine, int to,
-                       int from)
+/* On the sender: 1 if the receiver has the same folder, 0 if not, -1 if the receiver
+ * could not create its marker. */
+static int transfer_find_marker(const scr_cache *cache, int id,
+                                const transfer_marker mine, int to, int from)
 {
-    marker theirs = "";
+    transfer_marker theirs = "";
     struct stat st;
     int fd = scr_cache_of(cache, id)->fd;
-    MPI_Sendrecv(mine, sizeof(marker), MPI_CHAR, from, TAG, theirs, sizeof(marker),
-                 MPI_CHAR, to, TAG, cache->job->world, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(mine, sizeof(transfer_marker), MPI_CHAR, from, TAG, theirs,
+                 sizeof(transfer_marker), MPI_CHAR, to, TAG, cache->job->world,
+                 MPI_STATUS_IGNORE);
     if (to == MPI_PROC_NULL) return 0;
-    theirs[sizeof(marker) - 1] = 0;
+    theirs[sizeof(transfer_marker) - 1] = 0;
     return !theirs[0] ? -1 : beneath_stat(fd, theirs, &st, NULL) == 0;
 }
 
-/* What the receiver must know: the files of rank with their meta data. */
-static int describe_files(scr_cache *cache, int id, int rank, kvtree *tree)
+/* For the receiver: the files of the rank with their meta data. */
+static int transfer_describe_files(scr_cache *cache, int id, int rank, kvtree *tree)
 {
     const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(cache->map, id, rank));
     int rc = 0;
     for (; f && !rc; f = kvtree_elem_next(f)) {
-        const char *name = name_of(cache, id, f);
+        const char *name = transfer_name_of(cache, id, f);
         /* both sides must walk through the same list */
         if (kvtree_get_kv(tree, "FILE", name)) return -EBADMSG;
         kvtree *copy = kvtree_set_kv(tree, "FILE", name);
@@ -237,8 +242,8 @@ static int describe_files(scr_cache *cache, int id, int rank, kvtree *tree)
     return rc;
 }
 
-static int accept_file(scr_cache *cache, int id, const char *folder, const kvtree_elem *f,
-                       char *err)
+static int transfer_accept_file(scr_cache *cache, int id, const char *folder,
+                                const kvtree_elem *f, char *err)
 {
     char *path = NULL;
     int rc = beneath_check_name(kvtree_elem_key(f), err);
@@ -249,9 +254,9 @@ static int accept_file(scr_cache *cache, int id, const char *folder, const kvtre
     return meta ? kvtree_merge(meta, kvtree_elem_hash(f)) : -ENOMEM;
 }
 
-/* Enters the files that tree describes as ours. */
-static int accept_files(scr_cache *cache, const scr_dataset *dataset, const kvtree *tree,
-                        char *err)
+/* Records the described files as those of this rank. */
+static int transfer_accept_files(scr_cache *cache, const scr_dataset *dataset,
+                                 const kvtree *tree, char *err)
 {
     const kvtree *files = kvtree_get(tree, "FILE");
     const kvtree_elem *f = kvtree_elem_first(files);
@@ -259,7 +264,7 @@ static int accept_files(scr_cache *cache, const scr_dataset *dataset, const kvtr
     kvtree *desc = kvtree_new();
     int rc = folder && desc ? scr_dataset_to_tree(dataset, desc) : -ENOMEM;
     for (; f && !rc; f = kvtree_elem_next(f))
-        rc = accept_file(cache, dataset->id, folder, f, err);
+        rc = transfer_accept_file(cache, dataset->id, folder, f, err);
     rc = rc ? rc
             : scr_filemap_set_expected(cache->map, dataset->id, cache->job->rank,
                                        kvtree_size(files));
@@ -270,33 +275,35 @@ static int accept_files(scr_cache *cache, const scr_dataset *dataset, const kvtr
     return rc;
 }
 
-/* The sender describes the files; the receiver says whether their data has to flow. */
-static void meet(scr_cache *cache, const scr_dataset *dataset, struct round *r)
+/* The sender describes the files; the receiver requests their data. */
+static void transfer_begin(scr_cache *cache, const scr_dataset *dataset,
+                           struct transfer_round *r)
 {
     kvtree *mine = kvtree_new(), *theirs = kvtree_new();
-    marker mark;
+    transfer_marker mark;
     int id = dataset->id, rc = 0;
-    leave_marker(cache, id, r->from, mark);
-    r->there = find_marker(cache, id, mark, r->to, r->from);
+    transfer_leave_marker(cache, id, r->from, mark);
+    r->there = transfer_find_marker(cache, id, mark, r->to, r->from);
     if (r->there < 0) rc = -EIO;
     rc = rc ? rc : kvtree_util_set_int(mine, "SHARED", r->there);
-    if (!rc && r->to != MPI_PROC_NULL) rc = describe_files(cache, id, r->to, mine);
+    if (!rc && r->to != MPI_PROC_NULL)
+        rc = transfer_describe_files(cache, id, r->to, mine);
     /* a sender that cannot tell all sends nothing, and the receiver must know */
     if (rc) kvtree_unset_all(mine);
     int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, cache->job->world);
     r->rc = rc ? rc : shared;
     if (!r->rc && r->from != MPI_PROC_NULL) {
         r->rc = kvtree_util_get_int(theirs, "SHARED", &r->here);
-        if (r->rc == 0) r->rc = accept_files(cache, dataset, theirs, r->err);
+        if (r->rc == 0) r->rc = transfer_accept_files(cache, dataset, theirs, r->err);
         r->receive = !r->rc && !r->here;
     }
-    r->send = swap(cache, r->receive, r->from, r->to);
+    r->send = transfer_swap(cache, r->receive, r->from, r->to);
     if (mark[0]) beneath_unlink(scr_cache_of(cache, id)->fd, mark, NULL);
     kvtree_delete(&mine);
     kvtree_delete(&theirs);
 }
 
-static void tell(const scr_cache *cache, int id, int rc, const char *err)
+static void transfer_report(const scr_cache *cache, int id, int rc, const char *err)
 {
     char line[SCR_ERR_TEXT + 100];
     snprintf(line, sizeof line,
@@ -305,36 +312,38 @@ static void tell(const scr_cache *cache, int id, int rc, const char *err)
     scr_event_local(cache->job->report, 0, line);
 }
 
-/* The receiver puts the files on record, or forgets them; the sender then lets go, or
- * does not. */
-static void settle(scr_cache *cache, int id, struct round *r, int sent_well, int received)
+/* The receiver keeps the files, or drops them; the sender removes its copy if the
+ * receiver kept them. */
+static void transfer_end(scr_cache *cache, int id, struct transfer_round *r,
+                         int sent_well, int received)
 {
-    int came = swap(cache, sent_well, r->to, r->from);
+    int came = transfer_swap(cache, sent_well, r->to, r->from);
     if (r->from != MPI_PROC_NULL) {
         if (!r->rc) r->rc = received ? received : came ? 0 : -EIO;
         if (r->rc) scr_drop_files(cache, id, cache->job->rank, !r->here);
     }
     int taken = r->from != MPI_PROC_NULL && !r->rc;
-    int let_go = swap(cache, taken, r->from, r->to);
+    int let_go = transfer_swap(cache, taken, r->from, r->to);
     if (r->to != MPI_PROC_NULL && let_go) scr_drop_files(cache, id, r->to, !r->there);
-    if (r->rc) tell(cache, id, r->rc, r->err);
+    if (r->rc) transfer_report(cache, id, r->rc, r->err);
 }
 
 int scr_move_files(scr_cache *cache, const scr_dataset *dataset, int to, int from)
 {
-    struct round r = {.to = to, .from = from};
-    struct stream out, in;
+    struct transfer_round r = {.to = to, .from = from};
+    struct transfer_stream out, in;
     int id = dataset->id;
-    meet(cache, dataset, &r);
-    stream_begin(&out, cache, r.send ? scr_filemap_files(cache->map, id, to) : NULL, id,
-                 O_RDONLY);
-    stream_begin(&in, cache,
-                 r.receive ? scr_filemap_files(cache->map, id, cache->job->rank) : NULL,
-                 id, O_WRONLY | O_CREAT | O_EXCL);
-    int pumped = pump(cache, &r, &out, &in);
+    transfer_begin(cache, dataset, &r);
+    transfer_stream_begin(
+        &out, cache, r.send ? scr_filemap_files(cache->map, id, to) : NULL, id, O_RDONLY);
+    transfer_stream_begin(&in, cache,
+                          r.receive ? scr_filemap_files(cache->map, id, cache->job->rank)
+                                    : NULL,
+                          id, O_WRONLY | O_CREAT | O_EXCL);
+    int pumped = transfer_exchange_data(cache, &r, &out, &in);
     if (in.rc) memcpy(r.err, in.err, sizeof r.err);
-    if (out.rc) tell(cache, id, out.rc, out.err);
-    settle(cache, id, &r, !out.rc && !pumped, in.rc ? in.rc : pumped);
+    if (out.rc) transfer_report(cache, id, out.rc, out.err);
+    transfer_end(cache, id, &r, !out.rc && !pumped, in.rc ? in.rc : pumped);
     io_close(&out.fd);
     io_close(&in.fd);
     return r.rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A dataset that leaves the cache while the application goes on. First of all its folder
- * gets a name that no dataset has, so that nobody takes a part of it for one, whatever
- * filemaps list: what is left of it when the run is killed is removed by the next one.
- * One at a time; the thread makes no call of MPI and takes no signals. */
+/* Removal of a dataset from the cache while the application continues. Its folder is
+ * renamed first, so that its remains are not taken for a dataset if the run is killed;
+ * the next run removes them. One at a time. The thread makes no MPI calls and takes no
+ * signals. */
 #include "cache/removal.h"
 #include "report/wait.h"
 
@@ -26,22 +26,23 @@ struct scr_removal {
     char name[SCR_FOLDER_SIZE]; /* of the folder */
 };
 
-static void leaving_name(int id, char name[SCR_FOLDER_SIZE])
+static void removal_name(int id, char name[SCR_FOLDER_SIZE])
 {
     snprintf(name, SCR_FOLDER_SIZE, LEAVING "%d", id);
 }
 
-/* The name under which it leaves; its own, if it cannot have another one. */
-static void rename_folder(int dir, int id, char name[SCR_FOLDER_SIZE])
+/* The new name; the old one, if it cannot be renamed. */
+static void removal_rename_folder(int dir, int id, char name[SCR_FOLDER_SIZE])
 {
     char leaving[SCR_FOLDER_SIZE];
     scr_dataset_folder_name(id, name);
-    leaving_name(id, leaving);
+    removal_name(id, leaving);
     if (renameat(dir, name, dir, leaving) == 0) strcpy(name, leaving);
 }
 
-/* All but redundancy files. Whatever fails is tried again at the end, when it is said. */
-static void *run(void *arg)
+/* All but redundancy files. The end of the removal repeats what fails here, and reports
+ * it. */
+static void *removal_run(void *arg)
 {
     const struct scr_removal *r = arg;
     redset_place place;
@@ -69,13 +70,13 @@ void scr_removal_begin(scr_cache *cache, int store, int id)
     cache->leaving = id;
     cache->leaving_from = store;
     if (c->rank != 0) return;
-    rename_folder(c->fd, id, name);
+    removal_rename_folder(c->fd, id, name);
     struct scr_removal *r = calloc(1, sizeof *r);
     if (r) {
         r->dir = c->fd;
         strcpy(r->name, name);
         cache->removing = r;
-        if (thread_start(&r->thread, run, r) == 0) return;
+        if (thread_start(&r->thread, removal_run, r) == 0) return;
         cache->removing = NULL;
         free(r);
     }
@@ -89,7 +90,7 @@ char *scr_removal_spare(const scr_cache *cache, int id)
     char name[SCR_FOLDER_SIZE];
     const scr_cached *cached = scr_cached_find(cache, id);
     if (!cache->leaving || !cached || cached->store != cache->leaving_from) return NULL;
-    leaving_name(cache->leaving, name);
+    removal_name(cache->leaving, name);
     return scr_path_join(cache->stores[cache->leaving_from].folder, name);
 }
 

@@ -2,13 +2,13 @@
 #ifndef SCR_REMOVAL_H
 #define SCR_REMOVAL_H
 
-/* A dataset leaves the cache while the application goes on. Its redundancy files stay to
- * the last: those of the dataset that comes are written over them. */
+/* Removal of a dataset from the cache while the application continues. Its redundancy
+ * files are kept to the end: the new dataset reuses their blocks. */
 
 #include "cache/cache.h"
 
-/* The folder of a dataset that is in no records any more is removed in the background, by
- * the first of the store, but for redundancy files. Local. */
+/* Starts to remove the folder of a dataset that is not in the records any more, without
+ * its redundancy files, on the first process of the store. Local. */
 void scr_removal_begin(scr_cache *cache, int store, int id);
 
 /* The path of the folder in which redundancy files may be left, when that is in the same
@@ -16,12 +16,12 @@ void scr_removal_begin(scr_cache *cache, int store, int id);
  * agreed on something since the removal began. */
 char *scr_removal_spare(const scr_cache *cache, int id);
 
-/* Waits for the end of the removal, and removes what was left for others, who must be
- * done; what failed is said. Local. */
+/* Waits for the end of the removal, and removes the redundancy files, which must not be
+ * in use any more. Failures are reported. Local. */
 void scr_removal_settle(scr_cache *cache);
 
-/* On the first of a store, at start: removes what a run that was killed left of such
- * datasets. Local; what fails is said. */
+/* On the first process of a store, at start: removes the remains that a killed run left.
+ * Failures are reported. Local. */
 void scr_removal_sweep(const scr_cache *cache, const scr_store_dir *dir);
 
 #endif

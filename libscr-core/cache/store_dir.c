@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stores in use, and which dataset lies in which. There is one for each store that a
- * redundancy descriptor in force names, in the same order on every rank; behind them come
- * those that only an earlier run used, as long as datasets of it are there. The path of a
- * store may differ between nodes (SCR_CACHE_BASE), its number never does. */
-#include "cache/cache.h"
+/* The stores in use, and the store of each dataset. There is one for each store that a
+ * redundancy descriptor in force names, in the same order on every rank, followed by
+ * stores of earlier runs that still hold datasets. The path of a store may differ between
+ * nodes (SCR_CACHE_BASE), its number does not. */
 
 #include "base/path.h"
 #include "cache/base.h"
@@ -12,7 +11,6 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
-#include "common/folder.h"
 #include "common/io.h"
 #include "common/split_mpi.h"
 #include <errno.h>
@@ -23,48 +21,8 @@
 
 /* ---- opening ---- */
 
-int scr_open_private(const scr_private *where, char **path, int *fd, char *err)
-{
-    const char *what = where->what, *base = where->base;
-    char below[SCR_BASE_NAME];
-    int made = -1, rc = -ENOENT;
-    if (base[0] != '/')
-        return err_set(err, -EINVAL, "%s=%s is not an absolute path", what, base);
-    /* paths of cached files are compared as text later, so the base is reduced first */
-    char *reduced = scr_path_reduce(base);
-    if (!reduced) return err_set(err, -ENOMEM, "no memory");
-    /* a run that ends well may remove what is empty of it just now */
-    for (int i = 0; i < 3 && rc == -ENOENT; i++) {
-        rc = where->make ? folder_make(reduced, 0700, &made, err) : 0;
-        io_close(&made);
-        if (!rc && scr_base_name(reduced, where->name, below) < 0)
-            rc = err_sys(err, -ENAMETOOLONG, "%s", where->name);
-        rc = rc ? rc : beneath_private_folder(reduced, below, fd, err);
-    }
-    if (rc)
-        err_wrap(err, rc, "%s=%s", what, base);
-    else if (!(*path = scr_path_join(reduced, below)))
-        rc = err_set(err, -ENOMEM, "no memory");
-    free(reduced);
-    return rc;
-}
-
-void scr_remove_private(const char *base, const char *name)
-{
-    char part[SCR_BASE_NAME];
-    int dir, rc = 0;
-    if (scr_base_name(base, name, part) < 0 || beneath_open_folder(base, &dir, NULL) != 0)
-        return;
-    while (!rc && part[0]) {
-        char *slash = strrchr(part, '/');
-        rc = beneath_rmdir(dir, part, NULL);
-        *(slash ? slash : part) = 0;
-    }
-    io_close(&dir);
-}
-
 /* A new one at the end of the list. */
-static scr_store_dir *append(scr_cache *cache)
+static scr_store_dir *store_append(scr_cache *cache)
 {
     size_t size = ((size_t)cache->store_count + 1) * sizeof *cache->stores;
     scr_store_dir *list = realloc(cache->stores, size);
@@ -75,7 +33,7 @@ static scr_store_dir *append(scr_cache *cache)
     return list;
 }
 
-static void close_cache(scr_store_dir *dir, MPI_Comm node, MPI_Comm world)
+static void store_close(scr_store_dir *dir, MPI_Comm node, MPI_Comm world)
 {
     io_close(&dir->fd);
     free(dir->folder);
@@ -85,8 +43,8 @@ static void close_cache(scr_store_dir *dir, MPI_Comm node, MPI_Comm world)
 
 /* Collective, agreed. The processes that share a store: they see the same folder, and the
  * first of them makes and removes what is in it. */
-static int find_sharers(scr_cache *cache, const scr_store *store, scr_store_dir *dir,
-                        char *err)
+static int store_find_sharers(scr_cache *cache, const scr_store *store,
+                              scr_store_dir *dir, char *err)
 {
     int world = strcmp(store->group, "WORLD") == 0, rc = 0;
     int node = strcmp(store->group, "NODE") == 0;
@@ -111,8 +69,8 @@ static int find_sharers(scr_cache *cache, const scr_store *store, scr_store_dir 
 }
 
 /* Local. */
-static int open_cache(scr_cache *cache, const scr_store *store, const char *path,
-                      scr_store_dir *dir, char *err)
+static int store_open_folder(scr_cache *cache, const scr_store *store, const char *path,
+                             scr_store_dir *dir, char *err)
 {
     const scr_private where = {.what =
                                    !store || store->implied ? "SCR_CACHE_BASE" : "STORE",
@@ -128,25 +86,26 @@ static int open_cache(scr_cache *cache, const scr_store *store, const char *path
 }
 
 /* Collective, agreed. */
-static int open_store(scr_cache *cache, const scr_reddesc *desc, char *err)
+static int store_open(scr_cache *cache, const scr_reddesc *desc, char *err)
 {
     const scr_store *store = scr_stores_find(&cache->descs->stores, desc->store);
-    scr_store_dir *dir = append(cache);
+    scr_store_dir *dir = store_append(cache);
     int rc = dir && store ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = agree(cache->job->world, rc, err);
-    rc = rc ? rc : find_sharers(cache, store, dir, err);
+    rc = rc ? rc : store_find_sharers(cache, store, dir, err);
     if (rc) return rc;
     cache->store_count++;
     dir->capacity = store->count;
     dir->method = store->implied ? cache->set->flush_method
                                  : scr_flush_method(store->type, cache->set->flush_async);
-    return agree(cache->job->world, open_cache(cache, store, desc->store, dir, err), err);
+    return agree(cache->job->world,
+                 store_open_folder(cache, store, desc->store, dir, err), err);
 }
 
-/* Which descriptors share a store is what rank 0 sees: elsewhere two paths may happen to
- * be the same. of[i]: the first descriptor with the store of number i; -1: it needs none.
+/* Rank 0 decides which descriptors share a store: on other nodes two paths may be equal
+ * by chance. of[i]: the first descriptor with the store of number i; -1: it needs none.
  */
-static void share_stores(scr_cache *cache, int *of)
+static void store_share_numbers(scr_cache *cache, int *of)
 {
     const scr_reddescs *r = &cache->descs->reddescs;
     for (int i = 0; i < r->count; i++) {
@@ -157,7 +116,7 @@ static void share_stores(scr_cache *cache, int *of)
                 strcmp(r->list[k].store, r->list[i].store) == 0)
                 of[i] = k;
     }
-    MPI_Bcast(of, r->count, MPI_INT, 0, cache->job->world);
+    scr_job_share(cache->job, of, (size_t)r->count * sizeof *of);
 }
 
 int scr_stores_open(scr_cache *cache, char *err)
@@ -167,12 +126,12 @@ int scr_stores_open(scr_cache *cache, char *err)
     cache->store_of_desc = calloc((size_t)r->count, sizeof *cache->store_of_desc);
     if (!of || !cache->store_of_desc) rc = err_set(err, -ENOMEM, "no memory");
     rc = agree(cache->job->world, rc, err);
-    if (!rc) share_stores(cache, of);
+    if (!rc) store_share_numbers(cache, of);
     for (int i = 0; i < r->count && !rc; i++) {
         cache->store_of_desc[i] = -1;
         if (of[i] == i) {
             cache->store_of_desc[i] = cache->store_count;
-            rc = open_store(cache, &r->list[i], err);
+            rc = store_open(cache, &r->list[i], err);
         } else if (of[i] >= 0) {
             cache->store_of_desc[i] = cache->store_of_desc[of[i]];
         }
@@ -187,15 +146,15 @@ int scr_stores_open_late(scr_cache *cache, const scr_reddesc *desc, char *err)
     int number = -1, count = cache->store_count, rc = 0;
     for (int i = 0; i < r->count && number < 0; i++)
         if (strcmp(r->list[i].store, desc->store) == 0) number = cache->store_of_desc[i];
-    MPI_Bcast(&number, 1, MPI_INT, 0, cache->job->world);
+    number = scr_job_first(cache->job, number);
     if (number < 0) {
         number = count;
-        rc = open_store(cache, desc, err);
+        rc = store_open(cache, desc, err);
     }
     if (!rc)
         cache->store_of_desc[desc->index] = number;
     else if (cache->store_count > count)
-        close_cache(&cache->stores[--cache->store_count], cache->job->node,
+        store_close(&cache->stores[--cache->store_count], cache->job->node,
                     cache->job->world);
     return rc;
 }
@@ -207,7 +166,7 @@ void scr_stores_close(scr_cache *cache)
         if (cache->stores[i].rank == 0)
             scr_remove_private(cache->stores[i].path, cache->job->owner);
     for (int i = 0; i < cache->store_count; i++)
-        close_cache(&cache->stores[i], cache->job->node, cache->job->world);
+        store_close(&cache->stores[i], cache->job->node, cache->job->world);
     free(cache->stores);
     free(cache->store_of_desc);
     free(cache->list);
@@ -220,14 +179,14 @@ void scr_stores_close(scr_cache *cache)
 }
 
 /* Local. After an error nothing has changed. */
-static int renew(scr_cache *cache, scr_store_dir *dir, char *err)
+static int store_renew(scr_cache *cache, scr_store_dir *dir, char *err)
 {
     char *folder = dir->folder, path[SCR_DESC_PATH_SIZE], line[SCR_ERR_TEXT + 400];
     int fd = dir->fd;
     dir->fd = -1;
     memcpy(path, dir->path, sizeof path);
     const scr_store *store = scr_stores_find(&cache->descs->stores, path);
-    int rc = open_cache(cache, store, path, dir, err);
+    int rc = store_open_folder(cache, store, path, dir, err);
     if (rc) {
         io_close(&dir->fd);
         dir->fd = fd;
@@ -250,7 +209,7 @@ int scr_stores_renew(scr_cache *cache, char *err)
     int rc = 0;
     for (int i = 0; i < cache->store_count && !rc; i++)
         if (scr_is_removed(cache->stores[i].fd))
-            rc = renew(cache, &cache->stores[i], err);
+            rc = store_renew(cache, &cache->stores[i], err);
     return rc;
 }
 
@@ -269,8 +228,8 @@ const char *scr_cache_path(const scr_cache *cache, int id)
 /* ---- datasets of earlier runs ---- */
 
 /* The store of the files that the map has of a rank; "" where it has none. */
-static void path_of_rank(const scr_cache *cache, int id, int rank,
-                         char path[SCR_DESC_PATH_SIZE])
+static void store_path_of_rank(const scr_cache *cache, int id, int rank,
+                               char path[SCR_DESC_PATH_SIZE])
 {
     char tail[SCR_OWNER_SIZE + 64];
     size_t behind =
@@ -287,36 +246,36 @@ static void path_of_rank(const scr_cache *cache, int id, int rank,
 
 /* The store in which this process has files of the dataset, its own before others;
  * false: it has none. */
-static bool own_store(const scr_cache *cache, int id, char path[SCR_DESC_PATH_SIZE])
+static bool store_has_files(const scr_cache *cache, int id, char path[SCR_DESC_PATH_SIZE])
 {
     int count = 0, *ranks = NULL;
-    path_of_rank(cache, id, cache->job->rank, path);
+    store_path_of_rank(cache, id, cache->job->rank, path);
     if (scr_filemap_list_ranks_of(cache->map, id, &count, &ranks) != 0) count = 0;
     for (int i = 0; i < count && !path[0]; i++)
-        path_of_rank(cache, id, ranks[i], path);
+        store_path_of_rank(cache, id, ranks[i], path);
     free(ranks);
     return path[0] != 0;
 }
 
-/* Collective. The number of the store on which all agree that have files; -1: none. */
-static int agree_on_cache(const scr_cache *cache, int has, const char *path)
+/* Collective. The number of the store, if all ranks with files have the same one,
+ * otherwise -1. */
+static int store_agree_on_number(const scr_cache *cache, int has, const char *path)
 {
     int here = -1;
     for (int i = 0; i < cache->store_count && has && here < 0; i++)
         if (strcmp(cache->stores[i].path, path) == 0) here = i;
-    int least[2] = {has ? here : INT_MAX, has ? -here : INT_MAX};
-    MPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_INT, MPI_MIN, cache->job->world);
-    return least[0] == -least[1] ? least[0] : -1;
+    const int least = scr_job_min(cache->job, has ? here : INT_MAX);
+    return scr_job_max(cache->job, has ? here : -1) == least ? least : -1;
 }
 
-/* Collective. Where nobody on a node has files, path becomes that of another node. */
-static void fill_in_path(const scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE])
+/* Collective. On nodes without files, path becomes that of another node. */
+static void store_share_path(const scr_cache *cache, int has,
+                             char path[SCR_DESC_PATH_SIZE])
 {
-    int here = has ? cache->job->node_rank : INT_MAX,
-        first = has ? cache->job->rank : INT_MAX;
+    int here = has ? cache->job->node_rank : INT_MAX;
+    const int first = scr_job_min(cache->job, has ? cache->job->rank : INT_MAX);
     char other[SCR_DESC_PATH_SIZE];
     MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MIN, cache->job->node);
-    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, cache->job->world);
     if (first == INT_MAX) return;
     memcpy(other, path, sizeof other);
     MPI_Bcast(other, sizeof other, MPI_CHAR, first, cache->job->world);
@@ -327,10 +286,11 @@ static void fill_in_path(const scr_cache *cache, int has, char path[SCR_DESC_PAT
 }
 
 /* Collective, agreed. Adds a store that this configuration does not have. */
-static int adopt(scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE], char *err)
+static int store_adopt(scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE],
+                       char *err)
 {
-    fill_in_path(cache, has, path);
-    scr_store_dir *dir = append(cache);
+    store_share_path(cache, has, path);
+    scr_store_dir *dir = store_append(cache);
     int rc = dir ? 0 : err_set(err, -ENOMEM, "no memory");
     if (!rc && !path[0]) rc = err_set(err, -ENOENT, "no rank has a file of it");
     rc = agree(cache->job->world, rc, err);
@@ -338,9 +298,9 @@ static int adopt(scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE], char 
     dir->method = cache->set->flush_method;
     dir->comm = cache->job->node;
     dir->rank = cache->job->node_rank;
-    rc = agree(cache->job->world, open_cache(cache, NULL, path, dir, err), err);
+    rc = agree(cache->job->world, store_open_folder(cache, NULL, path, dir, err), err);
     if (rc)
-        close_cache(dir, cache->job->node, cache->job->world);
+        store_close(dir, cache->job->node, cache->job->world);
     else
         cache->store_count++;
     return rc;
@@ -351,10 +311,11 @@ int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
 {
     const int id = dataset->id;
     char path[SCR_DESC_PATH_SIZE];
-    int has = own_store(cache, id, path), dir = agree_on_cache(cache, has, path), rc = 0;
+    int has = store_has_files(cache, id, path),
+        dir = store_agree_on_number(cache, has, path), rc = 0;
     if (dir < 0) {
         dir = cache->store_count;
-        rc = adopt(cache, has, path, err);
+        rc = store_adopt(cache, has, path, err);
     }
     if (!rc && scr_cached_add(cache, dataset, dir, desc) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
@@ -364,16 +325,6 @@ int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
 }
 
 /* ---- folders of datasets ---- */
-
-void scr_dataset_folder_name(int id, char name[SCR_FOLDER_SIZE])
-{
-    snprintf(name, SCR_FOLDER_SIZE, "scr.dataset.%d", id);
-}
-
-void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE])
-{
-    snprintf(path, SCR_CACHED_NAME_SIZE, "scr.dataset.%d/%s", id, name);
-}
 
 char *scr_dataset_folder(const scr_cache *cache, int id)
 {
@@ -399,7 +350,7 @@ int scr_dataset_folder_make(scr_cache *cache, int id, char *err)
 }
 
 /* Local. */
-static void remove_folder(const scr_cache *cache, const scr_store_dir *dir, int id)
+static void store_remove_folder(const scr_cache *cache, const scr_store_dir *dir, int id)
 {
     char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
     scr_dataset_folder_name(id, name);
@@ -413,7 +364,7 @@ void scr_dataset_folder_remove(scr_cache *cache, int id)
     for (int i = 0; i < cache->store_count; i++) {
         if (dir && dir != &cache->stores[i]) continue;
         MPI_Barrier(cache->stores[i].comm);
-        remove_folder(cache, &cache->stores[i], id);
+        store_remove_folder(cache, &cache->stores[i], id);
         MPI_Barrier(cache->stores[i].comm);
     }
     scr_cached_remove(cache, id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SCR_CRC_ON_DELETE: before files leave the cache they are compared with their checksums.
- * Nobody needs them any more, but who owns a store wants to know that it loses bits. */
+ * They are not needed any more, but a mismatch shows that the store corrupts data. */
 #include "cache/cache.h"
 
 #include "common/agree_mpi.h"
@@ -29,8 +29,8 @@ static int verify_file(const kvtree_elem *file, char *err)
     return err_set(err, -EBADMSG, "%s has checksum %08x, not %08lx", path, found, crc);
 }
 
-/* Those of all ranks that this process has on record: of its own, and at a start also of
- * others. The first bad one is told. */
+/* Files of all ranks in the map of this process: its own, and at start also those of
+ * others. The first damaged one is reported. */
 int scr_cache_compare(const scr_cache *cache, int id, char *err)
 {
     int count = 0, *ranks = NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who takes part in a run, and under which names (SCR Developer Guide 1.2, section 2.26).
- */
+/* The processes of a run, and its names (SCR Developer Guide 1.2, section 2.26). */
 #include "job/job.h"
 
 #include "common/beneath.h"
@@ -94,10 +93,43 @@ int scr_job_find_names(scr_job *job, const scr_config *config, const char *prefi
                        char *err)
 {
     int rc = job->rank == 0 ? job_read_names(job, config, prefix, err) : 0;
-    MPI_Bcast(job->user, sizeof job->user, MPI_CHAR, 0, job->world);
-    MPI_Bcast(job->id, sizeof job->id, MPI_CHAR, 0, job->world);
-    MPI_Bcast(job->name, sizeof job->name, MPI_CHAR, 0, job->world);
-    MPI_Bcast(job->cluster, sizeof job->cluster, MPI_CHAR, 0, job->world);
-    MPI_Bcast(job->owner, sizeof job->owner, MPI_CHAR, 0, job->world);
+    scr_job_share(job, job->user, sizeof job->user);
+    scr_job_share(job, job->id, sizeof job->id);
+    scr_job_share(job, job->name, sizeof job->name);
+    scr_job_share(job, job->cluster, sizeof job->cluster);
+    scr_job_share(job, job->owner, sizeof job->owner);
     return rc;
+}
+
+static int job_reduce(const scr_job *job, int number, MPI_Op op)
+{
+    int all = number;
+    MPI_Allreduce(&number, &all, 1, MPI_INT, op, job->world);
+    return all;
+}
+
+int scr_job_max(const scr_job *job, int number)
+{
+    return job_reduce(job, number, MPI_MAX);
+}
+
+int scr_job_min(const scr_job *job, int number)
+{
+    return job_reduce(job, number, MPI_MIN);
+}
+
+int scr_job_sum(const scr_job *job, int number)
+{
+    return job_reduce(job, number, MPI_SUM);
+}
+
+int scr_job_first(const scr_job *job, int number)
+{
+    scr_job_share(job, &number, sizeof number);
+    return number;
+}
+
+void scr_job_share(const scr_job *job, void *data, size_t size)
+{
+    MPI_Bcast(data, (int)size, MPI_BYTE, 0, job->world);
 }

@@ -11,6 +11,7 @@
 #include "config/parameters.h"
 #include "report/report.h"
 #include <mpi.h>
+#include <stddef.h>
 
 #define SCR_OWNER_SIZE 400
 
@@ -37,5 +38,16 @@ int scr_job_find_nodes(scr_job *job, const scr_config *config);
  * text. */
 int scr_job_find_names(scr_job *job, const scr_config *config, const char *prefix,
                        char *err);
+
+/* One number of all ranks: the greatest, the least, the sum; and that of rank 0.
+ * Collective over the job. */
+int scr_job_max(const scr_job *job, int number);
+int scr_job_min(const scr_job *job, int number);
+int scr_job_sum(const scr_job *job, int number);
+int scr_job_first(const scr_job *job, int number);
+
+/* Copies size bytes of rank 0 to all ranks. Structs have the same layout on all of them,
+ * because all run the same program. Collective over the job. */
+void scr_job_share(const scr_job *job, void *data, size_t size);
 
 #endif

@@ -6,8 +6,8 @@
  * SCR_* calls in scr.c are a face over one default context.
  *
  * Functions here return SCR_SUCCESS or an SCR_ERR_ code, the same on every rank where
- * they are collective over scr->job.world (most are). Whoever first knows what went wrong
- * says so, once, by scr_fail. */
+ * they are collective over scr->job.world (most are). The function that detects a failure
+ * reports it, once, by scr_fail. */
 
 #include "cache/cache.h"
 #include "config/descs.h"
@@ -125,10 +125,6 @@ char *scr_query(struct scr *scr, const char *question);
 /* Collective; rc: what this process has met with before, a negative error. */
 int scr_start(struct scr *scr, MPI_Comm comm, int rc);
 
-/* The redundancy sets of a descriptor whose store was opened late. Agreed; a code, and
- * what fails is said. */
-int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc);
-
 void scr_release(struct scr *scr);
 
 /* ---- ops/finalize.c ---- */
@@ -148,7 +144,7 @@ int scr_flush_newest(struct scr *scr);
  * restart comes from there. What could not be flushed is not given up. */
 void scr_leave_cache(struct scr *scr);
 
-/* ---- ops/eviction.c: what leaves the cache, and when ---- */
+/* ---- ops/eviction.c: eviction from the cache ---- */
 
 /* Removes useless datasets, if the store has no room for a new dataset beside
  * it. Collective. */
@@ -173,9 +169,14 @@ int scr_cache_leave(struct scr *scr, int store, int capacity, int64_t *tight);
 /* What could not be flushed, and stayed therefore, may leave if it can be now. Local. */
 void scr_cache_try_again(struct scr *scr);
 
-/* Removes a dataset from the cache: files and records. A failure is reported, and not
- * fatal. */
+/* Stops a flush of a dataset, and removes it from the cache as scr_cache_drop does. */
 void scr_cache_delete(struct scr *scr, int id);
+
+/* ---- ops/location.c ---- */
+
+/* Removes a dataset that no flush reads from the cache: files and records. A failure is
+ * reported, and not fatal. */
+void scr_cache_drop(struct scr *scr, int id);
 
 /* Records on rank 0 where a dataset is, and writes the flush file. */
 void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
@@ -205,10 +206,22 @@ int scr_output_complete(struct scr *scr, int valid);
  * those of redundancy files. */
 int scr_name_is_reserved(const char *name);
 
+/* ---- ops/redundancy.c ---- */
+
+/* The redundancy sets of all descriptors in force. Agreed; a code; a failure is reported.
+ */
+int scr_redundancy_begin(struct scr *scr);
+
+/* Those of a descriptor whose store was opened late. The same. */
+int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc);
+
 /* Protects the files of this rank (named in the map or routed) and records them. names:
  * below the dataset's folder. Collective; 0 or -errno with a text. */
 int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                 redset_file *files, char *err);
+
+/* Frees such a list with the meta data in it. */
+void scr_files_free(int count, redset_file *files);
 
 /* ---- ops/direct_io.c: datasets in the prefix folder itself ---- */
 

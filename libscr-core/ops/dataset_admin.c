@@ -115,7 +115,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     scr_cache_delete_unusable(scr, id); /* another run might rebuild a newer one */
     scr->restart.offered = scr->restart.elsewhere = 0;
     /* where only the cache has it, the index may go on naming a newer one */
-    scr_restart_forget(scr);
+    scr_restart_forget(&scr->restart);
     if (!flushed) scr->restart.below = (scr_age){id + 1, 0};
     return SCR_SUCCESS;
 }

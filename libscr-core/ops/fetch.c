@@ -5,85 +5,18 @@
 
 #include "base/path.h"
 #include "common/agree_mpi.h"
-#include "common/beneath.h"
 #include "common/errtext.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
 #include <kvtree/kvtree_util.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* ---- summaries ---- */
-
-/* Where no time is known, any is right. */
-static int is_summary_of(const scr_dataset *found, const scr_dataset *d)
-{
-    return found->id == d->id && found->ranks == d->ranks && found->complete &&
-           (found->created == d->created || !found->created || !d->created);
-}
-
-/* Rank 0 reads the summary in the dataset's folder. */
-static int read_summary(const struct scr *scr, const scr_dataset *d, scr_dataset *found,
-                        char *err)
-{
-    int folder;
-    int rc = scr_place_open(scr, d->name, &folder, err);
-    if (rc == -ENOENT || rc == -ELOOP)
-        return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
-                       rc == -ELOOP ? "; what has its name is a link or a file" : "");
-    if (!rc) {
-        rc = scr_summary_read(folder, found, err);
-        close(folder);
-    }
-    if (rc == -ENOENT || rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP)
-        return FILO_DAMAGED;
-    return rc;
-}
-
-/* Rank 0 compares it with what the index says. */
-static int check_summary(struct scr *scr, const scr_dataset *d, char *err)
-{
-    scr_dataset found;
-    if (scr->job.rank != 0) return 0;
-    int rc = read_summary(scr, d, &found, err);
-    if (!rc && !is_summary_of(&found, d))
-        rc = err_set(err, FILO_DAMAGED,
-                     "its summary is of dataset %d (%d ranks, complete %d)%s", found.id,
-                     found.ranks, found.complete,
-                     found.created == d->created ? "" : ", made at another time");
-    return rc;
-}
-
-/* ---- candidates ---- */
-
-int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
-{
-    char err[SCR_ERR_TEXT] = "";
-    scr_dataset found;
-    scr_index_state state;
-    if (read_summary(scr, d, &found, err) != 0 || is_summary_of(&found, d) ||
-        !found.complete || strcmp(found.name, d->name) != 0)
-        return 0;
-    kvtree *index = kvtree_new();
-    const int unknown = index && scr_index_load(scr, index, err) == 0 &&
-                        scr_index_look(index, &found, &state) != 0;
-    kvtree_delete(&index);
-    if (!unknown || scr_index_correct(scr, &found, err) != 0) return 0;
-    scr_say(&scr->report, 0,
-            "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
-            "there is dataset %d%s, which is entered in its place",
-            d->id, d->name, found.id,
-            found.created == d->created ? "" : ", made at another time");
-    return 1;
-}
-
-/* Rank 0 changes the index entry: before the attempt, after success, after a failure. */
-static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
+/* Rank 0 changes the index entry before and after an attempt. */
+static void fetch_mark(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
     char err[SCR_ERR_TEXT] = "";
     if (scr->job.rank == 0 && scr_index_change(scr, d, change, err) != 0)
@@ -91,8 +24,9 @@ static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *chang
 }
 
 /* Where each file goes in the cache. */
-static int set_local(struct scr *scr, const scr_dataset *d, const scr_place *place,
-                     int count, filo_file *files, char *err)
+static int fetch_set_local_paths(struct scr *scr, const scr_dataset *d,
+                                 const scr_place *place, int count, filo_file *files,
+                                 char *err)
 {
     char *folder = scr_dataset_folder(&scr->cache, d->id);
     int rc = folder ? 0 : -ENOMEM;
@@ -110,7 +44,7 @@ static int set_local(struct scr *scr, const scr_dataset *d, const scr_place *pla
     return rc ? err_sys(err, rc, "files of dataset %d", d->id) : 0;
 }
 
-static kvtree *fetched_meta(const struct scr *scr, const char *name)
+static kvtree *fetch_meta_of(const struct scr *scr, const char *name)
 {
     kvtree *meta = kvtree_new();
     char *path = scr_path_join(scr->prefix.path, name);
@@ -123,69 +57,43 @@ static kvtree *fetched_meta(const struct scr *scr, const char *name)
 }
 
 /* Applies the redundancy scheme to the fetched files and records them. */
-static int protect(struct scr *scr, const scr_dataset *d, int count,
-                   const filo_file *files, char *err)
+static int fetch_protect(struct scr *scr, const scr_dataset *d, int count,
+                         const filo_file *files, char *err)
 {
     redset_file *list = calloc((size_t)count + 1, sizeof *list);
     char *folder = scr_dataset_folder(&scr->cache, d->id);
     int rc = list && folder ? 0 : err_set(err, -ENOMEM, "no memory");
     for (int i = 0; i < count && !rc; i++) {
         list[i].name = files[i].local + strlen(folder) + 1;
-        list[i].meta = fetched_meta(scr, list[i].name);
+        list[i].meta = fetch_meta_of(scr, list[i].name);
         if (!list[i].meta) rc = err_set(err, -ENOMEM, "no memory");
     }
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc : scr_protect(scr, d, count, list, err);
-    for (int i = 0; list && i < count; i++) {
-        kvtree *meta = (kvtree *)(uintptr_t)list[i].meta;
-        kvtree_delete(&meta);
-    }
-    free(list);
+    scr_files_free(count, list);
     free(folder);
     return rc;
 }
 
-int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
-{
-    char err[SCR_ERR_TEXT] = "";
-    scr_index_state state = {.complete = 0};
-    kvtree *index = kvtree_new();
-    int rc = index ? scr_index_load(scr, index, err) : -ENOMEM, dropped = 0;
-    if (!rc) dropped = scr_index_look(index, d, &state) == -ENOENT;
-    kvtree_delete(&index);
-    return (dropped || (state.complete == 1 && !state.failed)) &&
-           check_summary(scr, d, err) == 0;
-}
-
 /* The redundancy descriptor that the dataset gets here. */
-static const scr_reddesc *desc_of(const struct scr *scr, const scr_dataset *d)
+static const scr_reddesc *fetch_descriptor(const struct scr *scr, const scr_dataset *d)
 {
     return scr_reddesc_for_dataset(&scr->descs.reddescs, d->ckpt, d->output);
 }
 
 /* The number of its store. */
-static int cache_of(const struct scr *scr, const scr_dataset *d)
+static int fetch_store(const struct scr *scr, const scr_dataset *d)
 {
-    return scr->cache.store_of_desc[desc_of(scr, d)->index];
+    return scr->cache.store_of_desc[fetch_descriptor(scr, d)->index];
 }
 
 /* Local. */
-static int make_folder(struct scr *scr, const scr_dataset *d, char *err)
+static int fetch_make_folder(struct scr *scr, const scr_dataset *d, char *err)
 {
-    if (scr_cached_add(&scr->cache, d, cache_of(scr, d), desc_of(scr, d)) != 0)
+    if (scr_cached_add(&scr->cache, d, fetch_store(scr, d), fetch_descriptor(scr, d)) !=
+        0)
         return err_set(err, -ENOMEM, "no memory");
     return scr_dataset_folder_make(&scr->cache, d->id, err);
-}
-
-int scr_fetch_map(struct scr *scr, const scr_dataset *d, const scr_place *place,
-                  const filo_options *options, int *count, filo_file **files, char *err)
-{
-    int ranks, rc = filo_read_map(scr->job.world, place->folder, place->map, &ranks,
-                                  count, files, options, err);
-    if (!rc && ranks != scr->job.ranks)
-        return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
-                       ranks, d->ranks);
-    return rc == -ENOENT ? FILO_DAMAGED : rc;
 }
 
 static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
@@ -196,26 +104,27 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     filo_file *files = NULL;
     int count = 0, rc = scr_place_of(scr, d, &place);
     if (rc) err_set(err, rc, "no memory");
-    rc = rc ? rc : make_folder(scr, d, err);
-    rc = rc ? rc : check_summary(scr, d, err);
+    rc = rc ? rc : fetch_make_folder(scr, d, err);
+    rc = rc ? rc : scr_fetch_check_summary(scr, d, err);
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc : scr_fetch_map(scr, d, &place, &options, &count, &files, err);
     if (!rc)
-        rc = agree(scr->job.world, set_local(scr, d, &place, count, files, err), err);
+        rc = agree(scr->job.world,
+                   fetch_set_local_paths(scr, d, &place, count, files, err), err);
     if (!rc) rc = scr_bypass_check(scr, d, place.folder, count, files, err);
     rc = rc ? rc : filo_fetch(scr->job.world, place.folder, count, files, &options, err);
-    rc = rc ? rc : protect(scr, d, count, files, err);
+    rc = rc ? rc : fetch_protect(scr, d, count, files, err);
     filo_files_free(count, files);
     free(place.folder);
     return rc;
 }
 
-static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
-                              scr_log_kind kind, double start)
+static scr_log_event fetch_event(const struct scr *scr, const scr_dataset *d,
+                                 scr_log_kind kind, double start)
 {
     scr_log_event e = scr_event_of(kind, d);
     e.from = scr->prefix.path;
-    e.to = cache_of(scr, d) < 0 ? "" : scr->cache.stores[cache_of(scr, d)].folder;
+    e.to = fetch_store(scr, d) < 0 ? "" : scr->cache.stores[fetch_store(scr, d)].folder;
     e.files = d->files;
     e.bytes = (int64_t)d->size;
     e.secs = MPI_Wtime() - start;
@@ -223,38 +132,39 @@ static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
 }
 
 /* Collective, agreed. */
-static int read_in_place(struct scr *scr, const scr_dataset *d, int compare, char *err)
+static int fetch_read_in_place(struct scr *scr, const scr_dataset *d, int compare,
+                               char *err)
 {
-    int rc = agree(scr->job.world, check_summary(scr, d, err), err);
+    int rc = agree(scr->job.world, scr_fetch_check_summary(scr, d, err), err);
     rc = rc ? rc : scr_bypass_open(scr, d, compare, err);
     if (!rc) scr->direct.dataset = *d;
     return rc;
 }
 
-static void settle_in_cache(struct scr *scr, const scr_dataset *d)
+static void fetch_record_copies(struct scr *scr, const scr_dataset *d)
 {
-    int cache = cache_of(scr, d);
+    int cache = fetch_store(scr, d);
     scr_location(scr, d, SCR_LOCATION_CACHE, 1);
     scr_location(scr, d, SCR_LOCATION_PFS, 1);
     scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity + 1, 1);
 }
 
 /* Collective, agreed. Into the cache. */
-static int bring_to_cache(struct scr *scr, const scr_dataset *d, char *err)
+static int fetch_to_cache(struct scr *scr, const scr_dataset *d, char *err)
 {
-    int cache = cache_of(scr, d);
-    /* should the fetch fail, the newest cached checkpoint is what is left */
+    int cache = fetch_store(scr, d);
+    /* if the fetch fails, the newest cached checkpoint is still needed */
     scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity, 1);
     const scr_cached *remains = scr_cached_find(&scr->cache, d->id);
-    /* what could not be rebuilt makes way for the whole */
+    /* remains that could not be rebuilt make way for the complete dataset */
     if (remains && scr_cached_is_unusable(remains)) scr_cache_delete(scr, d->id);
     int rc = fetch_files(scr, d, err);
     if (rc) scr_cache_delete(scr, d->id);
     return rc;
 }
 
-/* Collective. Puts before an agreed text the name of the node whose rank it is of. */
-static void name_node(struct scr *scr, int code, char *err)
+/* Collective. Prefixes an agreed text with the name of the node of its rank. */
+static void fetch_name_node(struct scr *scr, int code, char *err)
 {
     char name[SCR_NODE_SIZE];
     int root = 0;
@@ -262,18 +172,18 @@ static void name_node(struct scr *scr, int code, char *err)
         sscanf(err, "on %*d ranks, first rank %d:", &root) != 1)
         root = 0;
     if (root < 0 || root >= scr->job.ranks) root = 0;
-    MPI_Bcast(&root, 1, MPI_INT, 0, scr->job.world);
+    root = scr_job_first(&scr->job, root);
     memcpy(name, scr->job.node_name, sizeof name);
     MPI_Bcast(name, (int)sizeof name, MPI_CHAR, root, scr->job.world);
     err_wrap(err, code, "node %s", name);
 }
 
-/* Collective, agreed. The cache cannot take it, for the reason in err; what is on the
- * prefix folder may be right, and can be read there. */
-static int read_instead(struct scr *scr, const scr_dataset *d, char *err)
+/* Collective, agreed. The cache cannot hold it, for the reason in err; the copy on the
+ * prefix folder may be intact, and is read there. */
+static int fetch_fall_back(struct scr *scr, const scr_dataset *d, char *err)
 {
     char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "";
-    int rc = read_in_place(scr, d, 1, why);
+    int rc = fetch_read_in_place(scr, d, 1, why);
     if (!rc)
         scr_say(&scr->report, 0,
                 "warning: %s could not be brought into the cache, and is read from %s "
@@ -284,21 +194,21 @@ static int read_instead(struct scr *scr, const scr_dataset *d, char *err)
     return rc ? err_set(err, rc, "%.250s; and where it lies: %s", first, why) : 0;
 }
 
-/* Collective, agreed. The dataset gets a cache, though all that is written goes to the
- * prefix folder itself. err tells why it needs one, and why it has none in the end. */
-static int begin_cache(struct scr *scr, const scr_dataset *d, char *err)
+/* Collective, agreed. Opens a store for a dataset that is otherwise written to the prefix
+ * folder itself. err has the reason for it, and then the reason of a failure. */
+static int fetch_open_store(struct scr *scr, const scr_dataset *d, char *err)
 {
     char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "its redundancy";
-    const scr_reddesc *desc = desc_of(scr, d);
-    int rc = cache_of(scr, d) < 0 ? scr_stores_open_late(&scr->cache, desc, why) : 0;
+    const scr_reddesc *desc = fetch_descriptor(scr, d);
+    int rc = fetch_store(scr, d) < 0 ? scr_stores_open_late(&scr->cache, desc, why) : 0;
     if (!rc && scr_redundancy_late(scr, desc) != SCR_SUCCESS) rc = -EIO;
     memcpy(first, err, sizeof first);
     return rc ? err_set(err, rc, "%.250s; and a cache cannot be had: %s", first, why) : 0;
 }
 
-/* Collective. The id stands for another dataset in the cache, which may be all that is
- * left of it. An older one that could not be rebuilt here is given up for a newer one. */
-static int is_taken(struct scr *scr, const scr_dataset *d)
+/* Collective. Whether the cache has another dataset of that id, maybe the only copy. An
+ * older one that could not be rebuilt here makes way for a newer one. */
+static int fetch_is_id_taken(struct scr *scr, const scr_dataset *d)
 {
     int count = 0, *ranks = NULL, taken = 0;
     const scr_cached *cached = scr_cached_find(&scr->cache, d->id);
@@ -312,32 +222,31 @@ static int is_taken(struct scr *scr, const scr_dataset *d)
             taken = 1;
     }
     free(ranks);
-    MPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_INT, MPI_MAX, scr->job.world);
-    return taken;
+    return scr_job_max(&scr->job, taken);
 }
 
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
-static int bring(struct scr *scr, const scr_dataset *d, char *err)
+static int fetch_bring(struct scr *scr, const scr_dataset *d, char *err)
 {
     if (scr->cache.lost) {
         err_set(err, -EBUSY, "it is another run's now");
-        return read_instead(scr, d, err);
+        return fetch_fall_back(scr, d, err);
     }
-    if (is_taken(scr, d)) {
+    if (fetch_is_id_taken(scr, d)) {
         err_set(err, -EEXIST,
                 "another dataset %d is there, which SCR_CACHE_PURGE=1 gives up", d->id);
-        return read_instead(scr, d, err);
+        return fetch_fall_back(scr, d, err);
     }
     if (!scr_bypass_wanted(scr, d)) {
-        int rc = bring_to_cache(scr, d, err);
-        if (rc < 0) name_node(scr, rc, err);
-        return rc < 0 ? read_instead(scr, d, err) : rc;
+        int rc = fetch_to_cache(scr, d, err);
+        if (rc < 0) fetch_name_node(scr, rc, err);
+        return rc < 0 ? fetch_fall_back(scr, d, err) : rc;
     }
-    int rc = read_in_place(scr, d, 0, err);
+    int rc = fetch_read_in_place(scr, d, 0, err);
     if (rc != -EOPNOTSUPP) return rc;
-    if ((rc = begin_cache(scr, d, err)) != 0) return rc;
+    if ((rc = fetch_open_store(scr, d, err)) != 0) return rc;
     scr_say(&scr->report, 1, "dataset %d (%s): %s", d->id, d->name, err);
-    return bring_to_cache(scr, d, err);
+    return fetch_to_cache(scr, d, err);
 }
 
 void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
@@ -349,8 +258,8 @@ void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
                 d->name);
 }
 
-/* 1 when a newer one is passed over, with which the next run shall begin. */
-static int is_substitute(const struct scr *scr, const scr_dataset *d)
+/* Whether a newer one is skipped that the next run is to begin with. */
+static int fetch_is_substitute(const struct scr *scr, const scr_dataset *d)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->restart.spared, "ID"));
     while (e && kvtree_elem_key_int(e) <= d->id)
@@ -358,19 +267,19 @@ static int is_substitute(const struct scr *scr, const scr_dataset *d)
     return e != NULL;
 }
 
-/* Reading was no attempt: that begins with SCR_Start_restart. */
-static int fetched(scr_index *index, const scr_dataset *d)
+/* A fetch is no attempt to restart: that begins with SCR_Start_restart. */
+static int fetch_mark_done(scr_index *index, const scr_dataset *d)
 {
     int rc = scr_index_unmark_tried(index, d);
     return rc ? rc : scr_index_set_current(index, d);
 }
 
-static int fetch_failed(struct scr *scr, const scr_dataset *d, int rc, double start,
-                        const char *err)
+static int fetch_report_failure(struct scr *scr, const scr_dataset *d, int rc,
+                                double start, const char *err)
 {
-    scr_log_event e = event_of(scr, d, SCR_LOG_FETCH_FAILED, start);
+    scr_log_event e = fetch_event(scr, d, SCR_LOG_FETCH_FAILED, start);
     scr_fetch_spare(scr, d, rc < 0);
-    note(scr, d, rc > 0 ? scr_index_mark_failed : scr_index_unmark_tried);
+    fetch_mark(scr, d, rc > 0 ? scr_index_mark_failed : scr_index_unmark_tried);
     if (rc > 0)
         scr_event(&scr->report, 0, &e,
                   "%s could not be fetched from %s and is marked as failed: %s", d->name,
@@ -388,24 +297,25 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
     double start = MPI_Wtime();
-    note(scr, d, scr_index_mark_fetched);
-    MPI_Barrier(scr->job.world); /* whoever crashes now does so on record */
-    scr_log_event e = event_of(scr, d, SCR_LOG_FETCH_START, start);
+    fetch_mark(scr, d, scr_index_mark_fetched);
+    MPI_Barrier(scr->job.world); /* from here on a crash counts as an attempt */
+    scr_log_event e = fetch_event(scr, d, SCR_LOG_FETCH_START, start);
     scr_event(&scr->report, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
-    int rc = bring(scr, d, err);
-    if (rc) return fetch_failed(scr, d, rc, start, err);
+    int rc = fetch_bring(scr, d, err);
+    if (rc) return fetch_report_failure(scr, d, rc, start, err);
     scr_fetch_spare(scr, d, 0);
-    note(scr, d, is_substitute(scr, d) ? scr_index_unmark_tried : fetched);
+    fetch_mark(scr, d,
+               fetch_is_substitute(scr, d) ? scr_index_unmark_tried : fetch_mark_done);
     if (d->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = d->id;
     if (d->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = d->ckpt;
-    e = event_of(scr, d, SCR_LOG_FETCH_COMPLETE, start);
+    e = fetch_event(scr, d, SCR_LOG_FETCH_COMPLETE, start);
     if (scr->direct.dataset.id == d->id) {
         scr_event(&scr->report, 0, &e,
                   "dataset %d (%s) is read from %s itself: %lu bytes", d->id, d->name,
                   scr->prefix.path, d->size);
         return 0;
     }
-    settle_in_cache(scr, d);
+    fetch_record_copies(scr, d);
     scr_event(&scr->report, 0, &e,
               "dataset %d (%s) is fetched from %s: %lu bytes, %.3f s, %.1f MB/s", d->id,
               d->name, scr->prefix.path, d->size, e.secs,

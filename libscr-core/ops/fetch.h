@@ -2,24 +2,28 @@
 #ifndef SCR_FETCH_H
 #define SCR_FETCH_H
 
-/* Checkpoints that a restart reads from the prefix folder. Collective where nothing else
- * is said. */
+/* Checkpoints that a restart reads from the prefix folder. Collective unless stated
+ * otherwise. */
 
 #include "ops/context.h"
 #include <filo/filo_mpi.h>
 
-/* On rank 0, local. Where the summary beside the data is of a dataset that the index does
- * not have, somebody put an earlier index, or that of another job, into its place: the
- * entry becomes what the summary says. 1: it did, which is reported. */
+/* On rank 0, local. If the summary beside the data describes a dataset that the index
+ * does not have, the index is an earlier one, or that of another job: the entry is
+ * corrected. 1: it did, which is reported. */
 int scr_fetch_correct(struct scr *scr, const scr_dataset *dataset);
 
-/* On rank 0, local: 1 when it is whole on the prefix folder, as index and summary say; or
- * the summary alone, where somebody has dropped it from the index. */
+/* On rank 0, local; other ranks do nothing. Compares the summary with what the index
+ * says: 0, FILO_DAMAGED or -errno, with a text. */
+int scr_fetch_check_summary(struct scr *scr, const scr_dataset *dataset, char *err);
+
+/* On rank 0, local: whether it is complete on the prefix folder, by index and summary, or
+ * by the summary alone if it was dropped from the index. */
 int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
 
-/* Brings it into the cache or, where that fails, finds it whole where it is. 0; positive
- * when it is damaged, and marked as failed then; or -errno when it only cannot be read
- * here and now: then it stays. Says what went wrong.
+/* Copies it into the cache or, if that fails, verifies it where it is. 0; positive: it is
+ * damaged, and is marked as failed; -errno: it cannot be read now, and stays. Failures
+ * are reported.
  */
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
 
@@ -28,9 +32,8 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
 int scr_fetch_map(struct scr *scr, const scr_dataset *dataset, const scr_place *place,
                   const filo_options *options, int *count, filo_file **files, char *err);
 
-/* A dataset that is skipped, though nothing is wrong with it, stays on the prefix
- * folder in this run, and the one to restart from; on 0: no longer. The same on every
- * rank. */
+/* An intact dataset that is skipped stays on the prefix folder in this run, and remains
+ * the one to restart from; on 0: no longer. The same on every rank. */
 void scr_fetch_spare(struct scr *scr, const scr_dataset *dataset, int on);
 
 #endif

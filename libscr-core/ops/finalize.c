@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a run: what is only in the cache goes to the prefix folder, and nothing of a
- * run that ended well is left on the nodes. */
+/* The end of a run: datasets that are only in the cache are flushed, and a run that ended
+ * without errors leaves nothing on the nodes. */
 #include "ops/folders.h"
 
 #include "halt/halt.h"
 #include "ops/fetch.h"
-#include "ops/stop.h"
-#include "prefix/flush_file.h"
 #include "report/wait.h"
-#include <kvtree/kvtree_util.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* ---- to the prefix folder ---- */
 
@@ -21,8 +16,8 @@ int scr_flush_newest(struct scr *scr)
     return scr_flush_dataset(scr, id);
 }
 
-/* Outputs whose flush failed when they were written. */
-static int flush_outputs(struct scr *scr)
+/* Outputs that could not be flushed when they were written. */
+static int finalize_flush_outputs(struct scr *scr)
 {
     int result = SCR_SUCCESS, id = 0;
     for (const scr_cached *c; (c = scr_cached_next(&scr->cache, id)) != NULL;) {
@@ -34,7 +29,7 @@ static int flush_outputs(struct scr *scr)
     return result;
 }
 
-static void delete_cached(struct scr *scr)
+static void finalize_delete_all(struct scr *scr)
 {
     int id = 0;
     for (const scr_cached *c; (c = scr_cached_next(&scr->cache, id)) != NULL;) {
@@ -51,18 +46,19 @@ void scr_leave_cache(struct scr *scr)
                 "could not restart from what leaves the cache");
         return;
     }
-    int rc = flush_outputs(scr), newest = scr_flush_newest(scr);
+    int rc = finalize_flush_outputs(scr), newest = scr_flush_newest(scr);
     if (rc || newest)
         scr_say(
             &scr->report, 0,
             "warning: SCR_GLOBAL_RESTART: not all could be flushed, so the cache stays "
             "as it is");
     else
-        delete_cached(scr);
+        finalize_delete_all(scr);
 }
 
-/* What this run could not rebuild is older than its own checkpoint now. */
-static void delete_older(struct scr *scr, int newest)
+/* Datasets that this run could not rebuild, and that are older than its own checkpoint.
+ */
+static void finalize_delete_older(struct scr *scr, int newest)
 {
     int id = 0;
     for (const scr_cached *c; (c = scr_cached_next_unusable(&scr->cache, id)) != NULL;) {
@@ -71,16 +67,14 @@ static void delete_older(struct scr *scr, int newest)
     }
 }
 
-/* Collective. What another number of ranks wrote is of no use to this run, but no
- * checkpoint of this run replaces it: it leaves only if the prefix folder has it. */
-static void delete_others(struct scr *scr)
+/* Collective. Datasets of other numbers of ranks are not replaced by a checkpoint of this
+ * run: they are removed only if they are on the prefix folder. */
+static void finalize_delete_of_other_ranks(struct scr *scr)
 {
     for (int i = scr->cache.count - 1; i >= 0; i--) {
         if (scr->cache.list[i].state != SCR_CACHED_OTHER_RANKS) continue;
         const scr_dataset d = scr->cache.list[i].d;
-        int there = scr->job.rank == 0 && scr_fetch_finds(scr, &d);
-        MPI_Bcast(&there, 1, MPI_INT, 0, scr->job.world);
-        if (there)
+        if (scr_job_first(&scr->job, scr->job.rank == 0 && scr_fetch_finds(scr, &d)))
             scr_cache_delete(scr, d.id);
         else
             scr_say(&scr->report, 0,
@@ -91,13 +85,13 @@ static void delete_others(struct scr *scr)
     }
 }
 
-/* Collective. Somebody may have removed it there since it was flushed. */
-static int is_there(struct scr *scr, int id)
+/* Collective. It may have been removed there since it was flushed. */
+static int finalize_is_complete_on_prefix(struct scr *scr, int id)
 {
     scr_dataset d;
-    int there = scr->job.rank == 0 && scr_cached_get(&scr->cache, id, &d) == 0 &&
-                scr_fetch_finds(scr, &d);
-    MPI_Bcast(&there, 1, MPI_INT, 0, scr->job.world);
+    bool there = scr->job.rank == 0 && scr_cached_get(&scr->cache, id, &d) == 0 &&
+                 scr_fetch_finds(scr, &d);
+    there = scr_job_first(&scr->job, there);
     if (!there)
         scr_say(&scr->report, 0,
                 "warning: checkpoint %d was flushed, but is not whole in %s any more; "
@@ -106,8 +100,9 @@ static int is_there(struct scr *scr, int id)
     return there;
 }
 
-/* The newest checkpoint is on the prefix folder, so nobody needs any of the cache. */
-static void empty_cache(struct scr *scr)
+/* When the newest checkpoint is on the prefix folder, the cache is not needed any more.
+ */
+static void finalize_empty_cache(struct scr *scr)
 {
     int newest = scr_cached_newest(&scr->cache);
     if (scr->set.cache_keep || !scr->set.fetch || scr->cache.lost) return;
@@ -118,17 +113,17 @@ static void empty_cache(struct scr *scr)
                 newest);
         return;
     }
-    if (newest && !is_there(scr, newest)) return;
-    delete_older(scr, newest);
-    delete_others(scr);
-    delete_cached(scr);
+    if (newest && !finalize_is_complete_on_prefix(scr, newest)) return;
+    finalize_delete_older(scr, newest);
+    finalize_delete_of_other_ranks(scr);
+    finalize_delete_all(scr);
     scr->cache.clean = scr->cache.count == 0;
 }
 
-/* ---- a program that forgets SCR_Finalize ---- */
+/* ---- a program without SCR_Finalize ---- */
 
 /* MPI_Finalize deletes the attributes of MPI_COMM_SELF first of all. */
-static int at_delete(MPI_Comm comm, int keyval, void *value, void *unused)
+static int finalize_warn(MPI_Comm comm, int keyval, void *value, void *unused)
 {
     const struct scr *scr = value;
     (void)comm;
@@ -146,8 +141,8 @@ static int at_delete(MPI_Comm comm, int keyval, void *value, void *unused)
 
 void scr_finalize_watch(struct scr *scr)
 {
-    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_delete, &scr->lifecycle.keyval,
-                               NULL) != MPI_SUCCESS)
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize_warn,
+                               &scr->lifecycle.keyval, NULL) != MPI_SUCCESS)
         return;
     scr->lifecycle.watching =
         MPI_Comm_set_attr(MPI_COMM_SELF, scr->lifecycle.keyval, scr) == MPI_SUCCESS;
@@ -164,7 +159,7 @@ void scr_finalize_unwatch(struct scr *scr)
 
 /* ---- SCR_Finalize ---- */
 
-static void tell_never_needed(const struct scr *scr)
+static void finalize_report_no_advice(const struct scr *scr)
 {
     const struct scr_settings *set = &scr->set;
     if (!scr->pace.need_calls || scr->pace.need_given || set->interval ||
@@ -181,13 +176,13 @@ static void tell_never_needed(const struct scr *scr)
 int scr_finish(struct scr *scr)
 {
     scr_wait wait;
-    tell_never_needed(scr);
+    finalize_report_no_advice(scr);
     if (scr->job.rank == 0) scr_halt_run_record(&scr->halt, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);
     scr_wait_begin(&scr->report, &wait, "copies what is only in the cache to %.400s",
                    scr->prefix.path);
-    int rc = flush_outputs(scr);
+    int rc = finalize_flush_outputs(scr);
     int newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;
     scr_wait_end(&wait);
     rc = rc ? rc : newest ? newest : scr_flush_result(scr);
@@ -195,7 +190,7 @@ int scr_finish(struct scr *scr)
         rc = scr_fail(&scr->report, SCR_ERR_CACHE,
                       "SCR_Finalize: the newest checkpoint, or an output, was only in "
                       "the cache, which is another run's now");
-    if (rc == SCR_SUCCESS) empty_cache(scr);
+    if (rc == SCR_SUCCESS) finalize_empty_cache(scr);
     scr_summary_print(&scr->report, scr->flush.waited);
     scr_logging_end(scr, rc);
     return rc;

@@ -216,7 +216,7 @@ static int conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
     if (!rc && d->id == scr->flush.failed_id) scr->flush.failed = SCR_SUCCESS;
     /* it is what the index names now, and what was skipped is older */
     if (!rc && d->ckpt && scr_dataset_is_after(d, scr->restart.below))
-        scr_restart_forget(scr);
+        scr_restart_forget(&scr->restart);
     scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
     if (!rc && filo_flush_left(f->transfer))
@@ -227,7 +227,7 @@ static int conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
     if (!rc && d->ckpt) scr_retention_flushed(scr, d->id);
     filo_flush_free(f->transfer);
     /* nobody restarts from it: the cache is for what protects the run */
-    if (!rc && d->output && !d->ckpt) scr_cache_delete(scr, d->id);
+    if (!rc && d->output && !d->ckpt) scr_cache_drop(scr, d->id);
     free(f);
     return rc ? SCR_ERR_FLUSH : SCR_SUCCESS;
 }

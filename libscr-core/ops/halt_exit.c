@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* MPI_Finalize waits for all processes, so it is for all to end, or for none. */
-static int is_everybody(const struct scr *scr)
+static int halt_exit_has_all(const struct scr *scr)
 {
     int result;
     return MPI_Comm_compare(scr->job.world, MPI_COMM_WORLD, &result) == MPI_SUCCESS &&
@@ -18,7 +18,7 @@ static int is_everybody(const struct scr *scr)
 
 /* On rank 0: conditions that only this run knows of must be told to scripts, and an end
  * with exit code 0 to the user. */
-static void tell(struct scr *scr)
+static void halt_exit_report(struct scr *scr)
 {
     char why[SCR_HALT_REASON_SIZE] = "", reason[SCR_HALT_REASON_SIZE + 32];
     scr_halt_run_reason(&scr->halt, why);
@@ -31,14 +31,14 @@ void scr_halt_exit(struct scr *scr)
 {
     int halt = 0;
     if (!scr->set.halt_exit || scr_look(scr, NULL, &halt) != SCR_SUCCESS || !halt) return;
-    if (!is_everybody(scr)) {
+    if (!halt_exit_has_all(scr)) {
         scr_say(&scr->report, 0,
                 "warning: SCR_HALT_EXIT=1 does not end this run: SCR_Init_comm was given "
                 "some of its processes");
         scr->set.halt_exit = 0;
         return;
     }
-    if (scr->job.rank == 0) tell(scr);
+    if (scr->job.rank == 0) halt_exit_report(scr);
     int rc = scr_finish(scr);
     scr_release(scr);
     scr->lifecycle.state = SCR_STATE_UNINITIALIZED; /* for what runs at exit */

@@ -6,28 +6,22 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
-#include "halt/halt.h"
 #include "ops/stop.h"
-#include "prefix/flush_file.h"
 #include "prefix/nodes.h"
 #include <errno.h>
-#include <kvtree/kvtree_util.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* A full prefix folder keeps no run from what is in its cache: what could not be written
  * there is reported. */
-static int bear(const struct scr *scr, int rc, const char *err)
+static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 {
     if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
     scr_say(&scr->report, 0, "warning: prefix folder %s: %s", scr->prefix.real, err);
     return 0;
 }
 
-static int begin_records(struct scr *scr)
+static int init_begin_records(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
@@ -50,112 +44,23 @@ static int begin_records(struct scr *scr)
     if (!rc && scr->job.rank == 0) {
         rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
         rc = rc ? rc
-                : bear(scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err), err);
+                : init_tolerate_full(
+                      scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err), err);
         rc = rc ? rc
-                : bear(scr,
-                       scr_halt_run_begin(&scr->halt, scr->set.halt_seconds,
-                                          scr->set.end_time, err),
-                       err);
+                : init_tolerate_full(scr,
+                                     scr_halt_run_begin(&scr->halt, scr->set.halt_seconds,
+                                                        scr->set.end_time, err),
+                                     err);
         if (rc) err_wrap(err, rc, "prefix folder %s", scr->prefix.real);
     }
     if (agree(scr->job.world, rc, err))
         return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
-    int ids[2] = {scr->lifecycle.dataset_id, scr->lifecycle.ckpt_id};
-    MPI_Bcast(ids, 2, MPI_INT, 0, scr->job.world);
-    scr->lifecycle.dataset_id = ids[0];
-    scr->lifecycle.ckpt_id = ids[1];
+    scr->lifecycle.dataset_id = scr_job_first(&scr->job, scr->lifecycle.dataset_id);
+    scr->lifecycle.ckpt_id = scr_job_first(&scr->job, scr->lifecycle.ckpt_id);
     return SCR_SUCCESS;
 }
 
-/* What the processes that may fail together with this one have in common. Agreed. */
-static int find_failure_group(struct scr *scr, const scr_reddesc *d, const char **value,
-                              char *err)
-{
-    *value = scr_groups_value(&scr->descs.groups, d->group, scr->job.node_name);
-    int rc = 0;
-    if (!*value)
-        rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
-                     scr->job.node_name, d->group);
-    return agree(scr->job.world, rc, err);
-}
-
-/* Says which ranks' files a scheme cannot protect. */
-static void tell_alone(struct scr *scr, const scr_reddesc *d, const redset *set)
-{
-    char which[32] = "";
-    int alone =
-        strcmp(d->type, "SINGLE") != 0 && redset_get_place(set)->scheme == REDSET_SINGLE;
-    if (!d->implied) snprintf(which, sizeof which, "CKPT=%d: ", d->index);
-    MPI_Allreduce(MPI_IN_PLACE, &alone, 1, MPI_INT, MPI_SUM, scr->job.world);
-    if (alone == scr->job.ranks)
-        scr_say(&scr->report, 0,
-                "warning: %sall %d ranks are in one failure group, so %s cannot protect "
-                "their files; using SINGLE: checkpoints in the cache survive the "
-                "program, not the node",
-                which, scr->job.ranks, d->type);
-    else if (alone)
-        scr_say(&scr->report, 0,
-                "warning: %sthe files of %d of %d ranks are not protected, because their "
-                "%s has more ranks than the others together; spread the ranks evenly",
-                which, alone, scr->job.ranks,
-                strcmp(d->group, "NODE") == 0 ? "node" : "failure group");
-}
-
-/* Says where a set is too small for what is asked for. */
-static void tell_fewer(struct scr *scr, const scr_reddesc *d, const redset *set)
-{
-    const redset_place *place = redset_get_place(set);
-    int least = place->scheme == REDSET_SINGLE ? INT_MAX : place->failures;
-    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, scr->job.world);
-    if (least < d->set_failures)
-        scr_say(
-            &scr->report, 0,
-            "warning: SET_FAILURES=%d, but some sets have %d members, of which %d may "
-            "be lost",
-            d->set_failures, least + 1, least);
-}
-
-/* Collective. The redundancy sets of a descriptor. */
-static int begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
-{
-    char err[SCR_ERR_TEXT] = "";
-    redset_config config = {.set_size = d->set_size,
-                            .failures = 1,
-                            .piece = scr->set.message,
-                            .no_checksums = !scr->set.crc_on_copy,
-                            .unsynced = 1};
-    if (find_failure_group(scr, d, &config.failure_group, err))
-        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
-    redset_scheme_from_name(d->type, &config.scheme);
-    if (config.scheme == REDSET_RS) config.failures = d->set_failures;
-    int rc = redset_create(scr->job.world, &config, set, err);
-    if (rc) return scr_fail(&scr->report, SCR_ERR_REDUNDANCY, "%s", err);
-    tell_alone(scr, d, *set);
-    if (config.scheme == REDSET_RS) tell_fewer(scr, d, *set);
-    return SCR_SUCCESS;
-}
-
-static int begin_redundancy(struct scr *scr)
-{
-    const scr_reddescs *r = &scr->descs.reddescs;
-    char err[SCR_ERR_TEXT] = "";
-    scr->cache.sets = calloc((size_t)r->count, sizeof *scr->cache.sets);
-    int rc = scr->cache.sets ? 0 : err_set(err, -ENOMEM, "no memory");
-    if (agree(scr->job.world, rc, err))
-        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
-    for (int i = 0; i < r->count && !rc; i++)
-        if (scr->cache.store_of_desc[i] >= 0)
-            rc = begin_sets(scr, &r->list[i], &scr->cache.sets[i]);
-    return rc;
-}
-
-int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc)
-{
-    redset **set = &scr->cache.sets[desc->index];
-    return *set ? SCR_SUCCESS : begin_sets(scr, desc, set);
-}
-
-static int read_cache(struct scr *scr)
+static int init_read_cache(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     if (scr_catalog_read(&scr->cache, err) == 0) return SCR_SUCCESS;
@@ -163,7 +68,7 @@ static int read_cache(struct scr *scr)
 }
 
 /* Where the last checkpoint makes room for the next. */
-static void tell_hazards(struct scr *scr)
+static void init_report_hazards(struct scr *scr)
 {
     for (int i = 0; i < scr->cache.store_count; i++)
         if (scr->cache.stores[i].capacity == 1)
@@ -195,9 +100,9 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     rc = rc ? rc : scr_folders_open(scr);
     if (!rc) scr_summary_begin(&scr->report);
     if (!rc) scr_logging_begin(scr);
-    rc = rc ? rc : begin_records(scr);
-    rc = rc ? rc : begin_redundancy(scr);
-    rc = rc ? rc : read_cache(scr);
+    rc = rc ? rc : init_begin_records(scr);
+    rc = rc ? rc : scr_redundancy_begin(scr);
+    rc = rc ? rc : init_read_cache(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
     if (!rc) scr_flush_recover(scr);
     if (!rc) scr_retention_begin(scr);
@@ -206,7 +111,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (!rc && scr->set.global_restart) scr_leave_cache(scr);
     if (!rc && scr->set.fetch_on_init) rc = scr_restart_have(scr, &have, NULL);
     if (rc) return rc;
-    tell_hazards(scr);
+    init_report_hazards(scr);
     scr_logging_ready(scr);
     scr->pace.idle_since = MPI_Wtime();
     scr_advise_begin(scr);

@@ -3,7 +3,6 @@
 #include "ops/context.h"
 
 #include "config/log_config.h"
-#include <string.h>
 
 static scr_log_options logging_options(struct scr *scr)
 {
@@ -23,7 +22,7 @@ void scr_logging_begin(struct scr *scr)
     char run[SCR_LOG_RUN_SIZE] = "";
     if (!scr->set.log_targets) return;
     if (job->rank == 0) scr_log_run_id(run);
-    MPI_Bcast(run, sizeof run, MPI_CHAR, 0, job->world);
+    scr_job_share(job, run, sizeof run);
     const scr_log_options options = logging_options(scr);
     scr_events_open(&scr->report, &options, run);
     const scr_log_event e = {.kind = SCR_LOG_RUN_START,

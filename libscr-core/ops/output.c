@@ -2,7 +2,6 @@
 /* Writing a dataset: SCR_Start_output and SCR_Complete_output. */
 #include "ops/context.h"
 
-#include "base/path.h"
 #include "cache/removal.h"
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
@@ -16,7 +15,6 @@
 #include <errno.h>
 #include <filo/filo_mpi.h>
 #include <kvtree/kvtree_util.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +32,8 @@ typedef struct arguments {
 
 _Static_assert(sizeof(arguments) % 8 == 0, "compared as numbers of 64 bits");
 
-/* Local. The name must be one that may be a folder. */
-static int take_arguments(const char *name, int flags, arguments *mine, char *err)
+/* Local. The name must be usable for a folder. */
+static int output_take_arguments(const char *name, int flags, arguments *mine, char *err)
 {
     memset(mine, 0, sizeof *mine);
     mine->flags = flags;
@@ -49,11 +47,12 @@ static int take_arguments(const char *name, int flags, arguments *mine, char *er
     return rc;
 }
 
-/* Collective, agreed: says who differs from rank 0. */
-static int compare_arguments(struct scr *scr, const arguments *mine, int rc, char *err)
+/* Collective, agreed: finds the rank that differs from rank 0. */
+static int output_compare_arguments(struct scr *scr, const arguments *mine, int rc,
+                                    char *err)
 {
     arguments first = *mine;
-    MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, scr->job.world);
+    scr_job_share(&scr->job, &first, sizeof first);
     if (!rc && memcmp(&first, mine, sizeof first) != 0)
         rc = err_set(err, -EINVAL,
                      "rank 0 gave name \"%s\" and flags %d, here they are \"%s\" and %d",
@@ -61,18 +60,18 @@ static int compare_arguments(struct scr *scr, const arguments *mine, int rc, cha
     return agree(scr->job.world, rc, err);
 }
 
-/* Name and flags must be the same on every rank; *created is the time on rank 0, whose
- * clock counts; *gone: some rank misses folders of the run. All of it is the greatest of
- * some numbers: of a number and its complement, where all ranks have the same one. One
- * operation of MPI when all is well. */
-static int check_arguments(struct scr *scr, const char *name, int flags, int64_t *created,
-                           int *gone, char *err)
+/* Name and flags must be the same on every rank; *created is the time on rank 0; *gone:
+ * some rank misses folders of the run. One maximum over all ranks gives all of it:
+ * numbers are equal on all ranks if the maxima of a number and of its complement agree.
+ */
+static int output_check_arguments(struct scr *scr, const char *name, int flags,
+                                  int64_t *created, int *gone, char *err)
 {
     enum { WORDS = sizeof(arguments) / 8, FAILED = 2 * WORDS, TIME, GONE, ALL };
     arguments mine;
     struct timeval now;
     int64_t words[WORDS], numbers[ALL], most[ALL];
-    int rc = take_arguments(name, flags, &mine, err), differ = 0;
+    int rc = output_take_arguments(name, flags, &mine, err), differ = 0;
     gettimeofday(&now, NULL);
     memcpy(words, &mine, sizeof words);
     for (int i = 0; i < WORDS; i++) {
@@ -87,11 +86,11 @@ static int check_arguments(struct scr *scr, const char *name, int flags, int64_t
         differ |= most[i] != ~most[WORDS + i];
     *created = most[TIME];
     *gone = most[GONE] != 0;
-    return differ || most[FAILED] ? compare_arguments(scr, &mine, rc, err) : 0;
+    return differ || most[FAILED] ? output_compare_arguments(scr, &mine, rc, err) : 0;
 }
 
 /* Fills in the description. */
-static void describe(struct scr *scr, const char *name, int flags, int64_t created)
+static void output_describe(struct scr *scr, const char *name, int flags, int64_t created)
 {
     scr_dataset *d = &scr->lifecycle.open;
     memset(d, 0, sizeof *d);
@@ -112,14 +111,15 @@ static void describe(struct scr *scr, const char *name, int flags, int64_t creat
 }
 
 /* Local. */
-static int make_folder(struct scr *scr, int cache, const scr_reddesc *desc, char *err)
+static int output_make_folder(struct scr *scr, int cache, const scr_reddesc *desc,
+                              char *err)
 {
     if (scr_cached_add(&scr->cache, &scr->lifecycle.open, cache, desc) != 0)
         return err_set(err, -ENOMEM, "no memory");
     return scr_dataset_folder_make(&scr->cache, scr->lifecycle.open.id, err);
 }
 
-static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
+static int output_start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
 {
     int64_t tight;
     int cache = scr->cache.store_of_desc[desc->index],
@@ -129,8 +129,8 @@ static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
     scr_cache_make_room(scr, cache, capacity + 1, 0);
     int leaves = scr_cache_leave(scr, cache, capacity, &tight);
     scr->output.start = MPI_Wtime();
-    /* the files of what leaves stay until all ranks have come this far */
-    int rc = make_folder(scr, cache, desc, err);
+    /* files of the evicted dataset stay until all ranks have reached this point */
+    int rc = output_make_folder(scr, cache, desc, err);
     rc = agree_sum(scr->job.world, rc, err, 1, &tight);
     if (leaves) scr_removal_begin(&scr->cache, cache, leaves);
     if (!rc && tight) {
@@ -142,7 +142,7 @@ static int start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
     return SCR_ERR_CACHE;
 }
 
-static int start_in_place(struct scr *scr, char *err)
+static int output_start_in_place(struct scr *scr, char *err)
 {
     scr->output.start = MPI_Wtime();
     return scr_bypass_start(scr, err) ? SCR_ERR_PREFIX : SCR_SUCCESS;
@@ -153,7 +153,7 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     int64_t created;
     int gone;
     char err[SCR_ERR_TEXT] = "";
-    if (check_arguments(scr, name, flags, &created, &gone, err))
+    if (output_check_arguments(scr, name, flags, &created, &gone, err))
         return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
     if (scr->lifecycle.dataset_id >= SCR_ID_MAX || scr->lifecycle.ckpt_id >= SCR_ID_MAX)
         return scr_fail(&scr->report, SCR_FAILURE,
@@ -164,14 +164,15 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
         return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
     scr_restart_remind(scr);
     scr_job_lock_touch(&scr->cache);
-    /* nobody removes anything before all ranks have come this far */
-    describe(scr, name, flags, created);
+    /* no rank removes anything before all ranks have reached this point */
+    output_describe(scr, name, flags, created);
     const scr_reddesc *desc = scr_reddesc_for_dataset(
         &scr->descs.reddescs, scr->lifecycle.open.ckpt, scr->lifecycle.open.output);
     if (scr->cache.lost && !desc->bypass)
         return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
     scr->lifecycle.open.bypass = desc->bypass;
-    int rc = desc->bypass ? start_in_place(scr, err) : start_in_cache(scr, desc, err);
+    int rc = desc->bypass ? output_start_in_place(scr, err)
+                          : output_start_in_cache(scr, desc, err);
     if (rc) return scr_fail(&scr->report, rc, "SCR_Start_output: %s", err);
     kvtree_unset_all(scr->output.routed);
     kvtree_unset_all(scr->output.refused);
@@ -187,8 +188,8 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
 
 /* ---- complete ---- */
 
-/* What is remembered of a file besides size and checksum. */
-static kvtree *file_meta(const kvtree *routed)
+/* Meta data of a file besides size and checksum. */
+static kvtree *output_file_meta(const kvtree *routed)
 {
     kvtree *meta = kvtree_new();
     int rc = kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL);
@@ -200,22 +201,14 @@ static kvtree *file_meta(const kvtree *routed)
     return meta;
 }
 
-static void free_files(int count, redset_file *files)
-{
-    for (int i = 0; files && i < count; i++) {
-        kvtree *meta = (kvtree *)(uintptr_t)files[i].meta;
-        kvtree_delete(&meta);
-    }
-    free(files);
-}
-
-static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *file,
-                    unsigned long *bytes, char *err)
+static int output_add_file(struct scr *scr, const kvtree_elem *routed, redset_file *file,
+                           unsigned long *bytes, char *err)
 {
     char path[SCR_CACHED_NAME_SIZE];
     struct stat st;
     const char *name = kvtree_elem_key(routed);
-    *file = (redset_file){.name = name, .meta = file_meta(kvtree_elem_hash(routed))};
+    *file =
+        (redset_file){.name = name, .meta = output_file_meta(kvtree_elem_hash(routed))};
     if (!file->meta) return err_set(err, -ENOMEM, "no memory");
     scr_cached_name(scr->lifecycle.open.id, name, path);
     int rc = beneath_stat(scr_cache_of(&scr->cache, scr->lifecycle.open.id)->fd, path,
@@ -229,8 +222,8 @@ static int add_file(struct scr *scr, const kvtree_elem *routed, redset_file *fil
 }
 
 /* The routed files as redset sees them, and their bytes. */
-static int collect_files(struct scr *scr, int *count, redset_file **files,
-                         unsigned long *bytes, char *err)
+static int output_collect_files(struct scr *scr, int *count, redset_file **files,
+                                unsigned long *bytes, char *err)
 {
     int size = kvtree_size(scr->output.routed), rc = 0, n = 0;
     redset_file *list = calloc((size_t)size + 1, sizeof *list);
@@ -238,9 +231,9 @@ static int collect_files(struct scr *scr, int *count, redset_file **files,
     const kvtree_elem *e = kvtree_elem_first(scr->output.routed);
     *bytes = 0;
     for (; e && !rc; e = kvtree_elem_next(e))
-        rc = add_file(scr, e, &list[n++], bytes, err);
+        rc = output_add_file(scr, e, &list[n++], bytes, err);
     if (rc) {
-        free_files(n, list);
+        scr_files_free(n, list);
         return rc;
     }
     *files = list;
@@ -248,58 +241,10 @@ static int collect_files(struct scr *scr, int *count, redset_file **files,
     return 0;
 }
 
-/* What redset protects for us. */
-struct protected
-{
-    struct scr *scr;
-    const scr_dataset *dataset;
-    redset_manifest manifest;
-};
-
-/* Local. From here on the map lists the dataset. */
-static int record_protected(void *arg, char *err)
-{
-    struct stat st;
-    char path[SCR_CACHED_NAME_SIZE];
-    struct protected *p = arg;
-    struct scr *scr = p->scr;
-    const scr_dataset *dataset = p->dataset;
-    redset_manifest *manifest = &p->manifest;
-    int rc = redset_file_name(&manifest->place, manifest->file);
-    scr_cached_name(dataset->id, manifest->file, path);
-    rc = rc ? rc
-            : beneath_stat(scr_cache_of(&scr->cache, dataset->id)->fd, path, &st, err);
-    manifest->file_size = rc ? 0 : (uint64_t)st.st_size;
-    rc = rc ? rc : scr_map_record(&scr->cache, dataset, manifest, err);
-    return rc ? rc : scr_filemaps_write(&scr->cache, err);
-}
-
-int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
-                redset_file *files, char *err)
-{
-    redset *set = scr->cache.sets[scr_cached_find(&scr->cache, dataset->id)->desc.index];
-    struct protected p = {.scr = scr,
-                          .dataset = dataset,
-                          .manifest = {.count = count,
-                                       .files = files,
-                                       .place = *redset_get_place(set),
-                                       .checksums = scr->set.crc_on_copy}};
-    char *spare = scr_removal_spare(&scr->cache, dataset->id);
-    const redset_extras extras = {.spare = spare, .last = record_protected, .arg = &p};
-    char *folder = scr_dataset_folder(&scr->cache, dataset->id);
-    kvtree *about = kvtree_new();
-    int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
-    /* without memory there is no folder, which makes the encode fail on all ranks */
-    rc = redset_encode_with(set, rc ? "" : folder, about, count, files, &extras, err);
-    kvtree_delete(&about);
-    free(folder);
-    free(spare);
-    return rc;
-}
-
-/* A file belongs to one rank: two that wrote the same one would each count the other's
- * bytes as their own. */
-static int check_owners(struct scr *scr, int count, const redset_file *files, char *err)
+/* A file belongs to one rank: two ranks that wrote the same file would overwrite each
+ * other's data. */
+static int output_check_owners(struct scr *scr, int count, const redset_file *files,
+                               char *err)
 {
     filo_file *names = calloc((size_t)count + 1, sizeof *names);
     int rc = agree(scr->job.world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
@@ -310,8 +255,8 @@ static int check_owners(struct scr *scr, int count, const redset_file *files, ch
     return rc;
 }
 
-/* Collective. Adds to an error where there is least room, and how much. */
-static void tell_room(struct scr *scr, const scr_dataset *d, char *err)
+/* Collective. Adds the node with the least room to an error. */
+static void output_add_room(struct scr *scr, const scr_dataset *d, char *err)
 {
     struct {
         double left;
@@ -332,44 +277,44 @@ static void tell_room(struct scr *scr, const scr_dataset *d, char *err)
 }
 
 /* Everything up to the point where the dataset is complete in the cache. */
-static int complete_in_cache(struct scr *scr, int valid, char *err)
+static int output_complete_in_cache(struct scr *scr, int valid, char *err)
 {
     scr_dataset *d = &scr->lifecycle.open;
     redset_file *files = NULL;
     unsigned long bytes = 0;
     scr_totals totals = {.files = 0};
-    int count = 0, rc = collect_files(scr, &count, &files, &bytes, err);
+    int count = 0, rc = output_collect_files(scr, &count, &files, &bytes, err);
     int code = SCR_ERR_INVALID;
     rc = rc ? rc : scr_routed_check(scr, valid, err);
     rc = scr_totals_agree(scr, rc, bytes, &totals, err);
     rc = rc ? rc : scr_routed_any(totals.files, err);
-    if (!rc && !totals.distinct) rc = check_owners(scr, count, files, err);
+    if (!rc && !totals.distinct) rc = output_check_owners(scr, count, files, err);
     if (!rc) {
         d->size = totals.bytes;
         d->files = totals.files;
         d->complete = 1;
         code = SCR_ERR_REDUNDANCY;
         rc = scr_protect(scr, d, count, files, err);
-        if ((rc == -ENOSPC || rc == -EDQUOT) && !d->bypass) tell_room(scr, d, err);
+        if ((rc == -ENOSPC || rc == -EDQUOT) && !d->bypass) output_add_room(scr, d, err);
     }
-    free_files(count, files);
+    scr_files_free(count, files);
     return rc ? code : SCR_SUCCESS;
 }
 
-static int count_down(kvtree *halt, void *unused)
+static int output_count_down(kvtree *halt, void *unused)
 {
     (void)unused;
     return scr_halt_count_checkpoint(halt);
 }
 
-static void count_checkpoint(struct scr *scr)
+static void output_count_checkpoint(struct scr *scr)
 {
     if (scr->lifecycle.open.ckpt && scr->job.rank == 0)
-        scr_halt_run_change(&scr->halt, count_down, NULL);
+        scr_halt_run_change(&scr->halt, output_count_down, NULL);
 }
 
-/* The outcome, said and logged. */
-static void tell_outcome(struct scr *scr, int rc, double seconds, const char *err)
+/* Reports the outcome. */
+static void output_report(struct scr *scr, int rc, double seconds, const char *err)
 {
     const scr_dataset *d = &scr->lifecycle.open;
     scr_log_event e =
@@ -390,7 +335,7 @@ static void tell_outcome(struct scr *scr, int rc, double seconds, const char *er
                   d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
 }
 
-static void remove_open(struct scr *scr)
+static void output_remove(struct scr *scr)
 {
     if (scr->lifecycle.open.bypass)
         scr_bypass_remove(scr);
@@ -404,24 +349,24 @@ int scr_output_complete(struct scr *scr, int valid)
     char err[SCR_ERR_TEXT] = "";
     scr_dataset *d = &scr->lifecycle.open;
     int rc = d->bypass ? scr_bypass_complete(scr, valid, err)
-                       : complete_in_cache(scr, valid, err);
+                       : output_complete_in_cache(scr, valid, err);
     scr_removal_settle(&scr->cache);
     double now = MPI_Wtime();
     scr->lifecycle.state = SCR_STATE_IDLE;
     scr->pace.idle_since = now;
     /* a checkpoint that failed counts, too: the next attempt has the usual distance */
     if (d->ckpt) scr->pace.last_ckpt = scr_clock();
-    tell_outcome(scr, rc, now - scr->output.start, err);
+    output_report(scr, rc, now - scr->output.start, err);
     if (rc) {
-        remove_open(scr);
+        output_remove(scr);
         return rc;
     }
     kvtree_unset_all(scr->output.routed);
     if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
     if (!d->bypass) scr_cached_find(&scr->cache, d->id)->used = true;
     if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
-    if (d->ckpt) scr_restart_forget(scr);
-    count_checkpoint(scr);
+    if (d->ckpt) scr_restart_forget(&scr->restart);
+    output_count_checkpoint(scr);
     if (d->bypass && d->ckpt)
         scr_retention_flushed(scr, d->id);
     else if (!d->bypass && (d->output || (d->ckpt && scr_cadence_is_flush_due(

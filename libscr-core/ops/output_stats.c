@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of all ranks come to, in one operation of MPI.
+/* Totals of the files of all ranks, in one operation of MPI.
  *
- * Whether two ranks gave the same name is told by a set of hashes, one bit each, that the
- * ranks unite on the way: where two sets that meet have a bit in common, two ranks may
- * have a name in common, and names have to be compared. Where none have, no two do. With
- * N files that happens by chance in one of 2 BITS / N^2 checkpoints. */
+ * A set of hashes, one bit each, shows whether two ranks gave the same name. The
+ * reduction unites the sets; if two of them have a bit in common, two ranks may have a
+ * name in common, and the names must be compared. With N files that happens by chance in
+ * one of 2 BITS / N^2 checkpoints. */
 #include "ops/output_stats.h"
 
 #include "common/agree_mpi.h"
@@ -19,7 +19,7 @@ typedef struct sums {
 } sums;
 
 /* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/); all of them count. */
-static unsigned hash(const char *name)
+static unsigned stats_hash(const char *name)
 {
     uint64_t h = 14695981039346656037u;
     for (; *name; name++)
@@ -27,7 +27,7 @@ static unsigned hash(const char *name)
     return (unsigned)((h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 40) % BITS;
 }
 
-static void unite(const sums *a, sums *b)
+static void stats_unite(const sums *a, sums *b)
 {
     b->failed += a->failed;
     b->files += a->files;
@@ -39,20 +39,20 @@ static void unite(const sums *a, sums *b)
     }
 }
 
-static void unite_all(void *in, void *inout, int *count, MPI_Datatype *type)
+static void stats_unite_all(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     (void)type;
     for (int i = 0; i < *count; i++)
-        unite((const sums *)in + i, (sums *)inout + i);
+        stats_unite((const sums *)in + i, (sums *)inout + i);
 }
 
 /* The sets of two ranks meet exactly once: that is why this is one element, which MPI
  * cannot cut. */
-static int unite_ranks(MPI_Comm comm, const sums *mine, sums *all)
+static int stats_unite_ranks(MPI_Comm comm, const sums *mine, sums *all)
 {
     MPI_Op op;
     MPI_Datatype type;
-    int rc = MPI_Op_create(unite_all, 1, &op);
+    int rc = MPI_Op_create(stats_unite_all, 1, &op);
     if (rc != MPI_SUCCESS) return rc;
     rc = MPI_Type_contiguous((int)sizeof *mine, MPI_BYTE, &type);
     if (rc == MPI_SUCCESS) {
@@ -70,11 +70,11 @@ int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *t
     sums mine = {.failed = rc != 0, .bytes = bytes}, all = {.failed = 0};
     const kvtree_elem *e = kvtree_elem_first(scr->output.routed);
     for (; e; e = kvtree_elem_next(e)) {
-        unsigned bit = hash(kvtree_elem_key(e));
+        unsigned bit = stats_hash(kvtree_elem_key(e));
         mine.names[bit / 64] |= (uint64_t)1 << bit % 64;
         mine.files++;
     }
-    if (unite_ranks(scr->job.world, &mine, &all) != MPI_SUCCESS)
+    if (stats_unite_ranks(scr->job.world, &mine, &all) != MPI_SUCCESS)
         return err_set(err, -EIO, "a collective call of MPI failed");
     if (all.failed) return agree(scr->job.world, rc, err);
     *totals = (scr_totals){.files = (int)all.files,

@@ -2,7 +2,7 @@
 #ifndef SCR_TOTALS_H
 #define SCR_TOTALS_H
 
-/* What the files of all ranks come to. */
+/* Totals of the files of all ranks. */
 
 #include "ops/context.h"
 
@@ -12,8 +12,8 @@ typedef struct scr_totals {
     int distinct; /* 1: no two ranks have a name in common; 0: two may have */
 } scr_totals;
 
-/* Agrees on rc, and on what the routed files of all ranks, which are bytes long here,
- * come to. 0 or -errno with a text. One operation of MPI when all is well. */
+/* Agrees on rc, and sums up the routed files of all ranks; bytes: of those of this rank.
+ * 0 or -errno with a text. One operation of MPI when all is well. */
 int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *totals,
                      char *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether it is time for a checkpoint: what is measured, learned and configured, for the
- * decision of scr_cadence_is_checkpoint_due. Rank 0 decides. Times are taken from a clock
- * that nobody sets; MPI_Wtime of MPICH is the clock of the day. */
+/* Whether a checkpoint is due: measured, learned and configured facts for
+ * scr_cadence_is_checkpoint_due. Rank 0 decides. Times are from a monotonic clock;
+ * MPI_Wtime of MPICH is the time of day. */
 #include "ops/stop.h"
 
 #include "plan/cadence.h"
@@ -34,8 +34,8 @@ void scr_advise_cost(struct scr *scr)
                                            now - scr->pace.output_called);
 }
 
-/* Mean seconds of a checkpoint; 0: nobody knows. */
-static double cost_of(const struct scr *scr)
+/* Mean seconds of a checkpoint; 0: unknown. */
+static double pace_cost(const struct scr *scr)
 {
     if (scr->pace.ckpt_count > 0) return scr->pace.ckpt_cost;
     return scr->pace.history.ckpts > 0
@@ -43,8 +43,8 @@ static double cost_of(const struct scr *scr)
                : 0;
 }
 
-/* Where the mean time between failures is known from. */
-static void source_of(const struct scr *scr, char text[80])
+/* The source of the mean time between failures. */
+static void pace_describe_source(const struct scr *scr, char text[80])
 {
     if (scr->set.mtbf > 0)
         snprintf(text, 80, "SCR_MTBF");
@@ -56,10 +56,10 @@ static void source_of(const struct scr *scr, char text[80])
 }
 
 /* Seconds of computing between two checkpoints for SCR_CHECKPOINT_INTERVAL=auto. */
-static double optimum(struct scr *scr, double now)
+static double pace_optimum(struct scr *scr, double now)
 {
     char source[80];
-    double cost = cost_of(scr), mtbf = (double)scr->set.mtbf;
+    double cost = pace_cost(scr), mtbf = (double)scr->set.mtbf;
     if (cost <= 0) return 0;
     if (scr->set.mtbf <= 0)
         mtbf =
@@ -67,7 +67,7 @@ static double optimum(struct scr *scr, double now)
     double interval = scr_cadence_daly(cost, mtbf);
     if (scr_cadence_differs(interval, scr->pace.interval_told)) {
         scr->pace.interval_told = interval;
-        source_of(scr, source);
+        pace_describe_source(scr, source);
         scr_say(&scr->report, 1,
                 "a checkpoint every %.3g s is best: one takes %.3g s, and a failure is "
                 "expected every %.3g s (%s)",
@@ -76,8 +76,8 @@ static double optimum(struct scr *scr, double now)
     return interval;
 }
 
-/* On rank 0: whether it is time for a checkpoint. */
-static bool is_time(struct scr *scr, bool halt)
+/* On rank 0: whether a checkpoint is due. */
+static bool pace_is_time(struct scr *scr, bool halt)
 {
     double now = scr_clock();
     scr_cadence advice = {.halt = halt,
@@ -88,12 +88,12 @@ static bool is_time(struct scr *scr, bool halt)
                           .cost = scr->pace.ckpt_cost,
                           .overhead = scr->set.overhead,
                           .automatic = scr->set.interval_auto};
-    if (advice.automatic) advice.optimum = optimum(scr, now);
+    if (advice.automatic) advice.optimum = pace_optimum(scr, now);
     return scr_cadence_is_checkpoint_due(&advice) != 0;
 }
 
-/* Rank from saw the signal; all ranks know that. */
-static void take_signal(struct scr *scr, int number, int from)
+/* All ranks know that rank from has seen the signal. */
+static void pace_enter_signal(struct scr *scr, int number, int from)
 {
     char node[SCR_NODE_SIZE];
     memcpy(node, scr->job.node_name, sizeof node);
@@ -111,14 +111,15 @@ int scr_look(struct scr *scr, int *need, int *halt)
     if (seen) votes[SIGNAL] = (int64_t)(job->ranks - job->rank) * NUMBERS + seen;
     if (job->rank == 0) {
         votes[HALT] = scr_halt_run_check(&scr->halt) || scr->halt.signal;
-        votes[NEED] = need && is_time(scr, votes[HALT] != 0);
+        votes[NEED] = need && pace_is_time(scr, votes[HALT] != 0);
     }
     if (MPI_Allreduce(MPI_IN_PLACE, votes, VOTES, MPI_INT64_T, MPI_MAX, job->world) !=
         MPI_SUCCESS)
         return SCR_FAILURE;
     int64_t signal = votes[SIGNAL];
     if (signal)
-        take_signal(scr, (int)(signal % NUMBERS), job->ranks - (int)(signal / NUMBERS));
+        pace_enter_signal(scr, (int)(signal % NUMBERS),
+                          job->ranks - (int)(signal / NUMBERS));
     *halt = votes[HALT] || signal;
     if (need) *need = votes[NEED] || signal;
     return SCR_SUCCESS;

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where this process would have its prefix folder; to be freed, NULL if nobody knows. */
-static char *prefix_of(const scr_config *config)
+/* The prefix folder that this process would use; to be freed, NULL if it is unknown. */
+static char *query_prefix(const scr_config *config)
 {
     char cwd[PATH_MAX];
     char *given = scr_config_prefix(config), *path = NULL;
@@ -22,9 +22,9 @@ static char *prefix_of(const scr_config *config)
 }
 
 /* That of a folder that is not there yet is not known: links may lead to it. */
-static char *job_of(const scr_config *config)
+static char *query_job(const scr_config *config)
 {
-    char job[SCR_JOB_ID_SIZE], *prefix = prefix_of(config),
+    char job[SCR_JOB_ID_SIZE], *prefix = query_prefix(config),
                                *real = prefix ? realpath(prefix, NULL) : NULL;
     char *answer = real && scr_identity_job(real, job, NULL) == 0 ? strdup(job) : NULL;
     free(prefix);
@@ -32,8 +32,8 @@ static char *job_of(const scr_config *config)
     return answer;
 }
 
-/* What a parameter is if nobody set it, for those without a default in the table. */
-static char *found_value(const scr_config *config, const char *name)
+/* The value of a parameter that was not set and has no default in the table. */
+static char *query_found_value(const scr_config *config, const char *name)
 {
     char user[SCR_USER_SIZE], node[SCR_NODE_SIZE];
     if (strcmp(name, "SCR_USER_NAME") == 0) {
@@ -44,7 +44,7 @@ static char *found_value(const scr_config *config, const char *name)
         scr_identity_node(node);
         return strdup(node);
     }
-    if (strcmp(name, "SCR_JOB_ID") == 0) return job_of(config);
+    if (strcmp(name, "SCR_JOB_ID") == 0) return query_job(config);
     if (strcmp(name, "SCR_FLUSH_TYPE") == 0)
         return strdup(strcmp(scr_config_get(config, "SCR_FLUSH_ASYNC", NULL), "1") == 0
                           ? "PTHREAD"
@@ -53,7 +53,7 @@ static char *found_value(const scr_config *config, const char *name)
 }
 
 /* The same once SCR_Init has found it. */
-static const char *settled_value(const struct scr *scr, const char *name)
+static const char *query_settled_value(const struct scr *scr, const char *name)
 {
     if (scr->lifecycle.state == SCR_STATE_UNINITIALIZED) return NULL;
     if (strcmp(name, "SCR_PREFIX") == 0) return scr->prefix.path;
@@ -63,18 +63,19 @@ static const char *settled_value(const struct scr *scr, const char *name)
     return NULL;
 }
 
-static char *answer_param(const struct scr *scr, const scr_config *config,
-                          const char *name)
+static char *query_parameter(const struct scr *scr, const scr_config *config,
+                             const char *name)
 {
     if (!scr_param_find(name)) return NULL;
-    const char *value = settled_value(scr, name);
-    if (!value && strcmp(name, "SCR_PREFIX") == 0) return prefix_of(config);
+    const char *value = query_settled_value(scr, name);
+    if (!value && strcmp(name, "SCR_PREFIX") == 0) return query_prefix(config);
     if (!value) value = scr_config_get(config, name, NULL);
-    return value ? strdup(value) : found_value(config, name);
+    return value ? strdup(value) : query_found_value(config, name);
 }
 
-/* What SCR_Init would read, as this process sees it. Mistakes are told there. */
-static char *answer_early(const struct scr *scr, const char *question, int is_desc)
+/* The configuration that SCR_Init would read, as this process sees it. SCR_Init reports
+ * mistakes. */
+static char *query_before_init(const struct scr *scr, const char *question, int is_desc)
 {
     scr_config c;
     scr_descs descs;
@@ -84,7 +85,7 @@ static char *answer_early(const struct scr *scr, const char *question, int is_de
     if (kvtree_merge(c.set, scr->config.set) == 0)
         scr_config_read_files(&c, SCR_SYSTEM_FILE, &problems);
     if (!is_desc) {
-        answer = answer_param(scr, &c, question);
+        answer = query_parameter(scr, &c, question);
     } else if (scr_descs_load(&c, &descs, &problems) == 0) {
         answer = scr_descs_answer(&descs, question);
         scr_descs_done(&descs);
@@ -99,7 +100,7 @@ char *scr_query(struct scr *scr, const char *question)
     scr_question q;
     int is_desc = scr_config_question(question, &q) != -EINVAL;
     if (scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
-        return answer_early(scr, question, is_desc);
+        return query_before_init(scr, question, is_desc);
     return is_desc ? scr_descs_answer(&scr->descs, question)
-                   : answer_param(scr, &scr->config, question);
+                   : query_parameter(scr, &scr->config, question);
 }

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rebuilding the cache after a restart: every cached dataset, oldest first, is
- * distributed to its ranks and what was lost is rebuilt (SCR Developer Guide 1.2,
- * section 2.26.5). What lacks nothing by names and sizes is not read before it is used
- * (docs/decisions/0018-what-a-restart-waits-for.md). */
+ * distributed to its ranks, and lost files are rebuilt (SCR Developer Guide 1.2,
+ * section 2.26.5). A dataset that is complete by names and sizes is not read before it is
+ * used (docs/decisions/0018-what-a-restart-waits-for.md). */
 #include "ops/context.h"
-
-#include "cache/catalog.h"
 
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "prefix/flush_file.h"
 #include <errno.h>
-#include <kvtree/kvtree_mpi.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The smallest dataset id above last in a map; INT_MAX: none. */
-static int least_above(const scr_filemap *map, int last)
+static int recover_least_above(const scr_filemap *map, int last)
 {
     int count = 0, *ids = NULL, least = INT_MAX;
     if (scr_filemap_list_datasets(map, &count, &ids) != 0) count = 0;
@@ -30,16 +27,14 @@ static int least_above(const scr_filemap *map, int last)
 }
 
 /* That of all ranks. */
-static int next_id(const struct scr *scr, int last)
+static int recover_next_id(const struct scr *scr, int last)
 {
-    int next = least_above(scr->cache.map, last);
-    MPI_Allreduce(MPI_IN_PLACE, &next, 1, MPI_INT, MPI_MIN, scr->job.world);
-    return next;
+    return scr_job_min(&scr->job, recover_least_above(scr->cache.map, last));
 }
 
 /* How much a description of a dataset counts: a newer dataset of the id more than an
  * older one, and what headers say more than what only filemaps do. */
-static int64_t description_weight(const scr_filemap *map, const scr_dataset *d, int rank)
+static int64_t recover_weight(const scr_filemap *map, const scr_dataset *d, int rank)
 {
     const int64_t header = (int64_t)1 << 61; /* beyond all times in microseconds */
     return d->created + (scr_catalog_has_header(map, d->id, rank) ? header : 0);
@@ -47,7 +42,8 @@ static int64_t description_weight(const scr_filemap *map, const scr_dataset *d, 
 
 /* The description of dataset id in a map that counts most; its weight, or -1 without one.
  */
-static int64_t local_description(const scr_filemap *map, int id, scr_dataset *best)
+static int64_t recover_local_description(const scr_filemap *map, int id,
+                                         scr_dataset *best)
 {
     int count = 0, *ranks = NULL;
     int64_t most = -1;
@@ -57,7 +53,7 @@ static int64_t local_description(const scr_filemap *map, int id, scr_dataset *be
         const kvtree *tree = scr_filemap_get_dataset(map, id, ranks[i]);
         if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.id != id || !d.complete)
             continue;
-        int64_t weight = description_weight(map, &d, ranks[i]);
+        int64_t weight = recover_weight(map, &d, ranks[i]);
         if (weight <= most) continue;
         *best = d;
         most = weight;
@@ -67,20 +63,21 @@ static int64_t local_description(const scr_filemap *map, int id, scr_dataset *be
 }
 
 /* Collective. The same description for all: an id may have been used twice when a node
- * comes back with an old cache. False: nobody has a usable one. */
-static bool agree_on_description(const struct scr *scr, int id, scr_dataset *dataset)
+ * comes back with an old cache. False: no rank has a usable one. */
+static bool recover_agree_on_description(const struct scr *scr, int id,
+                                         scr_dataset *dataset)
 {
-    int64_t mine = local_description(scr->cache.map, id, dataset), most = mine;
+    int64_t mine = recover_local_description(scr->cache.map, id, dataset), most = mine;
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, scr->job.world);
     if (most < 0) return false;
-    int root = mine == most ? scr->job.rank : INT_MAX;
-    MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, scr->job.world);
+    int root = scr_job_min(&scr->job, mine == most ? scr->job.rank : INT_MAX);
     MPI_Bcast(dataset, sizeof *dataset, MPI_BYTE, root, scr->job.world);
     return true;
 }
 
 /* Name of this rank's own redundancy file, inside a map; NULL if it has none. */
-static const char *redundancy_file(const struct scr *scr, const scr_filemap *map, int id)
+static const char *recover_redundancy_file(const struct scr *scr, const scr_filemap *map,
+                                           int id)
 {
     const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, scr->job.rank));
     for (; f; f = kvtree_elem_next(f)) {
@@ -91,10 +88,10 @@ static const char *redundancy_file(const struct scr *scr, const scr_filemap *map
     return NULL;
 }
 
-/* Collective. Reads the files, unless a glance shows that nothing is missing, and
- * rebuilds what is lost: err tells what, and why, also where that succeeds. */
-static int restore(redset *set, const char *folder, scr_cached *kept, int glance,
-                   redset_manifest **manifest, int *rebuilt, char *err)
+/* Collective. Reads the files, unless glance, and rebuilds lost ones; err names them,
+ * also after success. */
+static int recover_restore(redset *set, const char *folder, scr_cached *kept, int glance,
+                           redset_manifest **manifest, int *rebuilt, char *err)
 {
     int lost, rc = glance ? 0 : redset_verify(set, folder, &lost, err);
     rc = rc ? rc : redset_measure(set, folder, manifest, err);
@@ -104,8 +101,8 @@ static int restore(redset *set, const char *folder, scr_cached *kept, int glance
     return rc;
 }
 
-static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance,
-                         int *rebuilt, char *err)
+static int recover_rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance,
+                                 int *rebuilt, char *err)
 {
     redset *set = NULL;
     redset_manifest *manifest = NULL;
@@ -113,12 +110,12 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance
     char *folder = scr_dataset_folder(&scr->cache, dataset->id);
     int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = agree(scr->job.world, rc, err);
-    rc =
-        rc ? rc
-           : redset_recover(scr->job.world, folder,
-                            redundancy_file(scr, scr->cache.map, dataset->id), &set, err);
+    rc = rc ? rc
+            : redset_recover(scr->job.world, folder,
+                             recover_redundancy_file(scr, scr->cache.map, dataset->id),
+                             &set, err);
     if (!rc) redset_set_piece(set, scr->set.message);
-    rc = rc ? rc : restore(set, folder, kept, glance, &manifest, rebuilt, err);
+    rc = rc ? rc : recover_restore(set, folder, kept, glance, &manifest, rebuilt, err);
     if (!rc)
         rc = agree(scr->job.world, scr_map_record(&scr->cache, dataset, manifest, err),
                    err);
@@ -130,68 +127,59 @@ static int rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance
 
 /* ---- redundancy that is lost ---- */
 
-/* The files of this rank as redset sees them, from the map, which the encode changes. */
-static int list_files(const struct scr *scr, int id, int *count, redset_file **files)
+/* The files of this rank as redset sees them; names and meta data belong to the copy of
+ * their entries, because the encode changes the map. */
+static int recover_list_files(const struct scr *scr, int id, kvtree *copy, int *count,
+                              redset_file **files)
 {
-    static const char *const kept[] = {SCR_META_TYPE, SCR_META_ORIG, SCR_META_PATH,
-                                       SCR_META_NAME};
-    const kvtree *all = scr_filemap_files(scr->cache.map, id, scr->job.rank);
-    const kvtree_elem *f = kvtree_elem_first(all);
-    redset_file *list = calloc((size_t)kvtree_size(all) + 1, sizeof *list);
-    int rc = list ? 0 : -ENOMEM;
-    for (*count = 0, *files = list; f && !rc; f = kvtree_elem_next(f)) {
-        const kvtree *known = kvtree_elem_hash(f);
-        const char *type = kvtree_get_val(known, SCR_META_TYPE);
+    static const char *const derived[] = {SCR_META_FILE, SCR_META_RANKS,
+                                          SCR_META_COMPLETE, SCR_META_SIZE, SCR_META_CRC};
+    int rc = kvtree_merge(copy, scr_filemap_files(scr->cache.map, id, scr->job.rank));
+    *files = calloc((size_t)kvtree_size(copy) + 1, sizeof **files);
+    if (rc || !*files) return -ENOMEM;
+    const kvtree_elem *f = kvtree_elem_first(copy);
+    for (; f; f = kvtree_elem_next(f)) {
+        kvtree *meta = kvtree_elem_hash(f);
+        const char *type = kvtree_get_val(meta, SCR_META_TYPE);
         if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
-        kvtree *meta = kvtree_new();
-        redset_file *file = &list[(*count)++];
-        file->meta = meta;
-        file->name = strdup(scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id));
-        rc = meta && file->name ? 0 : -ENOMEM;
-        for (size_t k = 0; !rc && k < sizeof kept / sizeof *kept; k++) {
-            const char *text = kvtree_get_val(known, kept[k]);
-            if (text) rc = kvtree_util_set_str(meta, kept[k], text);
-        }
+        for (size_t k = 0; k < sizeof derived / sizeof *derived; k++)
+            kvtree_unset(meta, derived[k]);
+        (*files)[(*count)++] = (redset_file){
+            .name = scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id),
+            .meta = meta};
     }
-    return rc;
+    return 0;
 }
 
-static void free_list(int count, redset_file *files)
-{
-    for (int i = 0; i < count; i++) {
-        kvtree *meta = (kvtree *)(uintptr_t)files[i].meta;
-        kvtree_delete(&meta);
-        free((char *)(uintptr_t)files[i].name);
-    }
-    free(files);
-}
-
-/* Local. Remains of the sets as they were; a new file may have the name of an old one. */
-static void remove_old(const struct scr *scr, int id, const char *old)
+/* Local. Removes the redundancy file of the former sets, unless the new one has its name.
+ */
+static void recover_remove_old_redundancy(const struct scr *scr, int id, const char *old)
 {
     char path[SCR_CACHED_NAME_SIZE];
-    const char *new = redundancy_file(scr, scr->cache.map, id);
+    const char *new = recover_redundancy_file(scr, scr->cache.map, id);
     if (!old || (new &&strcmp(old, new) == 0)) return;
     scr_cached_name(id, old, path);
     beneath_unlink(scr_cache_of(&scr->cache, id)->fd, path, NULL);
 }
 
-/* Collective. More redundancy is lost than the scheme makes up for, or cannot be read, rc
- * says why, but each rank has its own files: when they are as they were written, they are
+/* Collective. More redundancy is lost or unreadable than the scheme tolerates, for the
+ * reason rc, but each rank has its own files: if they match their checksums, they are
  * protected anew. */
-static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, char *err)
+static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, int rc,
+                                 char *err)
 {
     scr_cached *kept = scr_cached_find(&scr->cache, dataset->id);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
-    const char *name = redundancy_file(scr, scr->cache.map, dataset->id);
+    const char *name = recover_redundancy_file(scr, scr->cache.map, dataset->id);
     char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
     redset_file *files = NULL;
+    kvtree *copy = kvtree_new();
     int count = 0, bad = scr_cache_compare(&scr->cache, dataset->id, why);
     memcpy(lost, err, sizeof lost);
     bad = agree(scr->job.world, bad, why);
     if (!bad && scr->cache.sets[desc->index]) {
-        rc = list_files(scr, dataset->id, &count, &files);
+        rc = recover_list_files(scr, dataset->id, copy, &count, &files);
         if (rc) err_set(err, rc, "no memory");
         rc = agree(scr->job.world, rc, err);
         kept->desc = *desc;
@@ -199,24 +187,25 @@ static int protect_again(struct scr *scr, const scr_dataset *dataset, int rc, ch
     }
     if (!rc) {
         kept->unread = 0;
-        remove_old(scr, dataset->id, old);
+        recover_remove_old_redundancy(scr, dataset->id, old);
         scr_log_event e = scr_event_of(SCR_LOG_REBUILD_COMPLETE, dataset);
         scr_event(&scr->report, 0, &e,
                   "dataset %d (%s) has lost its redundancy, but none of its files: they "
                   "are as they were written, and are protected anew: %s",
                   dataset->id, dataset->name, lost);
     }
-    free_list(count, files);
+    kvtree_delete(&copy);
+    free(files);
     free(old);
     return rc;
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 /* An event about files of which each rank has its share {files, bytes}. */
-static scr_log_event event_of_all(struct scr *scr, scr_log_kind kind,
-                                  const scr_dataset *dataset, double start,
-                                  unsigned long sums[2])
+static scr_log_event recover_event(struct scr *scr, scr_log_kind kind,
+                                   const scr_dataset *dataset, double start,
+                                   unsigned long sums[2])
 {
     scr_log_event e = scr_event_of(kind, dataset);
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, scr->job.world);
@@ -227,14 +216,14 @@ static scr_log_event event_of_all(struct scr *scr, scr_log_kind kind,
     return e;
 }
 
-static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *moved,
-                      char *err)
+static int recover_distribute(struct scr *scr, const scr_dataset *dataset,
+                              scr_moved *moved, char *err)
 {
     double start = MPI_Wtime();
     int rc = scr_distribute(&scr->cache, dataset, moved, err);
     if (rc) return rc;
     scr_log_event e =
-        event_of_all(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
+        recover_event(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
     if (moved->sums[0])
         scr_event(&scr->report, 1, &e,
                   "%lu files of dataset %d (%s) were brought to their ranks",
@@ -242,17 +231,16 @@ static int distribute(struct scr *scr, const scr_dataset *dataset, scr_moved *mo
     return 0;
 }
 
-/* rebuilt: the files of this rank were; why: what was lost. Returns how many ranks have
- * lost something. */
-static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt,
-                        double start, const char *why)
+/* rebuilt: those of this rank were; why: the reason. Returns the number of ranks with
+ * rebuilt files. */
+static int recover_report_rebuilt(struct scr *scr, const scr_dataset *dataset,
+                                  int rebuilt, double start, const char *why)
 {
     unsigned long sums[2] = {0, 0};
-    int ranks = rebuilt;
-    MPI_Allreduce(MPI_IN_PLACE, &ranks, 1, MPI_INT, MPI_SUM, scr->job.world);
+    int ranks = scr_job_sum(&scr->job, rebuilt);
     if (!ranks) return 0;
     if (rebuilt) scr_cached_sums(&scr->cache, dataset->id, sums);
-    scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
+    scr_log_event e = recover_event(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
     e.rebuilt = ranks;
     scr_event(
         &scr->report, 0, &e,
@@ -262,15 +250,16 @@ static int tell_rebuilt(struct scr *scr, const scr_dataset *dataset, int rebuilt
     return ranks;
 }
 
-static void tell_whole(struct scr *scr, const scr_dataset *dataset, double start)
+static void recover_report_complete(struct scr *scr, const scr_dataset *dataset,
+                                    double start)
 {
     unsigned long none[2] = {0, 0};
-    scr_log_event e = event_of_all(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, none);
+    scr_log_event e = recover_event(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, none);
     scr_event(&scr->report, 1, &e, "dataset %d (%s) is in the cache with all its files",
               dataset->id, dataset->name);
 }
 
-static void continue_ids(struct scr *scr, const scr_dataset *dataset)
+static void recover_continue_ids(struct scr *scr, const scr_dataset *dataset)
 {
     if (dataset->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = dataset->id;
     if (dataset->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = dataset->ckpt;
@@ -279,8 +268,8 @@ static void continue_ids(struct scr *scr, const scr_dataset *dataset)
 /* Collective. The remains of a dataset stay: another run may rebuild them, on other
  * nodes. rc: why this one cannot use it; positive: it lost too much. An SCR code: without
  * memory to note it the run could start from the beginning. */
-static int give_up(struct scr *scr, const scr_dataset *dataset, double start, int rc,
-                   const char *err)
+static int recover_abandon(struct scr *scr, const scr_dataset *dataset, double start,
+                           int rc, const char *err)
 {
     char why[SCR_ERR_TEXT] = "";
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
@@ -302,8 +291,8 @@ static int give_up(struct scr *scr, const scr_dataset *dataset, double start, in
     return scr_fail(&scr->report, SCR_FAILURE, "%s", why);
 }
 
-/* Tells that another number of ranks wrote it. */
-static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
+/* Another number of ranks wrote it. */
+static void recover_leave_to_others(struct scr *scr, const scr_dataset *dataset)
 {
     scr_say(&scr->report, 0,
             "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
@@ -315,38 +304,35 @@ static void leave_to_others(struct scr *scr, const scr_dataset *dataset)
 
 /* Collective. *usable: this run can use the dataset; otherwise the reason was reported.
  * An SCR code. */
-static int find_one(struct scr *scr, int id, scr_dataset *dataset, bool *usable)
+static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usable)
 {
     char err[SCR_ERR_TEXT] = "";
     *usable = false;
     /* scr_cache_sweep takes care of the folder of one without description */
-    if (!agree_on_description(scr, id, dataset)) return SCR_SUCCESS;
+    if (!recover_agree_on_description(scr, id, dataset)) return SCR_SUCCESS;
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
     int rc = scr_stores_locate(&scr->cache, dataset, desc, err);
     if (scr->set.cache_purge || !scr->set.distribute) {
-        scr_cache_delete(scr, id);
+        scr_cache_drop(scr, id);
         return SCR_SUCCESS;
     }
-    continue_ids(scr, dataset);
-    if (rc) return give_up(scr, dataset, MPI_Wtime(), rc, err);
+    recover_continue_ids(scr, dataset);
+    if (rc) return recover_abandon(scr, dataset, MPI_Wtime(), rc, err);
     *usable = dataset->ranks == scr->job.ranks;
-    if (!*usable) leave_to_others(scr, dataset);
+    if (!*usable) recover_leave_to_others(scr, dataset);
     return SCR_SUCCESS;
 }
 
-/* Collective. What is too much for the redundancy is not lost if it is only that files
- * could not be moved: they are where they were. */
-static int judge(const struct scr *scr, const scr_moved *moved, int rc)
+/* Collective. A loss beyond the redundancy is an I/O error if files could not be moved:
+ * they are where they were. */
+static int recover_classify(const struct scr *scr, const scr_moved *moved, int rc)
 {
-    int failed = moved->failed;
-    if (rc <= 0) return rc;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
-    return failed ? -EIO : rc;
+    return rc > 0 && scr_job_max(&scr->job, moved->failed) ? -EIO : rc;
 }
 
 /* Collective; an SCR code. */
-static int rebuild_one(struct scr *scr, int id)
+static int recover_one(struct scr *scr, int id)
 {
     scr_moved moved = {.failed = 0};
     scr_dataset dataset;
@@ -354,7 +340,7 @@ static int rebuild_one(struct scr *scr, int id)
     int rebuilt = 0;
     double start = MPI_Wtime();
     bool usable;
-    int code = find_one(scr, id, &dataset, &usable);
+    int code = recover_find(scr, id, &dataset, &usable);
     if (code || !usable) return code;
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
     scr_event(&scr->report, 2, &e, "dataset %d (%s) is found in the cache", id,
@@ -362,12 +348,15 @@ static int rebuild_one(struct scr *scr, int id)
     int rc = scr_dataset_folder_make(&scr->cache, id, err);
     rc = agree(scr->job.world, rc, err);
     int whole = rc ? 0 : scr_distribute_is_done(&scr->cache, &dataset);
-    if (!rc && !whole) rc = distribute(scr, &dataset, &moved, err);
-    rc = rc ? rc : rebuild_files(scr, &dataset, 1, &rebuilt, err);
-    if ((rc > 0 || rc == -EIO) && whole) rc = protect_again(scr, &dataset, rc, err);
-    if (rc) return give_up(scr, &dataset, start, judge(scr, &moved, rc), err);
-    if (!tell_rebuilt(scr, &dataset, rebuilt, start, err))
-        tell_whole(scr, &dataset, start);
+    if (!rc && !whole) rc = recover_distribute(scr, &dataset, &moved, err);
+    rc = rc ? rc : recover_rebuild_files(scr, &dataset, 1, &rebuilt, err);
+    if ((rc > 0 || rc == -EIO) && whole)
+        rc = recover_protect_again(scr, &dataset, rc, err);
+    if (rc)
+        return recover_abandon(scr, &dataset, start, recover_classify(scr, &moved, rc),
+                               err);
+    if (!recover_report_rebuilt(scr, &dataset, rebuilt, start, err))
+        recover_report_complete(scr, &dataset, start);
     scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
     scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
     return SCR_SUCCESS;
@@ -382,21 +371,21 @@ int scr_cache_ensure(struct scr *scr, int id)
     double start = MPI_Wtime();
     if (!kept || kept->state != SCR_CACHED_GOOD || !kept->unread)
         return kept && kept->state == SCR_CACHED_GOOD;
-    /* every rank has it: else something would have been missing */
+    /* every rank has it, or files would have been missing */
     int rc = scr_cached_get(&scr->cache, id, &dataset);
     rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, err),
                err);
-    rc = rc ? rc : rebuild_files(scr, &dataset, 0, &rebuilt, err);
+    rc = rc ? rc : recover_rebuild_files(scr, &dataset, 0, &rebuilt, err);
     if (rc)
-        give_up(scr, &dataset, start, rc, err);
-    else if (tell_rebuilt(scr, &dataset, rebuilt, start, err) &&
+        recover_abandon(scr, &dataset, start, rc, err);
+    else if (recover_report_rebuilt(scr, &dataset, rebuilt, start, err) &&
              scr_filemaps_write(&scr->cache, err) != 0)
         scr_event_local(&scr->report, 0, err);
     return rc == 0;
 }
 
-/* What left the cache while no run was there to note it leaves the flush file, too. */
-static void clean_flush_file(struct scr *scr)
+/* Removes datasets from the flush file that left the cache between two runs. */
+static void recover_clean_flush_file(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
     int count = 0, *ids = NULL;
@@ -415,8 +404,8 @@ int scr_rebuild_cache(struct scr *scr)
     if (scr->restart.elsewhere > scr->lifecycle.dataset_id)
         scr->lifecycle.dataset_id = scr->restart.elsewhere;
     if (scr->set.cache_purge || !scr->set.distribute) scr->restart.elsewhere = 0;
-    for (int id = next_id(scr, 0); id != INT_MAX; id = next_id(scr, id)) {
-        int code = rebuild_one(scr, id);
+    for (int id = recover_next_id(scr, 0); id != INT_MAX; id = recover_next_id(scr, id)) {
+        int code = recover_one(scr, id);
         if (code) return code;
     }
     if (scr_cache_sweep(&scr->cache, &scr->lifecycle.dataset_id, err) != 0)
@@ -426,6 +415,6 @@ int scr_rebuild_cache(struct scr *scr)
                 "warning: filemaps could not be written, so commands may not find all "
                 "that is in the cache: %s",
                 err);
-    clean_flush_file(scr);
+    recover_clean_flush_file(scr);
     return SCR_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Restart: offering the newest checkpoint, and what the application says of it. */
+/* Restart: offers the newest checkpoint, and handles the result of the application. */
 #include "ops/folders.h"
 
 #include "common/agree_mpi.h"
@@ -24,7 +24,7 @@ struct table {
     bool rises; /* newer ones than the current one are tried, as was reported */
 };
 
-static void table_free(struct table *t)
+static void restart_table_free(struct table *t)
 {
     free(t->facts.rows);
     free(t->datasets);
@@ -33,19 +33,19 @@ static void table_free(struct table *t)
     t->facts.count = t->room = 0;
 }
 
-/* Where no time is known, any is right. */
-static bool is_same(const scr_dataset *a, const scr_dataset *b)
+/* An unknown time matches any. */
+static bool restart_is_same(const scr_dataset *a, const scr_dataset *b)
 {
     return a->id == b->id && strcmp(a->name, b->name) == 0 &&
            (a->created == b->created || !a->created || !b->created);
 }
 
 /* The row of that very dataset, made where it is missing; NULL without memory. */
-static scr_restart_row *table_row(struct table *t, const scr_dataset *d)
+static scr_restart_row *restart_row_of(struct table *t, const scr_dataset *d)
 {
     scr_restart_facts *f = &t->facts;
     for (int i = 0; i < f->count; i++)
-        if (is_same(&t->datasets[i], d)) return &f->rows[i];
+        if (restart_is_same(&t->datasets[i], d)) return &f->rows[i];
     if (f->count == t->room) {
         const size_t room = (size_t)t->room * 2 + 8;
         scr_restart_row *rows = realloc(f->rows, room * sizeof *rows);
@@ -60,13 +60,13 @@ static scr_restart_row *table_row(struct table *t, const scr_dataset *d)
     return &f->rows[f->count++];
 }
 
-static bool is_exhausted(const scr_index_state *s)
+static bool restart_is_exhausted(const scr_index_state *s)
 {
     return s->complete == 1 && !s->failed && s->attempts >= SCR_INDEX_ATTEMPTS;
 }
 
 /* Rank 0. Checkpoints that the index lists. */
-static int gather_stored(struct table *t, const kvtree *index, int ranks)
+static int restart_gather_stored(struct table *t, const kvtree *index, int ranks)
 {
     scr_dataset *list = NULL, current = {.id = 0};
     int count = 0, rc = scr_index_list(index, &list, &count);
@@ -76,51 +76,50 @@ static int gather_stored(struct table *t, const kvtree *index, int ranks)
         if (!list[i].ckpt || scr_index_look(index, &list[i], &s) != 0 ||
             s.complete != 1 || s.failed)
             continue;
-        scr_restart_row *row = table_row(t, &list[i]);
+        scr_restart_row *row = restart_row_of(t, &list[i]);
         if (!row) {
             rc = -ENOMEM;
             break;
         }
         row->stored = SCR_COPY_THERE;
-        row->exhausted = is_exhausted(&s);
+        row->exhausted = restart_is_exhausted(&s);
         row->is_of_other_ranks = list[i].ranks != ranks;
-        row->is_current = chosen && is_same(&list[i], &current);
+        row->is_current = chosen && restart_is_same(&list[i], &current);
     }
     free(list);
     return rc;
 }
 
 /* Rank 0. */
-static int gather_index(struct scr *scr, struct table *t, char *err)
+static int restart_gather_index(struct scr *scr, struct table *t, char *err)
 {
     kvtree *index = kvtree_new();
     int rc = scr_index_load(scr, index, err);
-    if (!rc && gather_stored(t, index, scr->job.ranks) != 0)
+    if (!rc && restart_gather_stored(t, index, scr->job.ranks) != 0)
         rc = err_set(err, -ENOMEM, "no memory for the list of checkpoints");
     kvtree_delete(&index);
     return rc;
 }
 
 /* Rank 0. The program refused the cached copy, or ended too many runs that tried it. */
-static bool is_unwanted(const struct scr *scr, const scr_restart_row *row, int id)
+static bool restart_is_unwanted(const struct scr *scr, const scr_restart_row *row, int id)
 {
     return row->exhausted ||
            scr_flush_file_has(scr->prefix.flush_file, id, SCR_LOCATION_FAILED);
 }
 
 /* Collective. Cached checkpoints, which are the same on every rank. */
-static int gather_cached(struct scr *scr, struct table *t)
+static int restart_gather_cached(struct scr *scr, struct table *t)
 {
     int failed = 0, id = 0;
     for (const scr_cached *c; (c = scr_cached_next(&scr->cache, id)) != NULL;) {
         int skip = 0;
         id = c->d.id;
         if (!c->d.ckpt) continue;
-        scr_restart_row *row = scr->job.rank == 0 ? table_row(t, &c->d) : NULL;
+        scr_restart_row *row = scr->job.rank == 0 ? restart_row_of(t, &c->d) : NULL;
         failed |= scr->job.rank == 0 && !row;
-        if (row) skip = is_unwanted(scr, row, id);
-        MPI_Bcast(&skip, 1, MPI_INT, 0, scr->job.world);
-        if (skip) {
+        if (row) skip = restart_is_unwanted(scr, row, id);
+        if (scr_job_first(&scr->job, skip)) {
             scr_say(&scr->report, 1, "dataset %d (%s) of the cache is skipped", id,
                     c->d.name);
             scr_cached_set_state(&scr->cache, id, SCR_CACHED_USELESS);
@@ -128,18 +127,17 @@ static int gather_cached(struct scr *scr, struct table *t)
             row->cached = SCR_COPY_THERE;
         }
     }
-    MPI_Bcast(&failed, 1, MPI_INT, 0, scr->job.world);
-    return failed ? -ENOMEM : 0;
+    return scr_job_first(&scr->job, failed) ? -ENOMEM : 0;
 }
 
 /* Rank 0. Those that an error keeps from being used. */
-static int gather_unreadable(const struct scr *scr, struct table *t)
+static int restart_gather_unreadable(const struct scr *scr, struct table *t)
 {
     const scr_cached *c = scr_cached_next_unusable(&scr->cache, 0);
     for (; c; c = scr_cached_next_unusable(&scr->cache, c->d.id)) {
         if (c->state != SCR_CACHED_UNREADABLE || !c->d.ckpt) continue;
         const scr_dataset d = {.id = c->d.id};
-        scr_restart_row *row = table_row(t, &d);
+        scr_restart_row *row = restart_row_of(t, &d);
         if (!row) return -ENOMEM;
         row->cached = SCR_COPY_UNREADABLE;
     }
@@ -148,46 +146,46 @@ static int gather_unreadable(const struct scr *scr, struct table *t)
 
 /* Collective. An SCR code; what went wrong is reported. An index that cannot be read is
  * no reason not to offer what is cached. */
-static int gather(struct scr *scr, struct table *t)
+static int restart_gather(struct scr *scr, struct table *t)
 {
     char err[SCR_ERR_TEXT] = "";
-    table_free(t);
+    restart_table_free(t);
     t->facts.below = scr->restart.below;
     t->facts.only_older = scr->restart.only_older;
     t->facts.elsewhere = scr->restart.elsewhere;
     t->rc = 0;
     if (scr->set.fetch && scr->job.rank == 0) {
-        t->rc = gather_index(scr, t, err);
+        t->rc = restart_gather_index(scr, t, err);
         if (t->rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     }
-    int rc = gather_cached(scr, t);
-    if (!rc && scr->job.rank == 0) rc = gather_unreadable(scr, t);
-    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
-    return rc ? scr_fail(&scr->report, SCR_FAILURE,
-                         "no memory for the list of checkpoints")
-              : SCR_SUCCESS;
+    int rc = restart_gather_cached(scr, t);
+    if (!rc && scr->job.rank == 0) rc = restart_gather_unreadable(scr, t);
+    return scr_job_first(&scr->job, rc)
+               ? scr_fail(&scr->report, SCR_FAILURE,
+                          "no memory for the list of checkpoints")
+               : SCR_SUCCESS;
 }
 
 /* ---- steps ---- */
 
 /* Collective. The next step, planned by rank 0, and the dataset that it is about. */
-static scr_restart_step next_step(struct scr *scr, const struct table *t, scr_dataset *d)
+static scr_restart_step restart_next_step(struct scr *scr, const struct table *t,
+                                          scr_dataset *d)
 {
     scr_restart_step step = {SCR_RESTART_ANEW, -1, false};
     if (scr->job.rank == 0) step = scr_plan_restart(&t->facts);
     if (scr->job.rank == 0 && step.row >= 0) *d = t->datasets[step.row];
-    /* all ranks run the same program, so the structs have the same layout */
-    MPI_Bcast(&step, sizeof step, MPI_BYTE, 0, scr->job.world);
+    scr_job_share(&scr->job, &step, sizeof step);
     if (step.row >= 0)
-        MPI_Bcast(d, sizeof *d, MPI_BYTE, 0, scr->job.world);
+        scr_job_share(&scr->job, d, sizeof *d);
     else
         d->id = 0;
     return step;
 }
 
-/* Collective. What this run wrote or read may have been cut or removed since: it is read
- * again. */
-static scr_copy compare_cached(struct scr *scr, int id)
+/* Collective. Files that this run wrote or read may have been truncated or removed since:
+ * they are read again. */
+static scr_copy restart_compare(struct scr *scr, int id)
 {
     scr_cached *cached = scr_cached_find(&scr->cache, id);
     if (cached && cached->used) cached->unread = true;
@@ -198,8 +196,8 @@ static scr_copy compare_cached(struct scr *scr, int id)
                                                             : SCR_COPY_NONE;
 }
 
-/* Rank 0. What left the cache to make room is gone. */
-static void refresh_cached(const struct scr *scr, struct table *t)
+/* Rank 0. Datasets that were evicted to make room. */
+static void restart_refresh_cached(const struct scr *scr, struct table *t)
 {
     for (int i = 0; i < t->facts.count; i++) {
         scr_restart_row *row = &t->facts.rows[i];
@@ -213,12 +211,11 @@ static void refresh_cached(const struct scr *scr, struct table *t)
 
 /* Collective. 1: the index had another dataset than the one that is there, and was
  * corrected. */
-static int fetch_row(struct scr *scr, struct table *t, const scr_restart_step *step,
-                     const scr_dataset *d)
+static int restart_fetch(struct scr *scr, struct table *t, const scr_restart_step *step,
+                         const scr_dataset *d)
 {
-    int corrected = scr->job.rank == 0 && scr_fetch_correct(scr, d);
-    MPI_Bcast(&corrected, 1, MPI_INT, 0, scr->job.world);
-    if (corrected) return 1;
+    if (scr_job_first(&scr->job, scr->job.rank == 0 && scr_fetch_correct(scr, d)))
+        return 1;
     if (step->rises && !t->rises)
         scr_say(&scr->report, 0,
                 "warning: neither the checkpoint to begin with nor an older one can be "
@@ -230,21 +227,22 @@ static int fetch_row(struct scr *scr, struct table *t, const scr_restart_step *s
     row->stored = rc == 0 ? SCR_COPY_READY : rc < 0 ? SCR_COPY_UNREADABLE : SCR_COPY_NONE;
     if (rc == 0) row->cached = SCR_COPY_READY;
     if (rc == -EOPNOTSUPP) t->rc = rc;
-    refresh_cached(scr, t);
+    restart_refresh_cached(scr, t);
     return 0;
 }
 
 /* Collective. From facts to the end. */
-static scr_restart_step find_restart(struct scr *scr, struct table *t, scr_dataset *d)
+static scr_restart_step restart_find(struct scr *scr, struct table *t, scr_dataset *d)
 {
     for (;;) {
-        const scr_restart_step step = next_step(scr, t, d);
+        const scr_restart_step step = restart_next_step(scr, t, d);
         if (step.action == SCR_RESTART_COMPARE) {
-            const scr_copy copy = compare_cached(scr, d->id);
+            const scr_copy copy = restart_compare(scr, d->id);
             if (scr->job.rank == 0) t->facts.rows[step.row].cached = copy;
         } else if (step.action != SCR_RESTART_FETCH) {
             return step;
-        } else if (fetch_row(scr, t, &step, d) && gather(scr, t) != SCR_SUCCESS) {
+        } else if (restart_fetch(scr, t, &step, d) &&
+                   restart_gather(scr, t) != SCR_SUCCESS) {
             return (scr_restart_step){SCR_RESTART_FAIL_PREFIX, -1, false};
         }
     }
@@ -252,8 +250,8 @@ static scr_restart_step find_restart(struct scr *scr, struct table *t, scr_datas
 
 /* ---- reports ---- */
 
-/* Rank 0. That somebody may want one that is skipped: newer than what is tried first. */
-static void report_exhausted(const struct scr *scr, const struct table *t)
+/* Rank 0. Reports a skipped checkpoint that is newer than the first one to try. */
+static void restart_report_exhausted(const struct scr *scr, const struct table *t)
 {
     const scr_restart_facts *f = &t->facts;
     const scr_restart_step first = scr_plan_restart(f);
@@ -274,7 +272,8 @@ static void report_exhausted(const struct scr *scr, const struct table *t)
 
 /* Rank 0. One that is newer than what is offered, or the current one, is of no use to
  * this run. */
-static void report_other_ranks(const struct scr *scr, const struct table *t, int offered)
+static void restart_report_other_ranks(const struct scr *scr, const struct table *t,
+                                       int offered)
 {
     int newest = -1;
     for (int i = 0; i < t->facts.count; i++) {
@@ -293,7 +292,7 @@ static void report_other_ranks(const struct scr *scr, const struct table *t, int
 
 /* Nothing is offered. That is an error where a checkpoint is known, and reported as not
  * usable: an application that started anew would lose all that it has done. */
-static int fail_without(const struct scr *scr, scr_restart_action end, int rc)
+static int restart_fail(const struct scr *scr, scr_restart_action end, int rc)
 {
     if (end == SCR_RESTART_FAIL_ELSEWHERE)
         return scr_fail(&scr->report, SCR_ERR_CACHE,
@@ -330,16 +329,16 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr_folders_ensure(scr);
     scr->direct.dataset.id = 0;
     scr->restart.offered = *flag = 0;
-    int rc = gather(scr, &t);
-    if (!rc && scr->job.rank == 0) report_exhausted(scr, &t);
+    int rc = restart_gather(scr, &t);
+    if (!rc && scr->job.rank == 0) restart_report_exhausted(scr, &t);
     if (!rc) {
-        const scr_restart_step end = find_restart(scr, &t, &d);
+        const scr_restart_step end = restart_find(scr, &t, &d);
         *flag = end.action == SCR_RESTART_OFFER;
-        if (scr->job.rank == 0) report_other_ranks(scr, &t, *flag ? d.id : 0);
-        MPI_Bcast(&t.rc, 1, MPI_INT, 0, scr->job.world);
-        if (!*flag) rc = fail_without(scr, end.action, t.rc);
+        if (scr->job.rank == 0) restart_report_other_ranks(scr, &t, *flag ? d.id : 0);
+        t.rc = scr_job_first(&scr->job, t.rc);
+        if (!*flag) rc = restart_fail(scr, end.action, t.rc);
     }
-    table_free(&t);
+    restart_table_free(&t);
     if (!*flag) return rc;
     scr->restart.offered = d.id;
     if (name) strcpy(name, d.name);
@@ -353,15 +352,12 @@ void scr_restart_remind(struct scr *scr)
 {
     struct table t = {.room = 0};
     scr_dataset d;
-    int first = !scr->lifecycle.begun && !scr->lifecycle.have_called,
-        asked = scr->restart.routed_early;
+    const bool first = !scr->lifecycle.begun && !scr->lifecycle.have_called;
     scr->lifecycle.begun = 1;
-    if (!first || gather(scr, &t) != SCR_SUCCESS) return;
-    next_step(scr, &t, &d);
-    table_free(&t);
-    if (!d.id) return;
-    MPI_Allreduce(MPI_IN_PLACE, &asked, 1, MPI_INT, MPI_MAX, scr->job.world);
-    if (asked) return;
+    if (!first || restart_gather(scr, &t) != SCR_SUCCESS) return;
+    restart_next_step(scr, &t, &d);
+    restart_table_free(&t);
+    if (!d.id || scr_job_max(&scr->job, scr->restart.routed_early)) return;
     scr_say(
         &scr->report, 0,
         "warning: checkpoint %d (%s) can be loaded, but the program has not asked for "
@@ -372,16 +368,10 @@ void scr_restart_remind(struct scr *scr)
         d.id, d.name);
 }
 
-/* ---- what came of it ---- */
-
-void scr_restart_forget(struct scr *scr)
-{
-    scr->restart.below = SCR_AGE_ANY;
-    scr->restart.only_older = false;
-}
+/* ---- results ---- */
 
 /* On rank 0, for what the index has: -ENOENT where the cache alone has it. */
-static int note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
+static int restart_mark(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = scr_index_change(scr, d, change, err);
@@ -391,29 +381,28 @@ static int note(struct scr *scr, const scr_dataset *d, scr_index_changer *change
 }
 
 /* Collective. The same where the program could not use it. */
-static void mark_failed(struct scr *scr, const scr_dataset *d)
+static void restart_mark_failed(struct scr *scr, const scr_dataset *d)
 {
-    int rc = scr->job.rank == 0 ? note(scr, d, scr_index_mark_failed) : 0;
-    MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
+    int rc = scr->job.rank == 0 ? restart_mark(scr, d, scr_index_mark_failed) : 0;
+    rc = scr_job_first(&scr->job, rc);
     if (rc && rc != -ENOENT) scr->restart.only_older = true;
 }
 
 /* The attempt is in the index before the application reads anything. */
-static void begin_attempt(struct scr *scr)
+static void restart_begin_attempt(struct scr *scr)
 {
     if (!scr->set.fetch) return;
-    if (scr->job.rank == 0) note(scr, &scr->lifecycle.open, scr_index_mark_tried);
-    MPI_Barrier(scr->job.world); /* whoever crashes now does so on record */
+    if (scr->job.rank == 0) restart_mark(scr, &scr->lifecycle.open, scr_index_mark_tried);
+    MPI_Barrier(scr->job.world); /* from here on a crash counts as an attempt */
 }
 
 /* Collective. Whether files can be read from the prefix folder, too. */
-static void find_in_prefix(struct scr *scr)
+static void restart_find_on_prefix(struct scr *scr)
 {
     scr->restart.in_prefix = scr->direct.dataset.id == scr->lifecycle.open.id;
     if (scr->restart.in_prefix || !scr->set.fetch) return;
-    if (scr->job.rank == 0)
-        scr->restart.in_prefix = scr_fetch_finds(scr, &scr->lifecycle.open);
-    MPI_Bcast(&scr->restart.in_prefix, 1, MPI_INT, 0, scr->job.world);
+    scr->restart.in_prefix = scr_job_first(
+        &scr->job, scr->job.rank == 0 && scr_fetch_finds(scr, &scr->lifecycle.open));
     if (scr->restart.in_prefix) scr_flush_spread(scr, &scr->lifecycle.open);
 }
 
@@ -430,8 +419,8 @@ int scr_restart_start(struct scr *scr, char *name)
                         "SCR_Have_restart is missing, or gave 0");
     if (name) strcpy(name, scr->lifecycle.open.name);
     scr->lifecycle.begun = 1;
-    begin_attempt(scr);
-    find_in_prefix(scr);
+    restart_begin_attempt(scr);
+    restart_find_on_prefix(scr);
     kvtree_unset_all(scr->output.refused);
     scr->output.route_failed = 0;
     scr->lifecycle.state = SCR_STATE_RESTART;
@@ -443,12 +432,12 @@ int scr_restart_start(struct scr *scr, char *name)
     return SCR_SUCCESS;
 }
 
-/* Somebody has removed files while the program read them: SCR_Have_restart makes the
- * folders again, and finds what can be had of the checkpoint. */
-static int offer_again(struct scr *scr, const scr_log_event *e)
+/* Files were removed while the program read them: SCR_Have_restart recreates the
+ * directories, and finds the remaining copies of the checkpoint. */
+static int restart_offer_again(struct scr *scr, const scr_log_event *e)
 {
     if (scr->set.fetch && scr->job.rank == 0)
-        note(scr, &scr->lifecycle.open, scr_index_unmark_tried);
+        restart_mark(scr, &scr->lifecycle.open, scr_index_unmark_tried);
     return scr_event_fail(&scr->report, SCR_ERR_INVALID, e,
                           "the application could not restart from dataset %d (%s), as "
                           "somebody has removed files of this run just now; what others "
@@ -456,9 +445,9 @@ static int offer_again(struct scr *scr, const scr_log_event *e)
                           scr->lifecycle.open.id, scr->lifecycle.open.name);
 }
 
-/* Agreed, with a text: 0, or why it is no fault of the checkpoint that the application
- * could not read it. */
-static int find_excuse(struct scr *scr, char *why)
+/* Agreed, with a text: 0, or the reason if the application could not read an intact
+ * checkpoint. */
+static int restart_find_excuse(struct scr *scr, char *why)
 {
     const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
     int rc = 0;
@@ -470,14 +459,14 @@ static int find_excuse(struct scr *scr, char *why)
     return agree(scr->job.world, rc, why);
 }
 
-/* In this run an older checkpoint is next, so that the application comes to an end; the
- * next run tries this one again. */
-static int give_way(struct scr *scr, const scr_log_event *e, const char *why)
+/* This run offers an older checkpoint next, so that the application terminates; the next
+ * run tries this one again. */
+static int restart_give_way(struct scr *scr, const scr_log_event *e, const char *why)
 {
     scr->restart.only_older = true;
     if (scr->set.fetch) scr_fetch_spare(scr, &scr->lifecycle.open, 1);
     if (scr->set.fetch && scr->job.rank == 0)
-        note(scr, &scr->lifecycle.open, scr_index_unmark_tried);
+        restart_mark(scr, &scr->lifecycle.open, scr_index_unmark_tried);
     return scr_event_fail(&scr->report, SCR_ERR_INVALID, e,
                           "the application could not restart from dataset %d (%s): %s. "
                           "The checkpoint is not marked as failed; this run offers an "
@@ -488,10 +477,9 @@ static int give_way(struct scr *scr, const scr_log_event *e, const char *why)
 int scr_restart_complete(struct scr *scr, int valid)
 {
     const int direct = scr->direct.dataset.id == scr->lifecycle.open.id;
-    int what[2] = {valid != 0, direct || !scr_cache_is_gone(&scr->cache)};
     char why[SCR_ERR_TEXT] = "";
-    MPI_Allreduce(MPI_IN_PLACE, what, 2, MPI_INT, MPI_MIN, scr->job.world);
-    int all = what[0];
+    const int all = scr_job_min(&scr->job, valid != 0);
+    const int gone = scr_job_max(&scr->job, !direct && scr_cache_is_gone(&scr->cache));
     scr->lifecycle.state = SCR_STATE_IDLE;
     scr->restart.offered = 0;
     scr->pace.idle_since = MPI_Wtime();
@@ -503,21 +491,21 @@ int scr_restart_complete(struct scr *scr, int valid)
         scr_cached *cached = scr_cached_find(&scr->cache, scr->lifecycle.open.id);
         if (cached) cached->used = true;
         if (scr->set.fetch && scr->job.rank == 0)
-            note(scr, &scr->lifecycle.open, scr_index_mark_good);
+            restart_mark(scr, &scr->lifecycle.open, scr_index_mark_good);
         scr_event(&scr->report, 2, &e, "the application restarted from dataset %d (%s)",
                   scr->lifecycle.open.id, scr->lifecycle.open.name);
         return SCR_SUCCESS;
     }
-    int excuse = find_excuse(scr, why);
-    if (excuse != -ENOMEM && !what[1]) return offer_again(scr, &e);
+    int excuse = restart_find_excuse(scr, why);
+    if (excuse != -ENOMEM && gone) return restart_offer_again(scr, &e);
     /* also when the index has a newer one, or cannot be changed */
     scr->restart.below = scr_dataset_age(&scr->lifecycle.open);
-    if (excuse) return give_way(scr, &e, why);
+    if (excuse) return restart_give_way(scr, &e, why);
     scr_event_fail(&scr->report, SCR_ERR_INVALID, &e,
                    "the application could not restart from dataset %d (%s); it is marked "
                    "as failed, and an older one is tried next",
                    scr->lifecycle.open.id, scr->lifecycle.open.name);
-    mark_failed(scr, &scr->lifecycle.open);
+    restart_mark_failed(scr, &scr->lifecycle.open);
     if (!direct) {
         scr_location(scr, &scr->lifecycle.open, SCR_LOCATION_FAILED, 1);
         scr_cached_set_state(&scr->cache, scr->lifecycle.open.id, SCR_CACHED_USELESS);
@@ -530,5 +518,5 @@ void scr_restart_abandon(struct scr *scr)
     scr->lifecycle.state = SCR_STATE_IDLE;
     scr->restart.offered = 0;
     if (scr->set.fetch && scr->job.rank == 0)
-        note(scr, &scr->lifecycle.open, scr_index_unmark_tried);
+        restart_mark(scr, &scr->lifecycle.open, scr_index_unmark_tried);
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Local call: every rank speaks for itself. */
-static int refuse(const struct scr *scr, int code, const char *text)
+static int route_refuse(const struct scr *scr, int code, const char *text)
 {
     char line[SCR_ERR_TEXT + 64];
     snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->job.rank,
@@ -30,7 +30,7 @@ static int refuse(const struct scr *scr, int code, const char *text)
  * none does, that are in its folders, as far as these are there: *real, to be freed; NULL
  * where that cannot be told. What is a link in the prefix folder keeps its name. 0 or
  * -ENOMEM. */
-static int follow_links(const char *prefix, const char *path, char **real)
+static int route_follow_links(const char *prefix, const char *path, char **real)
 {
     char *above = strdup(path), *deepest = NULL;
     int rc = above ? 0 : -ENOMEM, found = 0;
@@ -55,8 +55,8 @@ static int follow_links(const char *prefix, const char *path, char **real)
 
 /* The absolute path of name and its part below the prefix folder (inside *path), as given
  * or without links. 0, or -EXDEV when it is not below the prefix folder. */
-static int below_prefix(const struct scr *scr, const char *name, char **path,
-                        const char **below)
+static int route_below_prefix(const struct scr *scr, const char *name, char **path,
+                              const char **below)
 {
     char cwd[PATH_MAX];
     *path = NULL;
@@ -67,7 +67,7 @@ static int below_prefix(const struct scr *scr, const char *name, char **path,
     if (!*below) *below = scr_path_below(scr->prefix.real, *path);
     if (*below) return 0;
     char *real;
-    if (follow_links(scr->prefix.real, *path, &real) != 0) return -ENOMEM;
+    if (route_follow_links(scr->prefix.real, *path, &real) != 0) return -ENOMEM;
     *below = real ? scr_path_below(scr->prefix.real, real) : NULL;
     if (!*below) {
         free(real);
@@ -75,18 +75,6 @@ static int below_prefix(const struct scr *scr, const char *name, char **path,
     }
     free(*path);
     *path = real;
-    return 0;
-}
-
-int scr_name_is_reserved(const char *name)
-{
-    int member, members, id, end = 0;
-    if (sscanf(name, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 && end > 0)
-        return 1;
-    for (const char *part = name; part; part = strchr(part, '/')) {
-        part += *part == '/';
-        if (strncmp(part, ".scr", 4) == 0 && (part[4] == '/' || part[4] == 0)) return 1;
-    }
     return 0;
 }
 
@@ -98,7 +86,7 @@ void scr_route_refused(struct scr *scr, const char *name)
 
 /* A file that was not routed before takes the place of a name that was refused: of the
  * same one, else of the oldest. */
-static void settle_refused(struct scr *scr, const char *name, int is_new)
+static void route_replace_refused(struct scr *scr, const char *name, int is_new)
 {
     const kvtree_elem *first = kvtree_elem_first(scr->output.refused);
     if (kvtree_get(scr->output.refused, name))
@@ -107,11 +95,11 @@ static void settle_refused(struct scr *scr, const char *name, int is_new)
         kvtree_unset(scr->output.refused, kvtree_elem_key(first));
 }
 
-static int add_routed(struct scr *scr, const char *below, const char *orig,
-                      const char *path)
+static int route_add(struct scr *scr, const char *below, const char *orig,
+                     const char *path)
 {
     if (kvtree_get(scr->output.routed, below)) {
-        settle_refused(scr, orig, 0);
+        route_replace_refused(scr, orig, 0);
         return 0;
     }
     kvtree *file = kvtree_set(scr->output.routed, below, NULL);
@@ -121,12 +109,12 @@ static int add_routed(struct scr *scr, const char *below, const char *orig,
     if (rc)
         kvtree_unset(scr->output.routed, below);
     else
-        settle_refused(scr, orig, 1);
+        route_replace_refused(scr, orig, 1);
     return rc;
 }
 
 /* Makes the folder of a file of the open dataset. */
-static int make_parent(struct scr *scr, const char *below, char *err)
+static int route_make_parent(struct scr *scr, const char *below, char *err)
 {
     char name[SCR_CACHED_NAME_SIZE];
     int parent;
@@ -138,7 +126,7 @@ static int make_parent(struct scr *scr, const char *below, char *err)
     return rc;
 }
 
-static int copy_path(const struct scr *scr, int id, const char *below, char *file)
+static int route_cached_path(const struct scr *scr, int id, const char *below, char *file)
 {
     char *folder = scr_dataset_folder(&scr->cache, id);
     int n = folder ? snprintf(file, SCR_MAX_FILENAME, "%s/%s", folder, below) : -1;
@@ -149,46 +137,23 @@ static int copy_path(const struct scr *scr, int id, const char *below, char *fil
 static int route_to_cache(struct scr *scr, const char *name, const char *below,
                           char routed[SCR_MAX_FILENAME], char *err)
 {
-    if (copy_path(scr, scr->lifecycle.open.id, below, routed) != 0)
+    if (route_cached_path(scr, scr->lifecycle.open.id, below, routed) != 0)
         return err_set(err, -ENAMETOOLONG,
                        "the path in the cache of \"%.200s\" is too long", name);
-    return make_parent(scr, below, err);
+    return route_make_parent(scr, below, err);
 }
 
 /* The name is no good, and the application may have taken another one. Everything else
  * leaves the dataset without a file that belongs to it. */
-static int is_of_the_name(int rc)
+static int route_is_name_error(int rc)
 {
     return rc == -EXDEV || rc == -EINVAL || rc == -ENAMETOOLONG || rc == -ELOOP ||
            rc == -ENOTDIR;
 }
 
-int scr_routed_check(const struct scr *scr, int valid, char *err)
-{
-    if (!valid)
-        return err_set(err, -EINVAL, "the application says that its files are not valid");
-    if (scr->output.route_failed)
-        return err_set(err, -EINVAL, "SCR_Route_file failed, so a file is missing");
-    const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
-    if (refused)
-        return err_set(err, -EINVAL,
-                       "SCR_Route_file refused \"%.200s\", and the rank routed no other "
-                       "file in its place",
-                       kvtree_elem_key(refused));
-    return 0;
-}
-
-int scr_routed_any(int files, char *err)
-{
-    if (files > 0) return 0;
-    return err_set(err, -EINVAL,
-                   "no rank routed a file; call SCR_Route_file for each file between "
-                   "SCR_Start_output and SCR_Complete_output");
-}
-
 /* Why a name that is not below the prefix folder is refused. */
-static void explain_outside(const struct scr *scr, const char *name, const char *path,
-                            char *err)
+static void route_explain_outside(const struct scr *scr, const char *name,
+                                  const char *path, char *err)
 {
     char cwd[PATH_MAX];
     if (name[0] != '/' && getcwd(cwd, sizeof cwd))
@@ -205,9 +170,9 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
 {
     char *path, err[SCR_ERR_TEXT] = "", routed[SCR_MAX_FILENAME];
     const char *below = NULL;
-    int rc = below_prefix(scr, name, &path, &below);
+    int rc = route_below_prefix(scr, name, &path, &below);
     if (rc == -EXDEV)
-        explain_outside(scr, name, path, err);
+        route_explain_outside(scr, name, path, err);
     else if (rc)
         err_sys(err, rc, "\"%.200s\"", name);
     rc = rc ? rc : beneath_check_name(below, err);
@@ -216,17 +181,17 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     if (!rc)
         rc = scr->lifecycle.open.bypass ? scr_bypass_route(scr, below, routed, err)
                                         : route_to_cache(scr, name, below, routed, err);
-    if (!rc && add_routed(scr, below, name, path) != 0)
+    if (!rc && route_add(scr, below, name, path) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     free(path);
-    if (rc && is_of_the_name(rc)) {
+    if (rc && route_is_name_error(rc)) {
         scr_route_refused(scr, name);
-        return refuse(scr, SCR_ERR_ARGUMENT, err);
+        return route_refuse(scr, SCR_ERR_ARGUMENT, err);
     }
     if (rc) {
         scr->output.route_failed = 1;
-        return refuse(scr, scr->lifecycle.open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE,
-                      err);
+        return route_refuse(
+            scr, scr->lifecycle.open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE, err);
     }
     strcpy(file, routed);
     return SCR_SUCCESS;
@@ -234,7 +199,7 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
 
 /* The file of this rank in a cached dataset that the name means. NULL if there is none.
  */
-static const char *find_cached(const struct scr *scr, int id, scr_file_match *match)
+static const char *route_find_cached(const struct scr *scr, int id, scr_file_match *match)
 {
     const char *found = NULL;
     const kvtree_elem *f =
@@ -252,15 +217,15 @@ static const char *find_cached(const struct scr *scr, int id, scr_file_match *ma
 
 /* Where this rank's file of the dataset is: 0, -ENOENT when it has none of that name, or
  * another -errno, with a text. */
-static int find_own(const struct scr *scr, const scr_dataset *d, scr_file_match *match,
-                    char path[SCR_MAX_FILENAME], char *err)
+static int route_find_own(const struct scr *scr, const scr_dataset *d,
+                          scr_file_match *match, char path[SCR_MAX_FILENAME], char *err)
 {
     const char *found;
     int rc = -ENOENT;
     if (scr->direct.dataset.id == d->id)
         rc = scr_bypass_find(scr, match, path);
-    else if ((found = find_cached(scr, d->id, match)) != NULL)
-        rc = copy_path(scr, d->id, found, path);
+    else if ((found = route_find_cached(scr, d->id, match)) != NULL)
+        rc = route_cached_path(scr, d->id, found, path);
     if (match->files > 1)
         return err_set(err, -ENOTUNIQ,
                        "\"%.200s\" may be any of %d files of dataset %.200s", match->name,
@@ -272,17 +237,17 @@ static int find_own(const struct scr *scr, const scr_dataset *d, scr_file_match 
 }
 
 /* The same for a file of any rank. */
-static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_FILENAME],
-                    char *err)
+static int route_find_any(const struct scr *scr, const char *name,
+                          char path[SCR_MAX_FILENAME], char *err)
 {
     char *full;
     const char *below = NULL;
     scr_file_match match;
-    int rc = below_prefix(scr, name, &full, &below);
+    int rc = route_below_prefix(scr, name, &full, &below);
     /* one that is not below the prefix folder may be a bare name */
     if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
-    rc = find_own(scr, &scr->lifecycle.open, &match, path, err);
+    rc = route_find_own(scr, &scr->lifecycle.open, &match, path, err);
     if (rc == -ENOENT) rc = scr_bypass_find_other(scr, &match, path, err);
     free(full);
     if (!rc && access(path, R_OK) != 0)
@@ -291,7 +256,7 @@ static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_F
 }
 
 /* The checkpoint that SCR_Have_restart offers, or would offer of the cache. */
-static int newest_loadable(struct scr *scr, scr_dataset *d)
+static int route_find_loadable(struct scr *scr, scr_dataset *d)
 {
     int id = scr->restart.offered;
     if (!id && !scr->lifecycle.have_called) id = scr_cached_newest(&scr->cache);
@@ -301,7 +266,7 @@ static int newest_loadable(struct scr *scr, scr_dataset *d)
 }
 
 /* Local. What an earlier run left is compared with its checksums, once. */
-static int compare_early(struct scr *scr, const scr_dataset *d, char *err)
+static int route_compare_early(struct scr *scr, const scr_dataset *d, char *err)
 {
     const scr_cached *kept = scr_cached_find(&scr->cache, d->id);
     if (d->id == scr->direct.dataset.id || d->id == scr->restart.compared || !kept ||
@@ -318,16 +283,16 @@ int scr_route_idle(struct scr *scr, const char *name, char *file)
     const char *below = NULL;
     scr_dataset d;
     scr_file_match match;
-    if (scr->lifecycle.begun || !newest_loadable(scr, &d)) return SCR_SUCCESS;
-    below_prefix(scr, name, &full, &below);
+    if (scr->lifecycle.begun || !route_find_loadable(scr, &d)) return SCR_SUCCESS;
+    route_below_prefix(scr, name, &full, &below);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
-    int rc = find_own(scr, &d, &match, path, err);
+    int rc = route_find_own(scr, &d, &match, path, err);
     free(full);
     if (rc == -ENOENT) return SCR_SUCCESS; /* the name stays as it is */
-    if (rc == -ENOTUNIQ) return refuse(scr, SCR_ERR_ARGUMENT, err);
-    rc = rc ? rc : compare_early(scr, &d, err);
+    if (rc == -ENOTUNIQ) return route_refuse(scr, SCR_ERR_ARGUMENT, err);
+    rc = rc ? rc : route_compare_early(scr, &d, err);
     if (!rc && access(path, R_OK) != 0) rc = err_sys(err, -errno, "open %s", path);
-    if (rc) return refuse(scr, SCR_FAILURE, err);
+    if (rc) return route_refuse(scr, SCR_FAILURE, err);
     scr->restart.routed_early = 1;
     strcpy(file, path);
     return SCR_SUCCESS;
@@ -336,15 +301,15 @@ int scr_route_idle(struct scr *scr, const char *name, char *file)
 int scr_route_restart(struct scr *scr, const char *name, char *file)
 {
     char path[SCR_MAX_FILENAME], err[SCR_ERR_TEXT] = "";
-    int rc = find_any(scr, name, path, err);
+    int rc = route_find_any(scr, name, path, err);
     if (rc == -ENOMEM) scr->restart.no_memory = 1;
     if (rc == -ENOENT || rc == -ENOTUNIQ || rc == -EKEYREJECTED)
         scr_route_refused(scr, name);
     if (rc) {
         int of_the_name = rc == -ENOENT || rc == -ENOTUNIQ;
-        return refuse(scr, of_the_name ? SCR_ERR_ARGUMENT : SCR_FAILURE, err);
+        return route_refuse(scr, of_the_name ? SCR_ERR_ARGUMENT : SCR_FAILURE, err);
     }
-    settle_refused(scr, name, 1);
+    route_replace_refused(scr, name, 1);
     strcpy(file, path);
     return SCR_SUCCESS;
 }

@@ -21,7 +21,7 @@ void scr_route_refused(struct scr *scr, const char *name);
  * -EINVAL with a text. */
 int scr_routed_check(const struct scr *scr, int valid, char *err);
 
-/* The same where the ranks together have so many files. */
+/* The same for the number of files of all ranks. */
 int scr_routed_any(int files, char *err);
 
 /* ---- ops/direct_io.c: files on the prefix folder ---- */

@@ -8,10 +8,9 @@
 #include "config/config_file.h"
 #include <errno.h>
 #include <kvtree/kvtree_mpi.h>
-#include <stdlib.h>
 #include <string.h>
 
-static void tell_unknown(void *report, const char *name, const char *nearest)
+static void settings_warn_unknown(void *report, const char *name, const char *nearest)
 {
     scr_say(report, 0,
             "warning: unknown variable %s in the environment; did you mean %s?", name,
@@ -21,14 +20,14 @@ static void tell_unknown(void *report, const char *name, const char *nearest)
 /* ---- descriptors ---- */
 
 /* scr->descs has those of all nodes; once is enough. */
-static void drop_groups(scr_config *config)
+static void settings_drop_groups(scr_config *config)
 {
     kvtree *layers[] = {config->user, config->set, config->system};
     for (int i = 0; i < 3; i++)
         kvtree_unset(layers[i], scr_desc_kind_name(SCR_DESC_GROUPS));
 }
 
-static void warn_of_descs(struct scr *scr)
+static void settings_warn_of_descs(struct scr *scr)
 {
     const scr_reddescs *r = &scr->descs.reddescs;
     const char *source, *type = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
@@ -42,7 +41,7 @@ static void warn_of_descs(struct scr *scr)
 /* ---- parameters ---- */
 
 /* Rank 0's layers to everyone. */
-static int share_layers(struct scr *scr)
+static int settings_share_layers(struct scr *scr)
 {
     scr_config *c = &scr->config;
     kvtree *all = kvtree_new(), **layers[] = {&c->env, &c->user, &c->set, &c->system};
@@ -62,14 +61,14 @@ static int share_layers(struct scr *scr)
     }
     c->have_env = 1;
     kvtree_delete(&all);
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, scr->job.world);
-    return failed ? scr_fail(&scr->report, SCR_FAILURE, "parameters could not be shared")
-                  : SCR_SUCCESS;
+    return scr_job_max(&scr->job, failed)
+               ? scr_fail(&scr->report, SCR_FAILURE, "parameters could not be shared")
+               : SCR_SUCCESS;
 }
 
 /* All mistakes of rank 0. Those that only other ranks have are of the environment of
  * their node; the first of them stands for all. */
-static int tell_problems(struct scr *scr, scr_problems *problems)
+static int settings_report_problems(struct scr *scr, scr_problems *problems)
 {
     char err[SCR_ERR_TEXT] = "", *line, *rest = problems->text;
     while (scr->job.rank == 0 && (line = strsep(&rest, "\n")) && *line)
@@ -93,15 +92,15 @@ int scr_settings_load(struct scr *scr)
             scr_problems_add(&problems, "no memory for the environment");
         scr_config_read_files(&scr->config, SCR_SYSTEM_FILE, &problems);
     }
-    int rc = share_layers(scr);
+    int rc = settings_share_layers(scr);
     scr_config_check_places(&scr->config, &problems);
     scr_values_load(&scr->config, &scr->set, &scr->descs, &problems);
-    drop_groups(&scr->config);
+    settings_drop_groups(&scr->config);
     scr->report.debug = scr->set.debug;
-    if (rc == SCR_SUCCESS) rc = tell_problems(scr, &problems);
+    if (rc == SCR_SUCCESS) rc = settings_report_problems(scr, &problems);
     if (rc == SCR_SUCCESS && scr->job.rank == 0) {
-        scr_param_find_unknown(tell_unknown, &scr->report);
-        warn_of_descs(scr);
+        scr_param_find_unknown(settings_warn_unknown, &scr->report);
+        settings_warn_of_descs(scr);
     }
     scr_problems_done(&problems);
     return rc;

@@ -120,6 +120,20 @@ void scr_event_error(const scr_report *report, int code, const char *text)
     scr_log_write(ev->log, &e);
 }
 
+int scr_fail(const scr_report *report, int code, const char *format, ...)
+{
+    char line[1100];
+    if (report->rank != 0) return code;
+    va_list args;
+    va_start(args, format);
+    int n = snprintf(line, sizeof line, "error: ");
+    vsnprintf(line + n, sizeof line - (size_t)n, format, args);
+    va_end(args);
+    scr_print_line(line);
+    scr_event_error(report, code, line + n);
+    return code;
+}
+
 void scr_event_local(const scr_report *report, int code, const char *text)
 {
     static const char error[] = "error: ";

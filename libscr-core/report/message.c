@@ -5,7 +5,6 @@
 #include "common/io.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 void scr_print_line(const char *line)
@@ -31,18 +30,4 @@ void scr_say(const scr_report *report, int level, const char *format, ...)
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     scr_print_line(line);
-}
-
-int scr_fail(const scr_report *report, int code, const char *format, ...)
-{
-    char line[1100];
-    if (report->rank != 0) return code;
-    va_list args;
-    va_start(args, format);
-    int n = snprintf(line, sizeof line, "error: ");
-    vsnprintf(line + n, sizeof line - (size_t)n, format, args);
-    va_end(args);
-    scr_print_line(line);
-    scr_event_error(report, code, line + n);
-    return code;
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Redundancy: the sets of each descriptor, and the protection of the files of a dataset.
+ */
+#include "ops/context.h"
+
+#include "cache/removal.h"
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- sets ---- */
+
+/* What the processes that may fail together with this one have in common. Agreed. */
+static int redundancy_find_group(struct scr *scr, const scr_reddesc *d,
+                                 const char **value, char *err)
+{
+    *value = scr_groups_value(&scr->descs.groups, d->group, scr->job.node_name);
+    int rc = 0;
+    if (!*value)
+        rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
+                     scr->job.node_name, d->group);
+    return agree(scr->job.world, rc, err);
+}
+
+/* Says which ranks' files a scheme cannot protect. */
+static void redundancy_report_alone(struct scr *scr, const scr_reddesc *d,
+                                    const redset *set)
+{
+    char which[32] = "";
+    int alone =
+        strcmp(d->type, "SINGLE") != 0 && redset_get_place(set)->scheme == REDSET_SINGLE;
+    if (!d->implied) snprintf(which, sizeof which, "CKPT=%d: ", d->index);
+    alone = scr_job_sum(&scr->job, alone);
+    if (alone == scr->job.ranks)
+        scr_say(&scr->report, 0,
+                "warning: %sall %d ranks are in one failure group, so %s cannot protect "
+                "their files; using SINGLE: checkpoints in the cache survive the "
+                "program, not the node",
+                which, scr->job.ranks, d->type);
+    else if (alone)
+        scr_say(&scr->report, 0,
+                "warning: %sthe files of %d of %d ranks are not protected, because their "
+                "%s has more ranks than the others together; spread the ranks evenly",
+                which, alone, scr->job.ranks,
+                strcmp(d->group, "NODE") == 0 ? "node" : "failure group");
+}
+
+/* Says where a set is too small for what is asked for. */
+static void redundancy_report_fewer(struct scr *scr, const scr_reddesc *d,
+                                    const redset *set)
+{
+    const redset_place *place = redset_get_place(set);
+    int least = place->scheme == REDSET_SINGLE ? INT_MAX : place->failures;
+    least = scr_job_min(&scr->job, least);
+    if (least < d->set_failures)
+        scr_say(
+            &scr->report, 0,
+            "warning: SET_FAILURES=%d, but some sets have %d members, of which %d may "
+            "be lost",
+            d->set_failures, least + 1, least);
+}
+
+/* Collective. The redundancy sets of a descriptor. */
+static int redundancy_begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
+{
+    char err[SCR_ERR_TEXT] = "";
+    redset_config config = {.set_size = d->set_size,
+                            .failures = 1,
+                            .piece = scr->set.message,
+                            .no_checksums = !scr->set.crc_on_copy,
+                            .unsynced = 1};
+    if (redundancy_find_group(scr, d, &config.failure_group, err))
+        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
+    redset_scheme_from_name(d->type, &config.scheme);
+    if (config.scheme == REDSET_RS) config.failures = d->set_failures;
+    int rc = redset_create(scr->job.world, &config, set, err);
+    if (rc) return scr_fail(&scr->report, SCR_ERR_REDUNDANCY, "%s", err);
+    redundancy_report_alone(scr, d, *set);
+    if (config.scheme == REDSET_RS) redundancy_report_fewer(scr, d, *set);
+    return SCR_SUCCESS;
+}
+
+int scr_redundancy_begin(struct scr *scr)
+{
+    const scr_reddescs *r = &scr->descs.reddescs;
+    char err[SCR_ERR_TEXT] = "";
+    scr->cache.sets = calloc((size_t)r->count, sizeof *scr->cache.sets);
+    int rc = scr->cache.sets ? 0 : err_set(err, -ENOMEM, "no memory");
+    if (agree(scr->job.world, rc, err))
+        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
+    for (int i = 0; i < r->count && !rc; i++)
+        if (scr->cache.store_of_desc[i] >= 0)
+            rc = redundancy_begin_sets(scr, &r->list[i], &scr->cache.sets[i]);
+    return rc;
+}
+
+int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc)
+{
+    redset **set = &scr->cache.sets[desc->index];
+    return *set ? SCR_SUCCESS : redundancy_begin_sets(scr, desc, set);
+}
+
+/* ---- files ---- */
+
+/* What redset protects for us. */
+struct protected
+{
+    struct scr *scr;
+    const scr_dataset *dataset;
+    redset_manifest manifest;
+};
+
+/* Local. From here on the map lists the dataset. */
+static int redundancy_record(void *arg, char *err)
+{
+    struct stat st;
+    char path[SCR_CACHED_NAME_SIZE];
+    struct protected *p = arg;
+    struct scr *scr = p->scr;
+    const scr_dataset *dataset = p->dataset;
+    redset_manifest *manifest = &p->manifest;
+    int rc = redset_file_name(&manifest->place, manifest->file);
+    scr_cached_name(dataset->id, manifest->file, path);
+    rc = rc ? rc
+            : beneath_stat(scr_cache_of(&scr->cache, dataset->id)->fd, path, &st, err);
+    manifest->file_size = rc ? 0 : (uint64_t)st.st_size;
+    rc = rc ? rc : scr_map_record(&scr->cache, dataset, manifest, err);
+    return rc ? rc : scr_filemaps_write(&scr->cache, err);
+}
+
+int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
+                redset_file *files, char *err)
+{
+    redset *set = scr->cache.sets[scr_cached_find(&scr->cache, dataset->id)->desc.index];
+    struct protected p = {.scr = scr,
+                          .dataset = dataset,
+                          .manifest = {.count = count,
+                                       .files = files,
+                                       .place = *redset_get_place(set),
+                                       .checksums = scr->set.crc_on_copy}};
+    char *spare = scr_removal_spare(&scr->cache, dataset->id);
+    const redset_extras extras = {.spare = spare, .last = redundancy_record, .arg = &p};
+    char *folder = scr_dataset_folder(&scr->cache, dataset->id);
+    kvtree *about = kvtree_new();
+    int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
+    /* without memory there is no folder, which makes the encode fail on all ranks */
+    rc = redset_encode_with(set, rc ? "" : folder, about, count, files, &extras, err);
+    kvtree_delete(&about);
+    free(folder);
+    free(spare);
+    return rc;
+}
+
+void scr_files_free(int count, redset_file *files)
+{
+    for (int i = 0; files && i < count; i++) {
+        kvtree *meta = (kvtree *)(uintptr_t)files[i].meta;
+        kvtree_delete(&meta);
+    }
+    free(files);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names and files that SCR_Route_file may be given, and was given. */
+#include "ops/route.h"
+
+#include "common/errtext.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int scr_name_is_reserved(const char *name)
+{
+    int member, members, id, end = 0;
+    if (sscanf(name, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 && end > 0)
+        return 1;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, ".scr", 4) == 0 && (part[4] == '/' || part[4] == 0)) return 1;
+    }
+    return 0;
+}
+
+int scr_routed_check(const struct scr *scr, int valid, char *err)
+{
+    if (!valid)
+        return err_set(err, -EINVAL, "the application says that its files are not valid");
+    if (scr->output.route_failed)
+        return err_set(err, -EINVAL, "SCR_Route_file failed, so a file is missing");
+    const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
+    if (refused)
+        return err_set(err, -EINVAL,
+                       "SCR_Route_file refused \"%.200s\", and the rank routed no other "
+                       "file in its place",
+                       kvtree_elem_key(refused));
+    return 0;
+}
+
+int scr_routed_any(int files, char *err)
+{
+    if (files > 0) return 0;
+    return err_set(err, -EINVAL,
+                   "no rank routed a file; call SCR_Route_file for each file between "
+                   "SCR_Start_output and SCR_Complete_output");
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datasets on the prefix folder, as index, summary and map describe them. */
+#include "ops/fetch.h"
+
+#include "common/errtext.h"
+#include "prefix/index.h"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where no time is known, any is right. */
+static int stored_is_summary_of(const scr_dataset *found, const scr_dataset *d)
+{
+    return found->id == d->id && found->ranks == d->ranks && found->complete &&
+           (found->created == d->created || !found->created || !d->created);
+}
+
+/* Rank 0 reads the summary in the dataset's folder. */
+static int stored_read_summary(const struct scr *scr, const scr_dataset *d,
+                               scr_dataset *found, char *err)
+{
+    int folder;
+    int rc = scr_place_open(scr, d->name, &folder, err);
+    if (rc == -ENOENT || rc == -ELOOP)
+        return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
+                       rc == -ELOOP ? "; what has its name is a link or a file" : "");
+    if (!rc) {
+        rc = scr_summary_read(folder, found, err);
+        close(folder);
+    }
+    if (rc == -ENOENT || rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP)
+        return FILO_DAMAGED;
+    return rc;
+}
+
+/* Rank 0 compares it with what the index says. */
+int scr_fetch_check_summary(struct scr *scr, const scr_dataset *d, char *err)
+{
+    scr_dataset found;
+    if (scr->job.rank != 0) return 0;
+    int rc = stored_read_summary(scr, d, &found, err);
+    if (!rc && !stored_is_summary_of(&found, d))
+        rc = err_set(err, FILO_DAMAGED,
+                     "its summary is of dataset %d (%d ranks, complete %d)%s", found.id,
+                     found.ranks, found.complete,
+                     found.created == d->created ? "" : ", made at another time");
+    return rc;
+}
+
+int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset found;
+    scr_index_state state;
+    if (stored_read_summary(scr, d, &found, err) != 0 ||
+        stored_is_summary_of(&found, d) || !found.complete ||
+        strcmp(found.name, d->name) != 0)
+        return 0;
+    kvtree *index = kvtree_new();
+    const int unknown = index && scr_index_load(scr, index, err) == 0 &&
+                        scr_index_look(index, &found, &state) != 0;
+    kvtree_delete(&index);
+    if (!unknown || scr_index_correct(scr, &found, err) != 0) return 0;
+    scr_say(&scr->report, 0,
+            "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
+            "there is dataset %d%s, which is entered in its place",
+            d->id, d->name, found.id,
+            found.created == d->created ? "" : ", made at another time");
+    return 1;
+}
+
+int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_index_state state = {.complete = 0};
+    kvtree *index = kvtree_new();
+    int rc = index ? scr_index_load(scr, index, err) : -ENOMEM, dropped = 0;
+    if (!rc) dropped = scr_index_look(index, d, &state) == -ENOENT;
+    kvtree_delete(&index);
+    return (dropped || (state.complete == 1 && !state.failed)) &&
+           scr_fetch_check_summary(scr, d, err) == 0;
+}
+
+int scr_fetch_map(struct scr *scr, const scr_dataset *d, const scr_place *place,
+                  const filo_options *options, int *count, filo_file **files, char *err)
+{
+    int ranks, rc = filo_read_map(scr->job.world, place->folder, place->map, &ranks,
+                                  count, files, options, err);
+    if (!rc && ranks != scr->job.ranks)
+        return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
+                       ranks, d->ranks);
+    return rc == -ENOENT ? FILO_DAMAGED : rc;
+}
