@@ -2,6 +2,7 @@
 /* Paths as text, without access to the file system; see base/path.h. */
 #include "base/path.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,10 +74,4 @@ const char *scr_path_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-bool scr_path_same_folder(const char *a, const char *b)
-{
-    size_t n = (size_t)(scr_path_basename(a) - a);
-    return n == (size_t)(scr_path_basename(b) - b) && strncmp(a, b, n) == 0;
 }

@@ -5,8 +5,6 @@
 /* Paths as text. No function here accesses the file system. A returned `char *` belongs
  * to the caller and is NULL when memory runs out. */
 
-#include <stdbool.h>
-
 /* Removes ".", "..", together with the component before it, consecutive and trailing '/'.
  * A ".." that leads above the root is dropped; one at the beginning of a relative path
  * stays. "/a/.." becomes "/", and "a/.." the empty string. */
@@ -24,8 +22,5 @@ const char *scr_path_below(const char *dir, const char *path);
 
 /* The last component, inside path. */
 const char *scr_path_basename(const char *path);
-
-/* Whether both have the same text before the last component. */
-bool scr_path_same_folder(const char *a, const char *b);
 
 #endif

@@ -8,7 +8,6 @@
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
 /* ---- names ---- */
@@ -133,9 +132,8 @@ void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2])
         kvtree_elem_first(scr_filemap_files(cache->map, id, cache->job->rank));
     sums[0] = sums[1] = 0;
     for (; f; f = kvtree_elem_next(f)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
         unsigned long size = 0;
-        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
+        if (!scr_meta_is_full(f)) continue;
         kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size);
         sums[0]++;
         sums[1] += size;
@@ -166,14 +164,12 @@ int scr_cached_is_tight(const scr_cache *cache, int store, int id)
 /* Bytes of this process in the largest dataset that is known. */
 static unsigned long cached_largest(const scr_cache *cache)
 {
-    int count = 0, *ids = NULL;
     unsigned long most = 0, own[2];
-    if (scr_filemap_list_datasets(cache->map, &count, &ids) != 0) count = 0;
-    for (int i = 0; i < count; i++) {
-        scr_cached_sums(cache, ids[i], own);
+    const kvtree_elem *d = scr_filemap_datasets(cache->map);
+    for (; d; d = kvtree_elem_next(d)) {
+        scr_cached_sums(cache, kvtree_elem_key_int(d), own);
         if (own[1] > most) most = own[1];
     }
-    free(ids);
     return most;
 }
 

@@ -72,17 +72,13 @@ static int64_t catalog_time_of(const struct stat *st)
 /* When the redundancy file was written that the map has of a rank; 0: it has none. */
 static int64_t catalog_recorded_time(const struct catalog_folder *f, int rank)
 {
-    const kvtree_elem *e = kvtree_elem_first(scr_filemap_files(f->found, f->id, rank));
+    const kvtree_elem *e = scr_filemap_redundancy(f->found, f->id, rank);
+    const char *name =
+        e ? scr_filemap_name_of(kvtree_elem_key(e), f->cache->job->owner, f->id) : NULL;
     struct stat st;
-    for (; e; e = kvtree_elem_next(e)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(e), SCR_META_TYPE);
-        const char *name =
-            scr_filemap_name_of(kvtree_elem_key(e), f->cache->job->owner, f->id);
-        if (type && strcmp(type, SCR_META_FULL) != 0 && name &&
-            fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-            return catalog_time_of(&st);
-    }
-    return 0;
+    return name && fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+               ? catalog_time_of(&st)
+               : 0;
 }
 
 /* Whether the description takes the place of what is in the map for that rank: a newer
@@ -214,18 +210,13 @@ static int catalog_enter(scr_filemap *map, const scr_filemap *from, int id, int 
 
 static int catalog_enter_all(scr_filemap *map, const scr_filemap *from)
 {
-    int count, *ids;
-    int rc = scr_filemap_list_datasets(from, &count, &ids);
-    if (rc) return rc;
-    for (int i = 0; i < count && !rc; i++) {
-        int ranks_count, *ranks;
-        rc = scr_filemap_list_ranks_of(from, ids[i], &ranks_count, &ranks);
-        if (rc) break;
-        for (int k = 0; k < ranks_count && !rc; k++)
-            rc = catalog_enter(map, from, ids[i], ranks[k]);
-        free(ranks);
+    int rc = 0;
+    for (const kvtree_elem *d = scr_filemap_datasets(from); d; d = kvtree_elem_next(d)) {
+        const int id = kvtree_elem_key_int(d);
+        const kvtree_elem *r = scr_filemap_ranks_of(from, id);
+        for (; r && !rc; r = kvtree_elem_next(r))
+            rc = catalog_enter(map, from, id, kvtree_elem_key_int(r));
     }
-    free(ids);
     return rc;
 }
 
@@ -316,8 +307,7 @@ static bool catalog_reduce_entry(scr_filemap *map, int id, int rank)
     bool has_file = false, has_folder = false;
     int files = 0;
     for (; f; f = next) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        bool full = type && strcmp(type, SCR_META_FULL) == 0;
+        const bool full = scr_meta_is_full(f);
         next = kvtree_elem_next(f);
         files += full;
         if (full)
@@ -335,18 +325,14 @@ static bool catalog_reduce_entry(scr_filemap *map, int id, int rank)
 static int catalog_read_filemaps(scr_cache *cache, scr_filemap *found, char *err)
 {
     scr_filemap *all = kvtree_new();
-    int count = 0, *ids = NULL;
     int rc = all ? scr_filemaps_read(cache, all, err) : -ENOMEM;
-    if (!rc) rc = scr_filemap_list_datasets(all, &count, &ids);
-    for (int i = 0; i < count && !rc; i++) {
-        int ranks_count = 0, *ranks = NULL;
-        rc = scr_filemap_list_ranks_of(all, ids[i], &ranks_count, &ranks);
-        for (int k = 0; k < ranks_count && !rc; k++)
-            if (catalog_reduce_entry(all, ids[i], ranks[k]))
-                rc = catalog_enter(found, all, ids[i], ranks[k]);
-        free(ranks);
+    for (const kvtree_elem *d = scr_filemap_datasets(all); d; d = kvtree_elem_next(d)) {
+        const int id = kvtree_elem_key_int(d);
+        const kvtree_elem *r = scr_filemap_ranks_of(all, id);
+        for (; r && !rc; r = kvtree_elem_next(r))
+            if (catalog_reduce_entry(all, id, kvtree_elem_key_int(r)))
+                rc = catalog_enter(found, all, id, kvtree_elem_key_int(r));
     }
-    free(ids);
     kvtree_delete(&all);
     if (rc && !err[0]) err_set(err, rc, "no memory");
     return rc ? err_wrap(err, rc, "node %s: %s", cache->job->node_name, cache->control)
@@ -411,12 +397,7 @@ int scr_catalog_read(scr_cache *cache, char *err)
 
 bool scr_catalog_has_header(const scr_filemap *map, int id, int rank)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, rank));
-    for (; f; f = kvtree_elem_next(f)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        if (type && strcmp(type, SCR_META_FULL) != 0) return true;
-    }
-    return false;
+    return scr_filemap_redundancy(map, id, rank) != NULL;
 }
 
 static bool catalog_folder_has_redundancy(const scr_store_dir *store, const char *name)
@@ -448,14 +429,6 @@ static bool catalog_has_redundancy(const scr_cache *cache, int id)
 
 /* ---- folders without headers ---- */
 
-static bool catalog_is_known(const scr_filemap *map, int id)
-{
-    int count = 0, *ranks = NULL;
-    if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) count = 1;
-    free(ranks);
-    return count > 0;
-}
-
 static int catalog_next_folder_of_all(const scr_cache *cache, int last)
 {
     int least = INT_MAX;
@@ -473,7 +446,7 @@ static int catalog_next_folder_of_all(const scr_cache *cache, int last)
 static int catalog_sweep_folder(scr_cache *cache, int id, int *highest, char *err)
 {
     const scr_dataset unknown = {.id = id};
-    if (scr_job_max(cache->job, catalog_is_known(cache->map, id) ||
+    if (scr_job_max(cache->job, scr_filemap_ranks_of(cache->map, id) != NULL ||
                                     scr_cached_find(cache, id) != NULL))
         return 0;
     if (!scr_job_max(cache->job, catalog_has_redundancy(cache, id))) {

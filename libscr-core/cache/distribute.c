@@ -61,12 +61,9 @@ static int distribute_check_rank(const scr_cache *cache, const scr_dataset *data
 static bool distribute_is_in_place(const scr_cache *cache, const scr_dataset *dataset)
 {
     char err[SCR_ERR_TEXT] = "";
-    int count = 0, *ranks = NULL;
-    bool is = scr_filemap_list_ranks_of(cache->map, dataset->id, &count, &ranks) == 0 &&
-              count == 1 && ranks[0] == cache->job->rank &&
-              distribute_check_rank(cache, dataset, cache->job->rank, err) == 1;
-    free(ranks);
-    return is;
+    const kvtree_elem *r = scr_filemap_ranks_of(cache->map, dataset->id);
+    return r && !kvtree_elem_next(r) && kvtree_elem_key_int(r) == cache->job->rank &&
+           distribute_check_rank(cache, dataset, cache->job->rank, err) == 1;
 }
 
 bool scr_distribute_is_done(scr_cache *cache, const scr_dataset *dataset)

@@ -146,6 +146,31 @@ int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target)
     return rc;
 }
 
+bool scr_meta_is_full(const kvtree_elem *file)
+{
+    const char *type = kvtree_get_val(kvtree_elem_hash(file), SCR_META_TYPE);
+    return type && strcmp(type, SCR_META_FULL) == 0;
+}
+
+const kvtree_elem *scr_filemap_redundancy(const scr_filemap *map, int dset, int rank)
+{
+    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, dset, rank));
+    while (f && (scr_meta_is_full(f) || !kvtree_get(kvtree_elem_hash(f), SCR_META_TYPE)))
+        f = kvtree_elem_next(f);
+    return f;
+}
+
+const kvtree_elem *scr_filemap_datasets(const scr_filemap *map)
+{
+    return kvtree_elem_first(kvtree_get(map, KEY_DSET));
+}
+
+const kvtree_elem *scr_filemap_ranks_of(const scr_filemap *map, int dset)
+{
+    return kvtree_elem_first(
+        kvtree_get(kvtree_get_kv_int(map, KEY_DSET, dset), KEY_RANK));
+}
+
 int scr_filemap_list_datasets(const scr_filemap *map, int *count, int **ids)
 {
     return kvtree_list_int(kvtree_get(map, KEY_DSET), count, ids);

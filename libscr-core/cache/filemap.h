@@ -13,6 +13,7 @@
 
 #include "plan/dataset.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 
 typedef struct kvtree scr_filemap;
 
@@ -57,6 +58,17 @@ int scr_filemap_copy(const scr_filemap *from, int dset, int rank, scr_filemap *t
 
 /* Takes all of a rank out of map and puts it into target. */
 int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target);
+
+/* Whether a file of a map is one of the application, and not a redundancy file. */
+bool scr_meta_is_full(const kvtree_elem *file);
+
+/* The redundancy file of a rank in a dataset; NULL: it has none. */
+const kvtree_elem *scr_filemap_redundancy(const scr_filemap *map, int dset, int rank);
+
+/* The first element of the datasets, and of the ranks of one dataset: keys are numbers,
+ * in no order. */
+const kvtree_elem *scr_filemap_datasets(const scr_filemap *map);
+const kvtree_elem *scr_filemap_ranks_of(const scr_filemap *map, int dset);
 
 /* Sorted lists, to be freed: dataset ids, the ranks of one dataset, all ranks. */
 int scr_filemap_list_datasets(const scr_filemap *map, int *count, int **ids);

@@ -48,30 +48,27 @@ int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, char *err)
 }
 
 /* 1 when some rank has it there, complete. */
-static int filemaps_has_checkpoint(const scr_filemap *map, int id)
+static bool filemaps_has_checkpoint(const scr_filemap *map, int id)
 {
-    scr_dataset d;
-    int count, *ranks, is = 0;
-    if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) return 0;
-    for (int i = 0; i < count && !is; i++)
-        is = scr_dataset_from_tree(scr_filemap_get_dataset(map, id, ranks[i]), &d,
-                                   NULL) == 0 &&
-             d.ckpt && d.complete;
-    free(ranks);
-    return is;
+    const kvtree_elem *r = scr_filemap_ranks_of(map, id);
+    for (; r; r = kvtree_elem_next(r)) {
+        scr_dataset d;
+        const kvtree *tree = scr_filemap_get_dataset(map, id, kvtree_elem_key_int(r));
+        if (scr_dataset_from_tree(tree, &d, NULL) == 0 && d.ckpt && d.complete)
+            return true;
+    }
+    return false;
 }
 
 int scr_filemaps_newest(const scr_cache *cache)
 {
     char err[SCR_ERR_TEXT] = "";
-    int count, *ids, newest = 0;
+    int newest = 0;
     scr_filemap *map = kvtree_new();
-    if (map && scr_filemaps_read(cache, map, err) == 0 &&
-        scr_filemap_list_datasets(map, &count, &ids) == 0) {
-        while (count > 0 && !filemaps_has_checkpoint(map, ids[count - 1]))
-            count--;
-        newest = count > 0 ? ids[count - 1] : 0;
-        free(ids);
+    if (!map || scr_filemaps_read(cache, map, err) != 0) kvtree_unset_all(map);
+    for (const kvtree_elem *d = scr_filemap_datasets(map); d; d = kvtree_elem_next(d)) {
+        const int id = kvtree_elem_key_int(d);
+        if (id > newest && filemaps_has_checkpoint(map, id)) newest = id;
     }
     kvtree_delete(&map);
     return newest;

@@ -8,7 +8,6 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include <errno.h>
-#include <stdlib.h>
 
 bool scr_cache_is_gone(const scr_cache *cache)
 {
@@ -37,11 +36,7 @@ int scr_cache_renew(scr_cache *cache, char *err)
 
 void scr_cache_abandon(scr_cache *cache)
 {
-    int count = 0, *ids = NULL;
     cache->lost = 1;
-    if (scr_filemap_list_datasets(cache->map, &count, &ids) != 0) count = 0;
-    for (int i = 0; i < count; i++)
-        scr_filemap_remove_dataset(cache->map, ids[i]);
-    free(ids);
+    kvtree_unset_all(cache->map);
     cache->count = 0;
 }

@@ -248,12 +248,10 @@ static void store_path_of_rank(const scr_cache *cache, int id, int rank,
  * false: it has none. */
 static bool store_has_files(const scr_cache *cache, int id, char path[SCR_DESC_PATH_SIZE])
 {
-    int count = 0, *ranks = NULL;
+    const kvtree_elem *r = scr_filemap_ranks_of(cache->map, id);
     store_path_of_rank(cache, id, cache->job->rank, path);
-    if (scr_filemap_list_ranks_of(cache->map, id, &count, &ranks) != 0) count = 0;
-    for (int i = 0; i < count && !path[0]; i++)
-        store_path_of_rank(cache, id, ranks[i], path);
-    free(ranks);
+    for (; r && !path[0]; r = kvtree_elem_next(r))
+        store_path_of_rank(cache, id, kvtree_elem_key_int(r), path);
     return path[0] != 0;
 }
 

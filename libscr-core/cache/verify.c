@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static int verify_file(const kvtree_elem *file, char *err)
 {
@@ -33,16 +32,14 @@ static int verify_file(const kvtree_elem *file, char *err)
  * others. The first damaged one is reported. */
 int scr_cache_compare(const scr_cache *cache, int id, char *err)
 {
-    int count = 0, *ranks = NULL;
-    int rc = scr_filemap_list_ranks_of(cache->map, id, &count, &ranks);
-    if (rc) err_sys(err, rc, "list of ranks");
-    for (int i = 0; i < count && !rc; i++) {
+    const kvtree_elem *r = scr_filemap_ranks_of(cache->map, id);
+    int rc = 0;
+    for (; r && !rc; r = kvtree_elem_next(r)) {
         const kvtree_elem *f =
-            kvtree_elem_first(scr_filemap_files(cache->map, id, ranks[i]));
+            kvtree_elem_first(scr_filemap_files(cache->map, id, kvtree_elem_key_int(r)));
         for (; f && !rc; f = kvtree_elem_next(f))
             rc = verify_file(f, err);
     }
-    free(ranks);
     return rc;
 }
 

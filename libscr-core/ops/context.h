@@ -181,7 +181,6 @@ void scr_cache_drop(struct scr *scr, int id);
 /* Records on rank 0 where a dataset is, and writes the flush file. */
 void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
                   int on);
-int scr_location_has(struct scr *scr, int id, const char *location);
 
 /* Whether the prefix folder has all of a cached dataset, also where the program has
  * dropped its entry. Collective. */

@@ -208,20 +208,20 @@ static int fetch_open_store(struct scr *scr, const scr_dataset *d, char *err)
 
 /* Collective. Whether the cache has another dataset of that id, maybe the only copy. An
  * older one that could not be rebuilt here makes way for a newer one. */
-static int fetch_is_id_taken(struct scr *scr, const scr_dataset *d)
+static bool fetch_is_id_taken(struct scr *scr, const scr_dataset *d)
 {
-    int count = 0, *ranks = NULL, taken = 0;
+    bool taken = false;
     const scr_cached *cached = scr_cached_find(&scr->cache, d->id);
     const bool remains = cached && scr_cached_is_unusable(cached);
-    if (scr_filemap_list_ranks_of(scr->cache.map, d->id, &count, &ranks) != 0) count = 0;
-    for (int i = 0; i < count; i++) {
+    const kvtree_elem *r = scr_filemap_ranks_of(scr->cache.map, d->id);
+    for (; r; r = kvtree_elem_next(r)) {
         scr_dataset other;
-        const kvtree *tree = scr_filemap_get_dataset(scr->cache.map, d->id, ranks[i]);
-        if (scr_dataset_from_tree(tree, &other, NULL) == 0 && other.complete &&
-            other.created != d->created && !(remains && scr_dataset_is_newer(d, &other)))
-            taken = 1;
+        const kvtree *tree =
+            scr_filemap_get_dataset(scr->cache.map, d->id, kvtree_elem_key_int(r));
+        taken |= scr_dataset_from_tree(tree, &other, NULL) == 0 && other.complete &&
+                 other.created != d->created &&
+                 !(remains && scr_dataset_is_newer(d, &other));
     }
-    free(ranks);
     return scr_job_max(&scr->job, taken);
 }
 

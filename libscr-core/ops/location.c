@@ -19,18 +19,13 @@ void scr_location(struct scr *scr, const scr_dataset *dataset, const char *locat
         scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
 }
 
-int scr_location_has(struct scr *scr, int id, const char *location)
-{
-    return scr_job_first(&scr->job,
-                         scr->job.rank == 0 &&
-                             scr_flush_file_has(scr->prefix.flush_file, id, location));
-}
-
 bool scr_cache_is_saved(struct scr *scr, int id)
 {
     const scr_cached *cached = scr_cached_find(&scr->cache, id);
     if (cached && cached->dropped) return true;
-    return scr_location_has(scr, id, SCR_LOCATION_PFS);
+    return scr_job_first(&scr->job,
+                         scr->job.rank == 0 && scr_flush_file_has(scr->prefix.flush_file,
+                                                                  id, SCR_LOCATION_PFS));
 }
 
 void scr_cache_drop(struct scr *scr, int id)

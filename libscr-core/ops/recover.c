@@ -10,7 +10,6 @@
 #include "common/errtext.h"
 #include "prefix/flush_file.h"
 #include <errno.h>
-#include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +17,11 @@
 /* The smallest dataset id above last in a map; INT_MAX: none. */
 static int recover_least_above(const scr_filemap *map, int last)
 {
-    int count = 0, *ids = NULL, least = INT_MAX;
-    if (scr_filemap_list_datasets(map, &count, &ids) != 0) count = 0;
-    for (int i = count - 1; i >= 0; i--)
-        if (ids[i] > last) least = ids[i];
-    free(ids);
+    int least = INT_MAX;
+    for (const kvtree_elem *d = scr_filemap_datasets(map); d; d = kvtree_elem_next(d)) {
+        const int id = kvtree_elem_key_int(d);
+        if (id > last && id < least) least = id;
+    }
     return least;
 }
 
@@ -45,20 +44,19 @@ static int64_t recover_weight(const scr_filemap *map, const scr_dataset *d, int 
 static int64_t recover_local_description(const scr_filemap *map, int id,
                                          scr_dataset *best)
 {
-    int count = 0, *ranks = NULL;
+    const kvtree_elem *r = scr_filemap_ranks_of(map, id);
     int64_t most = -1;
-    if (scr_filemap_list_ranks_of(map, id, &count, &ranks) != 0) count = 0;
-    for (int i = 0; i < count; i++) {
+    for (; r; r = kvtree_elem_next(r)) {
         scr_dataset d;
-        const kvtree *tree = scr_filemap_get_dataset(map, id, ranks[i]);
+        const int rank = kvtree_elem_key_int(r);
+        const kvtree *tree = scr_filemap_get_dataset(map, id, rank);
         if (scr_dataset_from_tree(tree, &d, NULL) != 0 || d.id != id || !d.complete)
             continue;
-        int64_t weight = recover_weight(map, &d, ranks[i]);
+        int64_t weight = recover_weight(map, &d, rank);
         if (weight <= most) continue;
         *best = d;
         most = weight;
     }
-    free(ranks);
     return most;
 }
 
@@ -75,17 +73,11 @@ static bool recover_agree_on_description(const struct scr *scr, int id,
     return true;
 }
 
-/* Name of this rank's own redundancy file, inside a map; NULL if it has none. */
-static const char *recover_redundancy_file(const struct scr *scr, const scr_filemap *map,
-                                           int id)
+/* Name of this rank's redundancy file, inside the map; NULL if it has none. */
+static const char *recover_redundancy_file(const struct scr *scr, int id)
 {
-    const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, id, scr->job.rank));
-    for (; f; f = kvtree_elem_next(f)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        if (type && strcmp(type, SCR_META_FULL) != 0)
-            return scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id);
-    }
-    return NULL;
+    const kvtree_elem *f = scr_filemap_redundancy(scr->cache.map, id, scr->job.rank);
+    return f ? scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id) : NULL;
 }
 
 /* Collective. Reads the files, unless glance, and rebuilds lost ones; err names them,
@@ -112,8 +104,7 @@ static int recover_rebuild_files(struct scr *scr, const scr_dataset *dataset, in
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
             : redset_recover(scr->job.world, folder,
-                             recover_redundancy_file(scr, scr->cache.map, dataset->id),
-                             &set, err);
+                             recover_redundancy_file(scr, dataset->id), &set, err);
     if (!rc) redset_set_piece(set, scr->set.message);
     rc = rc ? rc : recover_restore(set, folder, kept, glance, &manifest, rebuilt, err);
     if (!rc)
@@ -140,8 +131,7 @@ static int recover_list_files(const struct scr *scr, int id, kvtree *copy, int *
     const kvtree_elem *f = kvtree_elem_first(copy);
     for (; f; f = kvtree_elem_next(f)) {
         kvtree *meta = kvtree_elem_hash(f);
-        const char *type = kvtree_get_val(meta, SCR_META_TYPE);
-        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
+        if (!scr_meta_is_full(f)) continue;
         for (size_t k = 0; k < sizeof derived / sizeof *derived; k++)
             kvtree_unset(meta, derived[k]);
         (*files)[(*count)++] = (redset_file){
@@ -156,7 +146,7 @@ static int recover_list_files(const struct scr *scr, int id, kvtree *copy, int *
 static void recover_remove_old_redundancy(const struct scr *scr, int id, const char *old)
 {
     char path[SCR_CACHED_NAME_SIZE];
-    const char *new = recover_redundancy_file(scr, scr->cache.map, id);
+    const char *new = recover_redundancy_file(scr, id);
     if (!old || (new &&strcmp(old, new) == 0)) return;
     scr_cached_name(id, old, path);
     beneath_unlink(scr_cache_of(&scr->cache, id)->fd, path, NULL);
@@ -171,7 +161,7 @@ static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, in
     scr_cached *kept = scr_cached_find(&scr->cache, dataset->id);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
-    const char *name = recover_redundancy_file(scr, scr->cache.map, dataset->id);
+    const char *name = recover_redundancy_file(scr, dataset->id);
     char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
     redset_file *files = NULL;
     kvtree *copy = kvtree_new();

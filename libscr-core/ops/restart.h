@@ -17,7 +17,7 @@ struct scr_restart {
     scr_age below;    /* as in plan/restart.h: below the one that the program refused */
     bool only_older;  /* likewise: it is not marked, so it would be next again */
     int elsewhere;    /* id of the newest checkpoint in folders of this calculation that
-                         this run does not use (ops/job_lock.c); 0: none */
+                         this run does not use (cache/job_lock.c); 0: none */
     kvtree *spared;   /* ID/<id>: on the prefix folder, could only not be read here, and
                          must stay; the same on every rank */
     int in_prefix;    /* the dataset of the open restart is whole on the prefix folder */

@@ -206,8 +206,7 @@ static const char *route_find_cached(const struct scr *scr, int id, scr_file_mat
         kvtree_elem_first(scr_filemap_files(scr->cache.map, id, scr->job.rank));
     for (; f; f = kvtree_elem_next(f)) {
         const kvtree *meta = kvtree_elem_hash(f);
-        const char *type = kvtree_get_val(meta, SCR_META_TYPE);
-        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
+        if (!scr_meta_is_full(f)) continue;
         const char *here = scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id);
         if (here && scr_file_match_try(match, here, kvtree_get_val(meta, SCR_META_ORIG)))
             found = here;

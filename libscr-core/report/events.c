@@ -106,7 +106,8 @@ int scr_event_fail(const scr_report *report, int code, const scr_log_event *even
     return code;
 }
 
-void scr_event_error(const scr_report *report, int code, const char *text)
+/* Logs an error that is printed elsewhere, on any rank. */
+static void events_log_error(const scr_report *report, int code, const char *text)
 {
     struct scr_events *ev = report->events;
     if (!ev || ev->errors >= (report->rank ? ERRORS_OF_OTHERS : ERRORS_OF_FIRST)) return;
@@ -130,7 +131,7 @@ int scr_fail(const scr_report *report, int code, const char *format, ...)
     vsnprintf(line + n, sizeof line - (size_t)n, format, args);
     va_end(args);
     scr_print_line(line);
-    scr_event_error(report, code, line + n);
+    events_log_error(report, code, line + n);
     return code;
 }
 
@@ -139,5 +140,5 @@ void scr_event_local(const scr_report *report, int code, const char *text)
     static const char error[] = "error: ";
     scr_print_line(text);
     if (strncmp(text, error, sizeof error - 1) == 0) text += sizeof error - 1;
-    scr_event_error(report, code, text);
+    events_log_error(report, code, text);
 }

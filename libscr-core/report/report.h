@@ -32,10 +32,6 @@ void scr_say(const scr_report *report, int level, const char *format, ...)
 /* The one place that writes: a line to stderr, whatever the rank. */
 void scr_print_line(const char *line);
 
-/* Prints text as an error (on rank 0), logs it, and returns code. */
-int scr_fail(const scr_report *report, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* ---- report/events.c: one call prints and logs ---- */
 
 /* Begins the log of run, on every rank; options and their strings are copied or must
@@ -49,6 +45,10 @@ const char *scr_events_run(const scr_report *report);
 /* Seconds since the log began; 0 where nothing is logged. */
 double scr_events_seconds(const scr_report *report);
 
+/* Prints text as an error (on rank 0), logs it, and returns code. */
+int scr_fail(const scr_report *report, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* An event of a dataset: kind, id, name and type. */
 scr_log_event scr_event_of(int kind, const scr_dataset *dataset);
 
@@ -60,9 +60,6 @@ void scr_event(const scr_report *report, int level, const scr_log_event *event,
 /* The same as an error, which scr_fail would print. Returns code. */
 int scr_event_fail(const scr_report *report, int code, const scr_log_event *event,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Logs an error that is printed elsewhere, on whatever rank it is called. */
-void scr_event_error(const scr_report *report, int code, const char *text);
 
 /* Prints and logs a failure that only this rank sees; code 0: a warning. */
 void scr_event_local(const scr_report *report, int code, const char *text);

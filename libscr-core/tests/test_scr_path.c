@@ -158,19 +158,6 @@ static void last_component(void **state)
     assert_string_equal(scr_path_basename(""), "");
 }
 
-static void one_folder(void **state)
-{
-    assert_true(scr_path_same_folder("a/b", "a/c"));
-    assert_true(scr_path_same_folder("a", "b"));
-    assert_true(scr_path_same_folder("/a", "/b"));
-    assert_true(scr_path_same_folder("a/b/c", "a/b/dd"));
-    assert_false(scr_path_same_folder("a/b", "a"));
-    assert_false(scr_path_same_folder("a/b", "b/b"));
-    assert_false(scr_path_same_folder("a/b", "aa/b"));
-    assert_false(scr_path_same_folder("a/b/c", "a/b"));
-    assert_false(scr_path_same_folder("/a", "a"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reduced),
@@ -178,7 +165,6 @@ int main(void)
                                        cmocka_unit_test(absolute_takes_long_paths),
                                        cmocka_unit_test(join),
                                        cmocka_unit_test(below),
-                                       cmocka_unit_test(last_component),
-                                       cmocka_unit_test(one_folder)};
+                                       cmocka_unit_test(last_component)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
