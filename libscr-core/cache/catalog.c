@@ -220,19 +220,21 @@ static int catalog_enter_all(scr_filemap *map, const scr_filemap *from)
     return rc;
 }
 
+/* *next: the smallest id above last that has a folder in the store; INT_MAX: there is
+ * none. 0 or -errno. */
 static int catalog_next_folder(const scr_store_dir *store, int last, int *next)
 {
     const struct dirent *item;
     DIR *stream = beneath_list(store->fd);
     *next = INT_MAX;
-    if (!stream) return -errno;
+    if (!stream) return errno == ENOENT ? 0 : -errno; /* a cleanup may have removed it */
     while ((errno = 0, item = readdir(stream)) != NULL) {
         int64_t id;
         if (strncmp(item->d_name, "scr.dataset.", 12) == 0 &&
             number_int64(item->d_name + 12, &id) == 0 && id > last && id < *next)
             *next = (int)id;
     }
-    int rc = -errno;
+    int rc = errno == ENOENT ? 0 : -errno;
     closedir(stream);
     return rc;
 }

@@ -216,7 +216,7 @@ int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc);
 
 /* Protects the files of this rank (named in the map or routed) and records them. names:
  * below the dataset's folder. Collective; 0 or -errno with a text. */
-int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
+int scr_protect(scr_cache *cache, const scr_dataset *dataset, int count,
                 redset_file *files, char *err);
 
 /* Frees such a list with the meta data in it. */

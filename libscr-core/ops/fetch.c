@@ -44,10 +44,10 @@ static int fetch_set_local_paths(struct scr *scr, const scr_dataset *d,
     return rc ? err_sys(err, rc, "files of dataset %d", d->id) : 0;
 }
 
-static kvtree *fetch_meta_of(const struct scr *scr, const char *name)
+static kvtree *fetch_meta_of(const scr_prefix *prefix, const char *name)
 {
     kvtree *meta = kvtree_new();
-    char *path = scr_path_join(scr->prefix.path, name);
+    char *path = scr_path_join(prefix->path, name);
     int rc = path ? kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL) : -ENOMEM;
     rc = rc ? rc : kvtree_util_set_str(meta, SCR_META_ORIG, name);
     rc = rc ? rc : scr_meta_set_place(meta, path);
@@ -65,11 +65,11 @@ static int fetch_protect(struct scr *scr, const scr_dataset *d, int count,
     int rc = list && folder ? 0 : err_set(err, -ENOMEM, "no memory");
     for (int i = 0; i < count && !rc; i++) {
         list[i].name = files[i].local + strlen(folder) + 1;
-        list[i].meta = fetch_meta_of(scr, list[i].name);
+        list[i].meta = fetch_meta_of(&scr->prefix, list[i].name);
         if (!list[i].meta) rc = err_set(err, -ENOMEM, "no memory");
     }
     rc = agree(scr->job.world, rc, err);
-    rc = rc ? rc : scr_protect(scr, d, count, list, err);
+    rc = rc ? rc : scr_protect(&scr->cache, d, count, list, err);
     scr_files_free(count, list);
     free(folder);
     return rc;
@@ -164,17 +164,17 @@ static int fetch_to_cache(struct scr *scr, const scr_dataset *d, char *err)
 }
 
 /* Collective. Prefixes an agreed text with the name of the node of its rank. */
-static void fetch_name_node(struct scr *scr, int code, char *err)
+static void fetch_name_node(const scr_job *job, int code, char *err)
 {
     char name[SCR_NODE_SIZE];
     int root = 0;
-    if (scr->job.rank == 0 && sscanf(err, "rank %d:", &root) != 1 &&
+    if (job->rank == 0 && sscanf(err, "rank %d:", &root) != 1 &&
         sscanf(err, "on %*d ranks, first rank %d:", &root) != 1)
         root = 0;
-    if (root < 0 || root >= scr->job.ranks) root = 0;
-    root = scr_job_first(&scr->job, root);
-    memcpy(name, scr->job.node_name, sizeof name);
-    MPI_Bcast(name, (int)sizeof name, MPI_CHAR, root, scr->job.world);
+    if (root < 0 || root >= job->ranks) root = 0;
+    root = scr_job_first(job, root);
+    memcpy(name, job->node_name, sizeof name);
+    MPI_Bcast(name, (int)sizeof name, MPI_CHAR, root, job->world);
     err_wrap(err, code, "node %s", name);
 }
 
@@ -208,21 +208,21 @@ static int fetch_open_store(struct scr *scr, const scr_dataset *d, char *err)
 
 /* Collective. Whether the cache has another dataset of that id, maybe the only copy. An
  * older one that could not be rebuilt here makes way for a newer one. */
-static bool fetch_is_id_taken(struct scr *scr, const scr_dataset *d)
+static bool fetch_is_id_taken(const scr_cache *cache, const scr_dataset *d)
 {
     bool taken = false;
-    const scr_cached *cached = scr_cached_find(&scr->cache, d->id);
+    const scr_cached *cached = scr_cached_find(cache, d->id);
     const bool remains = cached && scr_cached_is_unusable(cached);
-    const kvtree_elem *r = scr_filemap_ranks_of(scr->cache.map, d->id);
+    const kvtree_elem *r = scr_filemap_ranks_of(cache->map, d->id);
     for (; r; r = kvtree_elem_next(r)) {
         scr_dataset other;
         const kvtree *tree =
-            scr_filemap_get_dataset(scr->cache.map, d->id, kvtree_elem_key_int(r));
+            scr_filemap_get_dataset(cache->map, d->id, kvtree_elem_key_int(r));
         taken |= scr_dataset_from_tree(tree, &other, NULL) == 0 && other.complete &&
                  other.created != d->created &&
                  !(remains && scr_dataset_is_newer(d, &other));
     }
-    return scr_job_max(&scr->job, taken);
+    return scr_job_max(cache->job, taken);
 }
 
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
@@ -232,14 +232,14 @@ static int fetch_bring(struct scr *scr, const scr_dataset *d, char *err)
         err_set(err, -EBUSY, "it is another run's now");
         return fetch_fall_back(scr, d, err);
     }
-    if (fetch_is_id_taken(scr, d)) {
+    if (fetch_is_id_taken(&scr->cache, d)) {
         err_set(err, -EEXIST,
                 "another dataset %d is there, which SCR_CACHE_PURGE=1 gives up", d->id);
         return fetch_fall_back(scr, d, err);
     }
     if (!scr_bypass_wanted(scr, d)) {
         int rc = fetch_to_cache(scr, d, err);
-        if (rc < 0) fetch_name_node(scr, rc, err);
+        if (rc < 0) fetch_name_node(&scr->job, rc, err);
         return rc < 0 ? fetch_fall_back(scr, d, err) : rc;
     }
     int rc = fetch_read_in_place(scr, d, 0, err);

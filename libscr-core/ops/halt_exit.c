@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 /* MPI_Finalize waits for all processes, so it is for all to end, or for none. */
-static int halt_exit_has_all(const struct scr *scr)
+static int halt_exit_has_all(const scr_job *job)
 {
     int result;
-    return MPI_Comm_compare(scr->job.world, MPI_COMM_WORLD, &result) == MPI_SUCCESS &&
+    return MPI_Comm_compare(job->world, MPI_COMM_WORLD, &result) == MPI_SUCCESS &&
            result != MPI_UNEQUAL;
 }
 
@@ -31,7 +31,7 @@ void scr_halt_exit(struct scr *scr)
 {
     int halt = 0;
     if (!scr->set.halt_exit || scr_look(scr, NULL, &halt) != SCR_SUCCESS || !halt) return;
-    if (!halt_exit_has_all(scr)) {
+    if (!halt_exit_has_all(&scr->job)) {
         scr_say(&scr->report, 0,
                 "warning: SCR_HALT_EXIT=1 does not end this run: SCR_Init_comm was given "
                 "some of its processes");

@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A full prefix folder keeps no run from what is in its cache: what could not be written
- * there is reported. */
+/* A run with a full prefix folder can still use its cache: the failure is reported. */
 static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 {
     if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
@@ -21,38 +20,44 @@ static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
     return 0;
 }
 
+/* Local. */
+static bool init_make_trees(struct scr *scr)
+{
+    kvtree **const trees[] = {&scr->cache.map,      &scr->output.routed,
+                              &scr->output.refused, &scr->direct.files,
+                              &scr->restart.spared, &scr->prefix.flush_file,
+                              &scr->halt.file};
+    for (size_t i = 0; i < sizeof trees / sizeof *trees; i++)
+        if (!(*trees[i] = kvtree_new())) return false;
+    return true;
+}
+
+/* Rank 0: the records on the prefix folder. Ids of new datasets continue after the
+ * highest in the index. */
+static int init_read_records(struct scr *scr, char *err)
+{
+    int rc = scr_index_begin(scr, err);
+    if (!rc)
+        rc = init_tolerate_full(scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err),
+                                err);
+    if (!rc)
+        rc = init_tolerate_full(
+            scr,
+            scr_halt_run_begin(&scr->halt, scr->set.halt_seconds, scr->set.end_time, err),
+            err);
+    return rc ? err_wrap(err, rc, "prefix folder %s", scr->prefix.real) : 0;
+}
+
 static int init_begin_records(struct scr *scr)
 {
     char err[SCR_ERR_TEXT] = "";
-    int rc = 0;
-    scr->cache.map = kvtree_new();
-    scr->output.routed = kvtree_new();
-    scr->output.refused = kvtree_new();
-    scr->direct.files = kvtree_new();
-    scr->restart.spared = kvtree_new();
-    scr->prefix.flush_file = kvtree_new();
     snprintf(scr->cache.map_name, sizeof scr->cache.map_name, "filemap_%d.scriinfo",
              scr->job.node_rank);
-    scr->halt.file = kvtree_new();
     scr->halt.job = &scr->job;
     scr->halt.prefix = scr->prefix.fd;
     scr->halt.prefix_path = scr->prefix.path;
-    if (!scr->cache.map || !scr->output.routed || !scr->output.refused ||
-        !scr->direct.files || !scr->restart.spared || !scr->prefix.flush_file ||
-        !scr->halt.file)
-        rc = err_set(err, -ENOMEM, "no memory");
-    if (!rc && scr->job.rank == 0) {
-        rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
-        rc = rc ? rc
-                : init_tolerate_full(
-                      scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err), err);
-        rc = rc ? rc
-                : init_tolerate_full(scr,
-                                     scr_halt_run_begin(&scr->halt, scr->set.halt_seconds,
-                                                        scr->set.end_time, err),
-                                     err);
-        if (rc) err_wrap(err, rc, "prefix folder %s", scr->prefix.real);
-    }
+    int rc = init_make_trees(scr) ? 0 : err_set(err, -ENOMEM, "no memory");
+    if (!rc && scr->job.rank == 0) rc = init_read_records(scr, err);
     if (agree(scr->job.world, rc, err))
         return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     scr->lifecycle.dataset_id = scr_job_first(&scr->job, scr->lifecycle.dataset_id);

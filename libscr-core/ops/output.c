@@ -48,16 +48,16 @@ static int output_take_arguments(const char *name, int flags, arguments *mine, c
 }
 
 /* Collective, agreed: finds the rank that differs from rank 0. */
-static int output_compare_arguments(struct scr *scr, const arguments *mine, int rc,
+static int output_compare_arguments(const scr_job *job, const arguments *mine, int rc,
                                     char *err)
 {
     arguments first = *mine;
-    scr_job_share(&scr->job, &first, sizeof first);
+    scr_job_share(job, &first, sizeof first);
     if (!rc && memcmp(&first, mine, sizeof first) != 0)
         rc = err_set(err, -EINVAL,
                      "rank 0 gave name \"%s\" and flags %d, here they are \"%s\" and %d",
                      first.name, first.flags, mine->name, mine->flags);
-    return agree(scr->job.world, rc, err);
+    return agree(job->world, rc, err);
 }
 
 /* Name and flags must be the same on every rank; *created is the time on rank 0; *gone:
@@ -86,7 +86,8 @@ static int output_check_arguments(struct scr *scr, const char *name, int flags,
         differ |= most[i] != ~most[WORDS + i];
     *created = most[TIME];
     *gone = most[GONE] != 0;
-    return differ || most[FAILED] ? output_compare_arguments(scr, &mine, rc, err) : 0;
+    return differ || most[FAILED] ? output_compare_arguments(&scr->job, &mine, rc, err)
+                                  : 0;
 }
 
 /* Fills in the description. */
@@ -243,35 +244,35 @@ static int output_collect_files(struct scr *scr, int *count, redset_file **files
 
 /* A file belongs to one rank: two ranks that wrote the same file would overwrite each
  * other's data. */
-static int output_check_owners(struct scr *scr, int count, const redset_file *files,
+static int output_check_owners(const scr_job *job, int count, const redset_file *files,
                                char *err)
 {
     filo_file *names = calloc((size_t)count + 1, sizeof *names);
-    int rc = agree(scr->job.world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    int rc = agree(job->world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
     for (int i = 0; names && i < count; i++)
         names[i].name = (char *)(uintptr_t)files[i].name;
-    rc = rc ? rc : filo_check_names(scr->job.world, count, names, err);
+    rc = rc ? rc : filo_check_names(job->world, count, names, err);
     free(names);
     return rc;
 }
 
 /* Collective. Adds the node with the least room to an error. */
-static void output_add_room(struct scr *scr, const scr_dataset *d, char *err)
+static void output_add_room(const scr_cache *cache, const scr_dataset *d, char *err)
 {
     struct {
         double left;
         int rank;
-    } least = {1e300, scr->job.rank};
-    const scr_store_dir *c = scr_cache_of(&scr->cache, d->id);
+    } least = {1e300, cache->job->rank};
+    const scr_store_dir *c = scr_cache_of(cache, d->id);
     struct statvfs fs = {.f_frsize = 0};
     char why[SCR_ERR_TEXT], room[SCR_ERR_TEXT] = "";
     if (c && fstatvfs(c->fd, &fs) == 0) least.left = (double)fs.f_bavail * fs.f_frsize;
-    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, scr->job.world);
-    if (least.rank == scr->job.rank && c)
+    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, cache->job->world);
+    if (least.rank == cache->job->rank && c)
         snprintf(room, sizeof room, "%.180s on node %.60s has %.0f of %.0f bytes free",
-                 c->folder, scr->job.node_name, least.left,
+                 c->folder, cache->job->node_name, least.left,
                  (double)fs.f_blocks * fs.f_frsize);
-    MPI_Bcast(room, sizeof room, MPI_CHAR, least.rank, scr->job.world);
+    MPI_Bcast(room, sizeof room, MPI_CHAR, least.rank, cache->job->world);
     snprintf(why, sizeof why, "%s", err);
     if (*room) snprintf(err, SCR_ERR_TEXT, "%.200s; %.300s", why, room);
 }
@@ -288,14 +289,15 @@ static int output_complete_in_cache(struct scr *scr, int valid, char *err)
     rc = rc ? rc : scr_routed_check(scr, valid, err);
     rc = scr_totals_agree(scr, rc, bytes, &totals, err);
     rc = rc ? rc : scr_routed_any(totals.files, err);
-    if (!rc && !totals.distinct) rc = output_check_owners(scr, count, files, err);
+    if (!rc && !totals.distinct) rc = output_check_owners(&scr->job, count, files, err);
     if (!rc) {
         d->size = totals.bytes;
         d->files = totals.files;
         d->complete = 1;
         code = SCR_ERR_REDUNDANCY;
-        rc = scr_protect(scr, d, count, files, err);
-        if ((rc == -ENOSPC || rc == -EDQUOT) && !d->bypass) output_add_room(scr, d, err);
+        rc = scr_protect(&scr->cache, d, count, files, err);
+        if ((rc == -ENOSPC || rc == -EDQUOT) && !d->bypass)
+            output_add_room(&scr->cache, d, err);
     }
     scr_files_free(count, files);
     return rc ? code : SCR_SUCCESS;

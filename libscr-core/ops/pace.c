@@ -35,12 +35,10 @@ void scr_advise_cost(struct scr *scr)
 }
 
 /* Mean seconds of a checkpoint; 0: unknown. */
-static double pace_cost(const struct scr *scr)
+static double pace_cost(const scr_pace *pace)
 {
-    if (scr->pace.ckpt_count > 0) return scr->pace.ckpt_cost;
-    return scr->pace.history.ckpts > 0
-               ? scr->pace.history.ckpt_seconds / scr->pace.history.ckpts
-               : 0;
+    if (pace->ckpt_count > 0) return pace->ckpt_cost;
+    return pace->history.ckpts > 0 ? pace->history.ckpt_seconds / pace->history.ckpts : 0;
 }
 
 /* The source of the mean time between failures. */
@@ -59,7 +57,7 @@ static void pace_describe_source(const struct scr *scr, char text[80])
 static double pace_optimum(struct scr *scr, double now)
 {
     char source[80];
-    double cost = pace_cost(scr), mtbf = (double)scr->set.mtbf;
+    double cost = pace_cost(&scr->pace), mtbf = (double)scr->set.mtbf;
     if (cost <= 0) return 0;
     if (scr->set.mtbf <= 0)
         mtbf =

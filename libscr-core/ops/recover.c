@@ -26,9 +26,9 @@ static int recover_least_above(const scr_filemap *map, int last)
 }
 
 /* That of all ranks. */
-static int recover_next_id(const struct scr *scr, int last)
+static int recover_next_id(const scr_cache *cache, int last)
 {
-    return scr_job_min(&scr->job, recover_least_above(scr->cache.map, last));
+    return scr_job_min(cache->job, recover_least_above(cache->map, last));
 }
 
 /* How much a description of a dataset counts: a newer dataset of the id more than an
@@ -62,22 +62,22 @@ static int64_t recover_local_description(const scr_filemap *map, int id,
 
 /* Collective. The same description for all: an id may have been used twice when a node
  * comes back with an old cache. False: no rank has a usable one. */
-static bool recover_agree_on_description(const struct scr *scr, int id,
+static bool recover_agree_on_description(const scr_cache *cache, int id,
                                          scr_dataset *dataset)
 {
-    int64_t mine = recover_local_description(scr->cache.map, id, dataset), most = mine;
-    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, scr->job.world);
+    int64_t mine = recover_local_description(cache->map, id, dataset), most = mine;
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, cache->job->world);
     if (most < 0) return false;
-    int root = scr_job_min(&scr->job, mine == most ? scr->job.rank : INT_MAX);
-    MPI_Bcast(dataset, sizeof *dataset, MPI_BYTE, root, scr->job.world);
+    int root = scr_job_min(cache->job, mine == most ? cache->job->rank : INT_MAX);
+    MPI_Bcast(dataset, sizeof *dataset, MPI_BYTE, root, cache->job->world);
     return true;
 }
 
 /* Name of this rank's redundancy file, inside the map; NULL if it has none. */
-static const char *recover_redundancy_file(const struct scr *scr, int id)
+static const char *recover_redundancy_file(const scr_cache *cache, int id)
 {
-    const kvtree_elem *f = scr_filemap_redundancy(scr->cache.map, id, scr->job.rank);
-    return f ? scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id) : NULL;
+    const kvtree_elem *f = scr_filemap_redundancy(cache->map, id, cache->job->rank);
+    return f ? scr_filemap_name_of(kvtree_elem_key(f), cache->job->owner, id) : NULL;
 }
 
 /* Collective. Reads the files, unless glance, and rebuilds lost ones; err names them,
@@ -102,9 +102,10 @@ static int recover_rebuild_files(struct scr *scr, const scr_dataset *dataset, in
     char *folder = scr_dataset_folder(&scr->cache, dataset->id);
     int rc = folder ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = agree(scr->job.world, rc, err);
-    rc = rc ? rc
-            : redset_recover(scr->job.world, folder,
-                             recover_redundancy_file(scr, dataset->id), &set, err);
+    rc =
+        rc ? rc
+           : redset_recover(scr->job.world, folder,
+                            recover_redundancy_file(&scr->cache, dataset->id), &set, err);
     if (!rc) redset_set_piece(set, scr->set.message);
     rc = rc ? rc : recover_restore(set, folder, kept, glance, &manifest, rebuilt, err);
     if (!rc)
@@ -120,12 +121,12 @@ static int recover_rebuild_files(struct scr *scr, const scr_dataset *dataset, in
 
 /* The files of this rank as redset sees them; names and meta data belong to the copy of
  * their entries, because the encode changes the map. */
-static int recover_list_files(const struct scr *scr, int id, kvtree *copy, int *count,
+static int recover_list_files(const scr_cache *cache, int id, kvtree *copy, int *count,
                               redset_file **files)
 {
     static const char *const derived[] = {SCR_META_FILE, SCR_META_RANKS,
                                           SCR_META_COMPLETE, SCR_META_SIZE, SCR_META_CRC};
-    int rc = kvtree_merge(copy, scr_filemap_files(scr->cache.map, id, scr->job.rank));
+    int rc = kvtree_merge(copy, scr_filemap_files(cache->map, id, cache->job->rank));
     *files = calloc((size_t)kvtree_size(copy) + 1, sizeof **files);
     if (rc || !*files) return -ENOMEM;
     const kvtree_elem *f = kvtree_elem_first(copy);
@@ -135,7 +136,7 @@ static int recover_list_files(const struct scr *scr, int id, kvtree *copy, int *
         for (size_t k = 0; k < sizeof derived / sizeof *derived; k++)
             kvtree_unset(meta, derived[k]);
         (*files)[(*count)++] = (redset_file){
-            .name = scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id),
+            .name = scr_filemap_name_of(kvtree_elem_key(f), cache->job->owner, id),
             .meta = meta};
     }
     return 0;
@@ -143,13 +144,13 @@ static int recover_list_files(const struct scr *scr, int id, kvtree *copy, int *
 
 /* Local. Removes the redundancy file of the former sets, unless the new one has its name.
  */
-static void recover_remove_old_redundancy(const struct scr *scr, int id, const char *old)
+static void recover_remove_old_redundancy(const scr_cache *cache, int id, const char *old)
 {
     char path[SCR_CACHED_NAME_SIZE];
-    const char *new = recover_redundancy_file(scr, id);
+    const char *new = recover_redundancy_file(cache, id);
     if (!old || (new &&strcmp(old, new) == 0)) return;
     scr_cached_name(id, old, path);
-    beneath_unlink(scr_cache_of(&scr->cache, id)->fd, path, NULL);
+    beneath_unlink(scr_cache_of(cache, id)->fd, path, NULL);
 }
 
 /* Collective. More redundancy is lost or unreadable than the scheme tolerates, for the
@@ -161,7 +162,7 @@ static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, in
     scr_cached *kept = scr_cached_find(&scr->cache, dataset->id);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
-    const char *name = recover_redundancy_file(scr, dataset->id);
+    const char *name = recover_redundancy_file(&scr->cache, dataset->id);
     char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
     redset_file *files = NULL;
     kvtree *copy = kvtree_new();
@@ -169,15 +170,15 @@ static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, in
     memcpy(lost, err, sizeof lost);
     bad = agree(scr->job.world, bad, why);
     if (!bad && scr->cache.sets[desc->index]) {
-        rc = recover_list_files(scr, dataset->id, copy, &count, &files);
+        rc = recover_list_files(&scr->cache, dataset->id, copy, &count, &files);
         if (rc) err_set(err, rc, "no memory");
         rc = agree(scr->job.world, rc, err);
         kept->desc = *desc;
-        rc = rc ? rc : scr_protect(scr, dataset, count, files, err);
+        rc = rc ? rc : scr_protect(&scr->cache, dataset, count, files, err);
     }
     if (!rc) {
         kept->unread = 0;
-        recover_remove_old_redundancy(scr, dataset->id, old);
+        recover_remove_old_redundancy(&scr->cache, dataset->id, old);
         scr_log_event e = scr_event_of(SCR_LOG_REBUILD_COMPLETE, dataset);
         scr_event(&scr->report, 0, &e,
                   "dataset %d (%s) has lost its redundancy, but none of its files: they "
@@ -299,7 +300,7 @@ static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usa
     char err[SCR_ERR_TEXT] = "";
     *usable = false;
     /* scr_cache_sweep takes care of the folder of one without description */
-    if (!recover_agree_on_description(scr, id, dataset)) return SCR_SUCCESS;
+    if (!recover_agree_on_description(&scr->cache, id, dataset)) return SCR_SUCCESS;
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
     int rc = scr_stores_locate(&scr->cache, dataset, desc, err);
@@ -316,9 +317,9 @@ static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usa
 
 /* Collective. A loss beyond the redundancy is an I/O error if files could not be moved:
  * they are where they were. */
-static int recover_classify(const struct scr *scr, const scr_moved *moved, int rc)
+static int recover_classify(const scr_job *job, const scr_moved *moved, int rc)
 {
-    return rc > 0 && scr_job_max(&scr->job, moved->failed) ? -EIO : rc;
+    return rc > 0 && scr_job_max(job, moved->failed) ? -EIO : rc;
 }
 
 /* Collective; an SCR code. */
@@ -343,8 +344,8 @@ static int recover_one(struct scr *scr, int id)
     if ((rc > 0 || rc == -EIO) && whole)
         rc = recover_protect_again(scr, &dataset, rc, err);
     if (rc)
-        return recover_abandon(scr, &dataset, start, recover_classify(scr, &moved, rc),
-                               err);
+        return recover_abandon(scr, &dataset, start,
+                               recover_classify(&scr->job, &moved, rc), err);
     if (!recover_report_rebuilt(scr, &dataset, rebuilt, start, err))
         recover_report_complete(scr, &dataset, start);
     scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
@@ -394,7 +395,8 @@ int scr_rebuild_cache(struct scr *scr)
     if (scr->restart.elsewhere > scr->lifecycle.dataset_id)
         scr->lifecycle.dataset_id = scr->restart.elsewhere;
     if (scr->set.cache_purge || !scr->set.distribute) scr->restart.elsewhere = 0;
-    for (int id = recover_next_id(scr, 0); id != INT_MAX; id = recover_next_id(scr, id)) {
+    for (int id = recover_next_id(&scr->cache, 0); id != INT_MAX;
+         id = recover_next_id(&scr->cache, id)) {
         int code = recover_one(scr, id);
         if (code) return code;
     }

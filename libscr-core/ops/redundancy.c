@@ -17,50 +17,50 @@
 /* ---- sets ---- */
 
 /* What the processes that may fail together with this one have in common. Agreed. */
-static int redundancy_find_group(struct scr *scr, const scr_reddesc *d,
+static int redundancy_find_group(const scr_cache *cache, const scr_reddesc *d,
                                  const char **value, char *err)
 {
-    *value = scr_groups_value(&scr->descs.groups, d->group, scr->job.node_name);
+    *value = scr_groups_value(&cache->descs->groups, d->group, cache->job->node_name);
     int rc = 0;
     if (!*value)
         rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
-                     scr->job.node_name, d->group);
-    return agree(scr->job.world, rc, err);
+                     cache->job->node_name, d->group);
+    return agree(cache->job->world, rc, err);
 }
 
 /* Says which ranks' files a scheme cannot protect. */
-static void redundancy_report_alone(struct scr *scr, const scr_reddesc *d,
+static void redundancy_report_alone(const scr_job *job, const scr_reddesc *d,
                                     const redset *set)
 {
     char which[32] = "";
     int alone =
         strcmp(d->type, "SINGLE") != 0 && redset_get_place(set)->scheme == REDSET_SINGLE;
     if (!d->implied) snprintf(which, sizeof which, "CKPT=%d: ", d->index);
-    alone = scr_job_sum(&scr->job, alone);
-    if (alone == scr->job.ranks)
-        scr_say(&scr->report, 0,
+    alone = scr_job_sum(job, alone);
+    if (alone == job->ranks)
+        scr_say(job->report, 0,
                 "warning: %sall %d ranks are in one failure group, so %s cannot protect "
                 "their files; using SINGLE: checkpoints in the cache survive the "
                 "program, not the node",
-                which, scr->job.ranks, d->type);
+                which, job->ranks, d->type);
     else if (alone)
-        scr_say(&scr->report, 0,
+        scr_say(job->report, 0,
                 "warning: %sthe files of %d of %d ranks are not protected, because their "
                 "%s has more ranks than the others together; spread the ranks evenly",
-                which, alone, scr->job.ranks,
+                which, alone, job->ranks,
                 strcmp(d->group, "NODE") == 0 ? "node" : "failure group");
 }
 
 /* Says where a set is too small for what is asked for. */
-static void redundancy_report_fewer(struct scr *scr, const scr_reddesc *d,
+static void redundancy_report_fewer(const scr_job *job, const scr_reddesc *d,
                                     const redset *set)
 {
     const redset_place *place = redset_get_place(set);
     int least = place->scheme == REDSET_SINGLE ? INT_MAX : place->failures;
-    least = scr_job_min(&scr->job, least);
+    least = scr_job_min(job, least);
     if (least < d->set_failures)
         scr_say(
-            &scr->report, 0,
+            job->report, 0,
             "warning: SET_FAILURES=%d, but some sets have %d members, of which %d may "
             "be lost",
             d->set_failures, least + 1, least);
@@ -75,14 +75,14 @@ static int redundancy_begin_sets(struct scr *scr, const scr_reddesc *d, redset *
                             .piece = scr->set.message,
                             .no_checksums = !scr->set.crc_on_copy,
                             .unsynced = 1};
-    if (redundancy_find_group(scr, d, &config.failure_group, err))
+    if (redundancy_find_group(&scr->cache, d, &config.failure_group, err))
         return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
     redset_scheme_from_name(d->type, &config.scheme);
     if (config.scheme == REDSET_RS) config.failures = d->set_failures;
     int rc = redset_create(scr->job.world, &config, set, err);
     if (rc) return scr_fail(&scr->report, SCR_ERR_REDUNDANCY, "%s", err);
-    redundancy_report_alone(scr, d, *set);
-    if (config.scheme == REDSET_RS) redundancy_report_fewer(scr, d, *set);
+    redundancy_report_alone(&scr->job, d, *set);
+    if (config.scheme == REDSET_RS) redundancy_report_fewer(&scr->job, d, *set);
     return SCR_SUCCESS;
 }
 
@@ -111,7 +111,7 @@ int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc)
 /* What redset protects for us. */
 struct protected
 {
-    struct scr *scr;
+    scr_cache *cache;
     const scr_dataset *dataset;
     redset_manifest manifest;
 };
@@ -122,31 +122,30 @@ static int redundancy_record(void *arg, char *err)
     struct stat st;
     char path[SCR_CACHED_NAME_SIZE];
     struct protected *p = arg;
-    struct scr *scr = p->scr;
+    scr_cache *cache = p->cache;
     const scr_dataset *dataset = p->dataset;
     redset_manifest *manifest = &p->manifest;
     int rc = redset_file_name(&manifest->place, manifest->file);
     scr_cached_name(dataset->id, manifest->file, path);
-    rc = rc ? rc
-            : beneath_stat(scr_cache_of(&scr->cache, dataset->id)->fd, path, &st, err);
+    rc = rc ? rc : beneath_stat(scr_cache_of(cache, dataset->id)->fd, path, &st, err);
     manifest->file_size = rc ? 0 : (uint64_t)st.st_size;
-    rc = rc ? rc : scr_map_record(&scr->cache, dataset, manifest, err);
-    return rc ? rc : scr_filemaps_write(&scr->cache, err);
+    rc = rc ? rc : scr_map_record(cache, dataset, manifest, err);
+    return rc ? rc : scr_filemaps_write(cache, err);
 }
 
-int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
+int scr_protect(scr_cache *cache, const scr_dataset *dataset, int count,
                 redset_file *files, char *err)
 {
-    redset *set = scr->cache.sets[scr_cached_find(&scr->cache, dataset->id)->desc.index];
-    struct protected p = {.scr = scr,
+    redset *set = cache->sets[scr_cached_find(cache, dataset->id)->desc.index];
+    struct protected p = {.cache = cache,
                           .dataset = dataset,
                           .manifest = {.count = count,
                                        .files = files,
                                        .place = *redset_get_place(set),
-                                       .checksums = scr->set.crc_on_copy}};
-    char *spare = scr_removal_spare(&scr->cache, dataset->id);
+                                       .checksums = cache->set->crc_on_copy}};
+    char *spare = scr_removal_spare(cache, dataset->id);
     const redset_extras extras = {.spare = spare, .last = redundancy_record, .arg = &p};
-    char *folder = scr_dataset_folder(&scr->cache, dataset->id);
+    char *folder = scr_dataset_folder(cache, dataset->id);
     kvtree *about = kvtree_new();
     int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
     /* without memory there is no folder, which makes the encode fail on all ranks */

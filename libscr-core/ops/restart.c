@@ -131,10 +131,10 @@ static int restart_gather_cached(struct scr *scr, struct table *t)
 }
 
 /* Rank 0. Those that an error keeps from being used. */
-static int restart_gather_unreadable(const struct scr *scr, struct table *t)
+static int restart_gather_unreadable(const scr_cache *cache, struct table *t)
 {
-    const scr_cached *c = scr_cached_next_unusable(&scr->cache, 0);
-    for (; c; c = scr_cached_next_unusable(&scr->cache, c->d.id)) {
+    const scr_cached *c = scr_cached_next_unusable(cache, 0);
+    for (; c; c = scr_cached_next_unusable(cache, c->d.id)) {
         if (c->state != SCR_CACHED_UNREADABLE || !c->d.ckpt) continue;
         const scr_dataset d = {.id = c->d.id};
         scr_restart_row *row = restart_row_of(t, &d);
@@ -159,7 +159,7 @@ static int restart_gather(struct scr *scr, struct table *t)
         if (t->rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     }
     int rc = restart_gather_cached(scr, t);
-    if (!rc && scr->job.rank == 0) rc = restart_gather_unreadable(scr, t);
+    if (!rc && scr->job.rank == 0) rc = restart_gather_unreadable(&scr->cache, t);
     return scr_job_first(&scr->job, rc)
                ? scr_fail(&scr->report, SCR_FAILURE,
                           "no memory for the list of checkpoints")
@@ -445,18 +445,15 @@ static int restart_offer_again(struct scr *scr, const scr_log_event *e)
                           scr->lifecycle.open.id, scr->lifecycle.open.name);
 }
 
-/* Agreed, with a text: 0, or the reason if the application could not read an intact
+/* Local, with a text: 0, or the reason if the application could not read an intact
  * checkpoint. */
-static int restart_find_excuse(struct scr *scr, char *why)
+static int restart_find_excuse(const struct scr *scr, char *why)
 {
     const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
-    int rc = 0;
-    if (scr->restart.no_memory)
-        rc = err_set(why, -ENOMEM, "no memory to find a file");
-    else if (refused || scr->output.route_failed)
-        rc = err_set(why, -EINVAL, "SCR_Route_file refused \"%.200s\"",
-                     refused ? kvtree_elem_key(refused) : "a name");
-    return agree(scr->job.world, rc, why);
+    if (scr->restart.no_memory) return err_set(why, -ENOMEM, "no memory to find a file");
+    if (!refused && !scr->output.route_failed) return 0;
+    return err_set(why, -EINVAL, "SCR_Route_file refused \"%.200s\"",
+                   refused ? kvtree_elem_key(refused) : "a name");
 }
 
 /* This run offers an older checkpoint next, so that the application terminates; the next
@@ -496,7 +493,7 @@ int scr_restart_complete(struct scr *scr, int valid)
                   scr->lifecycle.open.id, scr->lifecycle.open.name);
         return SCR_SUCCESS;
     }
-    int excuse = restart_find_excuse(scr, why);
+    int excuse = agree(scr->job.world, restart_find_excuse(scr, why), why);
     if (excuse != -ENOMEM && gone) return restart_offer_again(scr, &e);
     /* also when the index has a newer one, or cannot be changed */
     scr->restart.below = scr_dataset_age(&scr->lifecycle.open);

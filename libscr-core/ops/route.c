@@ -55,7 +55,7 @@ static int route_follow_links(const char *prefix, const char *path, char **real)
 
 /* The absolute path of name and its part below the prefix folder (inside *path), as given
  * or without links. 0, or -EXDEV when it is not below the prefix folder. */
-static int route_below_prefix(const struct scr *scr, const char *name, char **path,
+static int route_below_prefix(const scr_prefix *prefix, const char *name, char **path,
                               const char **below)
 {
     char cwd[PATH_MAX];
@@ -63,12 +63,12 @@ static int route_below_prefix(const struct scr *scr, const char *name, char **pa
     if (name[0] != '/' && !getcwd(cwd, sizeof cwd)) return -errno;
     *path = scr_path_absolute(name[0] == '/' ? "/" : cwd, name);
     if (!*path) return -ENOMEM;
-    *below = scr_path_below(scr->prefix.path, *path);
-    if (!*below) *below = scr_path_below(scr->prefix.real, *path);
+    *below = scr_path_below(prefix->path, *path);
+    if (!*below) *below = scr_path_below(prefix->real, *path);
     if (*below) return 0;
     char *real;
-    if (route_follow_links(scr->prefix.real, *path, &real) != 0) return -ENOMEM;
-    *below = real ? scr_path_below(scr->prefix.real, real) : NULL;
+    if (route_follow_links(prefix->real, *path, &real) != 0) return -ENOMEM;
+    *below = real ? scr_path_below(prefix->real, real) : NULL;
     if (!*below) {
         free(real);
         return -EXDEV;
@@ -126,9 +126,10 @@ static int route_make_parent(struct scr *scr, const char *below, char *err)
     return rc;
 }
 
-static int route_cached_path(const struct scr *scr, int id, const char *below, char *file)
+static int route_cached_path(const scr_cache *cache, int id, const char *below,
+                             char *file)
 {
-    char *folder = scr_dataset_folder(&scr->cache, id);
+    char *folder = scr_dataset_folder(cache, id);
     int n = folder ? snprintf(file, SCR_MAX_FILENAME, "%s/%s", folder, below) : -1;
     free(folder);
     return n < 0 ? -ENOMEM : n >= SCR_MAX_FILENAME ? -ENAMETOOLONG : 0;
@@ -137,7 +138,7 @@ static int route_cached_path(const struct scr *scr, int id, const char *below, c
 static int route_to_cache(struct scr *scr, const char *name, const char *below,
                           char routed[SCR_MAX_FILENAME], char *err)
 {
-    if (route_cached_path(scr, scr->lifecycle.open.id, below, routed) != 0)
+    if (route_cached_path(&scr->cache, scr->lifecycle.open.id, below, routed) != 0)
         return err_set(err, -ENAMETOOLONG,
                        "the path in the cache of \"%.200s\" is too long", name);
     return route_make_parent(scr, below, err);
@@ -152,7 +153,7 @@ static int route_is_name_error(int rc)
 }
 
 /* Why a name that is not below the prefix folder is refused. */
-static void route_explain_outside(const struct scr *scr, const char *name,
+static void route_explain_outside(const scr_prefix *prefix, const char *name,
                                   const char *path, char *err)
 {
     char cwd[PATH_MAX];
@@ -160,19 +161,19 @@ static void route_explain_outside(const struct scr *scr, const char *name,
         err_set(err, -EXDEV,
                 "\"%.120s\" is not below the prefix folder: names are relative to the "
                 "current folder %.150s; the prefix folder is %.150s",
-                name, cwd, scr->prefix.path);
+                name, cwd, prefix->path);
     else
         err_set(err, -EXDEV, "\"%.150s\" (%.150s) is not below the prefix folder %.150s",
-                name, path, scr->prefix.path);
+                name, path, prefix->path);
 }
 
 int scr_route_output(struct scr *scr, const char *name, char *file)
 {
     char *path, err[SCR_ERR_TEXT] = "", routed[SCR_MAX_FILENAME];
     const char *below = NULL;
-    int rc = route_below_prefix(scr, name, &path, &below);
+    int rc = route_below_prefix(&scr->prefix, name, &path, &below);
     if (rc == -EXDEV)
-        route_explain_outside(scr, name, path, err);
+        route_explain_outside(&scr->prefix, name, path, err);
     else if (rc)
         err_sys(err, rc, "\"%.200s\"", name);
     rc = rc ? rc : beneath_check_name(below, err);
@@ -199,15 +200,16 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
 
 /* The file of this rank in a cached dataset that the name means. NULL if there is none.
  */
-static const char *route_find_cached(const struct scr *scr, int id, scr_file_match *match)
+static const char *route_find_cached(const scr_cache *cache, int id,
+                                     scr_file_match *match)
 {
     const char *found = NULL;
     const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(scr->cache.map, id, scr->job.rank));
+        kvtree_elem_first(scr_filemap_files(cache->map, id, cache->job->rank));
     for (; f; f = kvtree_elem_next(f)) {
         const kvtree *meta = kvtree_elem_hash(f);
         if (!scr_meta_is_full(f)) continue;
-        const char *here = scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, id);
+        const char *here = scr_filemap_name_of(kvtree_elem_key(f), cache->job->owner, id);
         if (here && scr_file_match_try(match, here, kvtree_get_val(meta, SCR_META_ORIG)))
             found = here;
     }
@@ -223,8 +225,8 @@ static int route_find_own(const struct scr *scr, const scr_dataset *d,
     int rc = -ENOENT;
     if (scr->direct.dataset.id == d->id)
         rc = scr_bypass_find(scr, match, path);
-    else if ((found = route_find_cached(scr, d->id, match)) != NULL)
-        rc = route_cached_path(scr, d->id, found, path);
+    else if ((found = route_find_cached(&scr->cache, d->id, match)) != NULL)
+        rc = route_cached_path(&scr->cache, d->id, found, path);
     if (match->files > 1)
         return err_set(err, -ENOTUNIQ,
                        "\"%.200s\" may be any of %d files of dataset %.200s", match->name,
@@ -242,7 +244,7 @@ static int route_find_any(const struct scr *scr, const char *name,
     char *full;
     const char *below = NULL;
     scr_file_match match;
-    int rc = route_below_prefix(scr, name, &full, &below);
+    int rc = route_below_prefix(&scr->prefix, name, &full, &below);
     /* one that is not below the prefix folder may be a bare name */
     if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
@@ -283,7 +285,7 @@ int scr_route_idle(struct scr *scr, const char *name, char *file)
     scr_dataset d;
     scr_file_match match;
     if (scr->lifecycle.begun || !route_find_loadable(scr, &d)) return SCR_SUCCESS;
-    route_below_prefix(scr, name, &full, &below);
+    route_below_prefix(&scr->prefix, name, &full, &below);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
     int rc = route_find_own(scr, &d, &match, path, err);
     free(full);
