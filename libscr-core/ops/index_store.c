@@ -7,10 +7,10 @@
 #include "base/path.h"
 #include "base/record_change.h"
 #include "base/versions.h"
+#include "common/batch.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
-#include "common/replace.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include "prefix/nodes.h"
@@ -243,7 +243,7 @@ void scr_records_sweep(const struct scr *scr, int folder, const char *name)
 {
     char err[SCR_ERR_TEXT] = "";
     int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && replace_sweep(fd, err) != 0)
+    if (fd >= 0 && batch_sweep(fd, err) != 0)
         scr_say(&scr->report, 0, "warning: %s/.scr: %s", name, err);
     io_close(&fd);
 }
