@@ -43,7 +43,7 @@ static int look_up(struct scr *scr, const char *name, struct indexed *found)
     memset(found, 0, sizeof *found);
     if (scr->job.rank == 0) {
         kvtree *index = kvtree_new();
-        rc = scr_index_load(scr, index, err);
+        rc = scr_index_load(&scr->prefix, index, err);
         if (!rc && scr_index_get(index, name, &found->d) == 0)
             scr_index_look(index, &found->d, &found->state);
         if (!rc) scr_index_names(index, found->names, sizeof found->names);
@@ -100,13 +100,13 @@ int scr_manage_current(struct scr *scr, const char *name)
                         "%s cannot be the current checkpoint: %s", name, reason);
     if (flushed) id = found.d.id;
     int rc = flushed && scr->job.rank == 0
-                 ? scr_index_change(scr, &found.d, scr_index_choose, err)
+                 ? scr_index_change(&scr->prefix, &found.d, scr_index_choose, err)
                  : 0;
     if (agree(scr->job.world, rc, err) != 0)
         return scr_fail(&scr->report, SCR_ERR_PREFIX, "SCR_Current: %s", err);
     scr_dataset chosen;
     if (scr_cached_get(&scr->cache, id, &chosen) == 0)
-        scr_location(scr, &chosen, SCR_LOCATION_FAILED, 0);
+        scr_location(&scr->prefix, &chosen, SCR_LOCATION_FAILED, 0);
     int newer = flushed && is_newer(scr, &found.d) ? id - 1 : id;
     for (const scr_cached *c; (c = scr_cached_next(&scr->cache, newer)) != NULL;) {
         newer = c->d.id;
@@ -139,10 +139,10 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     if (!found.d.id) return SCR_SUCCESS;
     int rc;
     if (files_too)
-        rc = scr_flushed_delete(scr, &found.d, err);
+        rc = scr_retention_delete(&scr->prefix, &found.d, err);
     else
-        rc = agree(scr->job.world, scr->job.rank ? 0 : scr_index_drop(scr, &found.d, err),
-                   err);
+        rc = agree(scr->job.world,
+                   scr->job.rank ? 0 : scr_index_drop(&scr->prefix, &found.d, err), err);
     if (!rc && dropped) scr_cached_find(&scr->cache, dropped)->dropped = true;
     return rc ? scr_fail(&scr->report, SCR_ERR_PREFIX, "%s could not be removed: %s",
                          name, err)

@@ -7,32 +7,11 @@
 #include "prefix/flush_file.h"
 #include <string.h>
 
-void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
-                  int on)
-{
-    char err[SCR_ERR_TEXT] = "";
-    if (scr->job.rank != 0) return;
-    int rc = scr_flush_file_set(scr->prefix.flush_file, dataset->id, dataset->name,
-                                location, on);
-    rc = rc ? err_set(err, rc, "no memory")
-            : scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err);
-    if (rc)
-        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
-}
-
-int scr_location_has(struct scr *scr, int id, const char *location)
-{
-    int has =
-        scr->job.rank == 0 && scr_flush_file_has(scr->prefix.flush_file, id, location);
-    MPI_Bcast(&has, 1, MPI_INT, 0, scr->job.world);
-    return has;
-}
-
 bool scr_cache_is_saved(struct scr *scr, int id)
 {
     const scr_cached *cached = scr_cached_find(&scr->cache, id);
     if (cached && cached->dropped) return true;
-    return scr_location_has(scr, id, SCR_LOCATION_PFS);
+    return scr_location_has(&scr->prefix, id, SCR_LOCATION_PFS);
 }
 
 /* ---- removing ---- */

@@ -150,7 +150,7 @@ static int start_files(struct scr *scr, struct scr_flush_run *f, char *err)
     scr_place place = {.folder = NULL};
     filo_file *files = NULL;
     char *state = scr_flush_state(scr, scr->job.rank);
-    int count = 0, rc = scr_place_of(scr, &f->d, &place);
+    int count = 0, rc = scr_place_of(&scr->prefix, &f->d, &place);
     if (!state) rc = -ENOMEM;
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : scr_flush_list(scr, &f->d, &place, &count, &files, err);
@@ -202,8 +202,8 @@ static int start(struct scr *scr, int id, struct scr_flush_run *f, char *err)
     scr_flush_spread(scr, &f->d);
     tell(scr, f, SCR_LOG_FLUSH_START, NULL);
     scr_flush_identity(scr, &f->d, f->container ? scr_flush_layout(scr) : 0, f->identity);
-    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 1);
-    rc = agree(scr->job.world, scr_index_flush_begins(scr, &f->d, err), err);
+    scr_location(&scr->prefix, &f->d, SCR_LOCATION_FLUSHING, 1);
+    rc = agree(scr->job.world, scr_index_flush_begins(&scr->prefix, &f->d, err), err);
     return rc ? rc : start_files(scr, f, err);
 }
 
@@ -211,20 +211,22 @@ static int start(struct scr *scr, int id, struct scr_flush_run *f, char *err)
 static int conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
 {
     const scr_dataset *d = &f->d;
-    if (!rc) rc = agree(scr->job.world, scr_index_flush_ends(scr, d, err), err);
-    if (!rc) scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    if (!rc)
+        rc = agree(scr->job.world,
+                   scr_index_flush_ends(&scr->prefix, d, scr->restart.below, err), err);
+    if (!rc) scr_location(&scr->prefix, d, SCR_LOCATION_PFS, 1);
     if (!rc && d->id == scr->flush.failed_id) scr->flush.failed = SCR_SUCCESS;
     /* it is what the index names now, and what was skipped is older */
     if (!rc && d->ckpt && scr_dataset_is_after(d, scr->restart.below))
         scr_restart_forget(scr);
-    scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
+    scr_location(&scr->prefix, d, SCR_LOCATION_FLUSHING, 0);
     tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
     if (!rc && filo_flush_left(f->transfer))
         scr_say(&scr->report, 0,
                 "warning: the stage of the flush of dataset %d (%s), which has no data "
                 "any more, stays in %s: %s",
                 d->id, d->name, scr->prefix.path, filo_flush_left(f->transfer));
-    if (!rc && d->ckpt) scr_retention_flushed(scr, d->id);
+    if (!rc && d->ckpt) scr_retain(scr, d->id);
     filo_flush_free(f->transfer);
     /* nobody restarts from it: the cache is for what protects the run */
     if (!rc && d->output && !d->ckpt) scr_cache_delete(scr, d->id);
@@ -280,7 +282,7 @@ void scr_flush_stop(struct scr *scr, int id)
     set_current(scr, NULL);
     filo_flush_free(f->transfer);
     tell(scr, f, SCR_LOG_FLUSH_STOPPED, NULL);
-    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
+    scr_location(&scr->prefix, &f->d, SCR_LOCATION_FLUSHING, 0);
     free(f);
 }
 
@@ -334,7 +336,7 @@ static int list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
     scr_index_state state;
     kvtree *index = kvtree_new();
     int count = 0, found = 0;
-    if (index && scr_index_load(scr, index, err) == 0) {
+    if (index && scr_index_load(&scr->prefix, index, err) == 0) {
         *replaced = scr_index_has_newer(index, d);
         scr_index_list(index, list, &count);
     }
@@ -376,7 +378,8 @@ static int share_names(struct scr *scr, const scr_dataset *d, const scr_dataset 
     scr_place place = {.folder = NULL}, other = {.folder = NULL};
     filo_file *files = NULL, *taken = NULL;
     int ranks, count = 0, taken_count = 0, shared = 0;
-    int rc = scr_place_of(scr, d, &place) + scr_place_of(scr, newer, &other);
+    int rc =
+        scr_place_of(&scr->prefix, d, &place) + scr_place_of(&scr->prefix, newer, &other);
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : scr_flush_list(scr, d, &place, &count, &files, err);
     rc = agree(scr->job.world, rc, err);

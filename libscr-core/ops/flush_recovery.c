@@ -68,7 +68,7 @@ static int is_complete(const struct recovery *r, const scr_dataset *d)
     scr_index_look(r->index, d, &state);
     if (state.complete &&
         scr_flush_file_has(scr->prefix.flush_file, d->id, SCR_LOCATION_FLUSHING))
-        scr_location(scr, d, SCR_LOCATION_PFS, 1);
+        scr_location(&scr->prefix, d, SCR_LOCATION_PFS, 1);
     return state.complete || scr_index_has_newer(r->index, d);
 }
 
@@ -239,8 +239,8 @@ static void sweep_stage(const struct recovery *r, const char *name)
     scr_dataset d;
     const int prefix = r->scr->prefix.fd;
     int folder;
-    if (scr_place_open(r->scr, name, &folder, NULL) != 0) return;
-    scr_records_sweep(r->scr, folder, name);
+    if (scr_place_open(&r->scr->prefix, name, &folder, NULL) != 0) return;
+    scr_records_sweep(&r->scr->prefix, folder, name);
     io_close(&folder);
     stage_of(name, stage);
     if (filo_begun_sweep(prefix, stage, keep_flush, &s, err) != 0)
@@ -282,7 +282,7 @@ void scr_flush_recover(struct scr *scr)
     int known = 1;
     if (scr->job.rank == 0) {
         r.index = kvtree_new();
-        known = r.index && scr_index_load(scr, r.index, err) == 0;
+        known = r.index && scr_index_load(&scr->prefix, r.index, err) == 0;
     }
     MPI_Bcast(&known, 1, MPI_INT, 0, scr->job.world);
     if (known) choose(&r);

@@ -366,8 +366,8 @@ static void rebuild_one(struct scr *scr, int id)
     }
     if (!tell_rebuilt(scr, &dataset, rebuilt, start, err))
         tell_whole(scr, &dataset, start);
-    scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
-    scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
+    scr_location(&scr->prefix, &dataset, SCR_LOCATION_CACHE, 1);
+    scr_location(&scr->prefix, &dataset, SCR_LOCATION_FLUSHING, 0);
 }
 
 int scr_cache_ensure(struct scr *scr, int id)
