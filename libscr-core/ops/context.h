@@ -90,6 +90,12 @@ struct scr {
     scr_report report;
 };
 
+/* To be called first of all in each collective SCR call. */
+static inline void scr_call_begin(struct scr *scr)
+{
+    scr_index_close(&scr->prefix);
+}
+
 /* ---- ops/logging.c: the log of the run ---- */
 
 /* Begins it, where one is wanted. Collective; whatever fails is only printed. */

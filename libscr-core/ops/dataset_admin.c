@@ -42,12 +42,11 @@ static int look_up(struct scr *scr, const char *name, struct indexed *found)
     int rc = 0;
     memset(found, 0, sizeof *found);
     if (scr->job.rank == 0) {
-        kvtree *index = kvtree_new();
-        rc = scr_index_load(&scr->prefix, index, err);
+        const kvtree *index;
+        rc = scr_index_view(&scr->prefix, &index, err);
         if (!rc && scr_index_get(index, name, &found->d) == 0)
             scr_index_look(index, &found->d, &found->state);
         if (!rc) scr_index_names(index, found->names, sizeof found->names);
-        kvtree_delete(&index);
         if (rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     }
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);

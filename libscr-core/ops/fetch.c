@@ -69,10 +69,9 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
     if (read_summary(scr, d, &found, err) != 0 || is_summary_of(&found, d) ||
         !found.complete || strcmp(found.name, d->name) != 0)
         return 0;
-    kvtree *index = kvtree_new();
-    const int unknown = index && scr_index_load(&scr->prefix, index, err) == 0 &&
+    const kvtree *index;
+    const int unknown = scr_index_view(&scr->prefix, &index, err) == 0 &&
                         scr_index_look(index, &found, &state) != 0;
-    kvtree_delete(&index);
     if (!unknown || scr_index_correct(&scr->prefix, &found, err) != 0) return 0;
     scr_say(&scr->report, 0,
             "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
@@ -149,10 +148,9 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
     scr_index_state state = {.complete = 0};
-    kvtree *index = kvtree_new();
-    int rc = index ? scr_index_load(&scr->prefix, index, err) : -ENOMEM, dropped = 0;
-    if (!rc) dropped = scr_index_look(index, d, &state) == -ENOENT;
-    kvtree_delete(&index);
+    const kvtree *index;
+    int dropped = scr_index_view(&scr->prefix, &index, err) == 0 &&
+                  scr_index_look(index, d, &state) == -ENOENT;
     return (dropped || (state.complete == 1 && !state.failed)) &&
            check_summary(scr, d, err) == 0;
 }

@@ -334,9 +334,9 @@ static int list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
 {
     char err[SCR_ERR_TEXT] = "";
     scr_index_state state;
-    kvtree *index = kvtree_new();
+    const kvtree *index;
     int count = 0, found = 0;
-    if (index && scr_index_load(&scr->prefix, index, err) == 0) {
+    if (scr_index_view(&scr->prefix, &index, err) == 0) {
         *replaced = scr_index_has_newer(index, d);
         scr_index_list(index, list, &count);
     }
@@ -346,7 +346,6 @@ static int list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
             scr_index_look(index, n, &state) == 0 && state.complete == 1 && !state.failed)
             (*list)[found++] = *n;
     }
-    kvtree_delete(&index);
     return found;
 }
 

@@ -23,8 +23,8 @@
 /* The flush to resume; and, on rank 0, what the others are known by. */
 struct recovery {
     struct scr *scr;
-    kvtree *index; /* on rank 0 */
-    kvtree *names; /* of datasets whose stages rank 0 sweeps, as keys */
+    const kvtree *index; /* on rank 0 */
+    kvtree *names;       /* of datasets whose stages rank 0 sweeps, as keys */
     uint64_t layout;
     int id; /* of the dataset; 0: none is resumed */
     uint64_t container;
@@ -280,10 +280,7 @@ void scr_flush_recover(struct scr *scr)
     struct recovery r = {
         .scr = scr, .names = kvtree_new(), .layout = scr_flush_layout(scr)};
     int known = 1;
-    if (scr->job.rank == 0) {
-        r.index = kvtree_new();
-        known = r.index && scr_index_load(&scr->prefix, r.index, err) == 0;
-    }
+    if (scr->job.rank == 0) known = scr_index_view(&scr->prefix, &r.index, err) == 0;
     MPI_Bcast(&known, 1, MPI_INT, 0, scr->job.world);
     if (known) choose(&r);
     if (r.id) check_state(scr, scr->job.rank);
@@ -292,8 +289,8 @@ void scr_flush_recover(struct scr *scr)
     if (r.id && scr_flush_resume(scr, r.id, r.container) != SCR_SUCCESS) {
         stop_others(scr, 0); /* the cache has lost the dataset when its files were read */
         r.id = 0;
-        sweep_stages(&r);
+        if (scr->job.rank == 0) known = scr_index_view(&scr->prefix, &r.index, err) == 0;
+        if (known) sweep_stages(&r);
     }
-    kvtree_delete(&r.index);
     kvtree_delete(&r.names);
 }

@@ -93,11 +93,10 @@ static int gather_stored(struct table *t, const kvtree *index, int ranks)
 /* Rank 0. */
 static int gather_index(struct scr *scr, struct table *t, char *err)
 {
-    kvtree *index = kvtree_new();
-    int rc = scr_index_load(&scr->prefix, index, err);
+    const kvtree *index;
+    int rc = scr_index_view(&scr->prefix, &index, err);
     if (!rc && gather_stored(t, index, scr->job.ranks) != 0)
         rc = err_set(err, -ENOMEM, "no memory for the list of checkpoints");
-    kvtree_delete(&index);
     return rc;
 }
 

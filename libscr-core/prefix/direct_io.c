@@ -87,11 +87,9 @@ static int direct_drop_earlier(scr_prefix *prefix, const scr_dataset *d, char *e
 {
     char summary[SCR_NAME_SIZE + 32];
     scr_dataset earlier;
-    kvtree *index = kvtree_new();
-    int rc = scr_index_load(prefix, index, err), known = 0;
-    if (!rc) known = scr_index_get(index, d->name, &earlier) == 0;
-    kvtree_delete(&index);
-    if (rc || !known) return rc;
+    const kvtree *index;
+    int rc = scr_index_view(prefix, &index, err);
+    if (rc || scr_index_get(index, d->name, &earlier) != 0) return rc;
     scr_say(prefix->job->report, 1,
             "dataset %d (%s) in the prefix folder is written over", earlier.id,
             earlier.name);
@@ -260,15 +258,13 @@ static int direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
     char err[SCR_ERR_TEXT] = "";
     scr_dataset *list = NULL;
     scr_index_state state = {.complete = 0};
-    kvtree *index = kvtree_new();
+    const kvtree *index;
     int count = 0, newer = 0;
-    if (index && scr_index_load(prefix, index, err) == 0)
-        scr_index_list(index, &list, &count);
+    if (scr_index_view(prefix, &index, err) == 0) scr_index_list(index, &list, &count);
     for (int i = 0; i < count && !newer; i++)
         newer = list[i].id > d->id &&
                 (list[i].scattered ||
                  (scr_index_look(index, &list[i], &state) == 0 && !state.complete));
-    kvtree_delete(&index);
     free(list);
     return newer;
 }

@@ -44,6 +44,7 @@ typedef struct scr_prefix {
     kvtree *flush_file; /* rank 0's copy counts */
     kvtree *staged;     /* rank 0, where the index was lost and made again: the search met
                            stages of flushes in these directories, as keys; else NULL */
+    kvtree *index;      /* rank 0: the view (prefix/index_store.c); NULL: not read yet */
     scr_direct direct;
 } scr_prefix;
 
@@ -106,18 +107,23 @@ void scr_locations_correct(scr_prefix *prefix, const kvtree *index);
 
 /* ---- prefix/index_store.c: the index. Local on rank 0 ---- */
 
-/* At start: reads index and flush file, and enters what they lack. The highest ids of a
- * dataset and of a checkpoint so far are stored in *dset and *ckpt. 0 or -errno with a
- * text. */
+/* At start: reads index and flush file, and corrects them. *dset and *ckpt become the
+ * highest ids so far. 0 or -errno with a text. */
 int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, char *err);
 
-/* Reads the index into the empty tree index. A damaged one is set aside first; in the
- * place of that, or of one that was lost, an index is made from what is on the prefix
- * directory, which is reported. */
-int scr_index_load(scr_prefix *prefix, kvtree *index, char *err);
+/* The index as this SCR call has read or written it: a call reads it once, when it first
+ * needs it, and once more, under the lock, for each change. A damaged one is set aside
+ * first; in the place of that, or of one that was lost, an index is made from what is on
+ * the prefix directory, which is reported. Valid until the next change; NULL on failure.
+ */
+int scr_index_view(scr_prefix *prefix, const kvtree **index, char *err);
 
-/* Reads the index, lets change alter the entry of a dataset, and writes it. 0, -ENOENT
- * when there is no such entry, or another -errno, with a text. */
+/* A new SCR call begins: what the last one has read does not count. Any rank. */
+void scr_index_close(scr_prefix *prefix);
+
+/* Lets change alter the entry of a dataset, and writes the index if that has changed. 0,
+ * -ENOENT when there is no such entry, or another -errno, with a text. The change is made
+ * twice: on the view, and on what is there under the lock. */
 typedef int scr_index_changer(kvtree *index, const scr_dataset *dataset);
 int scr_index_change(scr_prefix *prefix, const scr_dataset *dataset,
                      scr_index_changer *change, char *err);

@@ -218,14 +218,13 @@ static int retention_note_dataset(const retention *r, const scr_dataset *d, char
 static int retention_note_others(const retention *r, char *err)
 {
     scr_dataset *list = NULL;
-    kvtree *index = kvtree_new();
-    int count = 0, rc = r->others ? scr_index_load(r->prefix, index, err) : -ENOMEM;
+    const kvtree *index;
+    int count = 0, rc = r->others ? scr_index_view(r->prefix, &index, err) : -ENOMEM;
     if (!rc) rc = scr_index_list(index, &list, &count);
     if (rc == -ENOMEM) err_set(err, rc, "no memory");
     for (int i = 0; i < count && !rc; i++)
         if (list[i].scattered && !retention_is_doomed(r, &list[i]))
             rc = retention_note_dataset(r, &list[i], err);
-    kvtree_delete(&index);
     free(list);
     return rc;
 }
@@ -474,15 +473,14 @@ static int retention_choose(scr_prefix *prefix, const scr_window *window,
                             scr_dataset **list)
 {
     char err[SCR_ERR_TEXT] = "";
-    kvtree *index = kvtree_new();
-    int count = 0, rc = index ? scr_index_load(prefix, index, err) : -ENOMEM;
+    const kvtree *index;
+    int count = 0, rc = scr_index_view(prefix, &index, err);
     if (!rc && window) rc = scr_index_leaving(index, window, list, &count);
     if (!rc && !window) rc = scr_index_list(index, list, &count);
     if (rc)
         scr_say(prefix->job->report, 0,
                 "warning: nothing is deleted from the prefix folder: %s",
                 err[0] ? err : "no memory");
-    kvtree_delete(&index);
     return rc ? 0 : count;
 }
 
