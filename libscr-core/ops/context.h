@@ -163,8 +163,8 @@ int scr_cache_leave(struct scr *scr, int store, int capacity, int64_t *tight);
 /* What could not be flushed, and stayed therefore, may leave if it can be now. Local. */
 void scr_cache_try_again(struct scr *scr);
 
-/* Removes a dataset from the cache: files and records. A failure is reported, and not
- * fatal. */
+/* Removes a dataset from the cache, also one that is being flushed: files and records.
+ * Failures are reported. Collective. */
 void scr_cache_delete(struct scr *scr, int id);
 
 /* Whether the prefix folder has all of a cached dataset, also where the program has
@@ -208,8 +208,8 @@ int scr_flush_dataset(struct scr *scr, int id);
  * under way already is waited for. */
 int scr_flush_start(struct scr *scr, int id);
 
-/* Looks after a flush that is under way; it may be done then. What went wrong is said,
- * and returned by the next call of scr_flush_result. */
+/* Checks the progress of a flush that is under way; it may be complete then. Failures are
+ * reported, and returned by the next call of scr_flush_result. */
 void scr_flush_look(struct scr *scr);
 
 /* Waits for it; the second one only if it may write files of a dataset of that name. */
@@ -232,17 +232,15 @@ char *scr_flush_state(const struct scr *scr, int rank);
 /* A number for how the processes are distributed over nodes. Collective. */
 uint64_t scr_flush_layout(const struct scr *scr);
 
-/* The identity of a flush of this job in its stage (filo_options). layout: that number
- * where files are packed, else 0. Local. */
-enum { SCR_FLUSH_IDENTITY_SIZE = 512 };
-void scr_flush_identity(const struct scr *scr, const scr_dataset *dataset,
-                        uint64_t layout, char identity[SCR_FLUSH_IDENTITY_SIZE]);
-
 /* Resumes in the background a flush that an earlier run began, with containers of that
  * size (0: none), or returns a code. */
 int scr_flush_resume(struct scr *scr, int id, uint64_t container);
 
-/* ---- ops/flush_files.c: the files that a flush is of ---- */
+/* ---- ops/flush_files.c: the cached files that a flush is of ---- */
+
+/* Removes a dataset that is not being flushed from the cache: files and records. Failures
+ * are reported. Collective. */
+void scr_cache_remove(struct scr *scr, int id);
 
 /* Sets d->scattered: whether a cached dataset has files outside of its folder.
  * Collective. */

@@ -18,18 +18,8 @@ bool scr_cache_is_saved(struct scr *scr, int id)
 
 void scr_cache_delete(struct scr *scr, int id)
 {
-    char err[SCR_ERR_TEXT] = "";
     scr_flush_stop(scr, id);
-    scr_cache_verify(&scr->cache, id);
-    scr_filemap_remove_dataset(scr->cache.map, id);
-    /* the map first: files that no map knows are swept away at the next start */
-    if (scr_filemaps_write(&scr->cache, err) != 0) scr_event_local(&scr->report, 0, err);
-    scr_dataset_folder_remove(&scr->cache, id);
-    if (scr->job.rank == 0) {
-        scr_flush_file_remove(scr->prefix.flush_file, id);
-        if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
-            scr_event_local(&scr->report, 0, err);
-    }
+    scr_cache_remove(scr, id);
 }
 
 void scr_cache_delete_unusable(struct scr *scr, int above)

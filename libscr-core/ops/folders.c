@@ -62,7 +62,7 @@ void scr_folders_ensure(struct scr *scr)
 void scr_folders_close(struct scr *scr)
 {
     if (scr->cache.clean)
-        MPI_Barrier(scr->job.node); /* nobody has a file there any more */
+        MPI_Barrier(scr->job.node); /* no process has a file open there any more */
     if (scr->cache.clean && scr->job.node_rank == 0) scr_job_lock_remove(&scr->cache);
     scr_stores_close(&scr->cache);
     scr_job_lock_release(&scr->cache);

@@ -420,7 +420,7 @@ int scr_output_complete(struct scr *scr, int valid)
     if (!d->bypass) scr_location(&scr->prefix, d, SCR_LOCATION_CACHE, 1);
     if (!d->bypass) scr_cached_find(&scr->cache, d->id)->used = true;
     if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
-    if (d->ckpt) scr_restart_forget(scr);
+    if (d->ckpt) scr_restart_forget(&scr->restart);
     count_checkpoint(scr);
     if (d->bypass && d->ckpt)
         scr_retain(scr, d->id);

@@ -373,12 +373,6 @@ void scr_restart_remind(struct scr *scr)
 
 /* ---- what came of it ---- */
 
-void scr_restart_forget(struct scr *scr)
-{
-    scr->restart.below = SCR_AGE_ANY;
-    scr->restart.only_older = false;
-}
-
 /* On rank 0, for what the index has: -ENOENT where the cache alone has it. */
 static int note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {

@@ -27,6 +27,13 @@ void scr_location(scr_prefix *prefix, const scr_dataset *d, const char *location
         location_write(prefix);
 }
 
+void scr_location_remove(scr_prefix *prefix, int id)
+{
+    if (prefix->job->rank != 0) return;
+    scr_flush_file_remove(prefix->flush_file, id);
+    location_write(prefix);
+}
+
 bool scr_location_has(const scr_prefix *prefix, int id, const char *location)
 {
     int has =

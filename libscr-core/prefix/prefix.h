@@ -24,6 +24,7 @@
 #include "job/job.h"
 #include "plan/dataset.h"
 #include "plan/file_match.h"
+#include "plan/resume.h"
 #include "prefix/index.h"
 #include "scr.h"
 #include <filo/filo_mpi.h>
@@ -95,6 +96,9 @@ int scr_records_remove(const scr_prefix *prefix, const scr_dataset *dataset, cha
 void scr_location(scr_prefix *prefix, const scr_dataset *dataset, const char *location,
                   int on);
 
+/* Drops what is recorded of a dataset. The same. */
+void scr_location_remove(scr_prefix *prefix, int id);
+
 /* Collective. */
 bool scr_location_has(const scr_prefix *prefix, int id, const char *location);
 
@@ -112,7 +116,7 @@ void scr_locations_correct(scr_prefix *prefix, const kvtree *index);
 int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, char *err);
 
 /* The index as this SCR call has read or written it: a call reads it once, when it first
- * needs it, and once more, under the lock, for each change. A damaged one is set aside
+ * needs it, and again, under the lock, for each change. A damaged one is set aside
  * first; in the place of that, or of one that was lost, an index is made from what is on
  * the prefix directory, which is reported. Valid until the next change; NULL on failure.
  */
@@ -158,6 +162,39 @@ void scr_retention_begin(scr_prefix *prefix);
 /* A checkpoint has just been flushed: deletes older ones than the window keeps.
  * Collective; failures are reported. */
 void scr_retention_flushed(scr_prefix *prefix, const scr_window *window);
+
+/* ---- prefix/stages.c: flushes that were interrupted, in stages. Local on rank 0 ---- */
+
+/* The identity of a flush of this job in its stage (filo_options). layout: a number for
+ * how processes are distributed over nodes where files are packed, else 0. Any rank. */
+enum { SCR_STAGE_IDENTITY_SIZE = 512 };
+void scr_stage_identity(const scr_prefix *prefix, const scr_dataset *dataset,
+                        uint64_t layout, char identity[SCR_STAGE_IDENTITY_SIZE]);
+
+typedef struct scr_staged {
+    const char *name;   /* of the directory */
+    int id;             /* of the dataset; 0: not known, as the record cannot be used */
+    bool is_foreign;    /* another job began it */
+    uint64_t container; /* as filo_begun */
+    char identity[SCR_STAGE_IDENTITY_SIZE];
+} scr_staged;
+
+typedef struct scr_stages {
+    kvtree *names; /* directories that are inspected, as keys */
+    int count;
+    scr_staged *list;
+} scr_stages;
+
+/* Lists the flushes in the stages of the directories in names, which has those of
+ * datasets in the cache; others that plan/clean.h wants to be inspected are added. 0 or
+ * -errno with a text. */
+int scr_stages_find(scr_prefix *prefix, scr_stages *stages, char *err);
+
+/* Removes those of which the row is_removed, and other remains in the directories.
+ * Failures are reported. */
+void scr_stages_clean(scr_prefix *prefix, scr_stages *stages,
+                      const scr_resume_flush *rows);
+void scr_stages_free(scr_stages *stages);
 
 /* ---- prefix/direct_io.c: datasets that are written and read there by the program ----
  */

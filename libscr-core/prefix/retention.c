@@ -18,6 +18,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "common/others.h"
+#include "plan/clean.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
@@ -199,7 +200,7 @@ static bool retention_is_doomed(const retention *r, const scr_dataset *d)
     return false;
 }
 
-/* The names of a dataset's files become others. One whose map is damaged has none: no run
+/* The names of a dataset's files become others. One with a damaged map has none: no run
  * can restart from it. */
 static int retention_note_dataset(const retention *r, const scr_dataset *d, char *err)
 {
@@ -398,8 +399,7 @@ static void retention_finish(const retention *r)
     }
 }
 
-/* Collective. Deletes what rank 0 has in list; rc and err of each tell what came of it.
- */
+/* Collective. Deletes what rank 0 has in list; rc and err of each are the results. */
 static void retention_delete_list(scr_prefix *prefix, doomed *list, int count)
 {
     retention r = {.prefix = prefix, .list = list, .count = count};
@@ -468,15 +468,32 @@ static void retention_delete_all(scr_prefix *prefix, scr_dataset *list, int coun
     free(list);
 }
 
-/* Rank 0. What leaves by the index; window NULL: all of it. */
-static int retention_choose(scr_prefix *prefix, const scr_window *window,
-                            scr_dataset **list)
+/* Rank 0. What plan/clean.h deletes at start. */
+static int retention_list_start(const scr_prefix *prefix, const kvtree *index,
+                                scr_dataset **list, int *count)
+{
+    int all = 0, rc = scr_index_list(index, list, &all);
+    *count = 0;
+    for (int i = 0; i < all && !rc; i++) {
+        scr_index_state state = {.deleting = 0};
+        scr_index_look(index, &(*list)[i], &state);
+        const scr_clean_facts facts = {.is_indexed = true,
+                                       .is_deleting = state.deleting != 0,
+                                       .purge = prefix->set->prefix_purge != 0};
+        if (scr_plan_clean(&facts).deletes) (*list)[(*count)++] = (*list)[i];
+    }
+    return rc;
+}
+
+/* Rank 0. What is deleted by the index; window NULL: at start. */
+static int retention_list(scr_prefix *prefix, const scr_window *window,
+                          scr_dataset **list)
 {
     char err[SCR_ERR_TEXT] = "";
     const kvtree *index;
     int count = 0, rc = scr_index_view(prefix, &index, err);
     if (!rc && window) rc = scr_index_leaving(index, window, list, &count);
-    if (!rc && !window) rc = scr_index_list(index, list, &count);
+    if (!rc && !window) rc = retention_list_start(prefix, index, list, &count);
     if (rc)
         scr_say(prefix->job->report, 0,
                 "warning: nothing is deleted from the prefix folder: %s",
@@ -486,12 +503,9 @@ static int retention_choose(scr_prefix *prefix, const scr_window *window,
 
 void scr_retention_begin(scr_prefix *prefix)
 {
-    const scr_window none = {.keep = 0};
     const bool purge = prefix->set->prefix_purge != 0;
     scr_dataset *list = NULL;
-    int count = prefix->job->rank == 0
-                    ? retention_choose(prefix, purge ? NULL : &none, &list)
-                    : 0;
+    int count = prefix->job->rank == 0 ? retention_list(prefix, NULL, &list) : 0;
     if (purge && count > 0)
         scr_say(prefix->job->report, 0,
                 "SCR_PREFIX_PURGE: all %d datasets of %s are deleted", count,
@@ -504,6 +518,6 @@ void scr_retention_flushed(scr_prefix *prefix, const scr_window *window)
 {
     scr_dataset *list = NULL;
     if (window->keep == 0) return;
-    int count = prefix->job->rank == 0 ? retention_choose(prefix, window, &list) : 0;
+    int count = prefix->job->rank == 0 ? retention_list(prefix, window, &list) : 0;
     retention_delete_all(prefix, list, count, "SCR_PREFIX_SIZE");
 }
