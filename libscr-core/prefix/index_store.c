@@ -5,8 +5,8 @@
  * view. A change is made in two passes. The first one is on the view, and shows whether
  * anything changes. If so, the index is locked, read, changed and written, because
  * commands and other runs change it as well, and that is the view then. So a call reads
- * the index once, and once more for each state that it makes durable; it never writes the
- * same state twice. */
+ * the index once, and again for each state that it makes durable, which it writes once.
+ */
 #include "prefix/prefix.h"
 
 #include "base/record_change.h"
