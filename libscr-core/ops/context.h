@@ -167,6 +167,12 @@ void scr_cache_try_again(struct scr *scr);
  * Failures are reported. Collective. */
 void scr_cache_delete(struct scr *scr, int id);
 
+/* ---- ops/location.c ---- */
+
+/* Removes a dataset that is not being flushed from the cache: files and records. Failures
+ * are reported. Collective. */
+void scr_cache_drop(struct scr *scr, int id);
+
 /* Whether the prefix folder has all of a cached dataset, also where the program has
  * dropped its entry. Collective. */
 bool scr_cache_is_saved(struct scr *scr, int id);
@@ -237,10 +243,6 @@ uint64_t scr_flush_layout(const struct scr *scr);
 int scr_flush_resume(struct scr *scr, int id, uint64_t container);
 
 /* ---- ops/flush_files.c: the cached files that a flush is of ---- */
-
-/* Removes a dataset that is not being flushed from the cache: files and records. Failures
- * are reported. Collective. */
-void scr_cache_remove(struct scr *scr, int id);
 
 /* Sets d->scattered: whether a cached dataset has files outside of its folder.
  * Collective. */

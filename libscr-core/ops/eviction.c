@@ -7,19 +7,12 @@
 #include "prefix/flush_file.h"
 #include <string.h>
 
-bool scr_cache_is_saved(struct scr *scr, int id)
-{
-    const scr_cached *cached = scr_cached_find(&scr->cache, id);
-    if (cached && cached->dropped) return true;
-    return scr_location_has(&scr->prefix, id, SCR_LOCATION_PFS);
-}
-
 /* ---- removing ---- */
 
 void scr_cache_delete(struct scr *scr, int id)
 {
     scr_flush_stop(scr, id);
-    scr_cache_remove(scr, id);
+    scr_cache_drop(scr, id);
 }
 
 void scr_cache_delete_unusable(struct scr *scr, int above)

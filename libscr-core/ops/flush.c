@@ -185,7 +185,7 @@ uint64_t scr_flush_layout(const struct scr *scr)
 }
 
 /* Collective, agreed. Until the first bytes are copied. */
-static int flush_begin(struct scr *scr, int id, struct scr_flush_run *f, char *err)
+static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f, char *err)
 {
     f->start = MPI_Wtime();
     int rc = scr_cache_ensure(scr, id) ? scr_cached_get(&scr->cache, id, &f->d) : -ENOENT;
@@ -223,7 +223,7 @@ static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc, char
     if (!rc && d->ckpt) scr_retain(scr, d->id);
     filo_flush_free(f->transfer);
     /* no run restarts from it: the cache is for what protects the run */
-    if (!rc && d->output && !d->ckpt) scr_cache_remove(scr, d->id);
+    if (!rc && d->output && !d->ckpt) scr_cache_drop(scr, d->id);
     free(f);
     return rc ? SCR_ERR_FLUSH : SCR_SUCCESS;
 }
@@ -314,7 +314,7 @@ static struct scr_flush_run *flush_try_begin(struct scr *scr,
     f->container = request.container;
     if (f->resumed) f->method = "daemon"; /* which may be at it still */
     f->d.id = id; /* for reports, if this rank does not have the dataset */
-    rc = flush_begin(scr, id, f, err);
+    rc = flush_prepare(scr, id, f, err);
     if (!rc) return f;
     *code = flush_conclude(scr, f, rc, err);
     return NULL;

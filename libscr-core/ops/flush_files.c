@@ -60,17 +60,6 @@ int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place
     return 0;
 }
 
-void scr_cache_remove(struct scr *scr, int id)
-{
-    char err[SCR_ERR_TEXT] = "";
-    scr_cache_verify(&scr->cache, id);
-    scr_filemap_remove_dataset(scr->cache.map, id);
-    /* the map first: files that no map knows are swept away at the next start */
-    if (scr_filemaps_write(&scr->cache, err) != 0) scr_event_local(&scr->report, 0, err);
-    scr_dataset_folder_remove(&scr->cache, id);
-    scr_location_remove(&scr->prefix, id);
-}
-
 void scr_retain(struct scr *scr, int id)
 {
     const scr_window window = {.keep = scr->set.prefix_size,

@@ -321,7 +321,7 @@ static bool find_one(struct scr *scr, int id, scr_dataset *dataset)
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
     int rc = scr_stores_locate(&scr->cache, dataset, desc, err);
     if (scr->set.cache_purge || !scr->set.distribute) {
-        scr_cache_remove(scr, id);
+        scr_cache_drop(scr, id);
         return false;
     }
     continue_ids(scr, dataset);

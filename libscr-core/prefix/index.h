@@ -28,14 +28,10 @@ typedef struct kvtree scr_index;
  * another version SCR_OTHER_VERSION (base/versions.h), with a text. */
 int scr_index_read(int prefix, scr_index *index, char *err);
 
-/* Changes the index under its lock (base/record_change.h). The empty tree index gets what
- * it is then. Errors as of scr_index_read. */
+/* Changes the index under its lock (base/record_change.h), and reads it only there. The
+ * empty tree index gets what it is then. Errors as of scr_index_read. */
 int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
                      char *err);
-
-/* The same for a change that is expected: reads the index under the lock only. */
-int scr_index_update_locked(int prefix, scr_changer *change, void *arg, scr_index *index,
-                            char *err);
 
 /* Enters what was found on the prefix folder and the index does not have, under its lock;
  * makes the index, also of nothing, where there is none. The empty tree index gets what

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -49,38 +48,28 @@ static int index_check_and_change(kvtree *index, void *arg)
     return rc ? rc : u->change(index, u->arg);
 }
 
-static int index_change(const scr_change *c, scr_index *index, char *err)
-{
-    int rc = scr_change_record(c, index, err);
-    if (rc != -EBADMSG && rc != SCR_OTHER_VERSION) return rc;
-    kvtree_unset_all(index);
-    int why = scr_index_read(c->prefix, index, err); /* says what is wrong with it */
-    return why ? why : rc;
-}
-
-static int index_update(int prefix, const struct update *update, bool at_once,
+/* A change of the index is expected to alter it, so it is locked at once. */
+static int index_change(int prefix, bool make, scr_changer *change, void *arg,
                         scr_index *index, char *err)
 {
     const scr_change c = {.prefix = prefix,
                           .name = SCR_INDEX_NAME,
-                          .change = index_check_and_change,
-                          .arg = (void *)(uintptr_t)update,
-                          .at_once = at_once};
-    return index_change(&c, index, err);
+                          .make = make,
+                          .change = change,
+                          .arg = arg,
+                          .at_once = true};
+    int rc = scr_change_record(&c, index, err);
+    if (rc != -EBADMSG && rc != SCR_OTHER_VERSION) return rc;
+    kvtree_unset_all(index);
+    int why = scr_index_read(prefix, index, err); /* reports what is wrong with it */
+    return why ? why : rc;
 }
 
 int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
                      char *err)
 {
-    const struct update u = {change, arg};
-    return index_update(prefix, &u, false, index, err);
-}
-
-int scr_index_update_locked(int prefix, scr_changer *change, void *arg, scr_index *index,
-                            char *err)
-{
-    const struct update u = {change, arg};
-    return index_update(prefix, &u, true, index, err);
+    struct update u = {change, arg};
+    return index_change(prefix, false, index_check_and_change, &u, index, err);
 }
 
 struct found {
@@ -102,12 +91,7 @@ int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *i
                    int *added, char *err)
 {
     struct found f = {found, count, added};
-    const scr_change c = {.prefix = prefix,
-                          .name = SCR_INDEX_NAME,
-                          .make = 1,
-                          .change = index_enter_found,
-                          .arg = &f};
-    return index_change(&c, index, err);
+    return index_change(prefix, true, index_enter_found, &f, index, err);
 }
 
 static int index_rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)

@@ -174,12 +174,11 @@ static int store_write(scr_prefix *prefix, scr_changer *change, void *arg, char 
                    "waits to change %.400s/" SCR_INDEX_NAME ": another process has its "
                    "lock, or the file system is slow",
                    prefix->path);
-    int rc = scr_index_update_locked(prefix->fd, change, arg, prefix->index, err);
+    int rc = scr_index_update(prefix->fd, change, arg, prefix->index, err);
     if (rc == -ENOENT || rc == -EBADMSG) {
         kvtree_unset_all(prefix->index);
         rc = store_load(prefix, true, prefix->index, err);
-        if (!rc)
-            rc = scr_index_update_locked(prefix->fd, change, arg, prefix->index, err);
+        if (!rc) rc = scr_index_update(prefix->fd, change, arg, prefix->index, err);
     }
     scr_wait_end(&wait);
     return rc;

@@ -106,7 +106,7 @@ static int scan_keep(scr_scan *scan, const scr_dataset *d)
     return 0;
 }
 
-static void scan_refuse(scr_scan *scan, const char *name, int rc, const char *why)
+static void scan_note_refused(scr_scan *scan, const char *name, int rc, const char *why)
 {
     scan->unread |= scr_is_transient(rc);
     if (scan->refused++ > 0 && (rc != SCR_OTHER_VERSION || scan->code == rc)) return;
@@ -129,7 +129,7 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
     io_close(&folder);
     if (rc == -ENOENT || rc == -ENOMEM) return err_set(err, rc, "%s: %s", name, why);
     if (rc) {
-        scan_refuse(scan, name, rc, why);
+        scan_note_refused(scan, name, rc, why);
         return 0;
     }
     /* the folder may have been moved, or be a copy */
@@ -137,7 +137,7 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
     if (d.complete && (rc = scan_check_map(scan, &d, why)) == -ENOMEM)
         return err_set(err, rc, "%s: %s", name, why);
     if (rc) {
-        scan_refuse(scan, name, rc, why);
+        scan_note_refused(scan, name, rc, why);
         if (!err_is_damage(rc)) return 0;
         d.complete = 0;
     }
@@ -185,7 +185,7 @@ static int scan_see_folder(struct search *s, const char *name)
     int rc = scr_scan_one(s->scan, name, why);
     if (rc == -ENOMEM || scan_note_stage(s->scan, name) != 0) return -ENOMEM;
     if (rc && rc != -ENOENT) { /* not ours to read */
-        scan_refuse(s->scan, name, rc, why);
+        scan_note_refused(s->scan, name, rc, why);
         return 0;
     }
     return kvtree_set(rc ? s->plain : s->datasets, name, NULL) ? 0 : -ENOMEM;
