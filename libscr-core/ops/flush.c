@@ -391,7 +391,7 @@ static int flush_share_names(struct scr *scr, const scr_dataset *d,
 
 /* Collective. 1 when a newer dataset that is complete on the prefix folder has the name
  * of this one, or names of its files; -errno with a text where that is not known. */
-static int flush_is_replaced(struct scr *scr, int id, char *err)
+static int flush_check_replaced(struct scr *scr, int id, char *err)
 {
     scr_dataset d, newer, *list = NULL;
     int facts[2] = {0, 0}; /* replaced; datasets to compare with */
@@ -416,11 +416,11 @@ static int flush_is_replaced(struct scr *scr, int id, char *err)
     return replaced;
 }
 
-/* Collective. 1 when the dataset is to be flushed; else *code is the result. */
-static int flush_is_wanted(struct scr *scr, int id, int *code)
+/* Collective. Whether the dataset is to be flushed; if not, *code is the result. */
+static bool flush_is_wanted(struct scr *scr, int id, int *code)
 {
     char err[SCR_ERR_TEXT] = "";
-    int replaced = flush_is_replaced(scr, id, err);
+    int replaced = flush_check_replaced(scr, id, err);
     *code = SCR_SUCCESS;
     if (replaced < 0)
         *code = scr_fail(&scr->report, SCR_ERR_FLUSH,

@@ -251,15 +251,16 @@ struct mapped {
     int compare;        /* with their checksums */
 };
 
-/* On rank 0: 1 when a newer dataset that is known may have used the names of files that
+/* On rank 0: whether a newer dataset that is known may have used the names of files that
  * lie outside of the folder of this one. */
-static int direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
+static bool direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
     scr_dataset *list = NULL;
     scr_index_state state = {.complete = 0};
     const kvtree *index;
-    int count = 0, newer = 0;
+    int count = 0;
+    bool newer = false;
     if (scr_index_view(prefix, &index, err) == 0) scr_index_list(index, &list, &count);
     for (int i = 0; i < count && !newer; i++)
         newer = list[i].id > d->id &&
@@ -384,11 +385,11 @@ int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare, char 
 
 /* One that another rank has in the map may be shared: it counts if it is in the dataset's
  * folder, where nothing else is. */
-static int direct_is_there(const scr_prefix *prefix, const char *name)
+static bool direct_is_there(const scr_prefix *prefix, const char *name)
 {
     struct stat st;
     size_t n = strlen(prefix->direct.dataset.name);
-    if (kvtree_get(prefix->direct.files, name)) return 1;
+    if (kvtree_get(prefix->direct.files, name)) return true;
     return strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
            !scr_name_is_reserved(name) &&
            beneath_stat(prefix->fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);

@@ -107,7 +107,7 @@ int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset
     return best < 0 ? -ENOENT : 0;
 }
 
-int scr_index_is_current(const scr_index *index, const char *name)
+bool scr_index_is_current(const scr_index *index, const char *name)
 {
     const char *current = kvtree_get_val(index, KEY_CURRENT);
     return current && strcmp(current, name) == 0;
@@ -336,10 +336,10 @@ static bool index_is_exhausted(const kvtree *e)
     return state.complete == 1 && !state.failed && state.attempts >= SCR_INDEX_ATTEMPTS;
 }
 
-int scr_index_has_newer(const scr_index *index, const scr_dataset *dataset)
+bool scr_index_has_newer(const scr_index *index, const scr_dataset *dataset)
 {
     scr_dataset known;
-    if (scr_index_get(index, dataset->name, &known) != 0) return 0;
+    if (scr_index_get(index, dataset->name, &known) != 0) return false;
     const scr_index_state state = index_state(index_entry(index, &known));
     return state.complete == 1 && !state.failed && scr_dataset_is_newer(&known, dataset);
 }

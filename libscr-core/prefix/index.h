@@ -13,6 +13,7 @@
 #include "base/versions.h"
 #include "plan/dataset.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 
 #define SCR_SUMMARY_NAME ".scr/summary.scr" /* below the dataset's folder */
 #define SCR_SUMMARY_VERSION 6
@@ -79,8 +80,8 @@ int scr_index_look(const scr_index *index, const scr_dataset *dataset,
 /* Why a run cannot restart from a dataset in that state; NULL: it can. */
 const char *scr_index_why_not(const scr_dataset *dataset, const scr_index_state *state);
 
-/* 1 for the one to restart from. */
-int scr_index_is_current(const scr_index *index, const char *name);
+/* Whether that name is the one to restart from. */
+bool scr_index_is_current(const scr_index *index, const char *name);
 
 /* When that last happened to a dataset, in local time: "2026-11-22T18:30:00". The text is
  * the index's; NULL if it never did. */
@@ -130,8 +131,8 @@ int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset);
 
 /* ---- decisions: pure functions ---- */
 
-/* 1 when a newer dataset of that name is complete and has not failed. */
-int scr_index_has_newer(const scr_index *index, const scr_dataset *dataset);
+/* Whether a newer dataset of that name is complete and has not failed. */
+bool scr_index_has_newer(const scr_index *index, const scr_dataset *dataset);
 
 /* The checkpoint that CURRENT names. -ENOENT. */
 int scr_index_get_current(const scr_index *index, scr_dataset *dataset);

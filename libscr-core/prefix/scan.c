@@ -162,7 +162,7 @@ static int scan_depth(const char *name)
 }
 
 /* Folders only, and no links. */
-static int scan_is_folder(int dir, const struct dirent *item)
+static bool scan_is_folder(int dir, const struct dirent *item)
 {
     struct stat st;
     if (item->d_type != DT_UNKNOWN) return item->d_type == DT_DIR;
