@@ -93,36 +93,38 @@ static int recovery_rank_of(const char *name)
                                                                               : -1;
 }
 
-static void recovery_add_transfer(scr_resume_facts *f, int rank, const int *here,
-                                  int count)
+/* Whether a rank runs on this node now. */
+static bool recovery_is_here(const scr_job *job, int rank)
 {
-    scr_resume_transfer *more =
-        realloc(f->transfers, ((size_t)f->transfer_count + 1) * sizeof *f->transfers);
-    if (!more) return; /* its process ends when the stage is removed */
-    f->transfers = more;
-    more[f->transfer_count] = (scr_resume_transfer){.rank = rank};
-    for (int i = 0; i < count; i++)
-        more[f->transfer_count].is_here |= here[i] == rank;
-    f->transfer_count++;
+    MPI_Group world, node;
+    int here = MPI_UNDEFINED;
+    if (rank >= job->ranks) return false;
+    MPI_Comm_group(job->world, &world);
+    MPI_Comm_group(job->node, &node);
+    MPI_Group_translate_ranks(world, 1, &rank, node, &here);
+    MPI_Group_free(&world);
+    MPI_Group_free(&node);
+    return here != MPI_UNDEFINED;
 }
 
-/* Collective. State files on this node, for its leader. */
+/* State files on this node, for its leader. */
 static void recovery_list_transfers(recovery *r)
 {
+    scr_resume_facts *f = &r->facts;
     const scr_job *job = &r->scr->job;
-    int *here = malloc((size_t)job->node_ranks * sizeof *here), rank;
-    DIR *stream = NULL;
+    DIR *stream = job->node_rank == 0 ? beneath_list(r->scr->cache.control_fd) : NULL;
     const struct dirent *item;
-    int failed = !here;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, job->node);
-    if (!failed) MPI_Gather(&job->rank, 1, MPI_INT, here, 1, MPI_INT, 0, job->node);
-    if (!failed && job->node_rank == 0) stream = beneath_list(r->scr->cache.control_fd);
-    r->facts.transfer_count = 0;
-    while (stream && (item = readdir(stream)) != NULL)
-        if ((rank = recovery_rank_of(item->d_name)) >= 0)
-            recovery_add_transfer(&r->facts, rank, here, job->node_ranks);
+    f->transfer_count = 0;
+    while (stream && (item = readdir(stream)) != NULL) {
+        const int rank = recovery_rank_of(item->d_name);
+        const size_t size = ((size_t)f->transfer_count + 1) * sizeof *f->transfers;
+        scr_resume_transfer *more = rank >= 0 ? realloc(f->transfers, size) : NULL;
+        if (!more) continue; /* without memory its process ends when the stage is gone */
+        f->transfers = more;
+        more[f->transfer_count++] =
+            (scr_resume_transfer){.rank = rank, .is_here = recovery_is_here(job, rank)};
+    }
     if (stream) closedir(stream);
-    free(here);
 }
 
 /* A damaged state file is reported; its rank copies all of its files. */
