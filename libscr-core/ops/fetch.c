@@ -15,11 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rank 0 changes the index entry before and after an attempt. */
 static void fetch_mark(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
     char err[SCR_ERR_TEXT] = "";
-    if (scr->job.rank == 0 && scr_index_change(scr, d, change, err) != 0)
+    if (scr->job.rank == 0 && scr_index_change(&scr->prefix, d, change, err) != 0)
         scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err);
 }
 
@@ -102,16 +101,17 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
     filo_options options = {
         .checksum = 1, .width = scr->set.fetch_width, .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
-    int count = 0, rc = scr_place_of(scr, d, &place);
+    int count = 0, rc = scr_place_of(&scr->prefix, d, &place);
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : fetch_make_folder(scr, d, err);
     rc = rc ? rc : scr_fetch_check_summary(scr, d, err);
     rc = agree(scr->job.world, rc, err);
-    rc = rc ? rc : scr_fetch_map(scr, d, &place, &options, &count, &files, err);
+    rc = rc ? rc
+            : scr_place_read_map(&scr->prefix, d, &place, &options, &count, &files, err);
     if (!rc)
         rc = agree(scr->job.world,
                    fetch_set_local_paths(scr, d, &place, count, files, err), err);
-    if (!rc) rc = scr_bypass_check(scr, d, place.folder, count, files, err);
+    if (!rc) rc = scr_direct_check(&scr->prefix, d, place.folder, count, files, err);
     rc = rc ? rc : filo_fetch(scr->job.world, place.folder, count, files, &options, err);
     rc = rc ? rc : fetch_protect(scr, d, count, files, err);
     filo_files_free(count, files);
@@ -136,16 +136,16 @@ static int fetch_read_in_place(struct scr *scr, const scr_dataset *d, int compar
                                char *err)
 {
     int rc = agree(scr->job.world, scr_fetch_check_summary(scr, d, err), err);
-    rc = rc ? rc : scr_bypass_open(scr, d, compare, err);
-    if (!rc) scr->direct.dataset = *d;
+    rc = rc ? rc : scr_direct_open(&scr->prefix, d, compare, err);
+    if (!rc) scr->prefix.direct.dataset = *d;
     return rc;
 }
 
 static void fetch_record_copies(struct scr *scr, const scr_dataset *d)
 {
     int cache = fetch_store(scr, d);
-    scr_location(scr, d, SCR_LOCATION_CACHE, 1);
-    scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    scr_location(&scr->prefix, d, SCR_LOCATION_CACHE, 1);
+    scr_location(&scr->prefix, d, SCR_LOCATION_PFS, 1);
     scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity + 1, 1);
 }
 
@@ -225,6 +225,12 @@ static bool fetch_is_id_taken(const scr_cache *cache, const scr_dataset *d)
     return scr_job_max(cache->job, taken);
 }
 
+/* Whether a dataset of the prefix directory is read there, and not fetched. */
+static bool fetch_is_direct(const struct scr *scr, const scr_dataset *d)
+{
+    return scr->set.fetch_bypass || d->bypass || fetch_descriptor(scr, d)->bypass;
+}
+
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
 static int fetch_bring(struct scr *scr, const scr_dataset *d, char *err)
 {
@@ -237,7 +243,7 @@ static int fetch_bring(struct scr *scr, const scr_dataset *d, char *err)
                 "another dataset %d is there, which SCR_CACHE_PURGE=1 gives up", d->id);
         return fetch_fall_back(scr, d, err);
     }
-    if (!scr_bypass_wanted(scr, d)) {
+    if (!fetch_is_direct(scr, d)) {
         int rc = fetch_to_cache(scr, d, err);
         if (rc < 0) fetch_name_node(&scr->job, rc, err);
         return rc < 0 ? fetch_fall_back(scr, d, err) : rc;
@@ -309,7 +315,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     if (d->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = d->id;
     if (d->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = d->ckpt;
     e = fetch_event(scr, d, SCR_LOG_FETCH_COMPLETE, start);
-    if (scr->direct.dataset.id == d->id) {
+    if (scr->prefix.direct.dataset.id == d->id) {
         scr_event(&scr->report, 0, &e,
                   "dataset %d (%s) is read from %s itself: %lu bytes", d->id, d->name,
                   scr->prefix.path, d->size);

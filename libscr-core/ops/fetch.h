@@ -27,11 +27,6 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
  */
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
 
-/* Reads the map of a complete dataset, which has one, for as many ranks as this run has:
- * positive where that is not so. As filo_read_map; agreed. */
-int scr_fetch_map(struct scr *scr, const scr_dataset *dataset, const scr_place *place,
-                  const filo_options *options, int *count, filo_file **files, char *err);
-
 /* An intact dataset that is skipped stays on the prefix folder in this run, and remains
  * the one to restart from; on 0: no longer. The same on every rank. */
 void scr_fetch_spare(struct scr *scr, const scr_dataset *dataset, int on);

@@ -24,7 +24,7 @@ static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 static bool init_make_trees(struct scr *scr)
 {
     kvtree **const trees[] = {&scr->cache.map,      &scr->output.routed,
-                              &scr->output.refused, &scr->direct.files,
+                              &scr->output.refused, &scr->prefix.direct.files,
                               &scr->restart.spared, &scr->prefix.flush_file,
                               &scr->halt.file};
     for (size_t i = 0; i < sizeof trees / sizeof *trees; i++)
@@ -36,7 +36,8 @@ static bool init_make_trees(struct scr *scr)
  * highest in the index. */
 static int init_read_records(struct scr *scr, char *err)
 {
-    int rc = scr_index_begin(scr, err);
+    int rc = scr_index_begin(&scr->prefix, &scr->lifecycle.dataset_id,
+                             &scr->lifecycle.ckpt_id, err);
     if (!rc)
         rc = init_tolerate_full(scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err),
                                 err);
@@ -91,8 +92,8 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     scr->prefix.fd = scr->cache.control_fd = scr->cache.lock_fd = -1;
     scr->restart.below = SCR_AGE_ANY;
     scr->set = (struct scr_settings){.enable = 1};
-    scr->cache.job = &scr->job;
-    scr->cache.set = &scr->set;
+    scr->prefix.job = scr->cache.job = &scr->job;
+    scr->prefix.set = scr->cache.set = &scr->set;
     scr->cache.descs = &scr->descs;
     if (scr_job_begin(&scr->job, comm, &scr->report) != MPI_SUCCESS) return SCR_FAILURE;
     if (rc) err_sys(err, rc, "configuration");
@@ -110,7 +111,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     rc = rc ? rc : init_read_cache(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
     if (!rc) scr_flush_recover(scr);
-    if (!rc) scr_retention_begin(scr);
+    if (!rc) scr_retention_begin(&scr->prefix);
     if (!rc && scr->set.current) rc = scr_manage_current(scr, scr->set.current);
     if (!rc && scr->set.flush_on_restart) scr_flush_newest(scr);
     if (!rc && scr->set.global_restart) scr_leave_cache(scr);
@@ -134,15 +135,12 @@ void scr_release(struct scr *scr)
     scr_summary_end(&scr->report);
     kvtree_delete(&scr->output.routed);
     kvtree_delete(&scr->output.refused);
-    kvtree_delete(&scr->direct.files);
     kvtree_delete(&scr->restart.spared);
     for (int i = 0; scr->cache.sets && i < scr->descs.reddescs.count; i++)
         redset_free(scr->cache.sets[i]);
     free(scr->cache.sets);
     kvtree_delete(&scr->cache.map);
     kvtree_delete(&scr->cache.recorded);
-    kvtree_delete(&scr->prefix.flush_file);
-    kvtree_delete(&scr->prefix.staged);
     kvtree_delete(&scr->halt.file);
     scr_folders_close(scr);
     scr_descs_done(&scr->descs);

@@ -340,7 +340,7 @@ static void output_report(struct scr *scr, int rc, double seconds, const char *e
 static void output_remove(struct scr *scr)
 {
     if (scr->lifecycle.open.bypass)
-        scr_bypass_remove(scr);
+        scr_direct_remove(&scr->prefix, &scr->lifecycle.open, scr->output.routed);
     else
         scr_cache_delete(scr, scr->lifecycle.open.id);
     kvtree_unset_all(scr->output.routed);
@@ -364,13 +364,13 @@ int scr_output_complete(struct scr *scr, int valid)
         return rc;
     }
     kvtree_unset_all(scr->output.routed);
-    if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
+    if (!d->bypass) scr_location(&scr->prefix, d, SCR_LOCATION_CACHE, 1);
     if (!d->bypass) scr_cached_find(&scr->cache, d->id)->used = true;
     if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
     if (d->ckpt) scr_restart_forget(&scr->restart);
     output_count_checkpoint(scr);
     if (d->bypass && d->ckpt)
-        scr_retention_flushed(scr, d->id);
+        scr_retain(scr, d->id);
     else if (!d->bypass && (d->output || (d->ckpt && scr_cadence_is_flush_due(
                                                          d->ckpt, scr->set.flush))))
         rc = scr_flush_start(scr, d->id);

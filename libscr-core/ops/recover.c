@@ -348,8 +348,8 @@ static int recover_one(struct scr *scr, int id)
                                recover_classify(&scr->job, &moved, rc), err);
     if (!recover_report_rebuilt(scr, &dataset, rebuilt, start, err))
         recover_report_complete(scr, &dataset, start);
-    scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
-    scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
+    scr_location(&scr->prefix, &dataset, SCR_LOCATION_CACHE, 1);
+    scr_location(&scr->prefix, &dataset, SCR_LOCATION_FLUSHING, 0);
     return SCR_SUCCESS;
 }
 

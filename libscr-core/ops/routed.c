@@ -4,20 +4,6 @@
 
 #include "common/errtext.h"
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
-int scr_name_is_reserved(const char *name)
-{
-    int member, members, id, end = 0;
-    if (sscanf(name, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 && end > 0)
-        return 1;
-    for (const char *part = name; part; part = strchr(part, '/')) {
-        part += *part == '/';
-        if (strncmp(part, ".scr", 4) == 0 && (part[4] == '/' || part[4] == 0)) return 1;
-    }
-    return 0;
-}
 
 int scr_routed_check(const struct scr *scr, int valid, char *err)
 {

@@ -20,7 +20,7 @@ static int stored_read_summary(const struct scr *scr, const scr_dataset *d,
                                scr_dataset *found, char *err)
 {
     int folder;
-    int rc = scr_place_open(scr, d->name, &folder, err);
+    int rc = scr_place_open(&scr->prefix, d->name, &folder, err);
     if (rc == -ENOENT || rc == -ELOOP)
         return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
                        rc == -ELOOP ? "; what has its name is a link or a file" : "");
@@ -56,11 +56,10 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
         stored_is_summary_of(&found, d) || !found.complete ||
         strcmp(found.name, d->name) != 0)
         return 0;
-    kvtree *index = kvtree_new();
-    const int unknown = index && scr_index_load(scr, index, err) == 0 &&
+    const kvtree *index;
+    const int unknown = scr_index_view(&scr->prefix, &index, err) == 0 &&
                         scr_index_look(index, &found, &state) != 0;
-    kvtree_delete(&index);
-    if (!unknown || scr_index_correct(scr, &found, err) != 0) return 0;
+    if (!unknown || scr_index_correct(&scr->prefix, &found, err) != 0) return 0;
     scr_say(&scr->report, 0,
             "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
             "there is dataset %d%s, which is entered in its place",
@@ -73,21 +72,9 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
     scr_index_state state = {.complete = 0};
-    kvtree *index = kvtree_new();
-    int rc = index ? scr_index_load(scr, index, err) : -ENOMEM, dropped = 0;
-    if (!rc) dropped = scr_index_look(index, d, &state) == -ENOENT;
-    kvtree_delete(&index);
+    const kvtree *index;
+    int dropped = scr_index_view(&scr->prefix, &index, err) == 0 &&
+                  scr_index_look(index, d, &state) == -ENOENT;
     return (dropped || (state.complete == 1 && !state.failed)) &&
            scr_fetch_check_summary(scr, d, err) == 0;
-}
-
-int scr_fetch_map(struct scr *scr, const scr_dataset *d, const scr_place *place,
-                  const filo_options *options, int *count, filo_file **files, char *err)
-{
-    int ranks, rc = filo_read_map(scr->job.world, place->folder, place->map, &ranks,
-                                  count, files, options, err);
-    if (!rc && ranks != scr->job.ranks)
-        return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
-                       ranks, d->ranks);
-    return rc == -ENOENT ? FILO_DAMAGED : rc;
 }
