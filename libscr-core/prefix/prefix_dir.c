@@ -7,7 +7,7 @@
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
-#include "common/replace.h"
+#include "common/batch.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -131,7 +131,7 @@ void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name)
 {
     char err[SCR_ERR_TEXT] = "";
     int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && replace_sweep(fd, err) != 0)
+    if (fd >= 0 && batch_sweep(fd, err) != 0)
         scr_say(prefix->job->report, 0, "warning: %s/.scr: %s", name, err);
     io_close(&fd);
 }

@@ -73,9 +73,9 @@ int redset_member_create(redset_member *member, char *err)
     int rc = redset_streams_create(member->dir, member->name, member->header,
                                    &member->streams, err);
     if (rc) return rc;
-    int shared = others_put(member->streams.out.file.parent);
+    int shared = others_put(member->dir);
     if (shared < 0) return err_sys(err, shared, "check the folder of %s", member->name);
-    member->streams.files->shared = shared;
+    if (shared) member->streams.files->out.check = others_reach;
     return 0;
 }
 
