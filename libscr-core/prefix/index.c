@@ -3,6 +3,7 @@
  */
 #include "prefix/index.h"
 
+#include "base/versions.h"
 #include "plan/retain.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#define KEY_VERSION "VERSION"
 #define KEY_CURRENT "CURRENT"
 #define KEY_DIR "DIR"
 #define KEY_DSET "DSET"
@@ -24,6 +26,11 @@
 #define KEY_ATTEMPTS "ATTEMPTS"
 #define KEY_DELETING "DELETING"
 #define KEY_REASON SCR_INDEX_REASON
+
+int scr_index_start(scr_index *index)
+{
+    return kvtree_util_set_int(index, KEY_VERSION, SCR_INDEX_VERSION);
+}
 
 /* ---- entries ---- */
 

@@ -16,11 +16,6 @@
 #define KEY_DSET "DSET"
 #define KEY_COMPLETE "COMPLETE"
 
-int scr_index_start(scr_index *index)
-{
-    return kvtree_util_set_int(index, KEY_VERSION, SCR_INDEX_VERSION);
-}
-
 int scr_index_read(int prefix, scr_index *index, char *err)
 {
     if (!index) return err_set(err, -ENOMEM, "no memory");

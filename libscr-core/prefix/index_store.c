@@ -142,7 +142,7 @@ static int store_load(scr_prefix *prefix, bool must, kvtree *index, char *err)
     return store_rebuild(prefix, lost, must, index, err);
 }
 
-static int store_open(scr_prefix *prefix, bool must, char *err)
+static int store_open_view(scr_prefix *prefix, bool must, char *err)
 {
     if (prefix->index) return 0;
     kvtree *index = kvtree_new();
@@ -154,7 +154,7 @@ static int store_open(scr_prefix *prefix, bool must, char *err)
 
 int scr_index_view(scr_prefix *prefix, const kvtree **index, char *err)
 {
-    int rc = store_open(prefix, false, err);
+    int rc = store_open_view(prefix, false, err);
     *index = prefix->index;
     return rc;
 }
@@ -186,7 +186,7 @@ static int store_write(scr_prefix *prefix, scr_changer *change, void *arg, char 
 
 int scr_index_rewrite(scr_prefix *prefix, scr_changer *change, void *arg, char *err)
 {
-    int rc = store_open(prefix, true, err);
+    int rc = store_open_view(prefix, true, err);
     if (rc) return rc;
     rc = change(prefix->index, arg);
     if (rc < 0) err_sys(err, rc, "change %s", SCR_INDEX_NAME);
@@ -291,7 +291,7 @@ static int store_enter_flushed(scr_prefix *prefix, char *err)
         if (scr_index_rewrite(prefix, store_enter_scanned, &scan, why) != 0) {
             scr_say(prefix->job->report, 0, "warning: the index could not be written: %s",
                     why);
-            rc = store_open(prefix, false, err);
+            rc = store_open_view(prefix, false, err);
             if (!rc && store_enter_scanned(prefix->index, &scan) < 0)
                 rc = err_set(err, -ENOMEM, "no memory for the index");
         }
@@ -306,7 +306,7 @@ int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, char *err)
     if (rc) return rc;
     scr_records_sweep(prefix, prefix->fd, prefix->path);
     /* a first run leaves an index, which shows later runs that it was here */
-    rc = store_open(prefix, !store_had_runs(prefix), err);
+    rc = store_open_view(prefix, !store_had_runs(prefix), err);
     if (rc) return rc;
     scr_locations_read(prefix);
     if (!prefix->staged) rc = store_enter_flushed(prefix, err);

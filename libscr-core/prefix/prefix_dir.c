@@ -77,7 +77,7 @@ void scr_prefix_close(scr_prefix *prefix)
     io_close(&prefix->fd);
     kvtree_delete(&prefix->flush_file);
     kvtree_delete(&prefix->staged);
-    scr_index_close(prefix);
+    kvtree_delete(&prefix->index);
     kvtree_delete(&prefix->direct.files);
     free(prefix->path);
     free(prefix->real);
