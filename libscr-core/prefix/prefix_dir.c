@@ -3,11 +3,11 @@
 #include "prefix/prefix.h"
 
 #include "base/path.h"
+#include "common/batch.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
-#include "common/batch.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
