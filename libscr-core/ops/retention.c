@@ -38,8 +38,10 @@ typedef struct deletion {
     struct scr *scr;
     const scr_dataset *d;
     scr_place place;
-    int dir;              /* place.folder, open; -1 when there is none */
+    int folder;           /* of the dataset, open; -1: there is none */
+    int dir;              /* place.folder, open */
     int shared;           /* others can change the map */
+    bool listed;          /* its name comes from the index */
     const kvtree *others; /* on rank 0: names of files that stay */
     int helpers;          /* ranks 1 to helpers remove files; 0: rank 0 does */
     int next;             /* the helper to get the next piece */
@@ -60,6 +62,7 @@ typedef struct doomed {
 /* All of an operation. */
 typedef struct retention {
     struct scr *scr;
+    bool listed; /* the names come from the index */
     int count;
     doomed *list; /* on rank 0 */
     kvtree *others;
@@ -166,18 +169,70 @@ static int retention_take(void *arg, int rank, int count, const filo_file files[
 
 /* ---- before the first file goes ---- */
 
+/* A name in an index that others can change reaches only what they can change themselves:
+ * the folder of the dataset, or its name. */
+static int retention_check_name(const deletion *x, char *err)
+{
+    const int prefix = x->scr->prefix.fd;
+    int rc = x->listed ? others_put_below(prefix, SCR_INDEX_NAME, err) : 0;
+    if (rc <= 0 || others_reach(prefix, x->folder, x->d->name, NULL) == 0)
+        return rc < 0 ? rc : 0;
+    int above = io_open(x->folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    rc = above < 0 ? err_sys(err, above, "open the folder of %s", x->d->name)
+                   : others_reach(prefix, above, x->d->name, err);
+    io_close(&above);
+    return rc;
+}
+
+/* The records of a prefix folder are not those of a dataset. */
+static int retention_check_records(const deletion *x, char *err)
+{
+    struct stat st;
+    if (fstatat(x->folder, SCR_INDEX_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+    return err_set(err, -EPERM, "%s is a prefix folder", x->d->name);
+}
+
+/* Opens the folder of the dataset; no link leads there. What is read and removed from
+ * here on is reached through its descriptor: others may exchange folders meanwhile. */
+static int retention_open_place(deletion *x, char *err)
+{
+    char inside[SCR_NAME_SIZE + 2];
+    const char *last;
+    snprintf(inside, sizeof inside, "%s/x", x->d->name);
+    if (scr_place_of(x->scr, x->d, &x->place) != 0)
+        return err_set(err, -ENOMEM, "no memory");
+    int rc = beneath_open_parent(x->scr->prefix.fd, inside, 0, &x->folder, &last, err);
+    if (rc) return rc;
+    x->dir = x->d->scattered ? x->scr->prefix.fd : x->folder;
+    x->shared = others_put_below(x->folder, FILO_MAP, err);
+    if (x->shared < 0) return x->shared;
+    rc = retention_check_records(x, err);
+    return rc ? rc : retention_check_name(x, err);
+}
+
+static void retention_close_place(deletion *x)
+{
+    io_close(&x->folder);
+    free(x->place.folder);
+}
+
+static int retention_read_map(deletion *x, filo_map_take *take, char *err)
+{
+    const filo_place from = {.folder = x->place.folder,
+                             .map = x->place.map,
+                             .dir = &x->folder,
+                             .skip = x->d->scattered ? strlen(x->d->name) + 1 : 0};
+    return filo_map_read(&from, NULL, take, x, err);
+}
+
 /* Rank 0. Nothing is touched before all of the map has been read once: of a dataset with
  * a damaged map files would stay that nothing names. */
-static void retention_check_map(struct scr *scr, doomed *x)
+static void retention_check_map(const retention *r, doomed *x)
 {
-    scr_place place = {.folder = NULL};
-    if (scr_place_of(scr, &x->d, &place) != 0) {
-        x->rc = err_set(x->err, -ENOMEM, "no memory");
-        return;
-    }
-    const filo_place from = {.folder = place.folder, .map = place.map};
-    x->rc = filo_map_read(&from, NULL, NULL, NULL, x->err);
-    free(place.folder);
+    deletion map = {.scr = r->scr, .d = &x->d, .folder = -1, .listed = r->listed};
+    x->rc = retention_open_place(&map, x->err);
+    if (!x->rc) x->rc = retention_read_map(&map, NULL, x->err);
+    retention_close_place(&map);
     x->no_map = x->rc == -ENOENT;
     if (x->no_map) x->rc = 0;
 }
@@ -256,7 +311,7 @@ static void retention_prepare(retention *r)
     bool scattered = false;
     int rc = 0;
     for (int i = 0; i < r->count; i++) {
-        retention_check_map(r->scr, &r->list[i]);
+        retention_check_map(r, &r->list[i]);
         scattered |= r->list[i].d.scattered && !r->list[i].rc;
     }
     if (scattered) rc = retention_note_others(r, err);
@@ -269,50 +324,26 @@ static void retention_prepare(retention *r)
 static int retention_deal(deletion *x)
 {
     char err[SCR_ERR_TEXT] = "";
-    const filo_place from = {.folder = x->place.folder, .map = x->place.map};
-    int rc = filo_map_read(&from, NULL, retention_take, x, err);
+    int rc = retention_read_map(x, retention_take, err);
     retention_hand_out(x);
     retention_dismiss_helpers(x);
     return rc && rc != -ENOENT ? err_set(x->err, rc, "%s", err) : x->rc;
 }
 
-/* Whether others can change the map. Without a folder of records there is none. */
-static int retention_check_sharing(deletion *x, char *err)
+/* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
+ * folder. */
+static int retention_remove_records(const deletion *x, char *err)
 {
-    char inside[SCR_NAME_SIZE + 8];
-    const char *last;
-    int records;
-    snprintf(inside, sizeof inside, "%s/.scr/x", x->d->name);
-    int rc = beneath_open_parent(x->scr->prefix.fd, inside, 0, &records, &last, err);
-    if (rc) return rc == -ENOENT ? 0 : rc;
-    x->shared = others_put(records);
-    io_close(&records);
-    return x->shared < 0 ? err_sys(err, x->shared, "check %s", inside) : 0;
+    int rc = beneath_remove_tree(x->folder, ".scr", err);
+    if (!rc) beneath_rmdir(x->scr->prefix.fd, x->d->name, NULL);
+    return rc;
 }
 
-/* Opens the folder that the map's names are below; no link leads there. */
-static int retention_open_place(deletion *x, char *err)
-{
-    char inside[SCR_NAME_SIZE + 2];
-    const char *last;
-    snprintf(inside, sizeof inside, "%s%sx", x->d->scattered ? "" : x->d->name,
-             x->d->scattered ? "" : "/");
-    int rc = beneath_open_parent(x->scr->prefix.fd, inside, 0, &x->dir, &last, err);
-    return rc ? rc : retention_check_sharing(x, err);
-}
-
-/* Collective, agreed. */
-static int retention_remove_opened(deletion *x, char *err)
+/* Collective, agreed. All ranks have opened the folder. */
+static int retention_remove_mapped(deletion *x, char *err)
 {
     const scr_job *job = &x->scr->job;
-    int width = x->scr->set.flush_width, rc = scr_place_of(x->scr, x->d, &x->place);
-    if (rc) err_set(err, rc, "no memory");
-    if (!rc && (rc = retention_open_place(x, err)) == -ENOENT) rc = 0;
-    /* ranks may differ in what they see of a folder that goes away */
-    int gone = x->dir < 0;
-    rc = agree(job->world, rc, err);
-    MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, job->world);
-    if (rc || gone) return rc;
+    int width = x->scr->set.flush_width, rc = 0;
     x->helpers = job->ranks - 1 < width ? job->ranks - 1 : width;
     x->next = 1;
     if (job->rank == 0)
@@ -324,29 +355,38 @@ static int retention_remove_opened(deletion *x, char *err)
     return agree(job->world, rc, err);
 }
 
-/* Collective, agreed. */
+/* Collective; agreed, but for the records. */
+static int retention_remove_opened(deletion *x, char *err)
+{
+    const scr_job *job = &x->scr->job;
+    int rc = retention_open_place(x, err);
+    if (rc == -ENOENT) rc = 0;
+    /* ranks may differ in what they see of a folder that goes away, or is exchanged: rank
+     * 0 reads the names from its one, and others remove them below theirs */
+    int seen[] = {x->folder<0, x->shared> 0};
+    rc = agree(job->world, rc, err);
+    MPI_Allreduce(MPI_IN_PLACE, seen, 2, MPI_INT, MPI_MAX, job->world);
+    x->shared = seen[1];
+    if (!rc && !seen[0]) rc = retention_remove_mapped(x, err);
+    if (rc || job->rank != 0 || x->folder < 0) return rc;
+    return retention_remove_records(x, err);
+}
+
+/* Collective. */
 static int retention_remove_files(const retention *r, const scr_dataset *d, char *err)
 {
     deletion *x = calloc(1, sizeof *x);
     int rc = agree(r->scr->job.world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
     if (!rc) {
-        *x = (deletion){.scr = r->scr, .d = d, .dir = -1, .others = r->others};
+        *x = (deletion){.scr = r->scr,
+                        .d = d,
+                        .folder = -1,
+                        .others = r->others,
+                        .listed = r->listed};
         rc = retention_remove_opened(x, err);
-        io_close(&x->dir);
-        free(x->place.folder);
+        retention_close_place(x);
     }
     free(x);
-    return rc;
-}
-
-/* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
- * folder. */
-static int retention_remove_records(struct scr *scr, const scr_dataset *d, char *err)
-{
-    char hidden[SCR_NAME_SIZE + 8];
-    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    int rc = beneath_remove_tree(scr->prefix.fd, hidden, err);
-    if (!rc) beneath_rmdir(scr->prefix.fd, d->name, NULL);
     return rc;
 }
 
@@ -362,7 +402,6 @@ static void retention_remove_all(const retention *r)
         if (!d.id) continue;
         int rc = retention_remove_files(r, &d, err);
         if (r->scr->job.rank != 0) continue;
-        rc = rc ? rc : retention_remove_records(r->scr, &d, err);
         if (rc) r->list[i].rc = err_set(r->list[i].err, rc, "%s", err);
     }
 }
@@ -407,11 +446,11 @@ static void retention_finish(const retention *r)
     }
 }
 
-/* Collective. Deletes what rank 0 has in list; rc and err of each tell what came of it.
- */
-static void retention_delete_list(struct scr *scr, doomed *list, int count)
+/* Collective. Deletes what rank 0 has in list, from the index if listed; rc and err of
+ * each describe the result. */
+static void retention_delete_list(struct scr *scr, doomed *list, int count, bool listed)
 {
-    retention r = {.scr = scr, .list = list, .count = count};
+    retention r = {.scr = scr, .list = list, .count = count, .listed = listed};
     scr_wait wait;
     MPI_Bcast(&r.count, 1, MPI_INT, 0, scr->job.world);
     if (r.count == 0) return;
@@ -432,7 +471,7 @@ int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
     int rc = agree(scr->job.world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
     if (!rc) {
         x->d = *d;
-        retention_delete_list(scr, x, 1);
+        retention_delete_list(scr, x, 1, false);
         /* the text is agreed already */
         MPI_Bcast(&x->rc, 1, MPI_INT, 0, scr->job.world);
         MPI_Bcast(x->err, sizeof x->err, MPI_CHAR, 0, scr->job.world);
@@ -469,7 +508,7 @@ static void retention_delete_all(struct scr *scr, scr_dataset *list, int count,
     }
     for (int i = 0; i < count; i++)
         all[i].d = list[i];
-    retention_delete_list(scr, all, count);
+    retention_delete_list(scr, all, count, true);
     for (int i = 0; i < count; i++)
         retention_report_deleted(scr, &all[i], reason);
     free(all);

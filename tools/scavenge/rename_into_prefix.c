@@ -91,11 +91,8 @@ static int rename_containers(renamer *r, const scavenge_scan *scan, uint64_t con
 /* Whether others can change the filemaps that were copied. */
 static int rename_check_sharing(renamer *r, char *err)
 {
-    int records, rc = scavenge_open_below(r->from, SCAVENGE_HIDDEN, &records, err);
-    if (rc) return rc;
-    r->shared = others_put(records);
-    io_close(&records);
-    return r->shared < 0 ? err_sys(err, r->shared, "check the scavenged files") : 0;
+    r->shared = others_put_below(r->from, SCAVENGE_HIDDEN "/x", err);
+    return r->shared < 0 ? r->shared : 0;
 }
 
 /* final: the open folder to which names of files are relative. */

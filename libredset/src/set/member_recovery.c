@@ -73,8 +73,8 @@ int redset_member_create(redset_member *member, char *err)
     int rc = redset_streams_create(member->dir, member->name, member->header,
                                    &member->streams, err);
     if (rc) return rc;
-    int shared = others_put(member->streams.out.file.parent);
-    if (shared < 0) return err_sys(err, shared, "check the folder of %s", member->name);
+    int shared = others_put_below(member->dir, member->name, err);
+    if (shared < 0) return shared;
     member->streams.files->shared = shared;
     return 0;
 }
