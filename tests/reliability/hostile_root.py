@@ -338,7 +338,7 @@ def commands(prefix, job, lair):
         ("scr_inspect", "-p", prefix, "--up", "n[1-4]"), ("scr_ckpt_interval", prefix), ("scr_copy", "-p", prefix, "--id", 1),
         ("scr_copy", "-p", prefix, "--id", 2), ("scr_scavenge", "-p", prefix, "--id", 1), ("scr_scavenge", "-p", prefix, "--id", 2),
         ("scr_prerun", "-p", prefix), ("scr_postrun", "-p", prefix), ("scr_halt", "--checkpoints", 50, prefix), ("scr_halt", "--remove", prefix),
-        ("scr_log_event", "--type", "HALT", "--note", "x"), ("scr_log_transfer", "--type", "FLUSH"), ("scr_run", "--simulate", "1x1", lair / "spy"),
+        ("scr_log_event", "-p", prefix, "--type", "HALT", "--note", "x"), ("scr_log_transfer", "-p", prefix, "--type", "FLUSH"), ("scr_run", "-p", prefix, "--simulate", "1x1", lair / "spy"),
         ("scr_test_runtime", "-p", prefix), ("scr_crc32", *readable(job, "*")), ("scr_crc32", *readable(job, "*/*")), ("scr_extract", job.prefix / "a"), ("redset_rebuild", job.prefix / "a"),
         ("redset_rebuild", next(job.cache("n1").glob("scr.dataset.*"), prefix)), ("scr_transfer", "--leave", record),
         ("kvtree_print", *(sorted(job.prefix.glob(".scr/*.scr"))[:3] or [record])),
@@ -362,7 +362,7 @@ class Root:
     def run(self, words):
         words = [str(word) for word in words]
         assert (BUILD / words[0]).exists(), words
-        cwd = self.m.job.prefix if self.inside or words[0] in ("scr_prefix", "scr_log_event", "scr_log_transfer", "scr_run") else "/"
+        cwd = self.m.job.prefix if self.inside or words[0] == "scr_prefix" else "/"
         begin = {"args": [BUILD / words[0], *words[1:]], "cwd": cwd, "env": self.environment, "stdin": subprocess.DEVNULL,
                  "extra_groups": [GROUP]}
         try:
@@ -443,7 +443,8 @@ def foreign_files(m):
         for path in (folder, *folder.rglob("*")):
             st = path.lstat()
             if st.st_ino in m.foreign:
-                found[st.st_ino] = (st.st_uid, st.st_gid, st.st_mode, path.read_bytes() if stat.S_ISREG(st.st_mode) else b"")
+                private = stat.S_ISREG(st.st_mode) and not st.st_mode & 0o002  # others the attacker may write, too
+                found[st.st_ino] = (st.st_uid, st.st_gid, st.st_mode, path.read_bytes() if private else b"")
     return found
 
 
@@ -471,7 +472,7 @@ def check_seen(m):
 def check_output(root, words, code, said):
     assert code >= 0 or code == -signal.SIGPIPE, f"{words} was ended by signal {-code}\n{said.decode(errors='replace')}"
     assert code != 2, f"{words} is no command\n{said.decode(errors='replace')}"
-    for secret in SECRETS.values():
+    for secret in SECRETS.values() if words[0] != "kvtree_print" else []:  # that prints the files that root names
         assert secret not in said, f"{words} shows the secret\n{said.decode(errors='replace')}"
     text = said.decode("latin-1" if root.locale == "C" else "utf-8", errors="ignore")
     found = root.terminal and re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
