@@ -88,8 +88,7 @@ typedef struct filo_place {
                            level holds at least two names, whatever the limit */
     const int *dir;     /* reading: NULL, or the open folder of the map: links and later
                            exchanges of folders on the way to it have no effect */
-    size_t skip;        /* with dir: it is the folder that the first skip bytes of map lead
-                           to, below folder */
+    size_t skip;        /* with dir: bytes of map that lead to it, "x/" of "x/map" */
 } filo_place;
 
 /* Tells the *count files of rank, which must stay until the next call; local is not
