@@ -138,7 +138,7 @@ class Machine:
 
     def records(self):
         return [path for path in self.places() if path.suffix in (".scr", ".scriinfo", ".scrinfo", ".scrfilemap")
-                and path.is_file() and not path.is_symlink()]
+                and path.is_file() and not path.is_symlink() and path.stat().st_size < 1 << 24]
 
 
 # ---- what the attacker does ----
@@ -173,8 +173,8 @@ def put_other_name(m, path, draw):
 def put_foreign(m, path, draw):
     """What another user had in a shared folder, moved from there."""
     user = draw.choice([pwd.getpwuid(0), m.victim])
-    if path == m.job.prefix or path.is_symlink():
-        return
+    if path == m.job.prefix or path.is_symlink() or path.lstat().st_ino in m.foreign:
+        return  # the last one has another name outside
     give(path, user, draw.choice([0o600, 0o644, 0o666] if path.is_file() else [0o700, 0o755, 0o777]))
     m.foreign.add(path.lstat().st_ino)
 
