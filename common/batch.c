@@ -2,6 +2,7 @@
 /* Files that are renamed into place together; see batch.h. */
 #include "common/batch.h"
 
+#include "common/array.h"
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
@@ -28,34 +29,11 @@ int batch_draw(uint64_t *random)
 
 /* ---- the list ---- */
 
-/* Length of the folder part of name, with its slash. */
-static size_t batch_folder_length(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash ? (size_t)(slash - name) + 1 : 0;
-}
-
-static bool batch_is_same_folder(const char *a, const char *b)
-{
-    size_t length = batch_folder_length(a);
-    return length == batch_folder_length(b) && memcmp(a, b, length) == 0;
-}
-
-static int batch_reserve(batch *b)
-{
-    if (b->count < b->room) return 0;
-    size_t room = b->room ? 2 * b->room : 1;
-    batch_item *items = reallocarray(b->items, room, sizeof *items);
-    if (!items) return -ENOMEM;
-    b->items = items;
-    b->room = room;
-    return 0;
-}
-
 int batch_add(batch *b, const batch_file *file, char *err)
 {
-    int rc = batch_reserve(b);
-    if (rc) return err_sys(err, rc, "list %s", file->name);
+    batch_item *items = array_grow(b->items, b->count, sizeof *items);
+    if (!items) return err_sys(err, -ENOMEM, "list %s", file->name);
+    b->items = items;
     batch_item item = {.name = strdup(file->name),
                        .temporary = strdup(file->temporary),
                        .from = file->from,
@@ -75,58 +53,61 @@ int batch_add(batch *b, const batch_file *file, char *err)
 
 /* ---- folders ---- */
 
-/* Opens the folder of name, which is made where it is missing. Folders that are made, or
- * that another process may have just made, are synced: files in them are lost with them.
- */
+/* Makes the folder of name where it is missing. That one and those above it are synced
+ * also where another process has just made them: files in them are lost with them. */
+static int batch_make_folder(const batch *b, const char *name, char *err)
+{
+    char folder[BENEATH_NAME_MAX];
+    size_t length = beneath_folder_length(name);
+    int rc = beneath_check_name(name, err);
+    if (rc || length == 0) return rc;
+    memcpy(folder, name, length);
+    folder[length - 1] = 0;
+    return beneath_make_durable(b->dir, folder, b->folders, err);
+}
+
+/* Opens the folder of a final name. */
 static int batch_enter(const batch *b, const char *name, int *parent, const char **last,
                        char *err)
 {
-    size_t length = batch_folder_length(name);
-    bool durable = b->folders && b->durability != BATCH_UNSYNCED && length > 0;
-    if (b->dir == AT_FDCWD || !durable)
-        return folder_of(b->dir, name, b->folders, parent, last, err);
-    char folder[BENEATH_NAME_MAX];
-    int rc = beneath_check_name(name, err);
-    if (rc) return rc;
-    memcpy(folder, name, length);
-    folder[length - 1] = 0;
-    rc = beneath_make_durable(b->dir, folder, b->folders, err);
-    return rc ? rc : beneath_open_parent(b->dir, name, 0, parent, last, err);
-}
-
-/* Opens the folder of a temporary file. */
-static int batch_enter_source(const batch *b, const batch_item *item, int *parent,
-                              const char **last, char *err)
-{
-    if (item->from != BATCH_BESIDE)
-        return beneath_open_parent(item->from, item->temporary, 0, parent, last, err);
-    int rc = folder_of(b->dir, item->name, 0, parent, last, err);
-    *last = item->temporary;
+    bool durable = b->folders && b->durability != BATCH_UNSYNCED && b->dir != AT_FDCWD;
+    int rc = durable ? batch_make_folder(b, name, err) : 0;
+    if (!rc) rc = folder_of(b->dir, name, durable ? 0 : b->folders, parent, last, err);
+    if (!rc && b->check && (rc = b->check(b->dir, *parent, name, err)) != 0)
+        io_close(parent);
     return rc;
 }
 
+/* The folder of a temporary file, for batch_leave. */
+static int batch_enter_source(const batch *b, const batch_item *item, int *parent,
+                              const char **last, char *err)
+{
+    int rc = 0;
+    *last = item->temporary;
+    *parent = item->from == BATCH_BESIDE ? item->parent : item->from;
+    if (item->from == BATCH_BESIDE && *parent < 0) {
+        rc = folder_of(b->dir, item->name, 0, parent, last, err);
+        *last = item->temporary;
+    } else if (strchr(item->temporary, '/')) {
+        rc = beneath_open_parent(item->from, item->temporary, 0, parent, last, err);
+    } else {
+        rc = beneath_check_name(item->temporary, err);
+    }
+    return rc;
+}
+
+static void batch_leave(const batch_item *item, int *parent)
+{
+    if (*parent != item->parent && *parent != item->from) io_close(parent);
+}
+
 /* ---- the lock ---- */
-
-/* Does not wait. -EAGAIN: another process has it; -ENOLCK: there are no locks here. */
-static int batch_lock(int fd, short type)
-{
-    const struct flock all = {.l_type = type, .l_whence = SEEK_SET};
-    if (fcntl(fd, F_OFD_SETLK, &all) == 0) return 0;
-    return errno == EAGAIN || errno == EACCES ? -EAGAIN : -ENOLCK;
-}
-
-/* Closing alone would leave the lock to a process that was forked meanwhile. */
-static void batch_unlock(batch_item *item)
-{
-    if (item->lock >= 0) batch_lock(item->lock, F_UNLCK);
-    io_close(&item->lock);
-}
 
 /* -EAGAIN: a sweep took the file for abandoned between its creation and its lock. */
 static int batch_hold(batch_item *item)
 {
     struct stat st;
-    int rc = batch_lock(item->fd, F_WRLCK) == -EAGAIN ? -EAGAIN : 0;
+    int rc = io_lock(item->fd, F_OFD_SETLK, F_WRLCK) == -EAGAIN ? -EAGAIN : 0;
     item->lock = fcntl(item->fd, F_DUPFD_CLOEXEC, 0);
     if (item->lock < 0 || fstat(item->fd, &st) != 0)
         rc = -errno;
@@ -136,7 +117,7 @@ static int batch_hold(batch_item *item)
     if (item->made) return 0;
     unlinkat(item->parent, item->temporary, 0);
     io_close(&item->fd);
-    batch_unlock(item);
+    io_unlock(&item->lock);
     return rc;
 }
 
@@ -213,73 +194,111 @@ int batch_open(batch *b, const char *name, mode_t mode, int *fd, char *err)
 
 /* ---- files that are written by name ---- */
 
-/* The process that makes it may write it, whatever mode it gets. */
-static int batch_make_new(const batch_item *item, int parent, const char *temporary)
+/* The user may write it, whatever mode it gets later. */
+static int batch_create_named(const batch_item *item, int parent, const char *temporary)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int fd = io_open(parent, temporary, flags, item->mode ? 0600 : 0666);
+    return io_open(parent, temporary, flags, item->mode ? 0600 : 0666);
+}
+
+/* Opens what an earlier process made; it may have died after the file got a final mode
+ * that protects it from writing. */
+static int batch_open_named(const batch_item *item, int parent, const char *temporary)
+{
+    const int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int fd = io_open(parent, temporary, flags, 0);
+    if (fd == -EACCES && item->mode &&
+        beneath_chmod(parent, temporary, item->mode | S_IRUSR | S_IWUSR, NULL) == 0)
+        fd = io_open(parent, temporary, flags, 0);
+    return fd == -ELOOP || fd == -EISDIR || fd == -ENXIO ? -EEXIST : fd;
+}
+
+/* Takes over the file of an earlier process, if it is a regular file of one name: a pipe
+ * or a second name of a file is not written to. One that is of another user, or gives
+ * others less than the mode of the file, has no data of the batch: that process died at
+ * once, or it is a private file of the user, to which a colleague has given that name.
+ * Such a file, and one that cannot be opened, is replaced. */
+static int batch_take_over(const batch_item *item, int parent, const char *temporary,
+                           uint64_t *size)
+{
+    struct stat st;
+    int fd = batch_open_named(item, parent, temporary);
+    if (fd < 0 && fd != -EACCES) return fd;
+    if (fd >= 0) {
+        bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
+        *size = regular ? (uint64_t)st.st_size : 0;
+        if (regular && st.st_uid == geteuid() && !beneath_gives_others(&st, item->mode))
+            return fd;
+        io_close(&fd);
+        if (!regular) return -EEXIST;
+    }
+    *size = 0;
+    if (unlinkat(parent, temporary, 0) != 0) return -errno;
+    return batch_create_named(item, parent, temporary);
+}
+
+/* Bytes and time of a file that is taken over stay. */
+static int batch_make_temporary(const batch *b, const batch_item *item, int parent,
+                                const char *temporary)
+{
+    uint64_t size = 0;
+    mode_t mode = item->mode ? item->mode | S_IRUSR | S_IWUSR : 0;
+    int fd = batch_create_named(item, parent, temporary);
+    if (fd >= 0 && mode == 0600) mode = 0; /* it has that already */
+    if (fd == -EEXIST && b->resumed) fd = batch_take_over(item, parent, temporary, &size);
     if (fd < 0) return fd;
-    int rc = ftruncate(fd, (off_t)item->size) == 0 ? 0 : -errno;
-    if (!rc && item->mode && fchmod(fd, item->mode | S_IRUSR | S_IWUSR) != 0) rc = -errno;
+    int rc = size == item->size || ftruncate(fd, (off_t)item->size) == 0 ? 0 : -errno;
+    if (!rc && mode && fchmod(fd, mode) != 0) rc = -errno;
     int closed = io_close(&fd);
     if (!rc) rc = closed;
     if (rc) unlinkat(parent, temporary, 0);
     return rc;
 }
 
-/* What an earlier process may have written there stays. It may have died before the file
- * had its size, or after it got its final mode. A file with fewer rights for others has
- * no data of the batch: that process died at once, or it is another file of the user, to
- * which a colleague has given the name. */
-static int batch_take_over(const batch_item *item, int parent, const char *temporary)
+/* A rename would detect this as well, but only after all data was written, and files
+ * before this one are renamed by then. from: -1 beside the final name. */
+static int batch_check_rename(const batch_item *item, int from, int to, const char *last,
+                              char *err)
 {
-    struct stat st;
-    if (fstatat(parent, temporary, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? batch_make_new(item, parent, temporary) : -errno;
-    if (!S_ISREG(st.st_mode)) return -EEXIST;
-    if (beneath_gives_others(&st, item->mode) && unlinkat(parent, temporary, 0) == 0)
-        return batch_make_new(item, parent, temporary);
-    mode_t mode = item->mode ? item->mode : st.st_mode & 07777;
-    int rc = beneath_chmod(parent, temporary, mode | S_IRUSR | S_IWUSR, NULL);
-    if (rc || (uint64_t)st.st_size == item->size) return rc;
-    int fd =
-        io_open(parent, temporary, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-    if (fd < 0) return fd;
-    rc = ftruncate(fd, (off_t)item->size) == 0 ? 0 : -errno;
-    int closed = io_close(&fd);
-    return rc ? rc : closed;
-}
-
-/* A rename would find this out as well, but only after all the data was written, and
- * files before this one have their names. */
-static int batch_check_final(int parent, const batch_item *item, char *err)
-{
-    struct stat st;
-    const char *last = item->name + batch_folder_length(item->name);
-    if (fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    struct stat source, target, st;
+    if (from >= 0 && (fstat(from, &source) != 0 || fstat(to, &target) != 0))
+        return err_sys(err, -errno, "stat the folder of %s", item->name);
+    if (from >= 0 && source.st_dev != target.st_dev)
+        return err_set(err, -EXDEV,
+                       "%s lies in another file system than the folder %s, in which it "
+                       "is written first",
+                       item->name, item->temporary);
+    if (fstatat(to, last, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "stat %s", item->name);
     return S_ISDIR(st.st_mode) ? err_set(err, -EISDIR, "%s is a folder", item->name) : 0;
 }
 
+/* Opens the folder of the final name, or leaves that to the commit: *to is -1 then. */
+static int batch_check_final(const batch *b, const batch_item *item, int from, int *to,
+                             char *err)
+{
+    const char *last;
+    *to = -1;
+    if (from >= 0 && b->folders) return 0;
+    int rc = batch_enter(b, item->name, to, &last, err);
+    if (!rc && (rc = batch_check_rename(item, from, *to, last, err)) != 0) io_close(to);
+    return rc;
+}
+
 static int batch_make_item(const batch *b, batch_item *item, char *err)
 {
-    int parent, rc;
-    const char *last = item->temporary;
-    if (item->from == BATCH_BESIDE) {
-        const char *final;
-        rc = batch_enter(b, item->name, &parent, &final, err);
-        if (!rc) {
-            rc = batch_check_final(parent, item, err);
-            if (rc) io_close(&parent);
-        }
-    } else {
-        rc = batch_enter_source(b, item, &parent, &last, err);
-    }
+    int from = -1, to;
+    const char *temporary = item->temporary;
+    bool beside = item->from == BATCH_BESIDE;
+    int rc = beside ? 0 : batch_enter_source(b, item, &from, &temporary, err);
     if (rc) return rc;
-    rc = (b->resumed ? batch_take_over : batch_make_new)(item, parent, last);
+    rc = batch_check_final(b, item, from, &to, err);
+    if (!rc && (rc = batch_make_temporary(b, item, beside ? to : from, temporary)) != 0)
+        err_sys(err, rc, "create a temporary file for %s", item->name);
     item->made = rc == 0;
-    io_close(&parent);
-    return rc ? err_sys(err, rc, "create a temporary file for %s", item->name) : 0;
+    batch_leave(item, &from);
+    io_close(&to);
+    return rc;
 }
 
 int batch_make(batch *b, char *err)
@@ -299,7 +318,7 @@ static int batch_open_source(const batch *b, const batch_item *item)
     int rc = batch_enter_source(b, item, &parent, &last, NULL);
     if (rc) return rc;
     int fd = io_open(parent, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-    io_close(&parent);
+    batch_leave(item, &parent);
     return fd;
 }
 
@@ -352,14 +371,16 @@ static int batch_rename(const batch *b, const batch_item *item, int to, const ch
     if (rc) return rc;
     if (item->made && item->mode && item->mode != writable)
         rc = beneath_chmod(source, old, item->mode, err);
-    if (!rc) {
+    if (rc) {
+        err_wrap(err, rc, "%s", item->name);
+    } else {
         if (b->exclusive)
             rc = batch_rename_new(source, old, to, last);
         else if (renameat(source, old, to, last) != 0)
             rc = -errno;
         if (rc) err_sys(err, rc, "rename to %s", item->name);
     }
-    if (source != to) io_close(&source);
+    if (source != to) batch_leave(item, &source);
     return rc;
 }
 
@@ -367,10 +388,11 @@ static int batch_name_item(const batch *b, batch_item *item, int parent, char *e
 {
     int rc = io_close(&item->fd);
     if (rc) return err_sys(err, rc, "close %s", item->name);
-    rc = batch_rename(b, item, parent, item->name + batch_folder_length(item->name), err);
+    rc = batch_rename(b, item, parent, item->name + beneath_folder_length(item->name),
+                      err);
     if (rc && !batch_is_done(b, item, rc)) return rc;
     item->named = true;
-    batch_unlock(item);
+    io_unlock(&item->lock);
     return 0;
 }
 
@@ -388,7 +410,7 @@ static int batch_name_folder(batch *b, size_t *i, char *err)
     do
         rc = batch_name_item(b, item, parent, err);
     while (!rc && ++*i < b->count && (item = &b->items[*i]) &&
-           batch_is_same_folder(first->name, item->name));
+           beneath_is_same_folder(first->name, item->name));
     if (!rc && b->durability != BATCH_UNSYNCED && (rc = io_fsync(parent)) != 0)
         err_sys(err, rc, "fsync of the folder of %s (the file is in place)", first->name);
     if (parent != first->parent) io_close(&parent);
@@ -407,11 +429,11 @@ int batch_commit(batch *b, char *err)
 
 static void batch_remove_temporary(const batch *b, const batch_item *item)
 {
-    int parent = item->parent;
-    const char *last = item->temporary;
-    if (parent < 0 && batch_enter_source(b, item, &parent, &last, NULL) != 0) return;
+    int parent;
+    const char *last;
+    if (batch_enter_source(b, item, &parent, &last, NULL) != 0) return;
     unlinkat(parent, last, 0);
-    if (parent != item->parent) io_close(&parent);
+    batch_leave(item, &parent);
 }
 
 void batch_remove(batch *b)
@@ -435,14 +457,14 @@ void batch_drop(batch *b)
         batch_item *item = &b->items[i];
         io_close(&item->fd);
         if (item->made && !item->named) batch_remove_temporary(b, item);
-        batch_unlock(item);
+        io_unlock(&item->lock);
         io_close(&item->parent);
         free(item->name);
         free(item->temporary);
     }
     free(b->items);
     b->items = NULL;
-    b->count = b->room = 0;
+    b->count = 0;
 }
 
 int batch_write(int dir, const char *name, mode_t mode, const void *data, size_t size,
@@ -470,8 +492,8 @@ int batch_remove_abandoned(int dir, const char *name)
     int fd = io_open(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
     if (fd < 0) return fd == -ENOENT || fd == -ELOOP ? 0 : fd;
     struct stat st;
-    bool abandoned =
-        fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && batch_lock(fd, F_WRLCK) == 0;
+    bool abandoned = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                     io_lock(fd, F_OFD_SETLK, F_WRLCK) == 0;
     int rc = !abandoned ? 0 : unlinkat(dir, name, 0) == 0 ? 1 : -errno;
     io_close(&fd);
     return rc == -ENOENT ? 0 : rc;

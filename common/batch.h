@@ -67,6 +67,8 @@ typedef struct batch_item {
     bool synced, named;
 } batch_item;
 
+typedef int batch_check(int dir, int parent, const char *name, char *err);
+
 /* Callers set the first group by name; the rest starts as zeros. */
 typedef struct batch {
     int dir;        /* open folder that names are below, owned by the caller; AT_FDCWD:
@@ -77,8 +79,11 @@ typedef struct batch {
     bool resumed;   /* an earlier process may have begun the same batch: temporary files
                        that it made are taken over, and files of batch_add that it renamed
                        need no temporary file at the commit */
+    batch_check *check; /* NULL: none. Called for the folder of a name before a file is
+                           created or renamed there; refuses it by -errno and err. The
+                           signature is that of others_reach (common/others.h). */
 
-    size_t count, room;
+    size_t count;
     batch_item *items;
 } batch;
 
@@ -115,8 +120,11 @@ int batch_open_over(batch *b, const char *name, mode_t mode, batch_spare *spare,
  * costs an open and an fsync. */
 int batch_add(batch *b, const batch_file *file, char *err);
 
-/* Creates the temporary files of all listed files. -EISDIR where a folder has the final
- * name. Left out where they exist already: then batch_drop does not remove them. */
+/* Creates the temporary files of all listed files. Detects what would make the rename
+ * fail: -EISDIR, a folder has the final name; -EXDEV, `from` is in another file system.
+ * With `from` and `folders`, both show at the commit, which makes the folder of the final
+ * name. Callers that rename existing files do not call it: batch_drop does not remove
+ * these. */
 int batch_make(batch *b, char *err);
 
 /* ---- the end ---- */

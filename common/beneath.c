@@ -90,6 +90,14 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
     return 0;
 }
 
+int beneath_open_below(int dir, const char *name, int *folder, char *err)
+{
+    char inside[BENEATH_NAME_MAX + 2];
+    const char *last;
+    snprintf(inside, sizeof inside, "%s%sx", name, *name ? "/" : "");
+    return beneath_open_parent(dir, inside, 0, folder, &last, err);
+}
+
 static int beneath_name_failed(char *err, int rc, const char *what, const char *name)
 {
     return rc == -ENOENT ? err_set(err, rc, "%s is missing", name)
@@ -224,6 +232,20 @@ int beneath_unlink(int dir, const char *name, char *err)
 int beneath_rmdir(int dir, const char *name, char *err)
 {
     return beneath_remove_at(dir, name, AT_REMOVEDIR, err);
+}
+
+int beneath_unlink_durable(int dir, const char *name, char *err)
+{
+    int parent;
+    const char *last;
+    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    if (rc) return rc;
+    if (unlinkat(parent, last, 0) != 0 && errno != ENOENT)
+        rc = err_sys(err, -errno, "remove %s", name);
+    else if ((rc = io_fsync(parent)) != 0)
+        err_sys(err, rc, "fsync of the folder of %s", name);
+    io_close(&parent);
+    return rc;
 }
 
 /* Empties the folder fd, which it closes. Folders are nested at most as deep as a name

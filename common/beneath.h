@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -23,9 +24,11 @@
 #define beneath_open_folder COMMON(beneath_open_folder)
 #define beneath_open COMMON(beneath_open)
 #define beneath_open_parent COMMON(beneath_open_parent)
+#define beneath_open_below COMMON(beneath_open_below)
 #define beneath_mkdirs COMMON(beneath_mkdirs)
 #define beneath_make_durable COMMON(beneath_make_durable)
 #define beneath_unlink COMMON(beneath_unlink)
+#define beneath_unlink_durable COMMON(beneath_unlink_durable)
 #define beneath_rmdir COMMON(beneath_rmdir)
 #define beneath_stat COMMON(beneath_stat)
 #define beneath_gives_others COMMON(beneath_gives_others)
@@ -34,6 +37,20 @@
 #define beneath_list COMMON(beneath_list)
 #define beneath_remove_tree COMMON(beneath_remove_tree)
 #define beneath_private_folder COMMON(beneath_private_folder)
+
+/* Bytes of the folder part of a name or path, with its slash. */
+static inline size_t beneath_folder_length(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? (size_t)(slash - name) + 1 : 0;
+}
+
+/* Whether two files have the same folder, by their names. */
+static inline bool beneath_is_same_folder(const char *a, const char *b)
+{
+    size_t length = beneath_folder_length(a);
+    return length == beneath_folder_length(b) && memcmp(a, b, length) == 0;
+}
 
 /* -EINVAL unless name is relative, shorter than BENEATH_NAME_MAX, has no empty, "." or
  * ".." component and no control character. */
@@ -52,6 +69,9 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, cha
 int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
                         const char **last, char *err);
 
+/* Opens the folder name below dir; "" is dir itself. */
+int beneath_open_below(int dir, const char *name, int *folder, char *err);
+
 /* Creates the folder name below dir, and those above it, where missing. */
 int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err);
 
@@ -63,6 +83,10 @@ int beneath_make_durable(int dir, const char *name, mode_t mode, char *err);
  * -ENOTEMPTY. */
 int beneath_unlink(int dir, const char *name, char *err);
 int beneath_rmdir(int dir, const char *name, char *err);
+
+/* Removes a file and syncs its folder, also where it is already gone: the name does not
+ * come back after a power cut. */
+int beneath_unlink_durable(int dir, const char *name, char *err);
 
 /* Removes the folder name with all in it; links in it are removed, not followed.
  * Continues after a failure and returns the first one. */

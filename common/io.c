@@ -15,11 +15,13 @@ int io_open(int dir, const char *name, int flags, mode_t mode)
     return fd < 0 ? -errno : fd;
 }
 
-ssize_t io_read(int fd, void *buf, size_t size)
+/* offset NULL: at the offset of the descriptor. */
+static ssize_t io_read_all(int fd, char *buf, size_t size, const off_t *offset)
 {
     size_t done = 0;
     while (done < size) {
-        ssize_t n = read(fd, (char *)buf + done, size - done);
+        ssize_t n = offset ? pread(fd, buf + done, size - done, *offset + (off_t)done)
+                           : read(fd, buf + done, size - done);
         if (n == 0) break;
         if (n > 0)
             done += (size_t)n;
@@ -27,51 +29,42 @@ ssize_t io_read(int fd, void *buf, size_t size)
             return -errno;
     }
     return (ssize_t)done;
+}
+
+ssize_t io_read(int fd, void *buf, size_t size)
+{
+    return io_read_all(fd, buf, size, NULL);
 }
 
 ssize_t io_pread(int fd, void *buf, size_t size, off_t offset)
 {
+    return io_read_all(fd, buf, size, &offset);
+}
+
+static int io_write_all(int fd, const char *buf, size_t size, const off_t *offset)
+{
     size_t done = 0;
     while (done < size) {
-        ssize_t n = pread(fd, (char *)buf + done, size - done, offset + (off_t)done);
-        if (n == 0) break;
+        ssize_t n = offset ? pwrite(fd, buf + done, size - done, *offset + (off_t)done)
+                           : write(fd, buf + done, size - done);
         if (n > 0)
             done += (size_t)n;
+        else if (n == 0)
+            return -EIO;
         else if (errno != EINTR)
             return -errno;
     }
-    return (ssize_t)done;
+    return 0;
 }
 
 int io_write(int fd, const void *buf, size_t size)
 {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t n = write(fd, (const char *)buf + done, size - done);
-        if (n > 0)
-            done += (size_t)n;
-        else if (n == 0)
-            return -EIO;
-        else if (errno != EINTR)
-            return -errno;
-    }
-    return 0;
+    return io_write_all(fd, buf, size, NULL);
 }
 
 int io_pwrite(int fd, const void *buf, size_t size, off_t offset)
 {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t n =
-            pwrite(fd, (const char *)buf + done, size - done, offset + (off_t)done);
-        if (n > 0)
-            done += (size_t)n;
-        else if (n == 0)
-            return -EIO;
-        else if (errno != EINTR)
-            return -errno;
-    }
-    return 0;
+    return io_write_all(fd, buf, size, &offset);
 }
 
 int io_fsync(int fd)
@@ -87,4 +80,18 @@ int io_close(int *fd)
     int rc = close(*fd) == 0 || errno == EINTR ? 0 : -errno;
     *fd = -1;
     return rc;
+}
+
+int io_lock(int fd, int command, short type)
+{
+    struct flock all = {.l_type = type, .l_whence = SEEK_SET};
+    while (fcntl(fd, command, &all) != 0)
+        if (errno != EINTR) return errno == EACCES ? -EAGAIN : -errno;
+    return 0;
+}
+
+void io_unlock(int *fd)
+{
+    if (*fd >= 0) io_lock(*fd, F_OFD_SETLK, F_UNLCK);
+    io_close(fd);
 }

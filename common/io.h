@@ -6,7 +6,9 @@
  * return 0 or -errno unless stated otherwise. */
 
 #include "common/prefix.h"
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define io_open COMMON(io_open)
@@ -16,6 +18,8 @@
 #define io_pwrite COMMON(io_pwrite)
 #define io_fsync COMMON(io_fsync)
 #define io_close COMMON(io_close)
+#define io_lock COMMON(io_lock)
+#define io_unlock COMMON(io_unlock)
 
 /* openat. Returns a descriptor, or -errno. */
 int io_open(int dir, const char *name, int flags, mode_t mode);
@@ -33,5 +37,18 @@ int io_fsync(int fd);
 /* Closes *fd, if it is not -1, and sets it to -1. On Linux the descriptor is gone even on
  * an error; the error means that written data may be lost. */
 int io_close(int *fd);
+
+/* Locks the whole file by fcntl: F_OFD_SETLKW waits, F_OFD_SETLK does not (-EAGAIN:
+ * another process has a lock). type: F_RDLCK, F_WRLCK, F_UNLCK. */
+int io_lock(int fd, int command, short type);
+
+/* Removes the lock of the open file, and closes it if it is not -1. Closing alone would
+ * leave the lock to a process that was forked meanwhile. */
+void io_unlock(int *fd);
+
+static inline bool io_is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
 
 #endif

@@ -14,7 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static int is_own_group(gid_t gid)
+static int others_is_own_group(gid_t gid)
 {
     const struct passwd *user = getpwuid(geteuid());
     const struct group *group = user && user->pw_gid == gid ? getgrgid(gid) : NULL;
@@ -23,40 +23,41 @@ static int is_own_group(gid_t gid)
 }
 
 /* With one, the mode of the group is the most that anybody in the list may do. */
-static int has_list(int fd)
+static int others_has_list(int fd)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
 }
 
-static int group_writes(int fd, const struct stat *st)
+static int others_group_writes(int fd, const struct stat *st)
 {
-    return st->st_mode & S_IWGRP && (!is_own_group(st->st_gid) || has_list(fd));
+    return st->st_mode & S_IWGRP &&
+           (!others_is_own_group(st->st_gid) || others_has_list(fd));
 }
 
-static int is_foreign(const struct stat *st)
+static int others_is_foreign(const struct stat *st)
 {
     return st->st_uid != 0 && st->st_uid != geteuid();
 }
 
 int others_write(int fd, const struct stat *st)
 {
-    return st->st_mode & S_IWOTH || (st->st_uid != 0 && group_writes(fd, st));
+    return st->st_mode & S_IWOTH || (st->st_uid != 0 && others_group_writes(fd, st));
 }
 
 int others_rename(int fd, const struct stat *st)
 {
-    if (is_foreign(st)) return 1;
+    if (others_is_foreign(st)) return 1;
     if (st->st_mode & S_ISVTX) return 0;
-    return st->st_mode & S_IWOTH || group_writes(fd, st);
+    return st->st_mode & S_IWOTH || others_group_writes(fd, st);
 }
 
 int others_put(int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return -errno;
-    return is_foreign(&st) || st.st_mode & S_IWOTH || group_writes(fd, &st);
+    return others_is_foreign(&st) || st.st_mode & S_IWOTH || others_group_writes(fd, &st);
 }
 
 /* Whether they can give the name of the first folder in name, which *next gets, to
@@ -92,17 +93,13 @@ int others_put_below(int dir, const char *name, char *err)
 
 static int others_enter(int fd, const struct stat *st)
 {
-    if (is_foreign(st) || st->st_mode & S_IXOTH) return 1;
-    return st->st_mode & S_IXGRP && (!is_own_group(st->st_gid) || has_list(fd));
-}
-
-static int is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+    if (others_is_foreign(st) || st->st_mode & S_IXOTH) return 1;
+    return st->st_mode & S_IXGRP &&
+           (!others_is_own_group(st->st_gid) || others_has_list(fd));
 }
 
 /* Puts the open folder above *here into its place. */
-static int go_up(int *here, struct stat *st)
+static int others_go_up(int *here, struct stat *st)
 {
     int up = io_open(*here, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     if (up < 0) return up;
@@ -110,18 +107,18 @@ static int go_up(int *here, struct stat *st)
     io_close(here);
     *here = up;
     if (fstat(up, st) != 0) return -errno;
-    return is_same(st, &below) ? -EPERM : 0; /* it is the root */
+    return io_is_same_file(st, &below) ? -EPERM : 0; /* it is the root */
 }
 
-/* From the folder here, which it closes, up to top: nobody can exchange a folder on the
- * way who may not change what is in the one above it. */
-static int look_upwards(const struct stat *top, int here)
+/* From the folder here, which it closes, up to top: a folder on the way can be exchanged
+ * only by users who may change the one above it. */
+static int others_check_upwards(const struct stat *top, int here)
 {
     struct stat st;
     int rc = fstat(here, &st) != 0 ? -errno : others_rename(here, &st) ? 0 : -EPERM;
-    while (!rc && !is_same(&st, top)) {
-        rc = go_up(&here, &st);
-        if (!rc && !is_same(&st, top) && !others_enter(here, &st)) rc = -EPERM;
+    while (!rc && !io_is_same_file(&st, top)) {
+        rc = others_go_up(&here, &st);
+        if (!rc && !io_is_same_file(&st, top) && !others_enter(here, &st)) rc = -EPERM;
     }
     io_close(&here);
     return rc;
@@ -130,10 +127,10 @@ static int look_upwards(const struct stat *top, int here)
 int others_reach(int top, int parent, const char *name, char *err)
 {
     struct stat st;
-    if (fstat(top, &st) != 0) return err_sys(err, -errno, "look at the folder of names");
+    if (fstat(top, &st) != 0) return err_sys(err, -errno, "inspect the folder of names");
     int here = io_open(parent, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    int rc = here < 0 ? here : look_upwards(&st, here);
-    if (rc != -EPERM) return rc ? err_sys(err, rc, "look at the folder of %s", name) : 0;
+    int rc = here < 0 ? here : others_check_upwards(&st, here);
+    if (rc != -EPERM) return rc ? err_sys(err, rc, "inspect the folder of %s", name) : 0;
     return err_set(err, rc,
                    "%s is in a folder that others may not change, but in a record that "
                    "they may",

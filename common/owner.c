@@ -199,7 +199,7 @@ static int owner_leave_hidden_folder(const char *folder)
     char path[PATH_MAX];
     struct stat here, there;
     if (getcwd(path, sizeof path) && stat(".", &here) == 0 && stat(path, &there) == 0 &&
-        here.st_dev == there.st_dev && here.st_ino == there.st_ino)
+        io_is_same_file(&here, &there))
         return 0;
     return *folder == '/' && chdir("/") == 0 ? 0 : -EACCES;
 }

@@ -8,7 +8,7 @@
  * clash. */
 
 #ifndef COMMON_PREFIX
-#error "COMMON_PREFIX must be defined by the build (see the root meson.build)"
+#error "COMMON_PREFIX must be defined by the build (see the meson.build of a library)"
 #endif
 
 #define COMMON_PASTE_(prefix, name) prefix##_common_##name

@@ -147,18 +147,18 @@ static int relay_detach(const relay *r, const int ends[2])
     return 0;
 }
 
-/* A session has a keyring, whose keys (tickets of Kerberos, say) all can read that are in
- * it, whoever they are by now. */
-static int leave_keys(void)
+/* All processes of a session can read the keys of its keyring (such as Kerberos tickets),
+ * also those that run under another user id. */
+static int relay_leave_keyring(void)
 {
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0) return 0;
-    /* there are no keys here, or nobody can use them */
+    /* there are no keyrings here, or they cannot be used */
     return errno == ENOSYS || errno == EPERM ? 0 : -errno;
 }
 
 int relay_depend(pid_t front)
 {
-    int rc = leave_keys();
+    int rc = relay_leave_keyring();
     if (rc) return rc;
     if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0) return -errno;
     return getppid() == front ? 0 : -ECHILD;
@@ -169,8 +169,7 @@ int relay_depend(pid_t front)
 static bool relay_is_same(int a, int b)
 {
     struct stat x, y;
-    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && io_is_same_file(&x, &y);
 }
 
 /* One pipe where both streams go to one place, so that their order is kept. */

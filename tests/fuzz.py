@@ -55,15 +55,15 @@ def build(folder, names):
     again = ["--reconfigure"] if (folder / "build.ninja").exists() else []
     subprocess.run(["meson", "setup", *again, *options, folder, ROOT], check=True,
                    env={**os.environ, "CC": "clang"}, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", folder, *(f"{name}_libfuzzer" for name in names)], check=True,
+    subprocess.run(["meson", "compile", "-C", folder, *(f"{name}_libfuzzer" for name in names)], check=True,
                    stdout=subprocess.DEVNULL)
 
 
 class Target:
     def __init__(self, name, folder):
         self.name = name
-        self.program = folder / "build" / f"{name}_libfuzzer"
         self.corpus = targets()[name]
+        self.program = folder / "build" / self.corpus.parents[2].name / "tests" / f"{name}_libfuzzer"
         self.finds, self.crashes = folder / name / "finds", folder / name / "crashes"
         self.log = folder / name / "log"
         self.executions, self.failed, self.coverage, self.features = 0, [], "?", "?"

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes the manual pages of section 3 from the public headers.
 
-    pages.py OUTPUT VERSION LIBRARY,... HEADER...
+    pages.py OUTPUT VERSION HEADER...
 
 OUTPUT becomes a directory of pages. A header NAME.h has one page NAME.h.3 with its introduction, its types
 and its constants, and one page for each of its sections ("---- title ----" in a comment) that has functions.
 NAME.3 is a link to NAME.h.3, but for scr, whose page scr.7 is written by hand. A section's page has the name of the section's first function; the other functions are links to it. A prototype
-becomes SYNOPSIS, the comment above it DESCRIPTION. There is a LIBRARY for each HEADER: its name for pkg-config.
+becomes SYNOPSIS, the comment above it DESCRIPTION. The name of a library for pkg-config comes from its
+header: scr for scr.h, scr-FOLDER for FOLDER/NAME.h, scr-FOLDER-mpi for FOLDER/NAME_mpi.h.
 """
 import pathlib
 import re
@@ -39,9 +40,11 @@ class Section:
 
 
 class Header:
-    def __init__(self, path, library):
-        self.path, self.library = pathlib.Path(path), library
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
         self.include = self.path.as_posix().split("/include/")[-1]
+        folder, mpi = self.include.rpartition("/")[0], "-mpi" if self.path.stem.endswith("_mpi") else ""
+        self.library = f"scr-{folder}{mpi}" if folder else self.path.stem
         text = self.path.read_text()
         intro = re.search(r"#define \w+_H\n\s*(/\*.*?\*/)", text, re.DOTALL)
         self.comment = comment_text(intro[1]) if intro else ""
@@ -281,7 +284,6 @@ def write_pages(output, version, headers):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 5:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
-    write_pages(pathlib.Path(sys.argv[1]), sys.argv[2],
-                [Header(*pair) for pair in zip(sys.argv[4:], sys.argv[3].split(","))])
+    write_pages(pathlib.Path(sys.argv[1]), sys.argv[2], [Header(path) for path in sys.argv[3:]])

@@ -3,10 +3,11 @@
  * states filling, started, finished. How files move is the method's business. */
 #include "src/axl_private.h"
 
+#include "common/array.h"
+#include "common/batch.h"
 #include "common/beneath.h"
 #include "common/folder.h"
 #include "common/io.h"
-#include "common/replace.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -137,13 +138,9 @@ static int transfer_grow_index(axl_transfer *t)
  * steps. */
 static int transfer_grow(axl_transfer *t)
 {
-    if (t->count == t->capacity) {
-        size_t capacity = t->capacity ? 2 * t->capacity : 16;
-        axl_item *items = reallocarray(t->items, capacity, sizeof *items);
-        if (!items) return -ENOMEM;
-        t->items = items;
-        t->capacity = capacity;
-    }
+    axl_item *items = array_grow(t->items, t->count, sizeof *items);
+    if (!items) return -ENOMEM;
+    t->items = items;
     return transfer_grow_index(t);
 }
 
@@ -299,7 +296,7 @@ static int transfer_start(axl_transfer *transfer, char *err)
         transfer->ours = rc == 0;
     }
     if (!rc) rc = transfer_look_at_files(transfer, err);
-    if (!rc && !transfer->id && (rc = replace_draw(&transfer->id)) != 0)
+    if (!rc && !transfer->id && (rc = batch_draw(&transfer->id)) != 0)
         err_sys(err, rc, "random names");
     if (rc) return rc;
     transfer->state = AXL_STARTED;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Method "daemon": the process scr_transfer moves the files, driven by the state file. It
- * goes on when this process has ended. Where none attends the file, one is started. */
+ * continues when this process has ended. Where none attends the file, one is started. */
 #include "src/axl_private.h"
 
 #include "common/io.h"
@@ -304,7 +304,7 @@ int axl_daemon_halt(const char *path, double patience, bool for_good, char *err)
                             path, patience);
 }
 
-/* It goes on by itself, unless it shall not. */
+/* Without a cancel, scr_transfer continues. */
 static void daemon_stop(axl_transfer *transfer, bool for_good)
 {
     char err[AXL_ERROR_SIZE] = "";

@@ -31,7 +31,7 @@ static bool owner_is_current(int fd, const char *name)
 {
     struct stat ours, there;
     return fstat(fd, &ours) == 0 && stat(name, &there) == 0 &&
-           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+           io_is_same_file(&ours, &there);
 }
 
 /* The descriptor, or -errno with a text. The lock has its owner written in it, so it may
@@ -50,22 +50,19 @@ static int owner_open_lock(const char *name, char *err)
 int axl_owner_take(const char *path, int *owner, char *err)
 {
     char name[PATH_MAX];
-    const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int rc = owner_lock_name(path, name, err);
     while (!rc) {
         int fd = owner_open_lock(name, err);
         if (fd < 0) return fd;
-        if (fcntl(fd, F_OFD_SETLK, &all) != 0) {
-            rc = errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
-            io_close(&fd);
-            return rc == -EBUSY ? err_set(err, rc, "another process works on %s", path)
-                                : err_sys(err, rc, "lock %s", name);
-        }
-        if (owner_is_current(fd, name)) {
+        rc = io_lock(fd, F_OFD_SETLK, F_WRLCK);
+        if (!rc && owner_is_current(fd, name)) {
             *owner = fd;
             return 0;
         }
         io_close(&fd);
+        if (rc == -EAGAIN)
+            return err_set(err, -EBUSY, "another process works on %s", path);
+        if (rc) err_sys(err, rc, "lock %s", name);
     }
     return rc;
 }
@@ -158,8 +155,7 @@ static bool owner_has_lock(const char *pid, const char *fd, const struct stat *l
     char path[2 * NAME_MAX + 32], text[1024];
     struct stat st;
     snprintf(path, sizeof path, "/proc/%s/fd/%s", pid, fd);
-    if (stat(path, &st) != 0 || st.st_ino != lock->st_ino || st.st_dev != lock->st_dev)
-        return false;
+    if (stat(path, &st) != 0 || !io_is_same_file(&st, lock)) return false;
     snprintf(path, sizeof path, "/proc/%s/fdinfo/%s", pid, fd);
     int info = io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
     ssize_t n = info < 0 ? 0 : io_read(info, text, sizeof text - 1);

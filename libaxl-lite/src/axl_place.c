@@ -4,11 +4,11 @@
  * is the destination itself. */
 #include "src/axl_private.h"
 
+#include "common/beneath.h"
 #include "common/folder.h"
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,13 +88,6 @@ int axl_check_source(const axl_item *item, int fd, char *err)
 
 /* ---- folders ---- */
 
-/* Bytes of the folder part of a path, with its slash. */
-static size_t place_folder_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
 void axl_folder_done(axl_folder *folder)
 {
     if (folder->path) io_close(&folder->fd);
@@ -123,7 +116,7 @@ static int place_enter(const axl_transfer *t, const axl_item *item, axl_folder *
                        const char **last, char *err)
 {
     const char *path = item->file.destination;
-    size_t length = place_folder_length(path);
+    size_t length = beneath_folder_length(path);
     *last = path + length;
     if (!path[length]) return err_set(err, -EISDIR, "\"%s\" is no file name", path);
     if (folder->path && strlen(folder->path) == length &&
@@ -358,57 +351,41 @@ static int place_give_name(const axl_transfer *t, size_t i, axl_folder *folder, 
     return err_sys(err, -errno, "rename to %s", path);
 }
 
-/* Whether the folder of a is that of file b, too. */
-static bool place_same_folder(const axl_transfer *t, size_t a, size_t b)
+int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item, char *err)
 {
-    const char *x = t->items[a].file.destination, *y = t->items[b].file.destination;
-    size_t length = place_folder_length(x);
-    return !t->items[b].part && length == place_folder_length(y) &&
-           memcmp(x, y, length) == 0;
+    const char *last;
+    axl_folder folder = {0};
+    int rc = place_enter(transfer, item, &folder, &last, err);
+    if (!rc && (rc = io_fsync(folder.fd)) != 0)
+        err_sys(err, rc, "fsync of the folder of %s (the file is in place)",
+                item->file.destination);
+    axl_folder_done(&folder);
+    return rc;
 }
 
 /* Syncs the folders of those that got their names, each run of one folder once. */
 static int place_sync_folders(const axl_transfer *t, const axl_batch *batch, int placed,
                               char *err)
 {
-    axl_folder folder = {0};
     int rc = 0;
     for (int k = 0; k < placed && !rc; k++) {
-        const char *last;
         const axl_item *item = &t->items[batch->items[k]];
-        if (item->part || (k + 1 < placed &&
-                           place_same_folder(t, batch->items[k], batch->items[k + 1])))
-            continue;
-        rc = place_enter(t, item, &folder, &last, err);
-        if (rc) break;
-        rc = io_fsync(folder.fd);
-        if (rc)
-            err_sys(err, rc, "fsync of the folder of %s (the file is in place)",
-                    item->file.destination);
+        const axl_item *next = k + 1 < placed ? &t->items[batch->items[k + 1]] : NULL;
+        bool last =
+            !next || next->part ||
+            !beneath_is_same_folder(item->file.destination, next->file.destination);
+        if (!item->part && last) rc = axl_place_sync_named(t, item, err);
     }
-    axl_folder_done(&folder);
-    return rc;
-}
-
-int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item)
-{
-    const char *last;
-    axl_folder folder = {0};
-    int rc = place_enter(transfer, item, &folder, &last, NULL);
-    if (!rc) rc = io_fsync(folder.fd);
-    axl_folder_done(&folder);
     return rc;
 }
 
 int axl_place_sync_folder(const char *path, char *err)
 {
-    char *copy = strdup(path);
-    int fd = copy
-                 ? io_open(AT_FDCWD, dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-                 : -ENOMEM;
-    int rc = fd < 0 ? fd : io_fsync(fd);
-    if (fd >= 0) io_close(&fd);
-    free(copy);
+    const char *last;
+    int folder, rc = folder_of(AT_FDCWD, path, 0, &folder, &last, err);
+    if (rc) return rc;
+    rc = io_fsync(folder);
+    io_close(&folder);
     return rc ? err_sys(err, rc, "fsync of the folder of %s", path) : 0;
 }
 

@@ -126,7 +126,7 @@ struct axl_transfer {
     char *base;                 /* folder of all destinations; NULL: any */
     int base_dir;               /* it, held open; -1: none, or not yet */
     uint64_t id;                /* random, in the names of temporary files */
-    size_t count, capacity;
+    size_t count;
     axl_item *items;
     size_t slots, used;  /* of the index: a power of two, at least twice used, or 0 */
     axl_slot *index;     /* open hash of destinations */
@@ -385,7 +385,7 @@ int axl_place_open_named(const axl_transfer *transfer, const axl_item *item, int
                          struct stat *st, char *err);
 
 /* Syncs the folder of a destination, so that a name that is there stays so. */
-int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item);
+int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item, char *err);
 
 /* Syncs the folder of any file, so that a name that is there, or is gone, stays so. */
 int axl_place_sync_folder(const char *path, char *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Method "pthread": threads of this process share the files, and the pieces of large
- * ones, while the program goes on. */
+ * ones, while the program continues. */
 #include "src/axl_private.h"
 
 #include <sched.h>

@@ -55,8 +55,8 @@ static void resume_begin_anew(axl_item *item)
     item->begin_crc = item->synced_crc = 0;
 }
 
-/* What was copied counts only when it was compared. The state file goes on telling of it:
- * a process that reads that compares it, too. */
+/* Copied bytes count only when they are compared. The state file still records them: a
+ * process that reads it compares them, too. */
 static void resume_begin_comparing(axl_item *item)
 {
     item->claimed = item->begin;
@@ -101,7 +101,7 @@ static void resume_find_destination(const axl_transfer *t, axl_item *item)
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* what is on disk is what counts */
     if ((uint64_t)st.st_size == item->size &&
         resume_read_both(t, item, fd, &equal, &crc) == 0 && equal && io_fsync(fd) == 0 &&
-        axl_place_sync_named(t, item) == 0) {
+        axl_place_sync_named(t, item, NULL) == 0) {
         item->file.done = 1;
         item->file.size = item->size;
         item->file.crc = crc;

@@ -9,12 +9,11 @@
 #include <errno.h>
 #include <kvtree/kvtree.h>
 #include <kvtree/kvtree_util.h>
-#include <limits.h>
 
 /* Bytes per second: a transfer that is still there however busy the machine is. */
 #define SLOW 1000.0
 
-static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static char base[160], folder[200], moved[200], private[160], file[240], secret[200];
 static char state[160];
 
@@ -313,10 +312,6 @@ static void forged(void **arg)
 
 int main(void)
 {
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
-    if (length < 0) return 1;
-    program[length] = 0;
-    strcpy(strrchr(program, '/'), "/scr_transfer");
 #define WITH_FOLDER(test)                                                                \
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {

@@ -7,7 +7,6 @@
 #include <axl/axl.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,7 +17,7 @@ enum { FILES = 20 };
 /* Bytes per second: a transfer that is still there however busy the machine is. */
 #define SLOW 1000.0
 
-static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 
 static const char *state_of(const scratch *s)
 {
@@ -352,10 +351,6 @@ static void a_late_list_is_attended(void **state)
 
 int main(void)
 {
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
-    if (length < 0) return 1;
-    program[length] = 0;
-    strcpy(strrchr(program, '/'), "/scr_transfer");
 #define WITH_FOLDER(test)                                                                \
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {

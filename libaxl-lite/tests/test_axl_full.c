@@ -6,14 +6,13 @@
 
 #include <axl/axl.h>
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 
 enum { ROOM = 1 << 20, PAGE = 4096, FILES = 100, NOT_HERE = 77 };
 
-static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 
 static char small[128];      /* the folder of the small file system, */
 static char state_file[160]; /* and in it */
@@ -176,10 +175,6 @@ static void test_no_room_to_cancel(void **state)
 
 int main(void)
 {
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
-    if (length < 0) return 1;
-    program[length] = 0;
-    strcpy(strrchr(program, '/'), "/scr_transfer");
 #define WITH_FOLDER(test)                                                                \
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {

@@ -6,7 +6,6 @@
 #include "src/axl_private.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <zlib.h>
@@ -16,7 +15,7 @@ enum { SIZE = 300000, PIECE = 65536 };
 static const char *const methods[] = {"sync", "pthread", "daemon"};
 enum { METHODS = 3 };
 
-static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 
 static axl_transfer *create(const scratch *s, const char *method, unsigned flags)
 {
@@ -448,10 +447,6 @@ static void many_of_one_source(void **state)
 
 int main(void)
 {
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
-    if (length < 0) return 1;
-    program[length] = 0;
-    strcpy(strrchr(program, '/'), "/scr_transfer");
 #define WITH_FOLDER(test)                                                                \
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {

@@ -4,7 +4,6 @@
  * without copying again what is in place. */
 #include "resumed.h"
 
-#include <limits.h>
 #include <zlib.h>
 
 enum { FILES = 4 };
@@ -12,7 +11,7 @@ enum { FILES = 4 };
 static const size_t sizes[FILES] = {1000, 4 * PIECE + 777, 0, PIECE};
 
 static scratch *s;
-static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 
 static void name_files(int i, char source[160], char destination[160])
 {
@@ -376,10 +375,7 @@ static int begin(void **state)
     void *made;
     told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                 -1, 0);
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 20);
-    if (length < 0 || told == MAP_FAILED || scratch_make(&made) != 0) return -1;
-    program[length] = 0;
-    strcpy(strrchr(program, '/'), "/scr_transfer");
+    if (told == MAP_FAILED || scratch_make(&made) != 0) return -1;
     s = made;
     snprintf(state_path, sizeof state_path, "%s/state.scrinfo", s->folder);
     return 0;

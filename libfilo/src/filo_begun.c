@@ -63,12 +63,9 @@ static int begun_visit(int stage, const char *folder, filo_begun_keep *keep, voi
 int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *arg,
                      char *err)
 {
-    char inside[BENEATH_NAME_MAX + 2];
     const struct dirent *item;
-    const char *last;
     int fd, first = 0;
-    snprintf(inside, sizeof inside, "%s/x", stage);
-    int rc = beneath_open_parent(dir, inside, 0, &fd, &last, err);
+    int rc = beneath_open_below(dir, stage, &fd, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     DIR *stream = beneath_list(fd);
     if (!stream) first = err_sys(err, -errno, "read folder %s", stage);

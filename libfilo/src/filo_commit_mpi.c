@@ -36,7 +36,7 @@ int filo_map_check_name(filo_job *job)
     const size_t staged = strlen(job->stage) + strlen("/<16 hex digits>/8388607") +
                           strlen("/2147483647.2147483647");
     if (all + more < BENEATH_NAME_MAX && staged < BENEATH_NAME_MAX &&
-        all - (size_t)filo_folder_length(job->map) + more <= NAME_MAX)
+        all - beneath_folder_length(job->map) + more <= NAME_MAX)
         return 0;
     return err_sys(job->text, -ENAMETOOLONG, "name of the map \"%.60s...\"", job->map);
 }
@@ -49,23 +49,17 @@ static int commit_lacks_map(filo_job *job, int rc)
     return err_wrap(job->text, rc, "%s may have no map now", job->folder);
 }
 
-/* The root of an earlier map goes before the first file is replaced that it names. */
+/* The root of an earlier map is removed before the first file is replaced that it names.
+ */
 static int commit_remove_map(filo_job *job)
 {
     struct stat st;
-    const char *last;
-    int parent;
     if (job->rank != 0) return 0;
     int rc = beneath_stat(job->dir, job->map, &st, job->text);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    rc = beneath_unlink(job->dir, job->map, job->text);
-    if (rc) return rc;
-    rc = beneath_open_parent(job->dir, job->map, 0, &parent, &last, job->text);
-    if (rc) return commit_lacks_map(job, rc);
-    rc = io_fsync(parent);
-    if (rc) err_sys(job->text, rc, "fsync of the folder of %s", job->map);
-    io_close(&parent);
-    return rc ? commit_lacks_map(job, rc) : 0;
+    rc = beneath_unlink_durable(job->dir, job->map, job->text);
+    bool lost = rc && beneath_stat(job->dir, job->map, &st, NULL) == -ENOENT;
+    return lost ? commit_lacks_map(job, rc) : rc;
 }
 
 static bool commit_has_container(const filo_job *job, uint64_t i,
@@ -102,13 +96,13 @@ static int commit_sync_folders(filo_job *job, const kvtree *folders, int64_t con
     return rc ? err_sys(job->text, rc, "fsync of folder %s", job->folder) : 0;
 }
 
-int filo_commit(filo_job *job, filo_stage *stage, const kvtree *folders,
-                const kvtree *entry, int64_t containers)
+int filo_commit(filo_job *job, batch *stage, const kvtree *folders, const kvtree *entry,
+                int64_t containers)
 {
     const kvtree_gather map = filo_map_place(job);
     int rc = filo_job_agree(job, commit_remove_map(job));
     if (rc) return rc;
-    if (stage) rc = filo_job_agree(job, filo_stage_commit(stage, job->text));
+    if (stage) rc = filo_job_agree(job, batch_commit(stage, job->text));
     if (!rc) rc = filo_job_agree(job, commit_sync_folders(job, folders, containers));
     if (!rc) rc = kvtree_gather_write(&map, entry, job->text);
     if (!rc) filo_job_remove_stage(job);

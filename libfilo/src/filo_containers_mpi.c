@@ -92,33 +92,38 @@ static int containers_agree_mode(filo_job *job, int count, const filo_file files
     return rc ? containers_mpi_failed(job) : 0;
 }
 
-char *filo_containers_stage(const filo_job *job, const char *folder, const char *name)
+int filo_containers_stage(const filo_job *job, const char *name,
+                          char staged[BENEATH_NAME_MAX])
 {
-    char *path;
-    int n = asprintf(&path, "%s%s%s/%s", folder ? folder : "", folder ? "/" : "",
-                     job->stage, name + filo_folder_length(name));
-    return n < 0 ? NULL : path;
+    int n = snprintf(staged, BENEATH_NAME_MAX, "%s/%s", job->stage,
+                     name + beneath_folder_length(name));
+    return n < BENEATH_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
 
 static int containers_stage_own(const filo_job *job, const filo_layout *layout,
                                 uint64_t offset, uint64_t bytes, mode_t mode,
-                                filo_stage *stage)
+                                batch *stage)
 {
-    char name[BENEATH_NAME_MAX];
+    char name[BENEATH_NAME_MAX], staged[BENEATH_NAME_MAX];
     uint64_t i, end;
     int rc = 0;
     filo_layout_begins(layout, offset, bytes, &i, &end);
     for (; i < end && !rc; i++) {
         rc = filo_container_name(layout->map, i, name);
-        if (!rc)
-            rc = filo_stage_add(stage, filo_containers_stage(job, NULL, name), name,
-                                filo_layout_size(layout, i), mode);
+        if (!rc) rc = filo_containers_stage(job, name, staged);
+        if (rc) break;
+        const batch_file container = {.name = name,
+                                      .from = job->dir,
+                                      .temporary = staged,
+                                      .size = filo_layout_size(layout, i),
+                                      .mode = mode};
+        rc = batch_add(stage, &container, NULL);
     }
     return rc;
 }
 
 int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
-                         filo_stage *stage, int64_t *containers)
+                         batch *stage, int64_t *containers)
 {
     filo_layout layout = {.map = job->map, .limit = job->options.container};
     int64_t mine = 0;

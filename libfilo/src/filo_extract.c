@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_extract: one file, out of its containers or from where it lies, to another place;
- * or only looked at. What is read is compared with the map on the way, and the copy gets
- * its name when it is whole. */
+/* filo_extract: copies one file, out of its containers or from where it lies, or only
+ * verifies it. The bytes are compared with the map on the way, and the copy gets its name
+ * when it is complete. */
 #include "src/filo_private.h"
 
+#include "common/batch.h"
 #include "common/crc32.h"
 #include "common/io.h"
 #include "common/others.h"
-#include "common/replace.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file as its bytes pass by. */
+/* A file that is read. */
 typedef struct passage {
     int dir; /* of the containers */
     const filo_file *file;
@@ -24,9 +24,9 @@ typedef struct passage {
     uint32_t crc;
     int source;       /* the container that was read last, ... */
     const char *name; /* ... its name, ... */
-    struct stat st;   /* ... and what it is */
+    struct stat st;   /* ... and its attributes */
     gid_t group;      /* of out */
-    unsigned mode;    /* what the containers let others do */
+    unsigned mode;    /* permissions that all containers give */
     char *err;
 } passage;
 
@@ -92,7 +92,7 @@ static int extract_segment(passage *p, const filo_segment *s)
     return rc;
 }
 
-/* A file that is not packed is one segment, and all there is under its name. */
+/* A file that is not packed is one segment: all of the file with its name. */
 static int extract_plain(passage *p)
 {
     const filo_segment whole = {.container = p->file->name, .length = p->file->size};
@@ -116,7 +116,7 @@ static int extract_packed(passage *p)
 }
 
 /* All bytes of the file, which must be those of the map. */
-static int extract_file(passage *p)
+static int extract_bytes(passage *p)
 {
     const filo_file *file = p->file;
     int rc = file->packed ? extract_packed(p) : extract_plain(p);
@@ -127,17 +127,17 @@ static int extract_file(passage *p)
                    p->crc, file->crc);
 }
 
-/* What was written since can be compared by a checksum only. */
+/* Without a checksum, a file that was written after the map is not known to be good. */
 static int extract_verify(passage *p)
 {
-    int rc = extract_file(p);
+    int rc = extract_bytes(p);
     if (rc || p->file->has_crc || !filo_file_was_written(p->file, &p->st)) return rc;
     return err_set(p->err, FILO_DAMAGED,
                    "written since the map, which has no checksum of it; a copy must keep "
                    "times (cp -a)");
 }
 
-/* ---- what is there already ---- */
+/* ---- an existing file ---- */
 
 /* Compares the bytes of a regular file with the map. */
 static int extract_compare_target(const filo_file *file, const filo_target *to)
@@ -146,17 +146,16 @@ static int extract_compare_target(const filo_file *file, const filo_target *to)
     passage p = {.dir = to->dir, .file = &there, .out = -1, .source = -1};
     there.name = (char *)to->name;
     there.packed = 0;
-    return extract_file(&p);
+    return extract_bytes(&p);
 }
 
-/* FILO_THERE if what has the name is the file itself; 0 if nothing has, or it may be
- * replaced. */
+/* FILO_THERE if the target is the same file; 0 if it is missing, or may be replaced. */
 static int extract_inspect_target(const filo_file *file, const filo_target *to, char *err)
 {
     struct stat st;
     int rc = beneath_stat(to->dir, to->name, &st, NULL);
     if (rc == -ENOENT) return 0;
-    if (rc) return err_sys(err, rc, "look at %s", to->name);
+    if (rc) return err_sys(err, rc, "inspect %s", to->name);
     int can_tell = file->has_crc || file->size == 0;
     if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == file->size && can_tell) {
         rc = extract_compare_target(file, to);
@@ -169,19 +168,6 @@ static int extract_inspect_target(const filo_file *file, const filo_target *to, 
 }
 
 /* ---- writing ---- */
-
-/* Makes the folder of the file, and those above it, durably, if it is missing. */
-static int extract_make_folders(const filo_target *to, char *err)
-{
-    char folder[BENEATH_NAME_MAX];
-    struct stat st;
-    int length = filo_folder_length(to->name), rc = beneath_check_name(to->name, err);
-    if (rc || length == 0) return rc;
-    snprintf(folder, sizeof folder, "%.*s", length - 1, to->name);
-    rc = beneath_stat(to->dir, folder, &st, NULL);
-    if (rc != -ENOENT) return rc ? err_sys(err, rc, "inspect folder %s", folder) : 0;
-    return beneath_make_durable(to->dir, folder, 0777, err);
-}
 
 /* The mode of the file: that of the map, without the permissions that its containers do
  * not give to others, or that of the copied file. */
@@ -203,23 +189,33 @@ static int extract_find_group(passage *p)
     return 0;
 }
 
+static int extract_write(passage *p, batch *out)
+{
+    int rc = extract_find_group(p);
+    if (rc == 0) rc = extract_bytes(p);
+    if (rc == 0) rc = extract_set_mode(p);
+    return rc ? rc : batch_commit(out, p->err);
+}
+
+/* Folders that exist cost no fsync. */
 static int extract_write_file(passage *p, const filo_target *to)
 {
-    replacement r;
-    int rc = extract_make_folders(to, p->err);
-    if (rc == 0) rc = replace_begin(to->dir, to->name, 0600, &r, p->err);
-    if (rc) return rc;
-    p->out = r.fd;
+    batch out = {.dir = to->dir,
+                 .exclusive = !to->replace,
+                 .check = to->shared ? others_reach : NULL};
     p->target = to->name;
-    rc = extract_find_group(p);
-    if (rc == 0 && to->shared) rc = others_reach(to->dir, r.parent, to->name, p->err);
-    if (rc == 0) rc = extract_file(p);
-    if (rc == 0) rc = extract_set_mode(p);
-    if (rc) {
-        replace_abort(&r);
-        return rc;
+    char text[ERRTEXT_SIZE] = "";
+    int rc = batch_open(&out, to->name, 0600, &p->out, text);
+    if (rc == -ENOENT) {
+        batch_drop(&out);
+        out.folders = 0777;
+        rc = batch_open(&out, to->name, 0600, &p->out, p->err);
+    } else if (rc) {
+        err_set(p->err, rc, "%s", text);
     }
-    return to->replace ? replace_commit(&r, p->err) : replace_commit_new(&r, p->err);
+    if (rc == 0) rc = extract_write(p, &out);
+    batch_drop(&out);
+    return rc;
 }
 
 int filo_extract(int dir, const filo_file *file, const filo_target *to, char *err)

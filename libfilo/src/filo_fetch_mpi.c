@@ -5,6 +5,7 @@
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,8 @@ static int fetch_check_file(filo_job *job, filo_file *file)
     struct stat st;
     if (!file->local || !*file->local)
         return err_set(job->text, -EINVAL, "file \"%s\" has no local path", file->name);
+    if (!file->local[beneath_folder_length(file->local)])
+        return err_set(job->text, -EISDIR, "\"%s\" is no file name", file->local);
     if (file->packed) return fetch_check_segments(job, file);
     int rc = fetch_inspect(job, file->name, &st);
     if (rc) return rc;
@@ -76,7 +79,7 @@ static int fetch_check_file(filo_job *job, filo_file *file)
 typedef struct fetch {
     filo_job job;
     filo_move move;
-    filo_stage stage;
+    batch stage;
     int count;
     filo_file *files; /* as the caller gave them, then as they were copied */
 } fetch;
@@ -110,10 +113,13 @@ static int fetch_compare(filo_job *job, const filo_file *known, const filo_file 
 /* One part of a file, from where it lies in the folder. */
 static int fetch_add_part(fetch *f, int i, const filo_segment *from, uint64_t at)
 {
-    char *source;
+    const char *local = f->files[i].local;
+    char *source, *temporary;
     if (asprintf(&source, "%s/%s", f->job.folder, from->container) < 0) source = NULL;
-    return filo_move_add(&f->move, i, source, from->offset,
-                         strdup(f->stage.items[i].temporary), at, from->length);
+    if (asprintf(&temporary, "%.*s%s", (int)beneath_folder_length(local), local,
+                 f->stage.items[i].temporary) < 0)
+        temporary = NULL;
+    return filo_move_add(&f->move, i, source, from->offset, temporary, at, from->length);
 }
 
 /* Of two files with one path only the second would stay. */
@@ -137,16 +143,18 @@ static int fetch_add_file(fetch *f, int i)
 {
     const filo_file *file = &f->files[i];
     const filo_segment whole = {.container = file->name, .length = file->size};
-    char *temporary; /* beside it: there is no stage in the cache */
+    char temporary[64]; /* beside it: there is no stage in the cache */
+    const batch_file add = {.name = file->local,
+                            .from = BATCH_BESIDE,
+                            .temporary = temporary,
+                            .size = file->size,
+                            .mode = file->mode};
     uint64_t at = 0;
-    if (asprintf(&temporary, "%.*s.%016" PRIx64 "-%d-%d.tmp",
-                 filo_folder_length(file->local), file->local, f->job.key, f->job.rank,
-                 i) < 0)
-        temporary = NULL;
-    if (filo_stage_add(&f->stage, temporary, file->local, file->size, file->mode) != 0)
-        return err_sys(f->job.text, -ENOMEM, "list files");
+    snprintf(temporary, sizeof temporary, ".%016" PRIx64 "-%d-%d.tmp", f->job.key,
+             f->job.rank, i);
+    int rc = batch_add(&f->stage, &add, f->job.text);
+    if (rc) return rc;
     if (!file->packed) return fetch_add_part(f, i, &whole, 0);
-    int rc = 0;
     for (int s = 0; s < file->segments && !rc; s++) {
         if (file->segment[s].length > 0) rc = fetch_add_part(f, i, &file->segment[s], at);
         at += file->segment[s].length;
@@ -168,8 +176,8 @@ static int fetch_copy_files(fetch *f)
 /* Collective, agreed. */
 static int fetch_rename_files(fetch *f)
 {
-    int rc = filo_job_agree(&f->job, filo_stage_commit(&f->stage, f->job.text));
-    if (rc) filo_stage_drop(&f->stage, true);
+    int rc = filo_job_agree(&f->job, batch_commit(&f->stage, f->job.text));
+    if (rc) batch_remove(&f->stage);
     return rc;
 }
 
@@ -188,7 +196,12 @@ static int fetch_copy_list(fetch *f, int count, const filo_file files[])
 int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
                const filo_options *options, char *err)
 {
-    fetch f = {.stage.dir = -1, .move.check = fetch_compare};
+    /* local paths; axl syncs files */
+    fetch f = {.stage = {.dir = AT_FDCWD,
+                         .folders = 0777,
+                         .durability = BATCH_SYNCED,
+                         .resumed = true},
+               .move.check = fetch_compare};
     int rc = filo_job_begin(&f.job, comm, folder, NULL, options);
     if (!rc) rc = filo_job_open(&f.job);
     if (!rc) rc = fetch_copy_list(&f, count, files);
@@ -200,9 +213,8 @@ int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
     rc = filo_job_agree_key(&f.job, rc);
     if (!rc) rc = fetch_copy_files(&f);
     if (!rc) rc = fetch_rename_files(&f);
-    if (rc) filo_stage_drop(&f.stage, false);
+    batch_drop(&f.stage);
     filo_move_end(&f.move);
-    filo_stage_free(&f.stage);
     free(f.files);
     return filo_job_end(&f.job, rc, err);
 }

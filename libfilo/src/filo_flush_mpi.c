@@ -20,9 +20,9 @@
 struct filo_transfer {
     filo_job job;
     filo_move move;
-    filo_stage stage; /* files that this rank creates and renames */
-    kvtree *folders;  /* that this rank makes and syncs */
-    kvtree *entry;    /* of this rank in the map, once it has copied all */
+    batch stage;     /* files that this rank creates and renames */
+    kvtree *folders; /* that this rank makes and syncs */
+    kvtree *entry;   /* of this rank in the map, once it has copied all */
     int64_t containers;
     char *folder, *map; /* of the job */
     int count;
@@ -83,15 +83,24 @@ static int flush_copy_path(char **copy, const char *path)
 
 /* ---- the folder ---- */
 
+/* A staged file as a path, to be freed; NULL without memory. */
+static char *flush_path(const filo_transfer *t, const char *staged)
+{
+    char *path;
+    return asprintf(&path, "%s/%s", t->folder, staged) < 0 ? NULL : path;
+}
+
 static int flush_add_segments(filo_transfer *t, int i)
 {
+    char staged[BENEATH_NAME_MAX];
     const filo_file *file = &t->files[i];
     uint64_t at = 0;
     int rc = 0;
     for (int s = 0; s < file->segments && !rc; s++) {
         const filo_segment *segment = &file->segment[s];
-        rc = filo_move_add(&t->move, i, strdup(file->local), at,
-                           filo_containers_stage(&t->job, t->folder, segment->container),
+        rc = filo_containers_stage(&t->job, segment->container, staged);
+        if (rc) return err_sys(t->job.text, rc, "list files");
+        rc = filo_move_add(&t->move, i, strdup(file->local), at, flush_path(t, staged),
                            segment->offset, segment->length);
         at += segment->length;
     }
@@ -102,14 +111,18 @@ static int flush_add_file(filo_transfer *t, int i)
 {
     const filo_job *job = &t->job;
     const filo_file *file = &t->files[i];
-    char *name, *path = NULL;
-    if (asprintf(&name, "%s/%d/%d.%d", job->stage, job->rank / FILO_STAGE_SPREAD,
-                 job->rank, i) < 0)
-        name = NULL;
-    if (name && asprintf(&path, "%s/%s", t->folder, name) < 0) path = NULL;
-    int rc = filo_stage_add(&t->stage, name, file->name, file->size, file->mode);
-    int added = filo_move_add(&t->move, i, strdup(file->local), 0, path, 0, file->size);
-    return rc ? err_sys(t->job.text, rc, "list files") : added;
+    char staged[BENEATH_NAME_MAX + 64];
+    const batch_file add = {.name = file->name,
+                            .from = job->dir,
+                            .temporary = staged,
+                            .size = file->size,
+                            .mode = file->mode};
+    snprintf(staged, sizeof staged, "%s/%d/%d.%d", job->stage,
+             job->rank / FILO_STAGE_SPREAD, job->rank, i);
+    int rc = batch_add(&t->stage, &add, t->job.text);
+    return rc ? rc
+              : filo_move_add(&t->move, i, strdup(file->local), 0, flush_path(t, staged),
+                              0, file->size);
 }
 
 /* Collective, agreed. Prepares the stage. An earlier process may have copied data to it
@@ -126,7 +139,8 @@ static int flush_plan(filo_transfer *t)
     if (rc) return rc;
     rc = filo_job_agree(job, filo_job_open(job));
     if (!rc) rc = filo_job_make_stage(job);
-    t->stage.dir = job->dir;
+    /* axl syncs files, filo_commit folders */
+    t->stage = (batch){.dir = job->dir, .durability = BATCH_UNSYNCED, .resumed = true};
     if (rc) return rc;
     rc = packed ? filo_containers_plan(job, rc, t->count, t->files, &t->stage,
                                        &t->containers)
@@ -138,7 +152,7 @@ static int flush_plan(filo_transfer *t)
     if (!packed) t->move.stage = &t->stage;
     rc = filo_job_agree(job, rc);
     if (rc || !packed) return rc;
-    return filo_job_agree(job, filo_stage_make(&t->stage, job->text));
+    return filo_job_agree(job, batch_make(&t->stage, job->text));
 }
 
 /* ---- the files ---- */
@@ -166,7 +180,7 @@ static int flush_compare(filo_job *job, const filo_file *given, const filo_file 
 static int flush_end(filo_transfer *t, int rc)
 {
     if (rc && t->move.transfer) axl_cancel(t->move.transfer, NULL);
-    if (rc) filo_stage_drop(&t->stage, false);
+    if (rc) batch_drop(&t->stage);
     if (rc) filo_job_meet(&t->job);
     if (rc && t->job.staged) { /* the same on all ranks */
         filo_job_remove_stage(&t->job);
@@ -304,7 +318,7 @@ filo_transfer *filo_flush_free(filo_transfer *transfer)
     if (!transfer) return NULL;
     filo_flush_stop(transfer, NULL);
     filo_move_end(&transfer->move);
-    filo_stage_free(&transfer->stage);
+    batch_drop(&transfer->stage);
     kvtree_delete(&transfer->folders);
     kvtree_delete(&transfer->entry);
     filo_job_end(&transfer->job, 0, NULL);

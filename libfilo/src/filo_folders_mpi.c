@@ -164,15 +164,13 @@ int filo_folders_sync(filo_job *job, const kvtree *own)
 {
     int rc = 0;
     for (kvtree_elem *e = kvtree_elem_first(own); e && !rc; e = kvtree_elem_next(e)) {
-        const char *last, *name = kvtree_elem_key(e);
-        int parent, fd;
-        rc = beneath_open_parent(job->dir, name, 0, &parent, &last, job->text);
+        const char *name = kvtree_elem_key(e);
+        int fd;
+        rc = beneath_open_below(job->dir, name, &fd, job->text);
         if (rc) return rc;
-        fd = io_open(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-        rc = fd < 0 ? fd : io_fsync(fd);
+        rc = io_fsync(fd);
         if (rc) err_sys(job->text, rc, "fsync of folder %s/%s", job->folder, name);
-        if (fd >= 0) io_close(&fd);
-        io_close(&parent);
+        io_close(&fd);
     }
     return rc;
 }

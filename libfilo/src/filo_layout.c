@@ -16,13 +16,13 @@
 int filo_container_name(const char *map, uint64_t container, char name[BENEATH_NAME_MAX])
 {
     int n = snprintf(name, BENEATH_NAME_MAX, "%.*s" PREFIX "%" PRIu64 SUFFIX,
-                     filo_folder_length(map), map, container);
+                     (int)beneath_folder_length(map), map, container);
     return n < BENEATH_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
 
 int filo_container_owns(const char *map, const char *name)
 {
-    size_t folder = (size_t)filo_folder_length(map), prefix = strlen(PREFIX);
+    size_t folder = beneath_folder_length(map), prefix = strlen(PREFIX);
     if (strncmp(name, map, folder) != 0) return 0;
     name += folder;
     if (strncmp(name, PREFIX, prefix) != 0) return 0;

@@ -52,7 +52,7 @@ int filo_map_make_folder(const char *base, const char *folder, const char *map, 
 {
     char *path;
     int made;
-    if (asprintf(&path, "%s/%.*s", folder, filo_folder_length(map), map) < 0)
+    if (asprintf(&path, "%s/%.*s", folder, (int)beneath_folder_length(map), map) < 0)
         return err_sys(err, -ENOMEM, "make folder %s", folder);
     int rc = folder_make_below(base, path, 0777, &made, err);
     free(path);

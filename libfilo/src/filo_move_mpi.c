@@ -4,6 +4,7 @@
  * so files and containers are handled alike, in both directions. */
 #include "src/filo_private_mpi.h"
 
+#include "common/array.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,17 +50,6 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
     return rc;
 }
 
-/* Room for one part more. */
-static int move_grow(filo_move *move)
-{
-    size_t room = 2 * (move->parts + 1);
-    if (move->parts & (move->parts + 1)) return 0; /* it doubles at 0, 1, 3, 7, ... */
-    int *owner = reallocarray(move->owner, room, sizeof *owner);
-    if (!owner) return -ENOMEM;
-    move->owner = owner;
-    return 0;
-}
-
 int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
                   char *destination, uint64_t destination_offset, uint64_t length)
 {
@@ -68,11 +58,11 @@ int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
                              .destination = destination,
                              .destination_offset = destination_offset,
                              .length = length};
-    int rc = source && destination ? move_grow(move) : -ENOMEM;
-    if (rc)
-        err_sys(move->job->text, rc, "list files");
-    else
-        rc = axl_add_part(move->transfer, &wanted, move->job->text);
+    int *owner = array_grow(move->owner, move->parts, sizeof *owner);
+    if (owner) move->owner = owner;
+    int rc = source && destination && owner
+                 ? axl_add_part(move->transfer, &wanted, move->job->text)
+                 : err_sys(move->job->text, -ENOMEM, "list files");
     if (!rc) move->owner[move->parts++] = i;
     free(source);
     free(destination);
@@ -142,7 +132,7 @@ static void move_fail(filo_move *move, int rc)
     if (!move->rc) move->rc = rc;
 }
 
-/* This rank copies no more, whether it succeeded or not. */
+/* Ends the copies of this rank, after success or failure. */
 static void move_finish(filo_move *move)
 {
     char text[ERRTEXT_SIZE];
@@ -159,7 +149,7 @@ static void move_start(filo_move *move)
         move_finish(move);
         return;
     }
-    int rc = move->stage ? filo_stage_make(move->stage, job->text) : 0;
+    int rc = move->stage ? batch_make(move->stage, job->text) : 0;
     if (!rc && move->parts) rc = axl_dispatch(move->transfer, job->text);
     move_fail(move, rc);
     move->step = FILO_MOVES;

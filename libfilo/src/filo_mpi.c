@@ -4,9 +4,9 @@
 #include "src/filo_private_mpi.h"
 
 #include "common/agree_mpi.h"
+#include "common/batch.h"
 #include "common/folder.h"
 #include "common/io.h"
-#include "common/replace.h"
 #include "common/split_mpi.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static int job_name_stage(filo_job *job)
 {
     const char *given = job->options.stage;
     int n = snprintf(job->stage, sizeof job->stage, "%.*s%s",
-                     given ? 0 : filo_folder_length(job->map), job->map,
+                     given ? 0 : (int)beneath_folder_length(job->map), job->map,
                      given ? given : "stage");
     int rc = n < (int)sizeof job->stage
                  ? beneath_check_name(job->stage, job->text)
@@ -106,6 +106,20 @@ static int64_t job_fingerprint(const filo_job *job)
     return h & 0xfffff;
 }
 
+/* For equal arguments the same on all ranks and in every run. FNV-1a, 64 bits
+ * (http://www.isthe.com/chongo/tech/comp/fnv/). */
+static uint64_t job_identity_key(const char *identity, uint64_t container, int ranks)
+{
+    const uint64_t numbers[] = {container, (uint64_t)ranks};
+    const unsigned char *byte = (const unsigned char *)numbers;
+    uint64_t h = 14695981039346656037u;
+    for (; *identity; identity++)
+        h = (h ^ (unsigned char)*identity) * 1099511628211u;
+    for (size_t i = 0; i < sizeof numbers; i++)
+        h = (h ^ byte[i]) * 1099511628211u;
+    return h;
+}
+
 /* n times the sum of the squares of n numbers is the square of their sum only where all
  * are equal: so every rank knows by sums whether all ranks have the same. */
 int filo_job_agree_key(filo_job *job, int rc)
@@ -114,13 +128,13 @@ int filo_job_agree_key(filo_job *job, int rc)
     const char *identity = job->options.identity;
     int64_t n[NUMBERS] = {0};
     if (job->own == MPI_COMM_NULL) return rc;
-    if (!rc && job->rank == 0 && (rc = replace_draw(&job->key)) != 0)
+    if (!rc && job->rank == 0 && (rc = batch_draw(&job->key)) != 0)
         err_sys(job->text, rc, "random names");
     if (!rc && job->rank == 0) n[KEY] = (int64_t)(job->key >> 1);
     if (!rc) n[SUM] = job_fingerprint(job);
     n[SQUARES] = n[SUM] * n[SUM];
     rc = agree_sum(job->own, rc, job->text, NUMBERS, n); /* the others have no key */
-    job->key = identity ? filo_stage_key(identity, job->options.container, job->size)
+    job->key = identity ? job_identity_key(identity, job->options.container, job->size)
                         : (uint64_t)n[KEY];
     if (rc ||
         (uint64_t)n[SUM] * (uint64_t)n[SUM] == (uint64_t)job->size * (uint64_t)n[SQUARES])

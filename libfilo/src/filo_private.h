@@ -18,16 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Bytes of the folder part of a name, with its slash. */
-static inline int filo_folder_length(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash ? (int)(slash - name) + 1 : 0;
-}
-
-/* The map may be somebody else's: a file of that group which comes out of a container may
- * be read by nobody else than that. Clears what others may do in a mode, if they may not
- * read the container that st tells of. */
+/* Clears permissions of group and others in a mode that they do not have for the
+ * container that st describes: the map may be of another user. group: of the file that
+ * comes out of the container. */
 static inline unsigned filo_limit_mode(unsigned mode, const struct stat *st, gid_t group)
 {
     mode_t reader = st->st_gid == group ? S_IRGRP : S_IROTH;

@@ -16,15 +16,18 @@
  *     filo_containers_mpi.c    where in containers files go; filo_layout.c: the numbers
  *     filo_move_mpi.c          what this rank copies, when it is its turn
  *     filo_flow_control_mpi.c  when this rank may copy
- *     filo_stage.c             files with temporary names, until they are renamed
+ *
+ * Files are written under temporary names and renamed when those of all ranks are
+ * complete (common/batch.h): a flush makes them in its folder of the stage, a fetch
+ * beside the final name.
  *
  * Functions marked "collective" are entered by all ranks, whatever happened before on one
  * of them, and return the same value everywhere. All others return this rank's own result
  * and the caller agrees on it (common/agree_mpi.h) before the next step. */
 
 #include "common/agree_mpi.h"
+#include "common/batch.h"
 #include "src/filo_private.h"
-#include "src/filo_stage.h"
 
 #include <axl/axl.h>
 #include <filo/filo_mpi.h>
@@ -33,6 +36,9 @@
 #include <stdbool.h>
 
 /* ---- filo_mpi.c ---- */
+
+/* Number of ranks with files in one subfolder of the stage. */
+enum { FILO_STAGE_SPREAD = 256 };
 
 typedef struct filo_job {
     MPI_Comm comm; /* of the caller, for libkvtree, which keeps a duplicate of its own */
@@ -103,8 +109,8 @@ int filo_map_check_name(filo_job *job);
  * none). An earlier map is removed, staged files get their names, folders (that this rank
  * looks after) are synced, containers beyond that number are removed, and the map is
  * written with this rank's entry. */
-int filo_commit(filo_job *job, filo_stage *stage, const kvtree *folders,
-                const kvtree *entry, int64_t containers);
+int filo_commit(filo_job *job, batch *stage, const kvtree *folders, const kvtree *entry,
+                int64_t containers);
 
 /* ---- filo_names_mpi.c ---- */
 
@@ -132,11 +138,11 @@ int filo_folders_sync(filo_job *job, const kvtree *own);
  * filled in. stage gets the containers that begin with bytes of this rank; *containers is
  * their number on all ranks together. */
 int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
-                         filo_stage *stage, int64_t *containers);
+                         batch *stage, int64_t *containers);
 
-/* The path of a container in the stage, below folder unless that is NULL; to be freed,
- * NULL without memory. */
-char *filo_containers_stage(const filo_job *job, const char *folder, const char *name);
+/* The name of a container in the stage, below the job's folder; -ENAMETOOLONG. */
+int filo_containers_stage(const filo_job *job, const char *name,
+                          char staged[BENEATH_NAME_MAX]);
 
 /* ---- filo_flow_control_mpi.c ---- */
 
@@ -180,7 +186,7 @@ typedef struct filo_move {
     filo_job *job;
     filo_flow flow;
     filo_step step;
-    filo_stage *stage; /* files that are made when it is this rank's turn, or NULL */
+    batch *stage; /* files that are made when it is this rank's turn, or NULL */
     int count;
     filo_file *files;
     size_t parts;

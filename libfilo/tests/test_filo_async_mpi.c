@@ -3,13 +3,12 @@
  * looked at, waited for, stopped, and failing on one rank. */
 #include "lists.h"
 
-#include <limits.h>
 #include <time.h>
 
 enum { FILES = 3 };
 
 static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
-static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static char state[128];
 
 static void begin(list *l, const char *name)
@@ -292,8 +291,6 @@ int main(int argc, char **argv)
     static const char *const methods[] = {"sync", "pthread", "daemon"};
     check_begin(&argc, &argv);
     check_folder(folder);
-    CHECK(readlink("/proc/self/exe", program, sizeof program - 20) > 0);
-    strcpy(strrchr(program, '/'), "/scr_transfer");
     for (int m = 0; m < 3; m++) {
         test_goes_on(methods[m], 0, 0);
         test_goes_on(methods[m], 1, 0);

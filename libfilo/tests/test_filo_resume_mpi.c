@@ -6,7 +6,6 @@
 #include "lists.h"
 
 #include <axl/axl.h>
-#include <limits.h>
 #include <time.h>
 
 enum { FILES = 3, DEAD = 64, OLD = 12345 };
@@ -14,7 +13,7 @@ enum { FILES = 3, DEAD = 64, OLD = 12345 };
 #define IDENTITY "dataset 7"
 
 static char folder[64], prefix[100], err[FILO_ERROR_SIZE];
-static char program[PATH_MAX]; /* scr_transfer, which is built beside this test */
+static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static char state[128];
 static list l;
 
@@ -480,8 +479,6 @@ int main(int argc, char **argv)
     static void (*const harms[])(void) = {lose_state, damage_state, touch_source};
     check_begin(&argc, &argv);
     check_folder(folder);
-    CHECK(readlink("/proc/self/exe", program, sizeof program - 20) > 0);
-    strcpy(strrchr(program, '/'), "/scr_transfer");
     for (uint64_t container = 0; container <= 123456; container += 123456) {
         test_finished("sync", container);
         test_finished("daemon", container);

@@ -241,7 +241,7 @@ static int file_inspect(struct file_reader *r, char *err)
     return 0;
 }
 
-static int file_read(struct file_reader *r, kvtree *tree, char *err)
+static int file_read_all(struct file_reader *r, kvtree *tree, char *err)
 {
     int rc = file_inspect(r, err);
     if (!rc) rc = file_read_tree(r, tree, err);
@@ -253,14 +253,14 @@ ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err)
 {
     struct file_reader r = {.fd = fd};
     if (!tree) return err_set(err, -EINVAL, "read a tree: no tree to read into");
-    int rc = file_read(&r, tree, err);
+    int rc = file_read_all(&r, tree, err);
     return rc ? rc : (ssize_t)r.facts.size;
 }
 
 int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err)
 {
     struct file_reader r = {.fd = fd, .whole = true};
-    int rc = file_read(&r, tree, err);
+    int rc = file_read_all(&r, tree, err);
     if (rc || !facts) return rc;
     *facts = r.facts;
     for (kvtree_elem *e = NULL; (e = kvtree_walk(tree, e, NULL));)

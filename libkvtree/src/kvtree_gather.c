@@ -38,7 +38,7 @@ static int gather_write_file(gather_writer *w, kvtree_gather_group *group, int r
     char key[NUMBER_TEXT_SIZE];
     int ranks = group->ranks, rc = 0;
     bool is_first = w->level == 0 && kvtree_size(w->files) == 0;
-    if (is_first) rc = kvtree_gather_remove_root(w->to->dir, w->to->name, w->err);
+    if (is_first) rc = beneath_unlink_durable(w->to->dir, w->to->name, w->err);
     if (rc) return rc;
     if (!kvtree_set_kv_int(w->files, number_text_int64(key, rank), ranks))
         return gather_no_memory(w);

@@ -5,13 +5,11 @@
 #include "src/kvtree_gather_private.h"
 
 #include "common/errtext.h"
-#include "common/io.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SUFFIX ".scr"
 
@@ -39,20 +37,6 @@ int kvtree_gather_check_root(const char *name, char *err)
     if (rc) return rc;
     rc = kvtree_gather_file_name(name, KVTREE_GATHER_LEVEL_MAX, INT_MAX, lower);
     return rc ? err_sys(err, rc, "%.60s...", name) : 0;
-}
-
-int kvtree_gather_remove_root(int dir, const char *name, char *err)
-{
-    int parent;
-    const char *last;
-    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
-    if (rc) return rc;
-    if (unlinkat(parent, last, 0) != 0 && errno != ENOENT)
-        rc = err_sys(err, -errno, "remove %s", name);
-    else if ((rc = io_fsync(parent)) != 0)
-        err_sys(err, rc, "fsync of the folder of %s", name);
-    io_close(&parent);
-    return rc;
 }
 
 /* ---- sizes ---- */

@@ -139,7 +139,7 @@ static int gather_mpi_write_level(gather_mpi *w, int64_t bytes)
 {
     uint64_t width = kvtree_gather_width(&w->place, w->level);
     bool removes = w->level == 0 && w->rank == 0;
-    int rc = removes ? kvtree_gather_remove_root(w->to->dir, w->to->name, w->text) : 0;
+    int rc = removes ? beneath_unlink_durable(w->to->dir, w->to->name, w->text) : 0;
     bool failed = rc != 0;
     int chosen = 0;
     w->writer = 0;

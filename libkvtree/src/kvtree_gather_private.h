@@ -33,7 +33,6 @@
 #define kvtree_gather_offer COMMON(kvtree_gather_offer)
 #define kvtree_gather_offer_file COMMON(kvtree_gather_offer_file)
 #define kvtree_gather_offer_size COMMON(kvtree_gather_offer_size)
-#define kvtree_gather_remove_root COMMON(kvtree_gather_remove_root)
 #define kvtree_gather_stem COMMON(kvtree_gather_stem)
 #define kvtree_gather_width COMMON(kvtree_gather_width)
 
@@ -59,10 +58,6 @@ int kvtree_gather_file_name(const char *root, int level, int rank,
 /* What would otherwise fail when an earlier root is gone: -EINVAL for a name that is not
  * allowed, -ENAMETOOLONG for one that leaves no room for those of lower files. */
 int kvtree_gather_check_root(const char *name, char *err);
-
-/* Removes a root, for good: it does not come back when the system fails. A missing one is
- * no error. */
-int kvtree_gather_remove_root(int dir, const char *name, char *err);
 
 /* ---- writing ---- */
 

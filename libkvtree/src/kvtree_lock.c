@@ -36,16 +36,6 @@ static bool lock_is_unsupported(int rc)
     return rc == -ENOLCK || rc == -ENOTSUP || rc == -ENOSYS || rc == -EINVAL;
 }
 
-static int lock_call(int fd, int command, short type)
-{
-    struct flock all = {.l_type = type, .l_whence = SEEK_SET};
-    int rc;
-    do
-        rc = fcntl(fd, command, &all) == 0 ? 0 : -errno;
-    while (rc == -EINTR);
-    return rc;
-}
-
 static long lock_clock(void)
 {
     struct timespec now;
@@ -57,8 +47,8 @@ static long lock_clock(void)
 static int lock_poll(int fd, short type, long end)
 {
     for (long nap = 1;; nap = nap < LOCK_LONGEST_NAP / 2 ? 2 * nap : LOCK_LONGEST_NAP) {
-        int rc = lock_call(fd, F_OFD_SETLK, type);
-        if (rc != -EAGAIN && rc != -EACCES) return rc;
+        int rc = io_lock(fd, F_OFD_SETLK, type);
+        if (rc != -EAGAIN) return rc;
         if (lock_clock() >= end) return -ETIMEDOUT;
         nanosleep(&(struct timespec){.tv_nsec = nap * 1000000L}, NULL);
     }
@@ -68,7 +58,7 @@ static int lock_poll(int fd, short type, long end)
  * locks of the process would end with any close of the file in it. */
 static int lock_wait(int fd, short type, int seconds, char *err)
 {
-    int rc = seconds < 0 ? lock_call(fd, F_OFD_SETLKW, type)
+    int rc = seconds < 0 ? io_lock(fd, F_OFD_SETLKW, type)
                          : lock_poll(fd, type, lock_clock() + seconds * 1000L);
     if (rc == -ETIMEDOUT)
         return err_set(err, rc,
@@ -82,14 +72,6 @@ static int lock_wait(int fd, short type, int seconds, char *err)
     return rc ? err_sys(err, rc, "wait for the lock") : 0;
 }
 
-/* Closing alone would leave the lock to a process that was forked meanwhile. */
-static void lock_release(int *fd)
-{
-    struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-    fcntl(*fd, F_OFD_SETLK, &all);
-    io_close(fd);
-}
-
 /* 1 if name leads to the open file, 0 if to another one or nowhere. */
 static int lock_compare(int fd, int dir, const char *name, char *err)
 {
@@ -97,7 +79,7 @@ static int lock_compare(int fd, int dir, const char *name, char *err)
     if (fstat(fd, &file) != 0) return err_sys(err, -errno, "stat");
     int rc = beneath_stat(dir, name, &there, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    return file.st_dev == there.st_dev && file.st_ino == there.st_ino;
+    return io_is_same_file(&file, &there);
 }
 
 /* Opens and locks the file that has the name when the lock is granted. */
@@ -114,7 +96,7 @@ static int lock_current(int dir, const char *name, short type, int seconds, int 
             *fd = file;
             return 0;
         }
-        lock_release(&file);
+        io_unlock(&file);
         if (rc) return rc;
     }
 }
@@ -138,7 +120,7 @@ static int lock_and_read_shared(struct lock_request *r)
     int fd, rc = lock_current(r->dir, r->name, F_RDLCK, r->seconds, &fd, r->err);
     if (rc) return rc;
     rc = kvtree_read_whole(fd, r->tree, NULL, r->err);
-    lock_release(&fd);
+    io_unlock(&fd);
     return rc;
 }
 
@@ -149,7 +131,7 @@ static int lock_and_write(struct lock_request *r)
         rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, r->err);
         if (!rc) {
             rc = kvtree_write_below(r->dir, r->name, r->write, false, r->err);
-            lock_release(&fd);
+            io_unlock(&fd);
         } else if (rc == -ENOENT) { /* there is nothing that anyone could lock */
             rc = kvtree_write_below(r->dir, r->name, r->write, true, r->err);
         }
@@ -174,7 +156,7 @@ static int lock_and_read(struct lock_request *r)
     if (rc) return rc;
     rc = kvtree_read_whole(fd, r->tree, NULL, r->err);
     if (rc)
-        lock_release(&fd);
+        io_unlock(&fd);
     else
         *r->fd = fd;
     return rc;
@@ -249,7 +231,7 @@ int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvt
     struct lock_request r = {.fd = fd, .write = tree};
     if (!fd) return err_set(err, -EINVAL, "write a locked tree file: no descriptor");
     int rc = lock_run(dir, name, "write", &r, lock_write_if_in_place, err);
-    lock_release(fd);
+    io_unlock(fd);
     return rc;
 }
 

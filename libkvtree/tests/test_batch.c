@@ -321,6 +321,67 @@ static void folders_in_the_way(void **state)
     assert_int_equal(batch_add(&b, &nowhere, err), 0);
     assert_int_equal(batch_make(&b, err), -ENOENT);
     batch_drop(&b);
+    const batch_file from = {"sub", dir, ".x.tmp", 0, 0};
+    assert_int_equal(batch_add(&b, &from, err), 0);
+    assert_int_equal(batch_make(&b, err), -EISDIR);
+    batch_drop(&b);
+    b.folders = 0700; /* the final place is for the commit */
+    assert_int_equal(batch_add(&b, &from, err), 0);
+    assert_int_equal(batch_make(&b, err), 0);
+    assert_int_equal(batch_commit(&b, err), -EISDIR);
+    batch_drop(&b);
+    assert_int_equal(count_temporaries(), 0);
+}
+
+static void temporary_files_in_another_file_system(void **state)
+{
+    char err[ERRTEXT_SIZE];
+    struct stat here, there;
+    int other = open("/proc", O_RDONLY | O_DIRECTORY);
+    if (other < 0 || fstat(other, &there) != 0 || fstat(dir, &here) != 0 ||
+        there.st_dev == here.st_dev)
+        skip();
+    batch b = {.dir = dir};
+    const batch_file file = {"one", other, ".test_batch.tmp", 0, 0};
+    assert_int_equal(batch_add(&b, &file, err), 0);
+    assert_int_equal(batch_make(&b, err), -EXDEV);
+    assert_non_null(strstr(err, "one lies in another file system than the folder .test"));
+    batch_drop(&b);
+    assert_int_equal(faccessat(other, ".test_batch.tmp", F_OK, 0), -1);
+    close(other);
+}
+
+static int refuse_sub(int top, int parent, const char *name, char *err)
+{
+    struct stat st;
+    assert_int_equal(top, dir);
+    assert_int_equal(fstat(parent, &st), 0);
+    return strncmp(name, "sub/", 4) == 0 ? err_set(err, -EPERM, "%s", name) : 0;
+}
+
+/* Before a file is created there, or renamed to it. */
+static void folders_that_the_caller_refuses(void **state)
+{
+    char err[ERRTEXT_SIZE];
+    int fd;
+    batch b = {.dir = dir, .check = refuse_sub};
+    assert_int_equal(batch_open(&b, "sub/two", 0, &fd, err), -EPERM);
+    batch_drop(&b);
+    const batch_file beside = {"sub/two", BATCH_BESIDE, ".x.tmp", 0, 0};
+    assert_int_equal(batch_add(&b, &beside, err), 0);
+    assert_int_equal(batch_make(&b, err), -EPERM);
+    batch_drop(&b);
+    b.folders = 0700;
+    const batch_file one = {"one", dir, ".1.tmp", 0, 0},
+                     two = {"sub/two", dir, ".2.tmp", 0, 0};
+    assert_int_equal(batch_add(&b, &one, err), 0);
+    assert_int_equal(batch_add(&b, &two, err), 0);
+    assert_int_equal(batch_make(&b, err), 0);
+    assert_int_equal(batch_commit(&b, err), -EPERM);
+    assert_string_equal(err, "sub/two");
+    batch_drop(&b);
+    assert_string_equal(contents("one"), "");
+    assert_string_equal(contents("sub/two"), "old");
     assert_int_equal(count_temporaries(), 0);
 }
 
@@ -333,7 +394,7 @@ static void not_taken_over(void **state)
     assert_int_equal(batch_add(&b, &file, err), 0);
     assert_int_equal(fchmodat(dir, "sub/two", 0644, 0), 0);
     assert_int_equal(linkat(dir, "sub/two", dir, ".x.tmp", 0), 0);
-    assert_int_equal(batch_make(&b, err), -EPERM);
+    assert_int_equal(batch_make(&b, err), -EEXIST);
     assert_int_equal(unlinkat(dir, ".x.tmp", 0), 0);
     assert_int_equal(symlinkat("sub/two", dir, ".x.tmp"), 0);
     assert_int_equal(batch_make(&b, err), -EEXIST);
@@ -484,6 +545,8 @@ int main(void)
         TEST(existing_files_with_exclusive),
         TEST(links_on_the_way),
         TEST(folders_in_the_way),
+        TEST(temporary_files_in_another_file_system),
+        TEST(folders_that_the_caller_refuses),
         TEST(not_taken_over),
         TEST(moved_from_elsewhere),
         TEST(removed_again),

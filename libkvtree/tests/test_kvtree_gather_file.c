@@ -189,11 +189,11 @@ static void test_open(void **state)
     assert_string_equal(name, "x.scr");
     int fd = openat(dir, name, O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0 && close(fd) == 0 && access(path, F_OK) == 0);
-    assert_int_equal(kvtree_gather_remove_root(dir, name, err), 0);
+    assert_int_equal(beneath_unlink_durable(dir, name, err), 0);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(kvtree_gather_remove_root(dir, name, err), 0);
+    assert_int_equal(beneath_unlink_durable(dir, name, err), 0);
     assert_int_equal(mkdirat(dir, name, 0700), 0);
-    assert_int_equal(kvtree_gather_remove_root(dir, name, err), -EISDIR);
+    assert_int_equal(beneath_unlink_durable(dir, name, err), -EISDIR);
     assert_string_equal(err, "remove x.scr: Is a directory");
     assert_int_equal(rmdir(path), 0);
     close(dir);

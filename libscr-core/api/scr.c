@@ -60,8 +60,10 @@ static int api_enter(scr_call call)
 static int api_enter_collective(scr_call call)
 {
     int rc = api_enter(call);
-    if (rc == SCR_SUCCESS) scr_flush_look(scr);
-    return rc;
+    if (rc) return rc;
+    scr_call_begin(scr);
+    scr_flush_look(scr);
+    return SCR_SUCCESS;
 }
 
 /* ---- begin and end ---- */
@@ -141,6 +143,7 @@ int SCR_Finalize(void)
 {
     int rc = api_enter(SCR_CALL_FINALIZE);
     if (rc) return rc;
+    scr_call_begin(scr);
     int open = api_close_open();
     rc = scr_finish(scr);
     scr_release(scr);

@@ -5,7 +5,6 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
-#include <stdbool.h>
 
 /* Limit for a file that is replaced repeatedly by a writer without the lock. */
 #define ATTEMPTS 100
@@ -52,7 +51,7 @@ static int record_change_locked(const scr_change *c, kvtree *tree, char *err)
 int scr_change_record(const scr_change *c, kvtree *tree, char *err)
 {
     /* usually nothing changes, and no lock is needed */
-    int rc = record_read_and_apply(c, tree, err);
+    int rc = c->at_once ? 1 : record_read_and_apply(c, tree, err);
     if (rc <= 0) return rc;
     for (int i = 0; i < ATTEMPTS; i++) {
         rc = record_change_locked(c, tree, err);

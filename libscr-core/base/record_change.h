@@ -5,6 +5,7 @@
 /* Changes of a record that runs and commands may change concurrently. */
 
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 
 /* Changes the record: 1 if it must be written, 0 if not, or -errno. May be called several
  * times, each time with the current record. */
@@ -22,7 +23,8 @@ typedef struct scr_change {
     int make;
     scr_changer *change;
     void *arg;
-    int seconds; /* to wait for the lock; 0: 30 */
+    int seconds;  /* to wait for the lock; 0: 30 */
+    bool at_once; /* a change is expected: the record is read under the lock only */
 } scr_change;
 int scr_change_record(const scr_change *c, kvtree *tree, char *err);
 

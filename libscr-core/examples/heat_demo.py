@@ -153,7 +153,7 @@ class Job:
 class Demo:
     def __init__(self, build, points, steps):
         self.build, self.points, self.steps = os.path.abspath(build), points, steps
-        self.heat = os.path.join(self.build, "heat")
+        self.heat = os.path.join(self.build, "libscr-core/heat")
         self.shim = os.path.join(self.build, "tests/support/mpishim.so")
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.caches = tempfile.mkdtemp(prefix="scr-demo-", dir=memory)

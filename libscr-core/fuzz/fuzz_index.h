@@ -39,8 +39,6 @@ static inline void check_offers(const scr_index *index, int count)
             REQUIRE(d.ckpt > 0);
     }
     kvtree_delete(&tried);
-    if (scr_index_passed_over(index, 0, &d) == 0)
-        REQUIRE(scr_index_look(index, &d, &state) == 0 && state.attempts > 1);
 }
 
 static inline void check_leaving(const scr_index *index, int count)

@@ -30,7 +30,8 @@ int scr_halt_write(int prefix, const kvtree *halt, char *err)
 
 int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt, char *err)
 {
-    const scr_change c = {prefix, SCR_HALT_NAME, 1, change, arg, 0};
+    const scr_change c = {
+        .prefix = prefix, .name = SCR_HALT_NAME, .make = 1, .change = change, .arg = arg};
     return scr_change_record(&c, halt, err);
 }
 

@@ -19,6 +19,7 @@
 #include "plan/cadence.h"
 #include "plan/dataset.h"
 #include "plan/lifecycle.h"
+#include "prefix/prefix.h"
 #include "report/history.h"
 #include "report/report.h"
 #include "scr.h"
@@ -26,16 +27,6 @@
 #include <redset/redset_mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-/* The prefix folder. */
-typedef struct scr_prefix {
-    char *path; /* as given, absolute */
-    char *real; /* the same folder without links */
-    int fd;
-    kvtree *flush_file; /* rank 0's copy counts */
-    kvtree *staged;     /* rank 0, where the index was lost and made again: the search met
-                           stages of flushes in these folders, as keys; else NULL */
-} scr_prefix;
 
 /* State of the API: what may be called, and the dataset of the open phase. */
 typedef struct scr_lifecycle {
@@ -59,12 +50,6 @@ typedef struct scr_output {
                          long as no other file took their place */
     double start;     /* MPI_Wtime */
 } scr_output;
-
-/* Files that are read on the prefix folder itself. */
-typedef struct scr_direct {
-    kvtree *files;       /* of this rank in the dataset that is read there */
-    scr_dataset dataset; /* which dataset that is; id 0: none */
-} scr_direct;
 
 /* The flush under way, and the last one that failed. */
 typedef struct scr_flush {
@@ -99,12 +84,17 @@ struct scr {
     scr_prefix prefix;
     scr_output output;
     struct scr_restart restart;
-    scr_direct direct;
     scr_flush flush;
     scr_halt halt;
     scr_pace pace;
     scr_report report;
 };
+
+/* To be called first of all in each collective SCR call. */
+static inline void scr_call_begin(struct scr *scr)
+{
+    scr_index_close(&scr->prefix);
+}
 
 /* ---- ops/logging.c: the log of the run ---- */
 
@@ -173,14 +163,15 @@ int scr_cache_leave(struct scr *scr, int store, int capacity, int64_t *tight);
 /* What could not be flushed, and stayed therefore, may leave if it can be now. Local. */
 void scr_cache_try_again(struct scr *scr);
 
-/* Removes a dataset from the cache: files and records. A failure is reported, and not
- * fatal. */
+/* Removes a dataset from the cache, also one that is being flushed: files and records.
+ * Failures are reported. Collective. */
 void scr_cache_delete(struct scr *scr, int id);
 
-/* Records on rank 0 where a dataset is, and writes the flush file. */
-void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
-                  int on);
-int scr_location_has(struct scr *scr, int id, const char *location);
+/* ---- ops/location.c ---- */
+
+/* Removes a dataset that is not being flushed from the cache: files and records. Failures
+ * are reported. Collective. */
+void scr_cache_drop(struct scr *scr, int id);
 
 /* Whether the prefix folder has all of a cached dataset, also where the program has
  * dropped its entry. Collective. */
@@ -201,44 +192,18 @@ int scr_cache_ensure(struct scr *scr, int id);
 int scr_output_start(struct scr *scr, const char *name, int flags);
 int scr_output_complete(struct scr *scr, int valid);
 
-/* 1 for names below the prefix folder that SCR uses itself: with a component ".scr", and
- * those of redundancy files. */
-int scr_name_is_reserved(const char *name);
-
 /* Protects the files of this rank (named in the map or routed) and records them. names:
  * below the dataset's folder. Collective; 0 or -errno with a text. */
 int scr_protect(struct scr *scr, const scr_dataset *dataset, int count,
                 redset_file *files, char *err);
 
-/* ---- ops/direct_io.c: datasets in the prefix folder itself ---- */
+/* ---- ops/direct_io.c: output to the prefix directory itself ---- */
 
 /* Begins the open dataset there. Agreed; 0 or -errno with a text. */
 int scr_bypass_start(struct scr *scr, char *err);
 
-/* The path to write to for a name below the prefix folder; its folder is made. Local; 0
- * or -errno with a text. */
-int scr_bypass_route(struct scr *scr, const char *below, char path[SCR_MAX_FILENAME],
-                     char *err);
-
-/* Makes the open dataset complete: all is on disk, with map, summary and index entry.
- * Collective; an SCR code, with a text. */
+/* Makes the open dataset complete. Collective; an SCR code, with a text. */
 int scr_bypass_complete(struct scr *scr, int valid, char *err);
-
-/* Removes what was routed. Collective; what fails is said. */
-void scr_bypass_remove(struct scr *scr);
-
-/* 1 when a dataset of the prefix folder is read there, and not fetched. */
-int scr_bypass_wanted(const struct scr *scr, const scr_dataset *d);
-
-/* Finds the files of this rank, for scr_bypass_find; compare: reads them, for their
- * checksums. Agreed; 0, -errno or a verdict of filo, with a text. */
-int scr_bypass_open(struct scr *scr, const scr_dataset *d, int compare, char *err);
-
-/* The same check of this rank's files below folder that are about to be fetched, and that
- * have no checksum: whether one was written since its map. Agreed. */
-struct filo_file;
-int scr_bypass_check(struct scr *scr, const scr_dataset *d, const char *folder, int count,
-                     struct filo_file *files, char *err);
 
 /* ---- ops/flush.c ---- */
 
@@ -249,8 +214,8 @@ int scr_flush_dataset(struct scr *scr, int id);
  * under way already is waited for. */
 int scr_flush_start(struct scr *scr, int id);
 
-/* Looks after a flush that is under way; it may be done then. What went wrong is said,
- * and returned by the next call of scr_flush_result. */
+/* Checks the progress of a flush that is under way; it may be complete then. Failures are
+ * reported, and returned by the next call of scr_flush_result. */
 void scr_flush_look(struct scr *scr);
 
 /* Waits for it; the second one only if it may write files of a dataset of that name. */
@@ -273,98 +238,29 @@ char *scr_flush_state(const struct scr *scr, int rank);
 /* A number for how the processes are distributed over nodes. Collective. */
 uint64_t scr_flush_layout(const struct scr *scr);
 
-/* The identity of a flush of this job in its stage (filo_options). layout: that number
- * where files are packed, else 0. Local. */
-enum { SCR_FLUSH_IDENTITY_SIZE = 512 };
-void scr_flush_identity(const struct scr *scr, const scr_dataset *dataset,
-                        uint64_t layout, char identity[SCR_FLUSH_IDENTITY_SIZE]);
-
 /* Resumes in the background a flush that an earlier run began, with containers of that
  * size (0: none), or returns a code. */
 int scr_flush_resume(struct scr *scr, int id, uint64_t container);
 
-/* ---- ops/flush_files.c: the files that a flush is of ---- */
-
-/* Where a flushed dataset lies: its folder (absolute, to be freed), the map in it, and
- * the prefix that the names of its files have in the cache ("" or "<name>/"). Local; 0 or
- * -ENOMEM. */
-typedef struct scr_place {
-    char *folder;
-    char map[SCR_NAME_SIZE + 32];
-    char cache_prefix[SCR_NAME_SIZE + 2];
-} scr_place;
-/* Opens the folder of a dataset, or, for "", the prefix folder; -ELOOP where a link or
- * something else is in its place. */
-int scr_place_open(const struct scr *scr, const char *name, int *folder, char *err);
-
-int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place);
+/* ---- ops/flush_files.c: the cached files that a flush is of ---- */
 
 /* Sets d->scattered: whether a cached dataset has files outside of its folder.
  * Collective. */
 void scr_flush_spread(struct scr *scr, scr_dataset *d);
 
 /* This rank's files of the dataset, as filo sees them. Local; 0 or -ENOMEM. */
-struct filo_file;
 int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,
-                   int *count, struct filo_file **files, char *err);
+                   int *count, filo_file **files, char *err);
+
+/* Checkpoint id has just been written to the prefix directory: older ones make way
+ * (SCR_PREFIX_SIZE). Collective; failures are reported. */
+void scr_retain(struct scr *scr, int id);
 
 /* ---- ops/flush_recovery.c ---- */
 
 /* Flushes of this job that were interrupted: one is resumed, the stages of the others are
  * removed. After the cache was rebuilt. Collective. */
 void scr_flush_recover(struct scr *scr);
-
-/* ---- ops/index_store.c: the index, on rank 0 ---- */
-
-/* At start: reads the index, takes the ids of new datasets from it, and reads the flush
- * file. Local; 0 or -errno with a text. */
-int scr_index_begin(struct scr *scr, char *err);
-
-/* Removes temporary files in .scr of the open folder that a run left which died while it
- * wrote a record. name is for messages. Local. */
-void scr_records_sweep(const struct scr *scr, int folder, const char *name);
-
-/* Rank 0 reads the index into the empty tree index. One that is damaged is set aside
- * first; from that or one that was lost, an index is made again from what is on the
- * prefix folder, which is said. Local. */
-int scr_index_load(struct scr *scr, kvtree *index, char *err);
-
-/* Rank 0 reads the index, lets change alter the entry of a dataset, and writes it. Local;
- * 0, -ENOENT when there is no such entry, or another -errno. */
-typedef int scr_index_changer(kvtree *index, const scr_dataset *dataset);
-int scr_index_change(struct scr *scr, const scr_dataset *dataset,
-                     scr_index_changer *change, char *err);
-
-/* Rank 0 reads the index, lets change alter any of it (> 0: it did), and writes it.
- * Local; 0 or -errno with a text. */
-int scr_index_rewrite(struct scr *scr, scr_changer *change, void *arg, char *err);
-
-/* Removes all that the index has of that name, for good. The same. */
-int scr_index_drop(struct scr *scr, const scr_dataset *dataset, char *err);
-
-/* On rank 0: a complete dataset takes the place of all that the index has of its name.
- * The same. */
-int scr_index_correct(struct scr *scr, const scr_dataset *dataset, char *err);
-
-/* Around a flush: before its stage is made the index says that the dataset is not
- * complete; and that it is complete when summary and files are in place. Other ranks do
- * nothing. Local; 0 or -errno with a text. */
-int scr_index_flush_begins(struct scr *scr, const scr_dataset *dataset, char *err);
-int scr_index_flush_ends(struct scr *scr, const scr_dataset *dataset, char *err);
-
-/* ---- ops/retention.c: deletion and retention on the prefix folder ---- */
-
-/* Deletes a flushed dataset: its files, shared out among the ranks, its records, and its
- * entry. 0 or -errno with a text. */
-int scr_flushed_delete(struct scr *scr, const scr_dataset *dataset, char *err);
-
-/* At start: deletes all of the prefix folder (SCR_PREFIX_PURGE), or finishes what a run
- * that was killed began to delete. Failures are said. */
-void scr_retention_begin(struct scr *scr);
-
-/* Checkpoint id has just been flushed: older ones make way (SCR_PREFIX_SIZE). Failures
- * are said. */
-void scr_retention_flushed(struct scr *scr, int id);
 
 /* ---- ops/dataset_admin.c ---- */
 int scr_manage_current(struct scr *scr, const char *name);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The id of the newest cached dataset of that name; 0: none. */
-static int cached_by_name(const struct scr *scr, const char *name)
+static int admin_find_cached(const struct scr *scr, const char *name)
 {
     const scr_cached *c = scr_cached_next(&scr->cache, 0);
     int id = 0;
@@ -20,10 +20,10 @@ static int cached_by_name(const struct scr *scr, const char *name)
 }
 
 /* All of that name: an application may use one again. */
-static void delete_cached(struct scr *scr, const char *name)
+static void admin_delete_cached(struct scr *scr, const char *name)
 {
     int id, last = 0; /* one that is still there was not removed, for lack of memory */
-    while ((id = cached_by_name(scr, name)) != 0 && id != last) {
+    while ((id = admin_find_cached(scr, name)) != 0 && id != last) {
         scr_cache_delete(scr, id);
         last = id;
     }
@@ -36,18 +36,17 @@ struct indexed {
     char names[256]; /* of all datasets, for people */
 };
 
-static int look_up(struct scr *scr, const char *name, struct indexed *found)
+static int admin_look_up(struct scr *scr, const char *name, struct indexed *found)
 {
     char err[SCR_ERR_TEXT] = "";
     int rc = 0;
     memset(found, 0, sizeof *found);
     if (scr->job.rank == 0) {
-        kvtree *index = kvtree_new();
-        rc = scr_index_load(scr, index, err);
+        const kvtree *index;
+        rc = scr_index_view(&scr->prefix, &index, err);
         if (!rc && scr_index_get(index, name, &found->d) == 0)
             scr_index_look(index, &found->d, &found->state);
         if (!rc) scr_index_names(index, found->names, sizeof found->names);
-        kvtree_delete(&index);
         if (rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
     }
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
@@ -56,7 +55,8 @@ static int look_up(struct scr *scr, const char *name, struct indexed *found)
     return rc;
 }
 
-static int fail_unknown(struct scr *scr, const char *name, const struct indexed *found)
+static int admin_fail_unknown(struct scr *scr, const char *name,
+                              const struct indexed *found)
 {
     return scr_fail(&scr->report, SCR_ERR_NO_DATASET,
                     "there is no dataset \"%s\"; the prefix folder has: %s", name,
@@ -65,14 +65,14 @@ static int fail_unknown(struct scr *scr, const char *name, const struct indexed 
 
 /* ---- current ---- */
 
-static bool is_checkpoint(const struct scr *scr, int id)
+static bool admin_is_checkpoint(const struct scr *scr, int id)
 {
     scr_dataset d;
     return scr_cached_get(&scr->cache, id, &d) == 0 && d.ckpt > 0;
 }
 
 /* Whether the cached dataset of d's id is another, newer one. */
-static bool is_newer(const struct scr *scr, const scr_dataset *d)
+static bool admin_has_newer_cached(const struct scr *scr, const scr_dataset *d)
 {
     scr_dataset cached;
     return scr_cached_get(&scr->cache, d->id, &cached) == 0 &&
@@ -83,12 +83,12 @@ int scr_manage_current(struct scr *scr, const char *name)
 {
     char err[SCR_ERR_TEXT] = "";
     struct indexed found;
-    if (look_up(scr, name, &found)) return SCR_ERR_PREFIX;
-    int id = cached_by_name(scr, name);
-    if (!id && !found.d.id) return fail_unknown(scr, name, &found);
+    if (admin_look_up(scr, name, &found)) return SCR_ERR_PREFIX;
+    int id = admin_find_cached(scr, name);
+    if (!id && !found.d.id) return admin_fail_unknown(scr, name, &found);
     const char *reason = found.d.id ? scr_index_why_not(&found.d, &found.state)
                                     : "the prefix folder does not have it";
-    if (id && !is_checkpoint(scr, id)) {
+    if (id && !admin_is_checkpoint(scr, id)) {
         reason = "it is no checkpoint";
         id = 0;
     }
@@ -100,14 +100,14 @@ int scr_manage_current(struct scr *scr, const char *name)
                         "%s cannot be the current checkpoint: %s", name, reason);
     if (flushed) id = found.d.id;
     int rc = flushed && scr->job.rank == 0
-                 ? scr_index_change(scr, &found.d, scr_index_choose, err)
+                 ? scr_index_change(&scr->prefix, &found.d, scr_index_choose, err)
                  : 0;
     if (agree(scr->job.world, rc, err) != 0)
         return scr_fail(&scr->report, SCR_ERR_PREFIX, "SCR_Current: %s", err);
     scr_dataset chosen;
     if (scr_cached_get(&scr->cache, id, &chosen) == 0)
-        scr_location(scr, &chosen, SCR_LOCATION_FAILED, 0);
-    int newer = flushed && is_newer(scr, &found.d) ? id - 1 : id;
+        scr_location(&scr->prefix, &chosen, SCR_LOCATION_FAILED, 0);
+    int newer = flushed && admin_has_newer_cached(scr, &found.d) ? id - 1 : id;
     for (const scr_cached *c; (c = scr_cached_next(&scr->cache, newer)) != NULL;) {
         newer = c->d.id;
         scr_cache_delete(scr, newer);
@@ -115,7 +115,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     scr_cache_delete_unusable(scr, id); /* another run might rebuild a newer one */
     scr->restart.offered = scr->restart.elsewhere = 0;
     /* where only the cache has it, the index may go on naming a newer one */
-    scr_restart_forget(scr);
+    scr_restart_forget(&scr->restart);
     if (!flushed) scr->restart.below = (scr_age){id + 1, 0};
     return SCR_SUCCESS;
 }
@@ -126,23 +126,23 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
 {
     char err[SCR_ERR_TEXT] = "";
     struct indexed found;
-    int cached = cached_by_name(scr, name);
+    int cached = admin_find_cached(scr, name);
     /* the entry would come back when the flush is done */
     if (!files_too && cached && scr_flush_id(scr) == cached) scr_flush_wait(scr);
-    if (look_up(scr, name, &found)) return SCR_ERR_PREFIX;
+    if (admin_look_up(scr, name, &found)) return SCR_ERR_PREFIX;
     const int dropped =
         !files_too && cached && scr_cache_is_saved(scr, cached) ? cached : 0;
     if (!files_too) cached = 0;
-    if (!cached && !found.d.id) return fail_unknown(scr, name, &found);
+    if (!cached && !found.d.id) return admin_fail_unknown(scr, name, &found);
     scr->restart.offered = 0;
-    if (cached) delete_cached(scr, name);
+    if (cached) admin_delete_cached(scr, name);
     if (!found.d.id) return SCR_SUCCESS;
     int rc;
     if (files_too)
-        rc = scr_flushed_delete(scr, &found.d, err);
+        rc = scr_retention_delete(&scr->prefix, &found.d, err);
     else
-        rc = agree(scr->job.world, scr->job.rank ? 0 : scr_index_drop(scr, &found.d, err),
-                   err);
+        rc = agree(scr->job.world,
+                   scr->job.rank ? 0 : scr_index_drop(&scr->prefix, &found.d, err), err);
     if (!rc && dropped) scr_cached_find(&scr->cache, dropped)->dropped = true;
     return rc ? scr_fail(&scr->report, SCR_ERR_PREFIX, "%s could not be removed: %s",
                          name, err)

@@ -7,50 +7,12 @@
 #include "prefix/flush_file.h"
 #include <string.h>
 
-void scr_location(struct scr *scr, const scr_dataset *dataset, const char *location,
-                  int on)
-{
-    char err[SCR_ERR_TEXT] = "";
-    if (scr->job.rank != 0) return;
-    int rc = scr_flush_file_set(scr->prefix.flush_file, dataset->id, dataset->name,
-                                location, on);
-    rc = rc ? err_set(err, rc, "no memory")
-            : scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err);
-    if (rc)
-        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
-}
-
-int scr_location_has(struct scr *scr, int id, const char *location)
-{
-    int has =
-        scr->job.rank == 0 && scr_flush_file_has(scr->prefix.flush_file, id, location);
-    MPI_Bcast(&has, 1, MPI_INT, 0, scr->job.world);
-    return has;
-}
-
-bool scr_cache_is_saved(struct scr *scr, int id)
-{
-    const scr_cached *cached = scr_cached_find(&scr->cache, id);
-    if (cached && cached->dropped) return true;
-    return scr_location_has(scr, id, SCR_LOCATION_PFS);
-}
-
 /* ---- removing ---- */
 
 void scr_cache_delete(struct scr *scr, int id)
 {
-    char err[SCR_ERR_TEXT] = "";
     scr_flush_stop(scr, id);
-    scr_cache_verify(&scr->cache, id);
-    scr_filemap_remove_dataset(scr->cache.map, id);
-    /* the map first: files that no map knows are swept away at the next start */
-    if (scr_filemaps_write(&scr->cache, err) != 0) scr_event_local(&scr->report, 0, err);
-    scr_dataset_folder_remove(&scr->cache, id);
-    if (scr->job.rank == 0) {
-        scr_flush_file_remove(scr->prefix.flush_file, id);
-        if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
-            scr_event_local(&scr->report, 0, err);
-    }
+    scr_cache_drop(scr, id);
 }
 
 void scr_cache_delete_unusable(struct scr *scr, int above)

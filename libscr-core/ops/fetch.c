@@ -32,7 +32,7 @@ static int read_summary(const struct scr *scr, const scr_dataset *d, scr_dataset
                         char *err)
 {
     int folder;
-    int rc = scr_place_open(scr, d->name, &folder, err);
+    int rc = scr_place_open(&scr->prefix, d->name, &folder, err);
     if (rc == -ENOENT || rc == -ELOOP)
         return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
                        rc == -ELOOP ? "; what has its name is a link or a file" : "");
@@ -69,11 +69,10 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
     if (read_summary(scr, d, &found, err) != 0 || is_summary_of(&found, d) ||
         !found.complete || strcmp(found.name, d->name) != 0)
         return 0;
-    kvtree *index = kvtree_new();
-    const int unknown = index && scr_index_load(scr, index, err) == 0 &&
+    const kvtree *index;
+    const int unknown = scr_index_view(&scr->prefix, &index, err) == 0 &&
                         scr_index_look(index, &found, &state) != 0;
-    kvtree_delete(&index);
-    if (!unknown || scr_index_correct(scr, &found, err) != 0) return 0;
+    if (!unknown || scr_index_correct(&scr->prefix, &found, err) != 0) return 0;
     scr_say(&scr->report, 0,
             "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
             "there is dataset %d%s, which is entered in its place",
@@ -86,7 +85,7 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
 static void note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
     char err[SCR_ERR_TEXT] = "";
-    if (scr->job.rank == 0 && scr_index_change(scr, d, change, err) != 0)
+    if (scr->job.rank == 0 && scr_index_change(&scr->prefix, d, change, err) != 0)
         scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err);
 }
 
@@ -149,10 +148,9 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
 {
     char err[SCR_ERR_TEXT] = "";
     scr_index_state state = {.complete = 0};
-    kvtree *index = kvtree_new();
-    int rc = index ? scr_index_load(scr, index, err) : -ENOMEM, dropped = 0;
-    if (!rc) dropped = scr_index_look(index, d, &state) == -ENOENT;
-    kvtree_delete(&index);
+    const kvtree *index;
+    int dropped = scr_index_view(&scr->prefix, &index, err) == 0 &&
+                  scr_index_look(index, d, &state) == -ENOENT;
     return (dropped || (state.complete == 1 && !state.failed)) &&
            check_summary(scr, d, err) == 0;
 }
@@ -177,32 +175,22 @@ static int make_folder(struct scr *scr, const scr_dataset *d, char *err)
     return scr_dataset_folder_make(&scr->cache, d->id, err);
 }
 
-int scr_fetch_map(struct scr *scr, const scr_dataset *d, const scr_place *place,
-                  const filo_options *options, int *count, filo_file **files, char *err)
-{
-    int ranks, rc = filo_read_map(scr->job.world, place->folder, place->map, &ranks,
-                                  count, files, options, err);
-    if (!rc && ranks != scr->job.ranks)
-        return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
-                       ranks, d->ranks);
-    return rc == -ENOENT ? FILO_DAMAGED : rc;
-}
-
 static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
 {
     scr_place place = {.folder = NULL};
     filo_options options = {
         .checksum = 1, .width = scr->set.fetch_width, .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
-    int count = 0, rc = scr_place_of(scr, d, &place);
+    int count = 0, rc = scr_place_of(&scr->prefix, d, &place);
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : make_folder(scr, d, err);
     rc = rc ? rc : check_summary(scr, d, err);
     rc = agree(scr->job.world, rc, err);
-    rc = rc ? rc : scr_fetch_map(scr, d, &place, &options, &count, &files, err);
+    rc = rc ? rc
+            : scr_place_read_map(&scr->prefix, d, &place, &options, &count, &files, err);
     if (!rc)
         rc = agree(scr->job.world, set_local(scr, d, &place, count, files, err), err);
-    if (!rc) rc = scr_bypass_check(scr, d, place.folder, count, files, err);
+    if (!rc) rc = scr_direct_check(&scr->prefix, d, place.folder, count, files, err);
     rc = rc ? rc : filo_fetch(scr->job.world, place.folder, count, files, &options, err);
     rc = rc ? rc : protect(scr, d, count, files, err);
     filo_files_free(count, files);
@@ -226,16 +214,16 @@ static scr_log_event event_of(const struct scr *scr, const scr_dataset *d,
 static int read_in_place(struct scr *scr, const scr_dataset *d, int compare, char *err)
 {
     int rc = agree(scr->job.world, check_summary(scr, d, err), err);
-    rc = rc ? rc : scr_bypass_open(scr, d, compare, err);
-    if (!rc) scr->direct.dataset = *d;
+    rc = rc ? rc : scr_direct_open(&scr->prefix, d, compare, err);
+    if (!rc) scr->prefix.direct.dataset = *d;
     return rc;
 }
 
 static void settle_in_cache(struct scr *scr, const scr_dataset *d)
 {
     int cache = cache_of(scr, d);
-    scr_location(scr, d, SCR_LOCATION_CACHE, 1);
-    scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    scr_location(&scr->prefix, d, SCR_LOCATION_CACHE, 1);
+    scr_location(&scr->prefix, d, SCR_LOCATION_PFS, 1);
     scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity + 1, 1);
 }
 
@@ -316,6 +304,12 @@ static int is_taken(struct scr *scr, const scr_dataset *d)
     return taken;
 }
 
+/* Whether a dataset of the prefix directory is read there, and not fetched. */
+static bool is_read_in_place(const struct scr *scr, const scr_dataset *d)
+{
+    return scr->set.fetch_bypass || d->bypass || desc_of(scr, d)->bypass;
+}
+
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
 static int bring(struct scr *scr, const scr_dataset *d, char *err)
 {
@@ -328,7 +322,7 @@ static int bring(struct scr *scr, const scr_dataset *d, char *err)
                 "another dataset %d is there, which SCR_CACHE_PURGE=1 gives up", d->id);
         return read_instead(scr, d, err);
     }
-    if (!scr_bypass_wanted(scr, d)) {
+    if (!is_read_in_place(scr, d)) {
         int rc = bring_to_cache(scr, d, err);
         if (rc < 0) name_node(scr, rc, err);
         return rc < 0 ? read_instead(scr, d, err) : rc;
@@ -399,7 +393,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     if (d->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = d->id;
     if (d->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = d->ckpt;
     e = event_of(scr, d, SCR_LOG_FETCH_COMPLETE, start);
-    if (scr->direct.dataset.id == d->id) {
+    if (scr->prefix.direct.dataset.id == d->id) {
         scr_event(&scr->report, 0, &e,
                   "dataset %d (%s) is read from %s itself: %lu bytes", d->id, d->name,
                   scr->prefix.path, d->size);

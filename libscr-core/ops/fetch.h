@@ -23,11 +23,6 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
  */
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
 
-/* Reads the map of a complete dataset, which has one, for as many ranks as this run has:
- * positive where that is not so. As filo_read_map; agreed. */
-int scr_fetch_map(struct scr *scr, const scr_dataset *dataset, const scr_place *place,
-                  const filo_options *options, int *count, filo_file **files, char *err);
-
 /* A dataset that is skipped, though nothing is wrong with it, stays on the prefix
  * folder in this run, and the one to restart from; on 0: no longer. The same on every
  * rank. */

@@ -49,12 +49,12 @@ struct scr_flush_run {
     int background;
     int resumed;        /* an earlier run began it */
     uint64_t container; /* bytes; 0: files are not packed */
-    char identity[SCR_FLUSH_IDENTITY_SIZE];
+    char identity[SCR_STAGE_IDENTITY_SIZE];
     filo_transfer *transfer;
 };
 
 /* The cache must keep the files of the dataset. */
-static void set_current(struct scr *scr, struct scr_flush_run *f)
+static void flush_set_current(struct scr *scr, struct scr_flush_run *f)
 {
     scr->flush.current = f;
     scr->cache.flushing = f ? f->d.id : 0;
@@ -66,8 +66,8 @@ int scr_flush_id(const struct scr *scr)
 }
 
 /* Limits are those of a node, and hold in the background only. */
-static filo_options options_of(const struct scr *scr, const struct scr_flush_run *f,
-                               const char *state)
+static filo_options flush_options(const struct scr *scr, const struct scr_flush_run *f,
+                                  const char *state)
 {
     const struct scr_settings *set = &scr->set;
     filo_options o = {.method = f->method,
@@ -90,8 +90,8 @@ static filo_options options_of(const struct scr *scr, const struct scr_flush_run
 }
 
 /* The last words of a flush that went well. */
-static void tell_complete(struct scr *scr, const struct scr_flush_run *f,
-                          const scr_log_event *e)
+static void flush_report_complete(struct scr *scr, const struct scr_flush_run *f,
+                                  const scr_log_event *e)
 {
     const scr_dataset *d = &f->d;
     if (f->resumed)
@@ -108,8 +108,8 @@ static void tell_complete(struct scr *scr, const struct scr_flush_run *f,
 }
 
 /* How the flush goes, said and logged; err: why it failed. */
-static void tell(struct scr *scr, const struct scr_flush_run *f, scr_log_kind kind,
-                 const char *err)
+static void flush_report(struct scr *scr, const struct scr_flush_run *f,
+                         scr_log_kind kind, const char *err)
 {
     const scr_dataset *d = &f->d;
     char method[64];
@@ -135,7 +135,7 @@ static void tell(struct scr *scr, const struct scr_flush_run *f, scr_log_kind ki
         scr_event_fail(&scr->report, SCR_ERR_FLUSH, &e, "flush of dataset %d to %s: %s",
                        d->id, scr->prefix.path, err);
     else
-        tell_complete(scr, f, &e);
+        flush_report_complete(scr, f, &e);
 }
 
 char *scr_flush_state(const struct scr *scr, int rank)
@@ -145,18 +145,18 @@ char *scr_flush_state(const struct scr *scr, int rank)
                                                                                    : path;
 }
 
-static int start_files(struct scr *scr, struct scr_flush_run *f, char *err)
+static int flush_start_files(struct scr *scr, struct scr_flush_run *f, char *err)
 {
     scr_place place = {.folder = NULL};
     filo_file *files = NULL;
     char *state = scr_flush_state(scr, scr->job.rank);
-    int count = 0, rc = scr_place_of(scr, &f->d, &place);
+    int count = 0, rc = scr_place_of(&scr->prefix, &f->d, &place);
     if (!state) rc = -ENOMEM;
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : scr_flush_list(scr, &f->d, &place, &count, &files, err);
     rc = agree(scr->job.world, rc, err);
     if (!rc) {
-        const filo_options options = options_of(scr, f, state);
+        const filo_options options = flush_options(scr, f, state);
         rc = filo_flush_start(scr->job.world, place.folder, place.map, count, files,
                               &options, &f->transfer, err);
     }
@@ -167,7 +167,7 @@ static int start_files(struct scr *scr, struct scr_flush_run *f, char *err)
 }
 
 /* Mixes the bits of a number well (S. Vigna, splitmix64). */
-static uint64_t mix(uint64_t x)
+static uint64_t flush_mix_bits(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -179,20 +179,13 @@ uint64_t scr_flush_layout(const struct scr *scr)
 {
     int leader = scr->job.rank;
     MPI_Bcast(&leader, 1, MPI_INT, 0, scr->job.node);
-    uint64_t sum = mix((uint64_t)scr->job.rank << 32 | (uint32_t)leader);
+    uint64_t sum = flush_mix_bits((uint64_t)scr->job.rank << 32 | (uint32_t)leader);
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_UINT64_T, MPI_SUM, scr->job.world);
     return sum;
 }
 
-void scr_flush_identity(const struct scr *scr, const scr_dataset *dataset,
-                        uint64_t layout, char identity[SCR_FLUSH_IDENTITY_SIZE])
-{
-    snprintf(identity, SCR_FLUSH_IDENTITY_SIZE, "%d %" PRId64 " %016" PRIx64 " %s",
-             dataset->id, dataset->created, layout, scr->job.owner);
-}
-
 /* Collective, agreed. Until the first bytes are copied. */
-static int start(struct scr *scr, int id, struct scr_flush_run *f, char *err)
+static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f, char *err)
 {
     f->start = MPI_Wtime();
     int rc = scr_cache_ensure(scr, id) ? scr_cached_get(&scr->cache, id, &f->d) : -ENOENT;
@@ -200,45 +193,48 @@ static int start(struct scr *scr, int id, struct scr_flush_run *f, char *err)
     rc = agree(scr->job.world, rc, err);
     if (rc) return rc;
     scr_flush_spread(scr, &f->d);
-    tell(scr, f, SCR_LOG_FLUSH_START, NULL);
-    scr_flush_identity(scr, &f->d, f->container ? scr_flush_layout(scr) : 0, f->identity);
-    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 1);
-    rc = agree(scr->job.world, scr_index_flush_begins(scr, &f->d, err), err);
-    return rc ? rc : start_files(scr, f, err);
+    flush_report(scr, f, SCR_LOG_FLUSH_START, NULL);
+    scr_stage_identity(&scr->prefix, &f->d, f->container ? scr_flush_layout(scr) : 0,
+                       f->identity);
+    scr_location(&scr->prefix, &f->d, SCR_LOCATION_FLUSHING, 1);
+    rc = agree(scr->job.world, scr_index_flush_begins(&scr->prefix, &f->d, err), err);
+    return rc ? rc : flush_start_files(scr, f, err);
 }
 
 /* Collective. rc and err: how the files fared. Ends the flush. */
-static int conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
+static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
 {
     const scr_dataset *d = &f->d;
-    if (!rc) rc = agree(scr->job.world, scr_index_flush_ends(scr, d, err), err);
-    if (!rc) scr_location(scr, d, SCR_LOCATION_PFS, 1);
+    if (!rc)
+        rc = agree(scr->job.world,
+                   scr_index_flush_ends(&scr->prefix, d, scr->restart.below, err), err);
+    if (!rc) scr_location(&scr->prefix, d, SCR_LOCATION_PFS, 1);
     if (!rc && d->id == scr->flush.failed_id) scr->flush.failed = SCR_SUCCESS;
     /* it is what the index names now, and what was skipped is older */
     if (!rc && d->ckpt && scr_dataset_is_after(d, scr->restart.below))
-        scr_restart_forget(scr);
-    scr_location(scr, d, SCR_LOCATION_FLUSHING, 0);
-    tell(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
+        scr_restart_forget(&scr->restart);
+    scr_location(&scr->prefix, d, SCR_LOCATION_FLUSHING, 0);
+    flush_report(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
     if (!rc && filo_flush_left(f->transfer))
         scr_say(&scr->report, 0,
                 "warning: the stage of the flush of dataset %d (%s), which has no data "
                 "any more, stays in %s: %s",
                 d->id, d->name, scr->prefix.path, filo_flush_left(f->transfer));
-    if (!rc && d->ckpt) scr_retention_flushed(scr, d->id);
+    if (!rc && d->ckpt) scr_retain(scr, d->id);
     filo_flush_free(f->transfer);
-    /* nobody restarts from it: the cache is for what protects the run */
-    if (!rc && d->output && !d->ckpt) scr_cache_delete(scr, d->id);
+    /* no run restarts from it: the cache is for what protects the run */
+    if (!rc && d->output && !d->ckpt) scr_cache_drop(scr, d->id);
     free(f);
     return rc ? SCR_ERR_FLUSH : SCR_SUCCESS;
 }
 
 /* Collective. The flush that was under way ended with rc. */
-static void end_background(struct scr *scr, int rc, char *err)
+static void flush_end_background(struct scr *scr, int rc, char *err)
 {
     struct scr_flush_run *f = scr->flush.current;
     const int id = f->d.id;
-    set_current(scr, NULL);
-    rc = conclude(scr, f, rc, err);
+    flush_set_current(scr, NULL);
+    rc = flush_conclude(scr, f, rc, err);
     if (rc && !scr->flush.failed) {
         scr->flush.failed = rc;
         scr->flush.failed_id = id;
@@ -250,7 +246,7 @@ void scr_flush_look(struct scr *scr)
     char err[SCR_ERR_TEXT] = "";
     if (!scr->flush.current) return;
     int rc = filo_flush_test(scr->flush.current->transfer, err);
-    if (rc != FILO_RUNNING) end_background(scr, rc, err);
+    if (rc != FILO_RUNNING) flush_end_background(scr, rc, err);
 }
 
 void scr_flush_wait(struct scr *scr)
@@ -264,7 +260,7 @@ void scr_flush_wait(struct scr *scr)
                    scr->prefix.path);
     int rc = filo_flush_wait(scr->flush.current->transfer, err);
     scr->flush.waited += scr_wait_end(&wait);
-    end_background(scr, rc, err);
+    flush_end_background(scr, rc, err);
 }
 
 void scr_flush_wait_for(struct scr *scr, const char *name)
@@ -277,10 +273,10 @@ void scr_flush_stop(struct scr *scr, int id)
 {
     struct scr_flush_run *f = scr->flush.current;
     if (!f || (id && f->d.id != id)) return;
-    set_current(scr, NULL);
+    flush_set_current(scr, NULL);
     filo_flush_free(f->transfer);
-    tell(scr, f, SCR_LOG_FLUSH_STOPPED, NULL);
-    scr_location(scr, &f->d, SCR_LOCATION_FLUSHING, 0);
+    flush_report(scr, f, SCR_LOG_FLUSH_STOPPED, NULL);
+    scr_location(&scr->prefix, &f->d, SCR_LOCATION_FLUSHING, 0);
     free(f);
 }
 
@@ -292,16 +288,17 @@ int scr_flush_result(struct scr *scr)
 }
 
 /* What is asked for: a new flush, or to resume one of an earlier run. */
-struct wish {
+struct flush_request {
     int id; /* of the dataset */
     int background, resumed;
     uint64_t container;
 };
 
-/* Collective. NULL when it could not be started, which was said then, and is in *code. */
-static struct scr_flush_run *try_start(struct scr *scr, struct wish wish, int *code)
+/* Collective. NULL when it could not be started, which was reported; *code: why. */
+static struct scr_flush_run *flush_try_begin(struct scr *scr,
+                                             struct flush_request request, int *code)
 {
-    int id = wish.id;
+    int id = request.id;
     char err[SCR_ERR_TEXT] = "";
     struct scr_flush_run *f = calloc(1, sizeof *f);
     int rc = agree(scr->job.world, f ? 0 : err_set(err, -ENOMEM, "no memory"), err);
@@ -312,14 +309,14 @@ static struct scr_flush_run *try_start(struct scr *scr, struct wish wish, int *c
     }
     const scr_store_dir *cache = scr_cache_of(&scr->cache, id);
     f->method = cache ? cache->method : scr->set.flush_method;
-    f->background = wish.background;
-    f->resumed = wish.resumed;
-    f->container = wish.container;
+    f->background = request.background;
+    f->resumed = request.resumed;
+    f->container = request.container;
     if (f->resumed) f->method = "daemon"; /* which may be at it still */
-    f->d.id = id; /* for what is said where this rank does not have the dataset */
-    rc = start(scr, id, f, err);
+    f->d.id = id; /* for reports, if this rank does not have the dataset */
+    rc = flush_prepare(scr, id, f, err);
     if (!rc) return f;
-    *code = conclude(scr, f, rc, err);
+    *code = flush_conclude(scr, f, rc, err);
     return NULL;
 }
 
@@ -327,14 +324,14 @@ static struct scr_flush_run *try_start(struct scr *scr, struct wish wish, int *c
 
 /* Rank 0. Datasets that are newer than d and complete on the prefix folder, with files
  * outside of their own folders; *replaced: one of its name is newer. */
-static int list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
-                      scr_dataset **list)
+static int flush_list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
+                            scr_dataset **list)
 {
     char err[SCR_ERR_TEXT] = "";
     scr_index_state state;
-    kvtree *index = kvtree_new();
+    const kvtree *index;
     int count = 0, found = 0;
-    if (index && scr_index_load(scr, index, err) == 0) {
+    if (scr_index_view(&scr->prefix, &index, err) == 0) {
         *replaced = scr_index_has_newer(index, d);
         scr_index_list(index, list, &count);
     }
@@ -344,22 +341,21 @@ static int list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
             scr_index_look(index, n, &state) == 0 && state.complete == 1 && !state.failed)
             (*list)[found++] = *n;
     }
-    kvtree_delete(&index);
     return found;
 }
 
-static int by_name(const void *a, const void *b)
+static int flush_order_by_name(const void *a, const void *b)
 {
     return strcmp(((const filo_file *)a)->name, ((const filo_file *)b)->name);
 }
 
 /* Whether a name is in both lists, which are sorted here. */
-static int have_common(int count, filo_file *files, int others, filo_file *other)
+static int flush_have_common(int count, filo_file *files, int others, filo_file *other)
 {
-    if (count) qsort(files, (size_t)count, sizeof *files, by_name);
-    if (others) qsort(other, (size_t)others, sizeof *other, by_name);
+    if (count) qsort(files, (size_t)count, sizeof *files, flush_order_by_name);
+    if (others) qsort(other, (size_t)others, sizeof *other, flush_order_by_name);
     for (int i = 0, k = 0; i < count && k < others;) {
-        int order = by_name(&files[i], &other[k]);
+        int order = flush_order_by_name(&files[i], &other[k]);
         if (order == 0) return 1;
         i += order < 0;
         k += order > 0;
@@ -370,20 +366,21 @@ static int have_common(int count, filo_file *files, int others, filo_file *other
 /* Collective. 1 when some rank has a name in both. A newer one without a usable map is no
  * dataset that anything could be taken from. -errno with a text where that cannot be told
  * now. */
-static int share_names(struct scr *scr, const scr_dataset *d, const scr_dataset *newer,
-                       char *err)
+static int flush_share_names(struct scr *scr, const scr_dataset *d,
+                             const scr_dataset *newer, char *err)
 {
     scr_place place = {.folder = NULL}, other = {.folder = NULL};
     filo_file *files = NULL, *taken = NULL;
     int ranks, count = 0, taken_count = 0, shared = 0;
-    int rc = scr_place_of(scr, d, &place) + scr_place_of(scr, newer, &other);
+    int rc =
+        scr_place_of(&scr->prefix, d, &place) + scr_place_of(&scr->prefix, newer, &other);
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : scr_flush_list(scr, d, &place, &count, &files, err);
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
             : filo_read_map(scr->job.world, other.folder, other.map, &ranks, &taken_count,
                             &taken, NULL, err);
-    if (!rc) shared = have_common(count, files, taken_count, taken);
+    if (!rc) shared = flush_have_common(count, files, taken_count, taken);
     MPI_Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MAX, scr->job.world);
     filo_files_free(count, files);
     filo_files_free(taken_count, taken);
@@ -394,7 +391,7 @@ static int share_names(struct scr *scr, const scr_dataset *d, const scr_dataset 
 
 /* Collective. 1 when a newer dataset that is complete on the prefix folder has the name
  * of this one, or names of its files; -errno with a text where that is not known. */
-static int is_replaced(struct scr *scr, int id, char *err)
+static int flush_check_replaced(struct scr *scr, int id, char *err)
 {
     scr_dataset d, newer, *list = NULL;
     int facts[2] = {0, 0}; /* replaced; datasets to compare with */
@@ -402,13 +399,13 @@ static int is_replaced(struct scr *scr, int id, char *err)
     MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, scr->job.world);
     if (!found) return 0;
     scr_flush_spread(scr, &d);
-    if (scr->job.rank == 0) facts[1] = list_newer(scr, &d, &facts[0], &list);
+    if (scr->job.rank == 0) facts[1] = flush_list_newer(scr, &d, &facts[0], &list);
     MPI_Bcast(facts, 2, MPI_INT, 0, scr->job.world);
     int replaced = facts[0];
     for (int i = 0; d.scattered && !replaced && i < facts[1]; i++) {
         if (scr->job.rank == 0) newer = list[i];
         MPI_Bcast(&newer, sizeof newer, MPI_BYTE, 0, scr->job.world);
-        replaced = share_names(scr, &d, &newer, err);
+        replaced = flush_share_names(scr, &d, &newer, err);
     }
     free(list);
     if (replaced > 0)
@@ -419,11 +416,11 @@ static int is_replaced(struct scr *scr, int id, char *err)
     return replaced;
 }
 
-/* Collective. 1 when the dataset is to be flushed; else *code is the result. */
-static int is_to_go(struct scr *scr, int id, int *code)
+/* Collective. Whether the dataset is to be flushed; if not, *code is the result. */
+static bool flush_is_wanted(struct scr *scr, int id, int *code)
 {
     char err[SCR_ERR_TEXT] = "";
-    int replaced = is_replaced(scr, id, err);
+    int replaced = flush_check_replaced(scr, id, err);
     *code = SCR_SUCCESS;
     if (replaced < 0)
         *code = scr_fail(&scr->report, SCR_ERR_FLUSH,
@@ -433,12 +430,13 @@ static int is_to_go(struct scr *scr, int id, int *code)
     return replaced == 0;
 }
 
-static struct wish wish_for(const struct scr *scr, int id, int background)
+static struct flush_request flush_request_of(const struct scr *scr, int id,
+                                             int background)
 {
     const struct scr_settings *set = &scr->set;
-    return (struct wish){.id = id,
-                         .background = background,
-                         .container = set->containers ? set->container_size : 0};
+    return (struct flush_request){.id = id,
+                                  .background = background,
+                                  .container = set->containers ? set->container_size : 0};
 }
 
 int scr_flush_start(struct scr *scr, int id)
@@ -446,17 +444,17 @@ int scr_flush_start(struct scr *scr, int id)
     int code;
     if (!scr->set.flush_async) return scr_flush_dataset(scr, id);
     scr_flush_wait(scr);
-    if (!is_to_go(scr, id, &code)) return code;
-    set_current(scr, try_start(scr, wish_for(scr, id, 1), &code));
+    if (!flush_is_wanted(scr, id, &code)) return code;
+    flush_set_current(scr, flush_try_begin(scr, flush_request_of(scr, id, 1), &code));
     return code;
 }
 
 int scr_flush_resume(struct scr *scr, int id, uint64_t container)
 {
     int code = SCR_SUCCESS;
-    const struct wish wish = {
+    const struct flush_request request = {
         .id = id, .background = 1, .resumed = 1, .container = container};
-    set_current(scr, try_start(scr, wish, &code));
+    flush_set_current(scr, flush_try_begin(scr, request, &code));
     scr_flush_look(scr); /* all may have been copied */
     return code;
 }
@@ -470,7 +468,7 @@ int scr_flush_dataset(struct scr *scr, int id)
         return scr_flush_result(scr);
     }
     scr_flush_wait(scr);
-    if (!is_to_go(scr, id, &code)) return code;
-    struct scr_flush_run *f = try_start(scr, wish_for(scr, id, 0), &code);
-    return f ? conclude(scr, f, filo_flush_wait(f->transfer, err), err) : code;
+    if (!flush_is_wanted(scr, id, &code)) return code;
+    struct scr_flush_run *f = flush_try_begin(scr, flush_request_of(scr, id, 0), &code);
+    return f ? flush_conclude(scr, f, filo_flush_wait(f->transfer, err), err) : code;
 }

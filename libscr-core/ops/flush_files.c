@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of a flush: where they lie, and which ones a rank has. */
+/* The files of a flush that a rank has, and what makes way for them. */
 #include "ops/context.h"
 
-#include "base/path.h"
 #include "common/errtext.h"
 #include "common/folder.h"
 #include <errno.h>
@@ -11,24 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int scr_place_of(const struct scr *scr, const scr_dataset *dataset, scr_place *place)
-{
-    int in_folder = !dataset->scattered;
-    snprintf(place->map, sizeof place->map, "%s%s" FILO_MAP,
-             in_folder ? "" : dataset->name, in_folder ? "" : "/");
-    snprintf(place->cache_prefix, sizeof place->cache_prefix, "%s%s",
-             in_folder && dataset->named ? dataset->name : "",
-             in_folder && dataset->named ? "/" : "");
-    place->folder = in_folder ? scr_path_join(scr->prefix.real, dataset->name)
-                              : strdup(scr->prefix.real);
-    return place->folder ? 0 : -ENOMEM;
-}
-
-int scr_place_open(const struct scr *scr, const char *name, int *folder, char *err)
-{
-    return folder_make_beneath(scr->prefix.fd, name, 0, folder, err);
-}
 
 void scr_flush_spread(struct scr *scr, scr_dataset *d)
 {
@@ -77,4 +58,15 @@ int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place
     *count = n;
     *files = list;
     return 0;
+}
+
+void scr_retain(struct scr *scr, int id)
+{
+    const scr_window window = {.keep = scr->set.prefix_size,
+                               .flushed = id,
+                               .reading = scr->lifecycle.state == SCR_STATE_RESTART
+                                              ? scr->lifecycle.open.id
+                                              : scr->restart.offered,
+                               .stay = kvtree_get(scr->restart.spared, "ID")};
+    scr_retention_flushed(&scr->prefix, &window);
 }

@@ -1,141 +1,84 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flushes that an earlier run of this job began and that were interrupted: what is in a
- * stage. The process scr_transfer goes on copying when the program has died. The newest
- * flush whose dataset is whole in the cache is resumed; all others are stopped, and their
- * stages are removed (docs/decisions/0022-a-stage-for-each-flush.md). */
-#include "ops/folders.h"
+ * stage. The process scr_transfer continues to copy when the program has died. At
+ * SCR_Init this gathers the flushes in stages and the state files of transfers,
+ * plan/resume.h decides what is resumed, stopped and removed, and this executes it
+ * (docs/decisions/0022-a-stage-for-each-flush.md). */
+#include "ops/context.h"
 
 #include "base/path.h"
 #include "common/beneath.h"
-#include "common/io.h"
 #include "common/number.h"
-#include "prefix/flush_file.h"
-#include "prefix/index.h"
+#include "plan/resume.h"
 #include <dirent.h>
 #include <errno.h>
-#include <filo/filo_mpi.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* The flush to resume; and, on rank 0, what the others are known by. */
-struct recovery {
+typedef struct recovery {
     struct scr *scr;
-    kvtree *index; /* on rank 0 */
-    kvtree *names; /* of datasets whose stages rank 0 sweeps, as keys */
     uint64_t layout;
-    int id; /* of the dataset; 0: none is resumed */
-    uint64_t container;
-    char identity[SCR_FLUSH_IDENTITY_SIZE];
-};
+    scr_resume_facts facts; /* flushes: the same on every rank; transfers: of this node,
+                               on its leader */
+    scr_stages stages;      /* rank 0: the same flushes */
+    bool has_stages;        /* rank 0: they could be listed */
+} recovery;
 
-static void stage_of(const char *name, char stage[SCR_NAME_SIZE + 16])
+/* ---- flushes in stages ---- */
+
+/* The cached dataset that a flush copies; NULL: none that is whole. */
+static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
 {
-    snprintf(stage, SCR_NAME_SIZE + 16, "%.*s/" FILO_STAGE, SCR_NAME_SIZE - 1, name);
-}
-
-/* ---- which one is resumed ---- */
-
-/* A flush that is looked for in a stage. */
-struct wanted {
-    const struct recovery *r;
-    const scr_dataset *d;
-    int found;
-    uint64_t container;
-};
-
-static int match_flush(void *arg, const filo_begun *flush)
-{
-    struct wanted *w = arg;
-    char identity[SCR_FLUSH_IDENTITY_SIZE];
-    const uint64_t layout = flush->container ? w->r->layout : 0;
-    scr_flush_identity(w->r->scr, w->d, layout, identity);
-    if (strcmp(identity, flush->identity) == 0) {
-        w->found = 1;
-        w->container = flush->container;
-    }
-    return 1; /* nothing is removed yet */
-}
-
-/* Rank 0. The run may have died after the index had named the dataset complete, or a
- * newer one of its name. */
-static int is_complete(const struct recovery *r, const scr_dataset *d)
-{
-    struct scr *scr = r->scr;
-    scr_index_state state = {.complete = 0};
-    scr_index_look(r->index, d, &state);
-    if (state.complete &&
-        scr_flush_file_has(scr->prefix.flush_file, d->id, SCR_LOCATION_FLUSHING))
-        scr_location(scr, d, SCR_LOCATION_PFS, 1);
-    return state.complete || scr_index_has_newer(r->index, d);
-}
-
-static void find_flush(const struct recovery *r, struct wanted *w)
-{
-    char stage[SCR_NAME_SIZE + 16];
-    stage_of(w->d->name, stage);
-    if (!is_complete(r, w->d))
-        filo_begun_sweep(r->scr->prefix.fd, stage, match_flush, w, NULL);
-}
-
-/* Collective. Some rank has a state file on its node. */
-static int has_state(const struct scr *scr)
-{
-    char *path = scr_flush_state(scr, scr->job.rank);
-    int has = path && access(path, F_OK) == 0;
-    free(path);
-    MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, scr->job.world);
-    return has;
-}
-
-/* Collective. Takes the flush of a cached dataset into r, if it can be resumed. */
-static void try_resume(struct recovery *r, int id)
-{
-    const struct scr *scr = r->scr;
-    scr_dataset d;
-    int whole = scr_cached_get(&scr->cache, id, &d) == 0;
-    MPI_Allreduce(MPI_IN_PLACE, &whole, 1, MPI_INT, MPI_MIN, scr->job.world);
-    if (!whole) return;
-    struct wanted w = {.r = r, .d = &d};
-    if (scr->job.rank == 0) find_flush(r, &w);
-    MPI_Bcast(&w.found, 1, MPI_INT, 0, scr->job.world);
-    MPI_Bcast(&w.container, 1, MPI_UINT64_T, 0, scr->job.world);
-    if (!w.found) return;
-    r->id = id;
-    r->container = w.container;
-    scr_flush_identity(scr, &d, w.container ? r->layout : 0, r->identity);
-}
-
-/* Collective. The newest. */
-static void choose(struct recovery *r)
-{
+    char identity[SCR_STAGE_IDENTITY_SIZE];
     const scr_cached *c = NULL;
-    int any = has_state(r->scr);
     while ((c = scr_cached_next(&r->scr->cache, c ? c->d.id : 0)) != NULL) {
-        kvtree_set(r->names, c->d.name, NULL);
-        if (any) try_resume(r, c->d.id);
+        scr_stage_identity(&r->scr->prefix, &c->d, s->container ? r->layout : 0,
+                           identity);
+        if (strcmp(c->d.name, s->name) == 0 && strcmp(identity, s->identity) == 0)
+            return c;
     }
+    return NULL;
+}
+
+static scr_resume_flush recovery_row(const recovery *r, const kvtree *index,
+                                     const scr_staged *s)
+{
+    scr_index_state state = {.complete = 0};
+    const scr_cached *c = recovery_cached(r, s);
+    scr_resume_flush row = {.age = {s->id, 0}, .is_foreign = s->is_foreign};
+    if (!c) return row;
+    scr_index_look(index, &c->d, &state);
+    row.age = scr_dataset_age(&c->d);
+    row.is_cached = true;
+    row.is_stored = state.complete || scr_index_has_newer(index, &c->d);
+    return row;
+}
+
+/* Rank 0. false: not now; the next run does it. */
+static bool recovery_list_stages(recovery *r)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_prefix *prefix = &r->scr->prefix;
+    const kvtree *index;
+    const scr_cached *c = NULL;
+    r->stages.names = kvtree_new();
+    while ((c = scr_cached_next(&r->scr->cache, c ? c->d.id : 0)) != NULL)
+        kvtree_set(r->stages.names, c->d.name, NULL);
+    if (scr_stages_find(prefix, &r->stages, err) != 0 ||
+        scr_index_view(prefix, &index, err) != 0)
+        return false;
+    r->facts.flushes = calloc((size_t)r->stages.count + 1, sizeof *r->facts.flushes);
+    if (!r->facts.flushes) return false;
+    r->facts.flush_count = r->stages.count;
+    for (int i = 0; i < r->stages.count; i++)
+        r->facts.flushes[i] = recovery_row(r, index, &r->stages.list[i]);
+    return true;
 }
 
 /* ---- transfers ---- */
 
-/* A damaged state file is reported; its rank copies all of its files. */
-static void check_state(const struct scr *scr, int rank)
-{
-    char err[SCR_ERR_TEXT] = "", *path = scr_flush_state(scr, rank);
-    kvtree *state = kvtree_new();
-    const char *name = path ? scr_path_basename(path) : NULL;
-    if (name && state &&
-        kvtree_file_read(scr->cache.control_fd, name, state, err) == -EBADMSG)
-        scr_control_warn(&scr->cache, err);
-    kvtree_delete(&state);
-    free(path);
-}
-
 /* The rank in "transfer_<rank>.scrinfo"; -1: another name. */
-static int rank_of(const char *name)
+static int recovery_rank_of(const char *name)
 {
     static const char before[] = "transfer_", after[] = ".scrinfo";
     char digits[NUMBER_TEXT_SIZE];
@@ -150,150 +93,126 @@ static int rank_of(const char *name)
                                                                               : -1;
 }
 
-/* Collective over the node; the leader gets the ranks of its processes. NULL on others,
- * and without memory. */
-static int *gather_ranks(const struct scr *scr)
+/* Whether a rank runs on this node now. */
+static bool recovery_is_here(const scr_job *job, int rank)
 {
-    const scr_job *job = &scr->job;
-    int *ranks =
-        job->node_rank == 0 ? malloc((size_t)job->node_ranks * sizeof *ranks) : NULL;
-    int failed = job->node_rank == 0 && !ranks;
-    MPI_Bcast(&failed, 1, MPI_INT, 0, job->node);
-    if (!failed) MPI_Gather(&job->rank, 1, MPI_INT, ranks, 1, MPI_INT, 0, job->node);
-    return ranks;
+    MPI_Group world, node;
+    int here = MPI_UNDEFINED;
+    if (rank >= job->ranks) return false;
+    MPI_Comm_group(job->world, &world);
+    MPI_Comm_group(job->node, &node);
+    MPI_Group_translate_ranks(world, 1, &rank, node, &here);
+    MPI_Group_free(&world);
+    MPI_Group_free(&node);
+    return here != MPI_UNDEFINED;
 }
 
-static int is_among(int rank, const int *ranks, int count)
+/* State files on this node, for its leader. */
+static void recovery_list_transfers(recovery *r)
 {
-    for (int i = 0; i < count; i++)
-        if (ranks[i] == rank) return 1;
-    return 0;
+    scr_resume_facts *f = &r->facts;
+    const scr_job *job = &r->scr->job;
+    DIR *stream = job->node_rank == 0 ? beneath_list(r->scr->cache.control_fd) : NULL;
+    const struct dirent *item;
+    f->transfer_count = 0;
+    while (stream && (item = readdir(stream)) != NULL) {
+        const int rank = recovery_rank_of(item->d_name);
+        const size_t size = ((size_t)f->transfer_count + 1) * sizeof *f->transfers;
+        scr_resume_transfer *more = rank >= 0 ? realloc(f->transfers, size) : NULL;
+        if (!more) continue; /* without memory its process ends when the stage is gone */
+        f->transfers = more;
+        more[f->transfer_count++] =
+            (scr_resume_transfer){.rank = rank, .is_here = recovery_is_here(job, rank)};
+    }
+    if (stream) closedir(stream);
 }
 
-/* The leader of a node stops transfers of ranks that are on other nodes now, and all of
- * them if no flush is resumed. */
-static int stop_transfers(const struct scr *scr, const int *ranks, int resumed)
+/* A damaged state file is reported; its rank copies all of its files. */
+static void recovery_check_state(const struct scr *scr, int rank)
 {
+    char err[SCR_ERR_TEXT] = "", *path = scr_flush_state(scr, rank);
+    kvtree *state = kvtree_new();
+    const char *name = path ? scr_path_basename(path) : NULL;
+    if (name && state &&
+        kvtree_file_read(scr->cache.control_fd, name, state, err) == -EBADMSG)
+        scr_control_warn(&scr->cache, err);
+    kvtree_delete(&state);
+    free(path);
+}
+
+/* Collective. On return no process copies any more, but for a flush that is resumed. */
+static void recovery_stop(const recovery *r)
+{
+    const struct scr *scr = r->scr;
     char err[SCR_ERR_TEXT] = "";
     int stopped = 0;
-    DIR *stream = beneath_list(scr->cache.control_fd);
-    if (!stream) return 0;
-    const struct dirent *item;
-    while ((item = readdir(stream)) != NULL) {
-        int rank = rank_of(item->d_name);
-        if (rank < 0 || (resumed && is_among(rank, ranks, scr->job.node_ranks))) continue;
-        char *path = scr_flush_state(scr, rank);
-        check_state(scr, rank);
+    for (int i = 0; i < r->facts.transfer_count; i++) {
+        const scr_resume_transfer *t = &r->facts.transfers[i];
+        if (!t->is_stopped) continue;
+        char *path = scr_flush_state(scr, t->rank);
+        recovery_check_state(scr, t->rank);
         if (path && filo_flush_abandon(path, scr->set.node_timeout, err) == 0)
             stopped++;
         else if (path)
             scr_event_local(&scr->report, 0, err);
         free(path);
     }
-    closedir(stream);
-    return stopped;
-}
-
-/* Collective. On return no process copies any more, but for a flush that is resumed. */
-static void stop_others(const struct scr *scr, int resumed)
-{
-    int *ranks = gather_ranks(scr), stopped = 0;
-    if (ranks) stopped = stop_transfers(scr, ranks, resumed);
-    free(ranks);
     MPI_Allreduce(MPI_IN_PLACE, &stopped, 1, MPI_INT, MPI_SUM, scr->job.world);
     if (stopped)
         scr_say(&scr->report, 1,
                 "%d transfers of files that an earlier run began are abandoned", stopped);
 }
 
-/* ---- stages ---- */
+/* ---- facts, plan, act ---- */
 
-/* The stage of one dataset, on rank 0. */
-struct sweep {
-    const struct recovery *r;
-    const char *name;
-};
-
-/* A flush of another job may still run. */
-static int keep_flush(void *arg, const filo_begun *flush)
+/* Collective. */
+static void recovery_gather(recovery *r)
 {
-    const struct sweep *s = arg;
-    const struct scr *scr = s->r->scr;
-    int id, end = 0;
-    int known = sscanf(flush->identity, "%d %*u %*x %n", &id, &end) == 1 && end;
-    if (known && strcmp(flush->identity + end, scr->job.owner) != 0) return 1;
-    if (s->r->id && strcmp(flush->identity, s->r->identity) == 0 &&
-        flush->container == s->r->container)
-        return 1;
-    scr_say(&scr->report, 1,
-            "a flush of dataset %d (%s) that an earlier run began is not resumed; its "
-            "stage is removed",
-            known ? id : 0, s->name);
-    return 0;
+    scr_resume_facts *f = &r->facts;
+    const MPI_Comm world = r->scr->job.world;
+    int has_transfer = 0;
+    recovery_list_transfers(r);
+    for (int i = 0; i < f->transfer_count; i++)
+        has_transfer |= f->transfers[i].is_here;
+    if (r->scr->job.rank == 0) r->has_stages = recovery_list_stages(r);
+    MPI_Allreduce(MPI_IN_PLACE, &has_transfer, 1, MPI_INT, MPI_MAX, world);
+    MPI_Bcast(&f->flush_count, 1, MPI_INT, 0, world);
+    if (!f->flushes) f->flushes = calloc((size_t)f->flush_count + 1, sizeof *f->flushes);
+    int failed = !f->flushes;
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, world);
+    if (failed) f->flush_count = 0;
+    /* all ranks run the same program, so the structs have the same layout */
+    MPI_Bcast(f->flushes, (int)((size_t)f->flush_count * sizeof *f->flushes), MPI_BYTE, 0,
+              world);
+    r->has_stages = r->has_stages && !failed;
+    f->has_transfer = has_transfer != 0;
 }
 
-static void sweep_stage(const struct recovery *r, const char *name)
+/* Collective. What the plan says. The code of the flush that is resumed. */
+static int recovery_execute(recovery *r, int resumed)
 {
-    char err[SCR_ERR_TEXT] = "", stage[SCR_NAME_SIZE + 16], *end;
-    struct sweep s = {r, name};
-    scr_dataset d;
-    const int prefix = r->scr->prefix.fd;
-    int folder;
-    if (scr_place_open(r->scr, name, &folder, NULL) != 0) return;
-    scr_records_sweep(r->scr, folder, name);
-    io_close(&folder);
-    stage_of(name, stage);
-    if (filo_begun_sweep(prefix, stage, keep_flush, &s, err) != 0)
-        scr_say(&r->scr->report, 0,
-                "warning: what an interrupted flush left in %s/%s stays: %s",
-                r->scr->prefix.path, stage, err);
-    /* of a dataset that no index has nothing but its stage was made */
-    if (scr_index_get(r->index, name, &d) == 0) return;
-    while ((end = strrchr(stage, '/')) != NULL && strlen(stage) > strlen(name)) {
-        *end = 0;
-        if (beneath_rmdir(prefix, stage, NULL) != 0) return;
-    }
-}
-
-/* Rank 0. Stages are where the index names a dataset that is not complete; where it is an
- * earlier one, or was lost, also at other names. Without memory the next run does it. */
-static void sweep_stages(const struct recovery *r)
-{
-    int count = 0;
-    scr_dataset *all = NULL;
-    scr_index_state state;
-    if (r->scr->job.rank != 0) return;
-    scr_index_list(r->index, &all, &count);
-    for (int i = 0; i < count; i++)
-        if (scr_index_look(r->index, &all[i], &state) != 0 || !state.complete)
-            kvtree_set(r->names, all[i].name, NULL);
-    free(all);
-    kvtree_merge(r->names, r->scr->prefix.staged);
-    const kvtree_elem *e = kvtree_elem_first(r->names);
-    for (; e; e = kvtree_elem_next(e))
-        sweep_stage(r, kvtree_elem_key(e));
+    struct scr *scr = r->scr;
+    uint64_t container = 0;
+    if (resumed >= 0) recovery_check_state(scr, scr->job.rank);
+    recovery_stop(r);
+    if (r->has_stages) scr_stages_clean(&scr->prefix, &r->stages, r->facts.flushes);
+    if (resumed < 0) return SCR_SUCCESS;
+    if (scr->job.rank == 0) container = r->stages.list[resumed].container;
+    MPI_Bcast(&container, 1, MPI_UINT64_T, 0, scr->job.world);
+    return scr_flush_resume(scr, r->facts.flushes[resumed].age.id, container);
 }
 
 void scr_flush_recover(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
-    struct recovery r = {
-        .scr = scr, .names = kvtree_new(), .layout = scr_flush_layout(scr)};
-    int known = 1;
-    if (scr->job.rank == 0) {
-        r.index = kvtree_new();
-        known = r.index && scr_index_load(scr, r.index, err) == 0;
+    recovery r = {.scr = scr, .layout = scr_flush_layout(scr)};
+    recovery_gather(&r);
+    while (recovery_execute(&r, scr_plan_resume(&r.facts)) != SCR_SUCCESS) {
+        /* the cache has lost the dataset when its files were read: nothing is resumed */
+        for (int i = 0; i < r.facts.flush_count; i++)
+            r.facts.flushes[i].is_cached = false;
+        recovery_list_transfers(&r);
     }
-    MPI_Bcast(&known, 1, MPI_INT, 0, scr->job.world);
-    if (known) choose(&r);
-    if (r.id) check_state(scr, scr->job.rank);
-    stop_others(scr, r.id != 0);
-    if (known) sweep_stages(&r);
-    if (r.id && scr_flush_resume(scr, r.id, r.container) != SCR_SUCCESS) {
-        stop_others(scr, 0); /* the cache has lost the dataset when its files were read */
-        r.id = 0;
-        sweep_stages(&r);
-    }
-    kvtree_delete(&r.index);
-    kvtree_delete(&r.names);
+    scr_stages_free(&r.stages);
+    free(r.facts.flushes);
+    free(r.facts.transfers);
 }

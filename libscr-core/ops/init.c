@@ -34,7 +34,7 @@ static int begin_records(struct scr *scr)
     scr->cache.map = kvtree_new();
     scr->output.routed = kvtree_new();
     scr->output.refused = kvtree_new();
-    scr->direct.files = kvtree_new();
+    scr->prefix.direct.files = kvtree_new();
     scr->restart.spared = kvtree_new();
     scr->prefix.flush_file = kvtree_new();
     snprintf(scr->cache.map_name, sizeof scr->cache.map_name, "filemap_%d.scriinfo",
@@ -44,11 +44,13 @@ static int begin_records(struct scr *scr)
     scr->halt.prefix = scr->prefix.fd;
     scr->halt.prefix_path = scr->prefix.path;
     if (!scr->cache.map || !scr->output.routed || !scr->output.refused ||
-        !scr->direct.files || !scr->restart.spared || !scr->prefix.flush_file ||
+        !scr->prefix.direct.files || !scr->restart.spared || !scr->prefix.flush_file ||
         !scr->halt.file)
         rc = err_set(err, -ENOMEM, "no memory");
     if (!rc && scr->job.rank == 0) {
-        rc = scr_index_begin(scr, err); /* ids go on after the highest in it */
+        rc = scr_index_begin(&scr->prefix, &scr->lifecycle.dataset_id,
+                             &scr->lifecycle.ckpt_id,
+                             err); /* ids go on after the highest in it */
         rc = rc ? rc
                 : bear(scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err), err);
         rc = rc ? rc
@@ -181,8 +183,8 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     scr->prefix.fd = scr->cache.control_fd = scr->cache.lock_fd = -1;
     scr->restart.below = SCR_AGE_ANY;
     scr->set = (struct scr_settings){.enable = 1};
-    scr->cache.job = &scr->job;
-    scr->cache.set = &scr->set;
+    scr->prefix.job = scr->cache.job = &scr->job;
+    scr->prefix.set = scr->cache.set = &scr->set;
     scr->cache.descs = &scr->descs;
     if (scr_job_begin(&scr->job, comm, &scr->report) != MPI_SUCCESS) return SCR_FAILURE;
     if (rc) err_sys(err, rc, "configuration");
@@ -200,7 +202,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     rc = rc ? rc : read_cache(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
     if (!rc) scr_flush_recover(scr);
-    if (!rc) scr_retention_begin(scr);
+    if (!rc) scr_retention_begin(&scr->prefix);
     if (!rc && scr->set.current) rc = scr_manage_current(scr, scr->set.current);
     if (!rc && scr->set.flush_on_restart) scr_flush_newest(scr);
     if (!rc && scr->set.global_restart) scr_leave_cache(scr);
@@ -224,15 +226,12 @@ void scr_release(struct scr *scr)
     scr_summary_end(&scr->report);
     kvtree_delete(&scr->output.routed);
     kvtree_delete(&scr->output.refused);
-    kvtree_delete(&scr->direct.files);
     kvtree_delete(&scr->restart.spared);
     for (int i = 0; scr->cache.sets && i < scr->descs.reddescs.count; i++)
         redset_free(scr->cache.sets[i]);
     free(scr->cache.sets);
     kvtree_delete(&scr->cache.map);
     kvtree_delete(&scr->cache.recorded);
-    kvtree_delete(&scr->prefix.flush_file);
-    kvtree_delete(&scr->prefix.staged);
     kvtree_delete(&scr->halt.file);
     scr_folders_close(scr);
     scr_descs_done(&scr->descs);

@@ -393,7 +393,7 @@ static void tell_outcome(struct scr *scr, int rc, double seconds, const char *er
 static void remove_open(struct scr *scr)
 {
     if (scr->lifecycle.open.bypass)
-        scr_bypass_remove(scr);
+        scr_direct_remove(&scr->prefix, &scr->lifecycle.open, scr->output.routed);
     else
         scr_cache_delete(scr, scr->lifecycle.open.id);
     kvtree_unset_all(scr->output.routed);
@@ -417,13 +417,13 @@ int scr_output_complete(struct scr *scr, int valid)
         return rc;
     }
     kvtree_unset_all(scr->output.routed);
-    if (!d->bypass) scr_location(scr, d, SCR_LOCATION_CACHE, 1);
+    if (!d->bypass) scr_location(&scr->prefix, d, SCR_LOCATION_CACHE, 1);
     if (!d->bypass) scr_cached_find(&scr->cache, d->id)->used = true;
     if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
-    if (d->ckpt) scr_restart_forget(scr);
+    if (d->ckpt) scr_restart_forget(&scr->restart);
     count_checkpoint(scr);
     if (d->bypass && d->ckpt)
-        scr_retention_flushed(scr, d->id);
+        scr_retain(scr, d->id);
     else if (!d->bypass && (d->output || (d->ckpt && scr_cadence_is_flush_due(
                                                          d->ckpt, scr->set.flush))))
         rc = scr_flush_start(scr, d->id);

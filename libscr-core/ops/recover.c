@@ -321,7 +321,7 @@ static bool find_one(struct scr *scr, int id, scr_dataset *dataset)
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
     int rc = scr_stores_locate(&scr->cache, dataset, desc, err);
     if (scr->set.cache_purge || !scr->set.distribute) {
-        scr_cache_delete(scr, id);
+        scr_cache_drop(scr, id);
         return false;
     }
     continue_ids(scr, dataset);
@@ -366,8 +366,8 @@ static void rebuild_one(struct scr *scr, int id)
     }
     if (!tell_rebuilt(scr, &dataset, rebuilt, start, err))
         tell_whole(scr, &dataset, start);
-    scr_location(scr, &dataset, SCR_LOCATION_CACHE, 1);
-    scr_location(scr, &dataset, SCR_LOCATION_FLUSHING, 0);
+    scr_location(&scr->prefix, &dataset, SCR_LOCATION_CACHE, 1);
+    scr_location(&scr->prefix, &dataset, SCR_LOCATION_FLUSHING, 0);
 }
 
 int scr_cache_ensure(struct scr *scr, int id)

@@ -93,11 +93,10 @@ static int gather_stored(struct table *t, const kvtree *index, int ranks)
 /* Rank 0. */
 static int gather_index(struct scr *scr, struct table *t, char *err)
 {
-    kvtree *index = kvtree_new();
-    int rc = scr_index_load(scr, index, err);
+    const kvtree *index;
+    int rc = scr_index_view(&scr->prefix, &index, err);
     if (!rc && gather_stored(t, index, scr->job.ranks) != 0)
         rc = err_set(err, -ENOMEM, "no memory for the list of checkpoints");
-    kvtree_delete(&index);
     return rc;
 }
 
@@ -205,7 +204,7 @@ static void refresh_cached(const struct scr *scr, struct table *t)
         scr_restart_row *row = &t->facts.rows[i];
         const int id = t->datasets[i].id;
         if (row->cached != SCR_COPY_THERE && row->cached != SCR_COPY_READY) continue;
-        if (scr->direct.dataset.id == id) continue;
+        if (scr->prefix.direct.dataset.id == id) continue;
         const scr_cached *cached = scr_cached_find(&scr->cache, id);
         if (!cached || cached->state == SCR_CACHED_USELESS) row->cached = SCR_COPY_NONE;
     }
@@ -328,7 +327,7 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     struct table t = {.room = 0};
     scr_dataset d = {.id = 0};
     scr_folders_ensure(scr);
-    scr->direct.dataset.id = 0;
+    scr->prefix.direct.dataset.id = 0;
     scr->restart.offered = *flag = 0;
     int rc = gather(scr, &t);
     if (!rc && scr->job.rank == 0) report_exhausted(scr, &t);
@@ -374,17 +373,11 @@ void scr_restart_remind(struct scr *scr)
 
 /* ---- what came of it ---- */
 
-void scr_restart_forget(struct scr *scr)
-{
-    scr->restart.below = SCR_AGE_ANY;
-    scr->restart.only_older = false;
-}
-
 /* On rank 0, for what the index has: -ENOENT where the cache alone has it. */
 static int note(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
     char err[SCR_ERR_TEXT] = "";
-    int rc = scr_index_change(scr, d, change, err);
+    int rc = scr_index_change(&scr->prefix, d, change, err);
     if (rc && rc != -ENOENT)
         scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err);
     return rc;
@@ -409,7 +402,7 @@ static void begin_attempt(struct scr *scr)
 /* Collective. Whether files can be read from the prefix folder, too. */
 static void find_in_prefix(struct scr *scr)
 {
-    scr->restart.in_prefix = scr->direct.dataset.id == scr->lifecycle.open.id;
+    scr->restart.in_prefix = scr->prefix.direct.dataset.id == scr->lifecycle.open.id;
     if (scr->restart.in_prefix || !scr->set.fetch) return;
     if (scr->job.rank == 0)
         scr->restart.in_prefix = scr_fetch_finds(scr, &scr->lifecycle.open);
@@ -420,8 +413,8 @@ static void find_in_prefix(struct scr *scr)
 int scr_restart_start(struct scr *scr, char *name)
 {
     int rc = scr->restart.offered ? 0 : -ENOENT;
-    if (!rc && scr->direct.dataset.id == scr->restart.offered)
-        scr->lifecycle.open = scr->direct.dataset;
+    if (!rc && scr->prefix.direct.dataset.id == scr->restart.offered)
+        scr->lifecycle.open = scr->prefix.direct.dataset;
     else if (!rc)
         rc = scr_cached_get(&scr->cache, scr->restart.offered, &scr->lifecycle.open);
     if (rc)
@@ -487,7 +480,7 @@ static int give_way(struct scr *scr, const scr_log_event *e, const char *why)
 
 int scr_restart_complete(struct scr *scr, int valid)
 {
-    const int direct = scr->direct.dataset.id == scr->lifecycle.open.id;
+    const int direct = scr->prefix.direct.dataset.id == scr->lifecycle.open.id;
     int what[2] = {valid != 0, direct || !scr_cache_is_gone(&scr->cache)};
     char why[SCR_ERR_TEXT] = "";
     MPI_Allreduce(MPI_IN_PLACE, what, 2, MPI_INT, MPI_MIN, scr->job.world);
@@ -519,7 +512,7 @@ int scr_restart_complete(struct scr *scr, int valid)
                    scr->lifecycle.open.id, scr->lifecycle.open.name);
     mark_failed(scr, &scr->lifecycle.open);
     if (!direct) {
-        scr_location(scr, &scr->lifecycle.open, SCR_LOCATION_FAILED, 1);
+        scr_location(&scr->prefix, &scr->lifecycle.open, SCR_LOCATION_FAILED, 1);
         scr_cached_set_state(&scr->cache, scr->lifecycle.open.id, SCR_CACHED_USELESS);
     }
     return SCR_ERR_INVALID;

@@ -31,7 +31,11 @@ int scr_restart_have(struct scr *scr, int *flag, char *name);
 
 /* A newer checkpoint is complete, or one was chosen: earlier attempts count no longer.
  */
-void scr_restart_forget(struct scr *scr);
+static inline void scr_restart_forget(struct scr_restart *restart)
+{
+    restart->below = SCR_AGE_ANY;
+    restart->only_older = false;
+}
 
 /* Before the first output: reports a checkpoint that the program has not asked for. */
 void scr_restart_remind(struct scr *scr);

@@ -78,18 +78,6 @@ static int below_prefix(const struct scr *scr, const char *name, char **path,
     return 0;
 }
 
-int scr_name_is_reserved(const char *name)
-{
-    int member, members, id, end = 0;
-    if (sscanf(name, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 && end > 0)
-        return 1;
-    for (const char *part = name; part; part = strchr(part, '/')) {
-        part += *part == '/';
-        if (strncmp(part, ".scr", 4) == 0 && (part[4] == '/' || part[4] == 0)) return 1;
-    }
-    return 0;
-}
-
 void scr_route_refused(struct scr *scr, const char *name)
 {
     if (scr->output.refused && !kvtree_set(scr->output.refused, name, NULL))
@@ -214,8 +202,10 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     if (!rc && scr_name_is_reserved(below))
         rc = err_set(err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
     if (!rc)
-        rc = scr->lifecycle.open.bypass ? scr_bypass_route(scr, below, routed, err)
-                                        : route_to_cache(scr, name, below, routed, err);
+        rc =
+            scr->lifecycle.open.bypass
+                ? scr_direct_route(&scr->prefix, &scr->lifecycle.open, below, routed, err)
+                : route_to_cache(scr, name, below, routed, err);
     if (!rc && add_routed(scr, below, name, path) != 0)
         rc = err_set(err, -ENOMEM, "no memory");
     free(path);
@@ -257,8 +247,8 @@ static int find_own(const struct scr *scr, const scr_dataset *d, scr_file_match 
 {
     const char *found;
     int rc = -ENOENT;
-    if (scr->direct.dataset.id == d->id)
-        rc = scr_bypass_find(scr, match, path);
+    if (scr->prefix.direct.dataset.id == d->id)
+        rc = scr_direct_find(&scr->prefix, match, path);
     else if ((found = find_cached(scr, d->id, match)) != NULL)
         rc = copy_path(scr, d->id, found, path);
     if (match->files > 1)
@@ -269,6 +259,20 @@ static int find_own(const struct scr *scr, const scr_dataset *d, scr_file_match 
         return err_set(err, rc, "dataset %.150s has no file \"%.150s\" of this rank",
                        d->name, match->name);
     return rc ? err_sys(err, rc, "\"%.200s\"", match->name) : 0;
+}
+
+/* The same for a file of another rank. */
+static int find_of_others(const struct scr *scr, const scr_file_match *match,
+                          char path[SCR_MAX_FILENAME], char *err)
+{
+    const scr_dataset *d = &scr->lifecycle.open;
+    if (scr->restart.in_prefix)
+        return scr_direct_find_other(&scr->prefix, d, match, path, err);
+    return err_set(
+        err, -ENOENT,
+        "dataset %.150s has no file \"%.150s\" of this rank, and is not on the "
+        "prefix folder, where those of other ranks can be read",
+        d->name, match->name);
 }
 
 /* The same for a file of any rank. */
@@ -283,7 +287,7 @@ static int find_any(const struct scr *scr, const char *name, char path[SCR_MAX_F
     if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
     rc = find_own(scr, &scr->lifecycle.open, &match, path, err);
-    if (rc == -ENOENT) rc = scr_bypass_find_other(scr, &match, path, err);
+    if (rc == -ENOENT) rc = find_of_others(scr, &match, path, err);
     free(full);
     if (!rc && access(path, R_OK) != 0)
         rc = err_set(err, -EIO, "\"%.200s\" cannot be read: %s", name, strerror(errno));
@@ -295,17 +299,17 @@ static int newest_loadable(struct scr *scr, scr_dataset *d)
 {
     int id = scr->restart.offered;
     if (!id && !scr->lifecycle.have_called) id = scr_cached_newest(&scr->cache);
-    if (id && id == scr->direct.dataset.id) *d = scr->direct.dataset;
-    return id &&
-           (id == scr->direct.dataset.id || scr_cached_get(&scr->cache, id, d) == 0);
+    if (id && id == scr->prefix.direct.dataset.id) *d = scr->prefix.direct.dataset;
+    return id && (id == scr->prefix.direct.dataset.id ||
+                  scr_cached_get(&scr->cache, id, d) == 0);
 }
 
 /* Local. What an earlier run left is compared with its checksums, once. */
 static int compare_early(struct scr *scr, const scr_dataset *d, char *err)
 {
     const scr_cached *kept = scr_cached_find(&scr->cache, d->id);
-    if (d->id == scr->direct.dataset.id || d->id == scr->restart.compared || !kept ||
-        !kept->unread)
+    if (d->id == scr->prefix.direct.dataset.id || d->id == scr->restart.compared ||
+        !kept || !kept->unread)
         return 0;
     int rc = scr_cache_compare(&scr->cache, d->id, err);
     if (!rc) scr->restart.compared = d->id;

@@ -24,17 +24,4 @@ int scr_routed_check(const struct scr *scr, int valid, char *err);
 /* The same where the ranks together have so many files. */
 int scr_routed_any(int files, char *err);
 
-/* ---- ops/direct_io.c: files on the prefix folder ---- */
-
-/* The path to read from, for a name of a file of this rank. Local; 0, -ENOENT or
- * -ENAMETOOLONG. */
-int scr_bypass_find(const struct scr *scr, scr_file_match *match,
-                    char path[SCR_MAX_FILENAME]);
-
-/* The same for a file of another rank of the open dataset, in its place on the prefix
- * folder. Local; 0; -ENOENT; -ENOTUNIQ: it may be several; -EKEYREJECTED: what is there
- * is damaged; or another -errno, with a text. */
-int scr_bypass_find_other(const struct scr *scr, const scr_file_match *match,
-                          char path[SCR_MAX_FILENAME], char *err);
-
 #endif

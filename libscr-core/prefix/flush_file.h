@@ -7,7 +7,7 @@
  * section 2.19; docs/formats/scr.md). Scripts read it after a run to see what is still to
  * be saved.
  *
- * OWNER/<folder> says whose caches they are: those of another allocation are gone.
+ * OWNER/<owner> names the owner of the caches: those of another allocation are gone.
  */
 
 #include "base/versions.h"
@@ -41,8 +41,8 @@ const char *scr_flush_file_name(const kvtree *flush, int dset);
  * has. */
 int scr_flush_file_keep(kvtree *flush, const int *ids, int count);
 
-/* Whose caches the locations tell of, "<user>/scr.<job id>..."; NULL: nobody said so.
- * 0 or -ENOMEM. */
+/* The owner of the caches that the locations are in, "<user>/scr.<job id>..."; NULL: not
+ * recorded. 0 or -ENOMEM. */
 int scr_flush_file_set_owner(kvtree *flush, const char *owner);
 const char *scr_flush_file_owner(const kvtree *flush);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the index says, in memory; see prefix/index.h. Its file is in prefix/index_file.c.
+/* The index in memory; see prefix/index.h. Its file is in prefix/index_file.c.
  */
 #include "prefix/index.h"
 
@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,35 +32,35 @@ typedef struct walk {
     const kvtree_elem *id, *dir; /* NULL: before the first */
 } walk;
 
-static int next_entry(const scr_index *index, walk *w)
+static bool index_next_entry(const scr_index *index, walk *w)
 {
     if (w->dir) w->dir = kvtree_elem_next(w->dir);
     while (!w->dir) {
         w->id = w->id ? kvtree_elem_next(w->id)
                       : kvtree_elem_first(kvtree_get(index, KEY_DSET));
-        if (!w->id) return 0;
+        if (!w->id) return false;
         w->dir = kvtree_elem_first(kvtree_get(kvtree_elem_hash(w->id), KEY_DIR));
     }
-    return 1;
+    return true;
 }
 
-/* What stands under the id and name of a dataset. */
-static kvtree *entry_at(const scr_index *index, const scr_dataset *d)
+/* The entry of an id and a name. */
+static kvtree *index_entry_at(const scr_index *index, const scr_dataset *d)
 {
     return kvtree_get_kv(kvtree_get_kv_int(index, KEY_DSET, d->id), KEY_DIR, d->name);
 }
 
-/* The same, if it is of that very dataset: two jobs in one prefix folder may have used id
- * and name. Where no time is known, it is. */
-static kvtree *entry(const scr_index *index, const scr_dataset *d)
+/* The same, if it is of that very dataset: two jobs in one prefix directory may have used
+ * id and name. An unknown time matches any. */
+static kvtree *index_entry(const scr_index *index, const scr_dataset *d)
 {
-    kvtree *e = entry_at(index, d);
+    kvtree *e = index_entry_at(index, d);
     int64_t created = 0;
     kvtree_util_get_int64(kvtree_get(e, KEY_DSET), "CREATED", &created);
     return created && d->created && created != d->created ? NULL : e;
 }
 
-static scr_index_state state_of(const kvtree *e)
+static scr_index_state index_state(const kvtree *e)
 {
     scr_index_state state = {0, kvtree_get(e, KEY_FAILED) != NULL, 0, 0};
     kvtree_util_get_int(e, KEY_COMPLETE, &state.complete);
@@ -68,25 +69,25 @@ static scr_index_state state_of(const kvtree *e)
     return state;
 }
 
-/* 1 and the description in the entry if it is one of that very dataset, and stands where
- * it is looked for: under the id as it is written, not as "+1" or "01". */
-static int describes(const scr_index *index, const walk *w, scr_dataset *dataset)
+/* Whether the entry has a description, which is stored in *dataset, of the dataset that
+ * it is found under: its name, and its id as it is written, not as "+1" or "01". */
+static bool index_describes(const scr_index *index, const walk *w, scr_dataset *dataset)
 {
     scr_dataset d;
     const kvtree *e = kvtree_elem_hash(w->dir);
     if (scr_dataset_from_tree(kvtree_get(e, KEY_DSET), &d, NULL) != 0 ||
-        strcmp(d.name, kvtree_elem_key(w->dir)) != 0 || entry_at(index, &d) != e)
-        return 0;
+        strcmp(d.name, kvtree_elem_key(w->dir)) != 0 || index_entry_at(index, &d) != e)
+        return false;
     *dataset = d;
-    return 1;
+    return true;
 }
 
 int scr_index_look(const scr_index *index, const scr_dataset *dataset,
                    scr_index_state *state)
 {
-    const kvtree *e = entry(index, dataset);
+    const kvtree *e = index_entry(index, dataset);
     if (!e) return -ENOENT;
-    *state = state_of(e);
+    *state = index_state(e);
     return 0;
 }
 
@@ -94,10 +95,10 @@ int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset
 {
     scr_dataset d;
     int best = -1, found = 0;
-    for (walk w = {NULL, NULL}; next_entry(index, &w);) {
-        if (strcmp(kvtree_elem_key(w.dir), name) != 0 || !describes(index, &w, &d))
+    for (walk w = {NULL, NULL}; index_next_entry(index, &w);) {
+        if (strcmp(kvtree_elem_key(w.dir), name) != 0 || !index_describes(index, &w, &d))
             continue;
-        int complete = state_of(kvtree_elem_hash(w.dir)).complete == 1;
+        int complete = index_state(kvtree_elem_hash(w.dir)).complete == 1;
         if (complete < best || (complete == best && d.id < found)) continue;
         best = complete;
         found = d.id;
@@ -106,14 +107,14 @@ int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset
     return best < 0 ? -ENOENT : 0;
 }
 
-int scr_index_is_current(const scr_index *index, const char *name)
+bool scr_index_is_current(const scr_index *index, const char *name)
 {
     const char *current = kvtree_get_val(index, KEY_CURRENT);
     return current && strcmp(current, name) == 0;
 }
 
 /* Removes all entries of that name but one id's; returns how many. */
-static int remove_others(scr_index *index, const char *name, int keep)
+static int index_remove_others(scr_index *index, const char *name, int keep)
 {
     const kvtree_elem *id, *next;
     int removed = 0;
@@ -132,7 +133,7 @@ static int remove_others(scr_index *index, const char *name, int keep)
 
 int scr_index_remove(scr_index *index, const scr_dataset *dataset)
 {
-    if (!remove_others(index, dataset->name, 0)) return -ENOENT;
+    if (!index_remove_others(index, dataset->name, 0)) return -ENOENT;
     if (scr_index_is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
     return kvtree_unset_kv(index, KEY_DIR, dataset->name);
 }
@@ -141,7 +142,8 @@ const char *scr_index_time(const scr_index *index, const scr_dataset *dataset,
                            const char *what)
 {
     const char *last = NULL;
-    const kvtree_elem *e = kvtree_elem_first(kvtree_get(entry(index, dataset), what));
+    const kvtree_elem *e =
+        kvtree_elem_first(kvtree_get(index_entry(index, dataset), what));
     for (; e; e = kvtree_elem_next(e))
         if (!last || strcmp(kvtree_elem_key(e), last) > 0) last = kvtree_elem_key(e);
     return last;
@@ -155,7 +157,7 @@ const char *scr_index_why_not(const scr_dataset *dataset, const scr_index_state 
     return NULL;
 }
 
-static int stamp_at(kvtree *tree, const char *key, time_t when)
+static int index_stamp_at(kvtree *tree, const char *key, time_t when)
 {
     char text[32];
     struct tm local;
@@ -165,14 +167,14 @@ static int stamp_at(kvtree *tree, const char *key, time_t when)
     return kvtree_set_kv(tree, key, text) ? 0 : -ENOMEM;
 }
 
-static int stamp(kvtree *tree, const char *key)
+static int index_stamp(kvtree *tree, const char *key)
 {
-    return stamp_at(tree, key, time(NULL));
+    return index_stamp_at(tree, key, time(NULL));
 }
 
 /* The entry of a dataset, made where missing, with its description; NULL without memory.
  */
-static kvtree *put(scr_index *index, const scr_dataset *d, int complete)
+static kvtree *index_put(scr_index *index, const scr_dataset *d, int complete)
 {
     int rc = scr_index_start(index);
     kvtree *dir = kvtree_set_kv(index, KEY_DIR, d->name);
@@ -191,18 +193,18 @@ static kvtree *put(scr_index *index, const scr_dataset *d, int complete)
 
 int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
 {
-    kvtree *e = put(index, dataset, complete);
+    kvtree *e = index_put(index, dataset, complete);
     if (!e) return -ENOMEM;
     kvtree_unset(e, KEY_FAILED);
     kvtree_unset(e, KEY_ATTEMPTS);
     kvtree_unset(e, KEY_DELETING);
     kvtree_unset(e, KEY_REASON);
     if (!complete) return 0;
-    remove_others(index, dataset->name, dataset->id);
-    return stamp(e, KEY_FLUSHED);
+    index_remove_others(index, dataset->name, dataset->id);
+    return index_stamp(e, KEY_FLUSHED);
 }
 
-static int choose_newest(scr_index *index)
+static int index_choose_newest(scr_index *index)
 {
     scr_dataset newest;
     kvtree_unset(index, KEY_CURRENT); /* it would be the next one */
@@ -210,20 +212,21 @@ static int choose_newest(scr_index *index)
     return kvtree_util_set_str(index, KEY_CURRENT, newest.name) ? -ENOMEM : 0;
 }
 
-/* What a search found. A time that cannot be told is none. */
-static int put_found(scr_index *index, const scr_dataset *found)
+/* Enters a dataset that a search found. A time that cannot be converted is omitted. */
+static int index_put_found(scr_index *index, const scr_dataset *found)
 {
-    kvtree *e = put(index, found, found->complete);
+    kvtree *e = index_put(index, found, found->complete);
     if (!e) return -ENOMEM;
     if (!found->complete || !found->flushed) return 0;
-    return stamp_at(e, KEY_FLUSHED, (time_t)found->flushed) == -ENOMEM ? -ENOMEM : 0;
+    return index_stamp_at(e, KEY_FLUSHED, (time_t)found->flushed) == -ENOMEM ? -ENOMEM
+                                                                             : 0;
 }
 
 int scr_index_restore(scr_index *index, const scr_dataset *found, int count)
 {
     for (int i = 0; i < count; i++)
-        if (put_found(index, &found[i]) != 0) return -ENOMEM;
-    return choose_newest(index);
+        if (index_put_found(index, &found[i]) != 0) return -ENOMEM;
+    return index_choose_newest(index);
 }
 
 int scr_index_enter(scr_index *index, const scr_dataset *found, int count, int *added)
@@ -234,24 +237,24 @@ int scr_index_enter(scr_index *index, const scr_dataset *found, int count, int *
     *added = 0;
     if (scr_index_start(index) != 0) return -ENOMEM;
     for (int i = 0; i < count; i++) {
-        if (entry_at(index, &found[i])) continue;
-        if (put_found(index, &found[i]) != 0) return -ENOMEM;
+        if (index_entry_at(index, &found[i])) continue;
+        if (index_put_found(index, &found[i]) != 0) return -ENOMEM;
         ++*added;
     }
-    return chosen ? 0 : choose_newest(index);
+    return chosen ? 0 : index_choose_newest(index);
 }
 
 /* ---- changes ---- */
 
 int scr_index_set_current(scr_index *index, const scr_dataset *dataset)
 {
-    if (!entry(index, dataset)) return -ENOENT;
+    if (!index_entry(index, dataset)) return -ENOENT;
     return kvtree_util_set_str(index, KEY_CURRENT, dataset->name);
 }
 
 int scr_index_choose(scr_index *index, const scr_dataset *dataset)
 {
-    kvtree *e = entry(index, dataset);
+    kvtree *e = index_entry(index, dataset);
     if (!e) return -ENOENT;
     kvtree_unset(e, KEY_FAILED);
     kvtree_unset(e, KEY_ATTEMPTS);
@@ -260,8 +263,8 @@ int scr_index_choose(scr_index *index, const scr_dataset *dataset)
 
 int scr_index_mark_tried(scr_index *index, const scr_dataset *dataset)
 {
-    kvtree *e = entry(index, dataset);
-    int attempts = state_of(e).attempts;
+    kvtree *e = index_entry(index, dataset);
+    int attempts = index_state(e).attempts;
     if (!e) return -ENOENT;
     return kvtree_util_set_int(e, KEY_ATTEMPTS,
                                attempts > 0 && attempts < INT_MAX ? attempts + 1 : 1);
@@ -270,13 +273,13 @@ int scr_index_mark_tried(scr_index *index, const scr_dataset *dataset)
 int scr_index_mark_fetched(scr_index *index, const scr_dataset *dataset)
 {
     int rc = scr_index_mark_tried(index, dataset);
-    return rc ? rc : stamp(entry(index, dataset), KEY_FETCHED);
+    return rc ? rc : index_stamp(index_entry(index, dataset), KEY_FETCHED);
 }
 
 int scr_index_unmark_tried(scr_index *index, const scr_dataset *dataset)
 {
-    kvtree *e = entry(index, dataset);
-    int attempts = state_of(e).attempts;
+    kvtree *e = index_entry(index, dataset);
+    int attempts = index_state(e).attempts;
     if (!e) return -ENOENT;
     return attempts > 1 ? kvtree_util_set_int(e, KEY_ATTEMPTS, attempts - 1)
                         : kvtree_unset(e, KEY_ATTEMPTS);
@@ -285,31 +288,31 @@ int scr_index_unmark_tried(scr_index *index, const scr_dataset *dataset)
 int scr_index_mark_incomplete(scr_index *index, const scr_dataset *dataset,
                               const char *reason)
 {
-    kvtree *e = entry(index, dataset);
+    kvtree *e = index_entry(index, dataset);
     int rc = e ? kvtree_util_set_int(e, KEY_COMPLETE, 0) : -ENOENT;
     return rc ? rc : kvtree_util_set_str(e, KEY_REASON, reason);
 }
 
 int scr_index_mark_good(scr_index *index, const scr_dataset *dataset)
 {
-    kvtree *e = entry(index, dataset);
+    kvtree *e = index_entry(index, dataset);
     return e ? kvtree_unset(e, KEY_ATTEMPTS) : -ENOENT;
 }
 
 int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset)
 {
-    kvtree *e = entry(index, dataset);
+    kvtree *e = index_entry(index, dataset);
     if (!e) return -ENOENT;
     if (scr_index_is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
     kvtree_unset(e, KEY_ATTEMPTS);
-    return stamp(e, KEY_FAILED);
+    return index_stamp(e, KEY_FAILED);
 }
 
 int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset)
 {
     int rc = 0;
-    if (!entry(index, dataset)) return -ENOENT;
-    for (walk w = {NULL, NULL}; next_entry(index, &w);) {
+    if (!index_entry(index, dataset)) return -ENOENT;
+    for (walk w = {NULL, NULL}; index_next_entry(index, &w);) {
         kvtree *e = kvtree_elem_hash(w.dir);
         if (strcmp(kvtree_elem_key(w.dir), dataset->name) != 0) continue;
         rc = rc ? rc : kvtree_util_set_int(e, KEY_COMPLETE, 0);
@@ -321,23 +324,23 @@ int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset)
 
 /* ---- decisions ---- */
 
-static int is_usable(const kvtree *e)
+static bool index_is_usable(const kvtree *e)
 {
-    const scr_index_state state = state_of(e);
+    const scr_index_state state = index_state(e);
     return state.complete == 1 && !state.failed && state.attempts < SCR_INDEX_ATTEMPTS;
 }
 
-static int was_tried_too_often(const kvtree *e)
+static bool index_is_exhausted(const kvtree *e)
 {
-    const scr_index_state state = state_of(e);
+    const scr_index_state state = index_state(e);
     return state.complete == 1 && !state.failed && state.attempts >= SCR_INDEX_ATTEMPTS;
 }
 
-int scr_index_has_newer(const scr_index *index, const scr_dataset *dataset)
+bool scr_index_has_newer(const scr_index *index, const scr_dataset *dataset)
 {
     scr_dataset known;
-    if (scr_index_get(index, dataset->name, &known) != 0) return 0;
-    const scr_index_state state = state_of(entry(index, &known));
+    if (scr_index_get(index, dataset->name, &known) != 0) return false;
+    const scr_index_state state = index_state(index_entry(index, &known));
     return state.complete == 1 && !state.failed && scr_dataset_is_newer(&known, dataset);
 }
 
@@ -354,14 +357,14 @@ int scr_index_next_fetch(const scr_index *index, scr_age below, const kvtree *tr
 {
     scr_dataset d, best = {.id = 0};
     if (below.id == SCR_AGE_ANY.id && scr_index_get_current(index, &d) == 0) {
-        if (is_usable(entry(index, &d)) && !kvtree_get(tried, d.name)) {
+        if (index_is_usable(index_entry(index, &d)) && !kvtree_get(tried, d.name)) {
             *dataset = d;
             return 0;
         }
-        if (was_tried_too_often(entry(index, &d))) below = (scr_age){d.id + 1, 0};
+        if (index_is_exhausted(index_entry(index, &d))) below = (scr_age){d.id + 1, 0};
     }
-    for (walk w = {NULL, NULL}; next_entry(index, &w);)
-        if (is_usable(kvtree_elem_hash(w.dir)) && describes(index, &w, &d) &&
+    for (walk w = {NULL, NULL}; index_next_entry(index, &w);)
+        if (index_is_usable(kvtree_elem_hash(w.dir)) && index_describes(index, &w, &d) &&
             d.ckpt > 0 && scr_dataset_is_older(&d, below) && !kvtree_get(tried, d.name) &&
             scr_dataset_is_newer(&d, &best))
             best = d;
@@ -370,19 +373,7 @@ int scr_index_next_fetch(const scr_index *index, scr_age below, const kvtree *tr
     return 0;
 }
 
-int scr_index_passed_over(const scr_index *index, int above, scr_dataset *dataset)
-{
-    scr_dataset d, best = {.id = above};
-    for (walk w = {NULL, NULL}; next_entry(index, &w);)
-        if (was_tried_too_often(kvtree_elem_hash(w.dir)) && describes(index, &w, &d) &&
-            d.ckpt > 0 && d.id > best.id)
-            best = d;
-    if (best.id == above) return -ENOENT;
-    *dataset = best;
-    return 0;
-}
-
-static int oldest_first(const void *a, const void *b)
+static int index_order_by_age(const void *a, const void *b)
 {
     const scr_dataset *x = a, *y = b;
     return scr_dataset_is_newer(x, y) - scr_dataset_is_newer(y, x);
@@ -391,25 +382,25 @@ static int oldest_first(const void *a, const void *b)
 int scr_index_list(const scr_index *index, scr_dataset **list, int *count)
 {
     int size = 0, n = 0;
-    for (walk w = {NULL, NULL}; next_entry(index, &w);)
+    for (walk w = {NULL, NULL}; index_next_entry(index, &w);)
         size++;
     scr_dataset *all = calloc((size_t)size + 1, sizeof *all);
     if (!all) return -ENOMEM;
-    for (walk w = {NULL, NULL}; next_entry(index, &w);)
-        if (describes(index, &w, &all[n])) n++;
-    qsort(all, (size_t)n, sizeof *all, oldest_first);
+    for (walk w = {NULL, NULL}; index_next_entry(index, &w);)
+        if (index_describes(index, &w, &all[n])) n++;
+    qsort(all, (size_t)n, sizeof *all, index_order_by_age);
     *list = all;
     *count = n;
     return 0;
 }
 
-static scr_retain_row retain_row(const scr_index *index, const scr_window *window,
-                                 const scr_dataset *d)
+static scr_retain_row index_retain_row(const scr_index *index, const scr_window *window,
+                                       const scr_dataset *d)
 {
     return (scr_retain_row){.checkpoint = d->ckpt > 0 && !d->output,
-                            .complete = state_of(entry(index, d)).complete == 1,
-                            .usable = is_usable(entry(index, d)),
-                            .deleting = state_of(entry(index, d)).deleting != 0,
+                            .complete = index_state(index_entry(index, d)).complete == 1,
+                            .usable = index_is_usable(index_entry(index, d)),
+                            .deleting = index_state(index_entry(index, d)).deleting != 0,
                             .pinned = d->id == window->flushed ||
                                       d->id == window->reading ||
                                       kvtree_getf(window->stay, "%d", d->id) ||
@@ -428,7 +419,7 @@ int scr_index_leaving(const scr_index *index, const scr_window *window,
         return -ENOMEM;
     }
     for (int i = 0; i < all; i++)
-        rows[i] = retain_row(index, window, &sorted[i]);
+        rows[i] = index_retain_row(index, window, &sorted[i]);
     scr_plan_retain(rows, all, window->keep);
     for (int i = 0; i < all; i++)
         if (rows[i].leaves) sorted[out++] = sorted[i];
@@ -460,7 +451,7 @@ void scr_index_highest(const scr_index *index, int *dset, int *ckpt)
 {
     scr_dataset d;
     *dset = *ckpt = 0;
-    for (walk w = {NULL, NULL}; next_entry(index, &w);) {
+    for (walk w = {NULL, NULL}; index_next_entry(index, &w);) {
         const kvtree *description = kvtree_get(kvtree_elem_hash(w.dir), KEY_DSET);
         if (scr_dataset_from_tree(description, &d, NULL) != 0) continue;
         if (d.id > *dset) *dset = d.id;

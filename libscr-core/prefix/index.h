@@ -13,14 +13,15 @@
 #include "base/versions.h"
 #include "plan/dataset.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 
 #define SCR_SUMMARY_NAME ".scr/summary.scr" /* below the dataset's folder */
 #define SCR_SUMMARY_VERSION 6
 
 typedef struct kvtree scr_index;
 
-/* So many attempts to restart from a checkpoint that came to no end, good or bad, and it
- * is passed over: it may be what ends the program. */
+/* After this number of attempts to restart that had no result, a checkpoint is skipped:
+ * it may be what ends the program. */
 #define SCR_INDEX_ATTEMPTS 2
 
 /* Reads the index below the open prefix folder into the empty tree index. -ENOENT if
@@ -28,8 +29,8 @@ typedef struct kvtree scr_index;
  * another version SCR_OTHER_VERSION (base/versions.h), with a text. */
 int scr_index_read(int prefix, scr_index *index, char *err);
 
-/* Changes the index under its lock (base/record_change.h). The empty tree index gets what
- * it is then. Errors as of scr_index_read. */
+/* Changes the index under its lock (base/record_change.h), and reads it only there. The
+ * empty tree index gets what it is then. Errors as of scr_index_read. */
 int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
                      char *err);
 
@@ -39,8 +40,8 @@ int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *inde
 int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *index,
                    int *added, char *err);
 
-/* Gives a damaged index a name under which it is not looked for, which is told, under its
- * lock. The name is empty where another process did that meanwhile, or made a new one. */
+/* Renames a damaged index, under its lock, and returns the new name; an empty one if
+ * another process did that meanwhile, or made a new index. */
 #define SCR_INDEX_ASIDE_SIZE 64
 int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err);
 
@@ -53,7 +54,7 @@ int scr_index_start(scr_index *index);
  */
 int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete);
 
-/* Enters what was found on the prefix folder, as complete as it says, and makes the
+/* Enters what was found on the prefix directory, complete or not as found, and makes the
  * newest complete checkpoint the current one. A pure function; -ENOMEM. */
 int scr_index_restore(scr_index *index, const scr_dataset *found, int count);
 
@@ -68,7 +69,7 @@ int scr_index_get(const scr_index *index, const char *name, scr_dataset *dataset
 /* What is known of a dataset's entry. */
 typedef struct scr_index_state {
     int complete, failed;
-    int attempts; /* that came to no end */
+    int attempts; /* without a result */
     int deleting; /* its files are being deleted, or some of them still are there */
 } scr_index_state;
 
@@ -76,11 +77,11 @@ typedef struct scr_index_state {
 int scr_index_look(const scr_index *index, const scr_dataset *dataset,
                    scr_index_state *state);
 
-/* Why nobody can restart from a dataset in that state; NULL: that can be. */
+/* Why a run cannot restart from a dataset in that state; NULL: it can. */
 const char *scr_index_why_not(const scr_dataset *dataset, const scr_index_state *state);
 
-/* 1 for the one to restart from. */
-int scr_index_is_current(const scr_index *index, const char *name);
+/* Whether that name is the one to restart from. */
+bool scr_index_is_current(const scr_index *index, const char *name);
 
 /* When that last happened to a dataset, in local time: "2026-11-22T18:30:00". The text is
  * the index's; NULL if it never did. */
@@ -104,7 +105,7 @@ int scr_index_remove(scr_index *index, const scr_dataset *dataset);
 /* Makes it the one to restart from. */
 int scr_index_set_current(scr_index *index, const scr_dataset *dataset);
 
-/* The same as somebody's wish: that it failed, or was tried, counts no longer. */
+/* The same at a user's request: earlier failures and attempts count no longer. */
 int scr_index_choose(scr_index *index, const scr_dataset *dataset);
 
 /* A fetch begins, or an attempt to restart from it: both count until they end well. */
@@ -118,20 +119,20 @@ int scr_index_unmark_tried(scr_index *index, const scr_dataset *dataset);
 /* The program has restarted from it: no attempt is open. */
 int scr_index_mark_good(scr_index *index, const scr_dataset *dataset);
 
-/* It is not complete, for that reason, and nobody is about to change that. */
+/* It is not complete, for that reason, and no flush is about to complete it. */
 int scr_index_mark_incomplete(scr_index *index, const scr_dataset *dataset,
                               const char *reason);
 
 /* It is damaged, or the program cannot use it. */
 int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset);
 
-/* Its files go now: nobody may restart from what is there under its name. */
+/* Its files are being deleted: no run may restart from what has its name. */
 int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset);
 
 /* ---- decisions: pure functions ---- */
 
-/* 1 when a newer dataset of that name is complete and has not failed. */
-int scr_index_has_newer(const scr_index *index, const scr_dataset *dataset);
+/* Whether a newer dataset of that name is complete and has not failed. */
+bool scr_index_has_newer(const scr_index *index, const scr_dataset *dataset);
 
 /* The checkpoint that CURRENT names. -ENOENT. */
 int scr_index_get_current(const scr_index *index, scr_dataset *dataset);
@@ -144,13 +145,9 @@ int scr_index_get_current(const scr_index *index, scr_dataset *dataset);
 int scr_index_next_fetch(const scr_index *index, scr_age below, const kvtree *tried,
                          scr_dataset *dataset);
 
-/* The newest checkpoint with an id above this one that could be fetched, but was tried
- * too often. -ENOENT. */
-int scr_index_passed_over(const scr_index *index, int above, scr_dataset *dataset);
-
 /* What a window of checkpoints on the prefix folder must not lose. */
 typedef struct scr_window {
-    int keep;           /* so many usable checkpoints; 0: all */
+    int keep;           /* number of usable checkpoints; 0: all */
     int flushed;        /* id of the one that was just written */
     int reading;        /* id of the one that a restart reads, or may; 0: none */
     const kvtree *stay; /* more ids, as keys; NULL: none */

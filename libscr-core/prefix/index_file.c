@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -24,7 +25,7 @@ int scr_index_read(int prefix, scr_index *index, char *err)
 {
     if (!index) return err_set(err, -ENOMEM, "no memory");
     int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, err);
-    /* somebody was killed who made it under its lock */
+    /* a process that made it under its lock was killed */
     if (!rc && !kvtree_size(index))
         return err_set(err, -ENOENT, "%s is empty", SCR_INDEX_NAME);
     rc = rc ? rc : scr_version_check(index, SCR_INDEX_VERSION, SCR_INDEX_NAME, err);
@@ -37,8 +38,8 @@ struct update {
     void *arg;
 };
 
-/* What is locked may be another file than the one that was looked at. */
-static int check_and_change(kvtree *index, void *arg)
+/* The locked file may differ from the one that was read before. */
+static int index_check_and_change(kvtree *index, void *arg)
 {
     const struct update *u = arg;
     int rc = kvtree_size(index)
@@ -47,12 +48,20 @@ static int check_and_change(kvtree *index, void *arg)
     return rc ? rc : u->change(index, u->arg);
 }
 
-static int change_index(const scr_change *c, scr_index *index, char *err)
+/* A change of the index is expected to alter it, so it is locked at once. */
+static int index_change(int prefix, bool make, scr_changer *change, void *arg,
+                        scr_index *index, char *err)
 {
-    int rc = scr_change_record(c, index, err);
+    const scr_change c = {.prefix = prefix,
+                          .name = SCR_INDEX_NAME,
+                          .make = make,
+                          .change = change,
+                          .arg = arg,
+                          .at_once = true};
+    int rc = scr_change_record(&c, index, err);
     if (rc != -EBADMSG && rc != SCR_OTHER_VERSION) return rc;
     kvtree_unset_all(index);
-    int why = scr_index_read(c->prefix, index, err); /* says what is wrong with it */
+    int why = scr_index_read(prefix, index, err); /* reports what is wrong with it */
     return why ? why : rc;
 }
 
@@ -60,8 +69,7 @@ int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *inde
                      char *err)
 {
     struct update u = {change, arg};
-    const scr_change c = {prefix, SCR_INDEX_NAME, 0, check_and_change, &u, 0};
-    return change_index(&c, index, err);
+    return index_change(prefix, false, index_check_and_change, &u, index, err);
 }
 
 struct found {
@@ -69,7 +77,7 @@ struct found {
     int count, *added;
 };
 
-static int enter_found(kvtree *index, void *arg)
+static int index_enter_found(kvtree *index, void *arg)
 {
     const struct found *f = arg;
     int is_new = kvtree_size(index) == 0;
@@ -83,11 +91,10 @@ int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *i
                    int *added, char *err)
 {
     struct found f = {found, count, added};
-    const scr_change c = {prefix, SCR_INDEX_NAME, 1, enter_found, &f, 0};
-    return change_index(&c, index, err);
+    return index_change(prefix, true, index_enter_found, &f, index, err);
 }
 
-static int rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+static int index_rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
 {
     struct stat st;
     int n = 1;
@@ -98,13 +105,15 @@ static int rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
     return err_sys(err, -errno, "%s is damaged and cannot be set aside", SCR_INDEX_NAME);
 }
 
-/* Who had the lock before may have made a new one, which is not to be moved. */
-static int rename_damaged(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+/* The earlier owner of the lock may have made a new one, which must not be moved. */
+static int index_rename_damaged(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
 {
     kvtree *index = kvtree_new();
     int rc = scr_index_read(prefix, index, err);
     kvtree_delete(&index);
-    return rc == -EBADMSG ? rename_aside(prefix, aside, err) : rc == -ENOENT ? 0 : rc;
+    return rc == -EBADMSG  ? index_rename_aside(prefix, aside, err)
+           : rc == -ENOENT ? 0
+                           : rc;
 }
 
 int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
@@ -113,7 +122,7 @@ int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
     aside[0] = '\0';
     int rc = scr_change_lock(prefix, SCR_INDEX_NAME, &lock, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    rc = rename_damaged(prefix, aside, err);
+    rc = index_rename_damaged(prefix, aside, err);
     io_close(&lock);
     return rc;
 }

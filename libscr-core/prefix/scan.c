@@ -44,7 +44,8 @@ void scr_scan_close(scr_scan *scan)
 }
 
 /* Opens the folder of a dataset; "" is the prefix folder. */
-static int open_folder(const scr_scan *scan, const char *name, int *folder, char *err)
+static int scan_open_folder(const scr_scan *scan, const char *name, int *folder,
+                            char *err)
 {
     char inside[BENEATH_NAME_MAX + 2];
     const char *last;
@@ -58,7 +59,7 @@ struct sums {
     unsigned long files, bytes;
 };
 
-static int add_up(void *arg, int rank, int count, const filo_file files[], char *err)
+static int scan_add_up(void *arg, int rank, int count, const filo_file files[], char *err)
 {
     struct sums *sums = arg;
     (void)rank;
@@ -69,9 +70,9 @@ static int add_up(void *arg, int rank, int count, const filo_file files[], char 
     return 0;
 }
 
-/* The map must be of the dataset that the summary tells of: a crash may have come between
- * the two when the same name was written again. */
-static int check_map(const scr_scan *scan, const scr_dataset *d, char *err)
+/* The map must be of the dataset of the summary: a crash may have come between the two
+ * when the same name was written again. */
+static int scan_check_map(const scr_scan *scan, const scr_dataset *d, char *err)
 {
     struct sums sums = {0, 0};
     char map[SCR_NAME_SIZE + 32], *folder;
@@ -81,7 +82,7 @@ static int check_map(const scr_scan *scan, const scr_dataset *d, char *err)
     folder = d->scattered ? strdup(scan->path) : scr_path_join(scan->path, d->name);
     if (!folder) return err_set(err, -ENOMEM, "no memory");
     const filo_place place = {.folder = folder, .map = map};
-    int rc = filo_map_read(&place, &ranks, add_up, &sums, err);
+    int rc = filo_map_read(&place, &ranks, scan_add_up, &sums, err);
     free(folder);
     if (rc) return rc;
     if (ranks == d->ranks && sums.files == (unsigned long)d->files &&
@@ -93,7 +94,7 @@ static int check_map(const scr_scan *scan, const scr_dataset *d, char *err)
                    d->name, ranks, sums.files, sums.bytes, d->ranks, d->files, d->size);
 }
 
-static int keep(scr_scan *scan, const scr_dataset *d)
+static int scan_keep(scr_scan *scan, const scr_dataset *d)
 {
     int n = scan->count;
     if ((n & (n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
@@ -105,7 +106,7 @@ static int keep(scr_scan *scan, const scr_dataset *d)
     return 0;
 }
 
-static void refuse(scr_scan *scan, const char *name, int rc, const char *why)
+static void scan_note_refused(scr_scan *scan, const char *name, int rc, const char *why)
 {
     scan->unread |= scr_is_transient(rc);
     if (scan->refused++ > 0 && (rc != SCR_OTHER_VERSION || scan->code == rc)) return;
@@ -120,7 +121,7 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
     struct stat st;
     scr_dataset d;
     if (scr_dataset_check_name(name, err) != 0) return -ENOENT;
-    int rc = open_folder(scan, name, &folder, why);
+    int rc = scan_open_folder(scan, name, &folder, why);
     if (rc) return err_set(err, rc == -ENOTDIR || rc == -ELOOP ? -ENOENT : rc, "%s", why);
     rc = scr_summary_read(folder, &d, why);
     if (!rc && beneath_stat(folder, SCR_SUMMARY_NAME, &st, NULL) == 0)
@@ -128,19 +129,19 @@ int scr_scan_one(scr_scan *scan, const char *name, char *err)
     io_close(&folder);
     if (rc == -ENOENT || rc == -ENOMEM) return err_set(err, rc, "%s: %s", name, why);
     if (rc) {
-        refuse(scan, name, rc, why);
+        scan_note_refused(scan, name, rc, why);
         return 0;
     }
     /* the folder may have been moved, or be a copy */
     snprintf(d.name, sizeof d.name, "%s", name);
-    if (d.complete && (rc = check_map(scan, &d, why)) == -ENOMEM)
+    if (d.complete && (rc = scan_check_map(scan, &d, why)) == -ENOMEM)
         return err_set(err, rc, "%s: %s", name, why);
     if (rc) {
-        refuse(scan, name, rc, why);
+        scan_note_refused(scan, name, rc, why);
         if (!err_is_damage(rc)) return 0;
         d.complete = 0;
     }
-    return keep(scan, &d) ? err_set(err, -ENOMEM, "no memory") : 0;
+    return scan_keep(scan, &d) ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
 /* ---- the search ---- */
@@ -152,7 +153,7 @@ struct search {
     kvtree *plain, *datasets; /* folders still to be searched, as keys */
 };
 
-static int depth_of(const char *name)
+static int scan_depth(const char *name)
 {
     int depth = *name != 0;
     for (; *name; name++)
@@ -161,7 +162,7 @@ static int depth_of(const char *name)
 }
 
 /* Folders only, and no links. */
-static int is_folder(int dir, const struct dirent *item)
+static bool scan_is_folder(int dir, const struct dirent *item)
 {
     struct stat st;
     if (item->d_type != DT_UNKNOWN) return item->d_type == DT_DIR;
@@ -169,7 +170,7 @@ static int is_folder(int dir, const struct dirent *item)
            S_ISDIR(st.st_mode);
 }
 
-static int note_stage(scr_scan *scan, const char *name)
+static int scan_note_stage(scr_scan *scan, const char *name)
 {
     char stage[BENEATH_NAME_MAX + 256 + sizeof FILO_STAGE + 1];
     struct stat st;
@@ -187,21 +188,21 @@ static int scan_has_index(const scr_scan *scan, const char *name)
     return beneath_stat(scan->dir, index, &st, NULL) == 0;
 }
 
-static int see_folder(struct search *s, const char *name)
+static int scan_see_folder(struct search *s, const char *name)
 {
     char why[ERRTEXT_SIZE] = "";
     if (scan_has_index(s->scan, name)) return 0;
     int rc = scr_scan_one(s->scan, name, why);
-    if (rc == -ENOMEM || note_stage(s->scan, name) != 0) return -ENOMEM;
+    if (rc == -ENOMEM || scan_note_stage(s->scan, name) != 0) return -ENOMEM;
     if (rc && rc != -ENOENT) { /* not ours to read */
-        refuse(s->scan, name, rc, why);
+        scan_note_refused(s->scan, name, rc, why);
         return 0;
     }
     return kvtree_set(rc ? s->plain : s->datasets, name, NULL) ? 0 : -ENOMEM;
 }
 
 /* The next one; NULL at the end and, with *rc, when the rest cannot be read. */
-static const struct dirent *next_item(DIR *stream, int *rc)
+static const struct dirent *scan_next_item(DIR *stream, int *rc)
 {
     errno = 0;
     const struct dirent *item = readdir(stream);
@@ -210,44 +211,44 @@ static const struct dirent *next_item(DIR *stream, int *rc)
 }
 
 /* Reads one folder; 1: the limit is reached. */
-static int read_folder(struct search *s, const char *name, DIR *stream)
+static int scan_read_folder(struct search *s, const char *name, DIR *stream)
 {
     const struct dirent *item;
     int rc = 0;
-    while (!rc && (item = next_item(stream, &rc)) != NULL) {
+    while (!rc && (item = scan_next_item(stream, &rc)) != NULL) {
         char child[BENEATH_NAME_MAX + 256];
         const char *last = item->d_name;
         if (strcmp(last, ".") == 0 || strcmp(last, "..") == 0 ||
             strcmp(last, ".scr") == 0)
             continue;
         if (++s->seen > s->limits.names) return 1;
-        if (!is_folder(dirfd(stream), item)) continue;
+        if (!scan_is_folder(dirfd(stream), item)) continue;
         snprintf(child, sizeof child, "%s%s%s", name, *name ? "/" : "", last);
-        if (beneath_check_name(child, NULL) == 0) rc = see_folder(s, child);
+        if (beneath_check_name(child, NULL) == 0) rc = scan_see_folder(s, child);
     }
     return rc;
 }
 
-static int open_and_read(struct search *s, const char *name)
+static int scan_open_and_read(struct search *s, const char *name)
 {
     int folder;
-    int rc = open_folder(s->scan, name, &folder, NULL);
+    int rc = scan_open_folder(s->scan, name, &folder, NULL);
     if (rc) return rc;
     DIR *stream = beneath_list(folder);
-    rc = stream ? read_folder(s, name, stream) : -errno;
+    rc = stream ? scan_read_folder(s, name, stream) : -errno;
     if (stream) closedir(stream);
     io_close(&folder);
     return rc;
 }
 
 /* 0, 1 when a limit is reached, -ENOMEM. */
-static int look_into(struct search *s, const char *name)
+static int scan_look_into(struct search *s, const char *name)
 {
-    if (depth_of(name) >= s->limits.depth) {
+    if (scan_depth(name) >= s->limits.depth) {
         s->scan->stopped = 1;
         return 0;
     }
-    int rc = open_and_read(s, name);
+    int rc = scan_open_and_read(s, name);
     if (rc >= 0 || rc == -ENOMEM) return rc;
     if (!err_is_damage(rc)) s->scan->stopped = 1; /* it is there */
     if (scr_is_transient(rc)) {
@@ -259,7 +260,7 @@ static int look_into(struct search *s, const char *name)
 }
 
 /* Takes the first of those that wait; those of no dataset come before the others. */
-static int next_folder(struct search *s, char name[BENEATH_NAME_MAX])
+static int scan_next_folder(struct search *s, char name[BENEATH_NAME_MAX])
 {
     kvtree *from = kvtree_size(s->plain) > 0 ? s->plain : s->datasets;
     const kvtree_elem *e = kvtree_elem_first(from);
@@ -276,9 +277,9 @@ int scr_scan_all(scr_scan *scan, const scr_scan_limits *limits, char *err)
     if (limits) s.limits = *limits;
     s.plain = kvtree_new();
     s.datasets = kvtree_new();
-    int rc = s.plain && s.datasets ? look_into(&s, "") : -ENOMEM;
-    while (!rc && next_folder(&s, name))
-        rc = look_into(&s, name);
+    int rc = s.plain && s.datasets ? scan_look_into(&s, "") : -ENOMEM;
+    while (!rc && scan_next_folder(&s, name))
+        rc = scan_look_into(&s, name);
     kvtree_delete(&s.plain);
     kvtree_delete(&s.datasets);
     if (rc == 1) scan->stopped = 1;

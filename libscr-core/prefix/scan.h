@@ -2,9 +2,8 @@
 #ifndef SCR_SCAN_H
 #define SCR_SCAN_H
 
-/* Datasets on a prefix folder, found by what lies there: the summary that each has in its
- * folder, and its map. For an index that was lost, or does not know of a folder that
- * somebody put there.
+/* Datasets on a prefix directory, found by the summary and the map that each has in its
+ * directory. For an index that was lost, or lacks a directory that a user has put there.
  *
  *     scr_scan scan;
  *     int rc = scr_scan_open(&scan, "/p/simulation", err);
@@ -12,14 +11,14 @@
  *     if (!rc) rc = scr_index_restore(index, scan.found, scan.count);
  *     scr_scan_close(&scan);
  *
- * No symbolic link is followed below the prefix folder. Whether the files of a dataset
- * are whole is not looked at: a fetch sees that. */
+ * No symbolic link is followed below the prefix directory. The files of a dataset are not
+ * verified: a fetch does that. */
 
 #include "common/errtext.h"
 #include "plan/dataset.h"
 #include <kvtree/kvtree.h>
 
-/* What a search looks at; beyond that it stops. */
+/* Limits of a search, which stops there. */
 typedef struct scr_scan_limits {
     int depth; /* components of a dataset's name */
     int names; /* files and folders */
@@ -39,7 +38,7 @@ typedef struct scr_scan {
                            -errno or FILO_DAMAGED, ... */
     char why[ERRTEXT_SIZE]; /* ... and the text */
     int unread;     /* 1: one of these, or a folder, may be readable another time */
-    int stopped;    /* 1: folders were not searched, because of the limits or an error */
+    int stopped;    /* 1: directories were not searched, because of limits or an error */
     kvtree *staged; /* names of folders, as keys, in which a flush may have been
                        interrupted */
 } scr_scan;
@@ -48,10 +47,10 @@ typedef struct scr_scan {
 int scr_scan_open(scr_scan *scan, const char *prefix, char *err);
 void scr_scan_close(scr_scan *scan);
 
-/* Looks into the folder name: -ENOENT if no dataset is there. One that cannot be used is
- * counted as refused; that is no error. It is found nevertheless, as not complete, when
- * its map is damaged; but not when a disk, a right or a limit keeps this process from
- * reading it: it may be whole. */
+/* Inspects the directory name: -ENOENT if no dataset is there. One that cannot be used is
+ * counted as refused, which is no error. With a damaged map it is found as not complete.
+ * It is not found if a disk, a permission or a limit keeps this process from reading it:
+ * it may be whole. */
 int scr_scan_one(scr_scan *scan, const char *name, char *err);
 
 /* Searches all folders, those closer to the prefix folder first, and those within a

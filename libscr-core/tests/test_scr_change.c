@@ -292,7 +292,11 @@ static void overtaken(void **state)
     struct scratch *s = *state;
     struct rival r = {s, 0};
     kvtree *tree = kvtree_new();
-    const scr_change c = {s->dir, ".scr/record", 1, change_and_be_overtaken, &r, 0};
+    const scr_change c = {.prefix = s->dir,
+                          .name = ".scr/record",
+                          .make = 1,
+                          .change = change_and_be_overtaken,
+                          .arg = &r};
     assert_int_equal(scr_change_record(&c, tree, s->err), 0);
     assert_int_equal(r.calls, 3);
     kvtree_unset_all(tree);
@@ -313,7 +317,11 @@ static void kept_from_it(void **state)
     struct scratch *s = *state;
     int fd;
     kvtree *tree = kvtree_new(), *theirs = kvtree_new();
-    const scr_change c = {s->dir, ".scr/record", 1, change, NULL, 1};
+    const scr_change c = {.prefix = s->dir,
+                          .name = ".scr/record",
+                          .make = 1,
+                          .change = change,
+                          .seconds = 1};
     assert_int_equal(
         kvtree_file_lock_open_read(s->dir, ".scr/record", &fd, theirs, s->err), 0);
     assert_int_equal(scr_change_record(&c, tree, s->err), -ETIMEDOUT);

@@ -12,6 +12,7 @@ static scr_log_options db_options(struct told *told, const char *host)
 {
     struct scratch none = {.dir = -1};
     scr_log_options options = log_options(&none, 1u << SCR_LOG_DATABASE, told);
+    options.db_plugin = SCR_PLUGIN;
     options.set.db_host = host;
     options.set.db_name = "scr";
     options.set.db_user = "scr";

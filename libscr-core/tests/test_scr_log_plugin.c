@@ -35,7 +35,7 @@ static void missing_plugin(void **state)
 
 static void plugin_of_another_version(void **state)
 {
-    check_without_plugin(*state, SCR_BUILD "/other_log_plugin.so",
+    check_without_plugin(*state, SCR_OTHER_PLUGIN,
                          "/other_log_plugin.so has version 2, not 1\n");
 }
 

@@ -3,7 +3,7 @@
 """A program that is linked to another library with functions of our names: each calls its own, in both orders, shared and
 static, and where the other one is loaded before everything else.
 
-Arguments: build folder; C compiler; link=ARGUMENT that static libraries need; program=FILE of each that is started with the
+Arguments: folder of libscr-kvtree; C compiler; link=ARGUMENT that static libraries need; program=FILE of each that is started with the
 other library loaded first; mpiexec=FILE, and after it mpi=FILE of those that are started by it.
 """
 import os
@@ -77,11 +77,11 @@ def attempt(what, *command, **more):
         yield f"{what}: exit code {done.returncode}: {(done.stdout + done.stderr)[-400:]}"
 
 
-def try_orders(folder, build, compiler, needed):
+def try_orders(folder, library, compiler, needed):
     start = [*compiler, f"-I{ROOT}/libkvtree/include", folder / "main.c", "-Wl,--no-as-needed"]
     ours, others = ["-lscr-kvtree"], ["-luser", "-lother"]
-    static = [build / "libscr-kvtree.a"], [folder / "libuser.a", folder / "libother.a"]
-    rest = [f"-L{build}", f"-L{folder}", f"-Wl,-rpath,{build}:{folder}", *needed, "-lz"]
+    static = [library / "libscr-kvtree.a"], [folder / "libuser.a", folder / "libother.a"]
+    rest = [f"-L{library}", f"-L{folder}", f"-Wl,-rpath,{library}:{folder}", *needed, "-lz"]
     for kind, (a, b) in (("shared", (ours, others)), ("static", static)):
         for order, libraries in (("ours first", a + b), ("the other first", b + a)):
             program = folder / f"main-{kind}-{order.replace(' ', '-')}"
@@ -101,13 +101,13 @@ def try_preloaded(folder, arguments):
             yield from attempt(f"loaded before {program}", *(launcher if kind == "mpi" else []), program, env=env, cwd=folder)
 
 
-def main(build, compiler, *arguments):
+def main(library, compiler, *arguments):
     with tempfile.TemporaryDirectory(prefix="scr-test-") as scratch:
         folder = pathlib.Path(scratch)
         make(folder, shlex.split(compiler))
         pairs = [argument.split("=", 1) for argument in arguments]
         needed = [value for kind, value in pairs if kind == "link"]
-        yield from try_orders(folder, pathlib.Path(build), shlex.split(compiler), needed)
+        yield from try_orders(folder, pathlib.Path(library), shlex.split(compiler), needed)
         yield from try_preloaded(folder, [pair for pair in pairs if pair[0] != "link"])
 
 

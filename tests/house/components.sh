@@ -49,7 +49,7 @@ ln -s "$yaml" "$scratch/pc/"
 meson setup "$scratch/tools" "$source" -Dcomponents=tools -Dmpi=disabled -Dtests=false --buildtype=debug \
     --wrap-mode=nodownload
 meson compile -C "$scratch/tools"
-commands=$(find "$scratch/tools" -maxdepth 1 -type f -name 'scr_*')
+commands=$(find "$scratch/tools/tools" -maxdepth 1 -type f -name 'scr_*')
 for command in $commands; do
     "$command" --version
     if readelf -d "$command" | grep 'NEEDED.*mpi'; then
@@ -57,7 +57,7 @@ for command in $commands; do
         exit 1
     fi
 done
-[ -x "$scratch/tools/scr_halt" ]
+[ -x "$scratch/tools/tools/scr_halt" ]
 if meson setup "$scratch/scr" "$source" -Dcomponents=scr-core -Dmpi=disabled >"$scratch/log" ||
     ! grep -q 'scr-core cannot be built with -Dmpi=disabled' "$scratch/log"; then
     cat "$scratch/log"

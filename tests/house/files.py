@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every file is short, clean, and says its licence."""
+"""Every file is short, clean, and says its licence; every source is built."""
 import ast
+import re
 
-from house import ROOT, files, finish
+from house import BELOW, ROOT, files, finish
 
 SOURCES = {".c", ".h", ".py", ".sh", ".f90"}
 TEXTS = {".md", ".build", ".map", ".txt", ".wrap", ".yaml", ".yml", ""}
@@ -50,6 +51,15 @@ def check_corpora():
             yield f"{corpus.relative_to(ROOT)}: {len(sizes)} files of {sum(sizes)} bytes are too many"
 
 
+def check_built():
+    """A test that no list names would never run."""
+    for room in (*BELOW, "tests"):
+        build = " ".join(path.read_text() for path in sorted((ROOT / room).rglob("meson.build")))
+        for path in files(".c", ".cpp", ".f90", rooms=[room]):
+            if not re.search(rf"['/]{path.stem}({path.suffix})?'", build):
+                yield f"{path.relative_to(ROOT)}: no meson.build of {room} builds it"
+
+
 def everything():
     """Files of the project: not those of build folders, and not unpacked subprojects."""
     top = [path for path in ROOT.iterdir() if path.is_file()]
@@ -65,4 +75,4 @@ if __name__ == "__main__":
     finish([f"{path.relative_to(ROOT)}: {complaint}" for path in found for complaint in check(path)] +
            [f"{path.relative_to(ROOT)}: {complaint}" for path in found if path.suffix == ".py"
             for complaint in check_names(path)] +
-           list(check_corpora()))
+           list(check_corpora()) + list(check_built()))

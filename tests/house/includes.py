@@ -16,7 +16,7 @@ FOREIGN = {"tv_data_display.h"}
 # that commands use, too, with the headers of the same names
 MPI_PLACES = re.compile(r"libscr-core/(api|ops|job|cache|prefix|halt|include)/|tests/|[^/]+/(tests|examples|bench)/")
 RECORDS = set(re.findall(r"'([a-z]+/\w+)\.c'",
-                         (ROOT / "libscr-core/meson.build").read_text().split("'scr-records'")[1].split("'common'")[0]))
+                         (ROOT / "libscr-core/meson.build").read_text().split("'scr-records'")[1].split("common[")[0]))
 
 
 def is_mpi_header(name):

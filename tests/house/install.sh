@@ -92,6 +92,26 @@ if [ -n "${PLUGIN:-}" ]; then
     check_database "$installed/bin/scr_log_event" --type NODE_LOST node=n3
 fi
 
+# A program is linked to the libraries that its headers show, and not to those below them.
+while read -r library shown; do
+    pkg-config --exists "$library" || [ "$library" != scrf ] || continue
+    linked=$(pkg-config --libs-only-l "$library" | xargs)
+    if [ "$linked" != "-l$library${shown:+ $shown}" ]; then
+        echo "pkg-config --libs $library gives $linked"
+        exit 1
+    fi
+done <<'END'
+scr
+scr-axl
+scr-filo
+scr-filo-mpi -lscr-filo
+scr-kvtree
+scr-kvtree-mpi -lscr-kvtree
+scr-redset -lscr-kvtree
+scr-redset-mpi -lscr-redset -lscr-kvtree
+scrf
+END
+
 for argument; do
     IFS== read -r library source ranks <<<"$argument"
     echo "== $library: $source"
@@ -104,8 +124,10 @@ for argument; do
     [[ $source != *.f90 ]] || cc=("$MPIFORT") include=$installed/include/scrf
     "${cc[@]}" -o "$scratch/shared" "$source" "${cflags[@]}" "${shared[@]}"
     "${cc[@]}" -o "$scratch/static" "$source" "${cflags[@]}" "${static[@]}"
+    plain=(-l"$library")
+    [[ $library != *-mpi ]] || plain+=(-l"${library%-mpi}") # its header includes that of the serial part
     "${cc[@]}" -o "$scratch/plain" "$source" -I"$include" -L"$installed/$libdir" \
-        -l"$library" -Wl,-rpath,"$installed/$libdir"
+        "${plain[@]}" -Wl,-rpath,"$installed/$libdir"
     if readelf -d "$scratch/static" | grep 'NEEDED.*libscr'; then
         echo "the static program still needs a shared library of ours"
         exit 1

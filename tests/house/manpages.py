@@ -28,7 +28,7 @@ def target(page):
 
 
 def check_header(header, folder):
-    read = pages.Header(header, "")
+    read = pages.Header(header)
     for name in read.undocumented:
         yield f"{header}: {name} has no comment above it"
     for name in set(declared(header)) - {name for section in read.sections for name in section.functions}:
@@ -43,7 +43,7 @@ def check_header(header, folder):
 
 def check_codes():
     """In scr.h."""
-    header = pages.Header(ROOT / "libscr-core/include/scr.h", "")
+    header = pages.Header(ROOT / "libscr-core/include/scr.h")
     for section in header.sections:
         for block in section.blocks:
             calls = [name for name, text in block.prototypes.items() if text.startswith("int ")]

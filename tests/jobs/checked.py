@@ -26,9 +26,9 @@ def parameters():
 
 
 def command(*arguments, **env):
-    build = pathlib.Path(os.environ["JOB_BUILD"])
+    tools = pathlib.Path(os.environ["JOB_TOOLS"])
     clean = {key: value for key, value in os.environ.items() if not key.startswith("SCR_")}
-    return subprocess.run([build / "scr_params", *arguments], env={**clean, **{key: str(value) for key, value in env.items()}},
+    return subprocess.run([tools / "scr_params", *arguments], env={**clean, **{key: str(value) for key, value in env.items()}},
                           capture_output=True, text=True)
 
 

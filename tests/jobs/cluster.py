@@ -10,7 +10,7 @@ import sys
 
 import machines
 from job import JOB, SKIP, descendants, main, wait_until
-from run import BUILD, EVERY, LIMIT, Runs, newest
+from run import EVERY, LIMIT, TOOLS, Runs, newest
 
 VICTIM, RANK = "n2", 2  # a rank of it: two on each node
 
@@ -29,7 +29,7 @@ class Cluster:
         self.runs.__enter__()
         self.prefix, self.mark = self.runs.prefix, self.runs.job.root / "struck"
         self.cache = self.machines.local / "cache/tester" / f"scr.{JOB}"
-        self.runs.more = {"PATH": f"{BUILD}:{os.environ['PATH']}", "HYDRA_LAUNCHER": "rsh",
+        self.runs.more = {"PATH": f"{os.environ['JOB_PATH']}:{os.environ['PATH']}", "HYDRA_LAUNCHER": "rsh",
                           "HYDRA_LAUNCHER_EXEC": self.machines.shell}
         return self
 
@@ -78,7 +78,7 @@ class Cluster:
         """The result, and every file on the prefix folder."""
         self.runs.job.layout = [("n1", 2 * self.nodes)]
         self.runs.check_result()
-        done = subprocess.run([f"{BUILD}/scr_index", "--verify", "--prefix", self.prefix], capture_output=True, text=True, check=False)
+        done = subprocess.run([f"{TOOLS}/scr_index", "--verify", "--prefix", self.prefix], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{self.runs.out}"
 
     def went_on(self):
@@ -140,7 +140,7 @@ def flushing(number, program="heat", **parameters):
         cluster.cut_when_it_stops()
         cluster.finish()
         cluster.went_on()
-        listed = subprocess.run([f"{BUILD}/scr_index", "--list", "--prefix", cluster.prefix], capture_output=True, text=True, check=True)
+        listed = subprocess.run([f"{TOOLS}/scr_index", "--list", "--prefix", cluster.prefix], capture_output=True, text=True, check=True)
         assert f"ckpt.{2 * EVERY}" in listed.stdout, f"{listed.stdout}\n{cluster.runs.out}"
 
 

@@ -29,7 +29,7 @@ def test_nothing_is_left():
     for more in ({}, {"SCR_FLUSH": 1}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"},
                  {"SCR_CACHE_BYPASS": 1}, {"SCR_CACHE_SIZE": 1}):
         with Job(**PAIR) as job:
-            path = f"{os.environ['JOB_BUILD']}:{os.environ['PATH']}"
+            path = f"{os.environ['JOB_PATH']}:{os.environ['PATH']}"
             job.run("init", series(1, 3), checkpoint("o", flags="o"), "finalize", PATH=path, **more)
             assert left(job) == [], left(job)
             job.run("init", restart("c3"), "finalize")

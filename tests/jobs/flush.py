@@ -3,7 +3,6 @@
 """Flushes: in the background, by each method, into containers, a few ranks at a time; and what happens
 when one fails, is stopped, or is still under way when its dataset should leave the cache."""
 import os
-import pathlib
 import subprocess
 
 from job import Job, Skip, checkpoint, main, restart
@@ -16,8 +15,7 @@ LARGE = 200_000
 
 def with_scr_transfer():
     """The process of the method DAEMON is found in $PATH."""
-    build = pathlib.Path(os.environ["JOB_BUILD"])
-    os.environ["PATH"] = f"{build}:{os.environ['PATH']}"
+    os.environ["PATH"] = f"{os.environ['JOB_PATH']}:{os.environ['PATH']}"
 
 
 def lose_all(job):

@@ -13,7 +13,7 @@ import time
 
 from job import Job, checkpoint, descendants, main, restart
 from accounts import two_accounts
-from scavenged import BUILD, command, saved, scavenge
+from scavenged import TOOLS, command, saved, scavenge
 import tree
 
 SHARED = 59999  # a group
@@ -283,7 +283,7 @@ def test_renamed_while_it_is_added():
         struck = job.root / "struck"
         env = {**job.environment({}), "LD_PRELOAD": os.environ["JOB_FAULTS"], "FAULTS_BELOW": str(folder), "FAULTS_AT": str(at),
                "FAULTS_HOW": "stop", "FAULTS_MARK": str(struck), "FAULTS_READING": "1", "FAULTS_LOG": str(job.root / "calls")}
-        process = subprocess.Popen([BUILD / "scr_index", "--add", "a"], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL, text=True,
+        process = subprocess.Popen([TOOLS / "scr_index", "--add", "a"], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **job.identity)
         while process.poll() is None:
             if struck.exists():

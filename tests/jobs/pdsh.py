@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from job import Job, Skip, checkpoint, main, nothing_is_left, wait_until
-from scavenged import BUILD, cached, command, is_committed, next_run_reads, saved
+from scavenged import TOOLS, cached, command, is_committed, next_run_reads, saved
 import damage
 
 # "ssh -oConnectTimeout=10 -2 -a -x NODE LINE". A node that hangs has a file "hung" with the command at which it does so.
@@ -112,7 +112,7 @@ def test_interrupted():
             hangs(job, "n3", "scr_copy")
             env = job.environment({})
             env.update({name: str(value) for name, value in reach(job).items()})
-            process = subprocess.Popen([BUILD / "scr_scavenge", "--id", "3", "--up", "n[1-4]"], cwd=job.prefix, env=env,
+            process = subprocess.Popen([TOOLS / "scr_scavenge", "--id", "3", "--up", "n[1-4]"], cwd=job.prefix, env=env,
                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             wait_until((job.root / "nodes/hanging").exists)
             process.send_signal(number)

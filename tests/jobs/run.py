@@ -16,7 +16,7 @@ import time
 from job import Job, Skip, descendants, main, wait_until
 
 POINTS, EVERY = 48, 20
-BUILD = os.environ["JOB_BUILD"]
+TOOLS = os.environ["JOB_TOOLS"]
 LIMIT = 200  # seconds per job
 
 # Each rank begins with it. Only the last run comes to its end: 3 checkpoints after the newest one.
@@ -24,8 +24,8 @@ WRAPPER = f"""#!/bin/sh
 [ "$run" ] || run=$(grep -c ': begins on ' "$SCR_PREFIX/.scr/runs.log")
 steps=100000000
 if [ "$run" -ge "$LAST_RUN" ]; then
-    id=$("{BUILD}/scr_flush_file" --latest 2>/dev/null)
-    name=$("{BUILD}/scr_flush_file" --subdir "${{id:-0}}" 2>/dev/null)
+    id=$("{TOOLS}/scr_flush_file" --latest 2>/dev/null)
+    name=$("{TOOLS}/scr_flush_file" --subdir "${{id:-0}}" 2>/dev/null)
     # nothing is cached when another job begins
     [ "$name" ] || name=ckpt.$(ls "$SCR_PREFIX" | sed -n 's/^ckpt[.]//p' | sort -n | tail -n 1)
     [ "$name" != ckpt. ] || name=ckpt.0
@@ -61,14 +61,14 @@ class Runs:
         return env
 
     def start(self, *options):
-        self.process = subprocess.Popen([f"{BUILD}/scr_run", *options, self.wrapper], env=self.environment(), cwd=self.prefix,
+        self.process = subprocess.Popen([f"{TOOLS}/scr_run", *options, self.wrapper], env=self.environment(), cwd=self.prefix,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def start_unread(self, options=(), **output):
         """Nobody reads what it says, or only those that output names do; the file begun tells that the program runs."""
         reader, writer = os.pipe()
         os.close(reader)
-        self.process = subprocess.Popen([f"{BUILD}/scr_run", *options, self.wrapper], env=self.environment(), cwd=self.prefix,
+        self.process = subprocess.Popen([f"{TOOLS}/scr_run", *options, self.wrapper], env=self.environment(), cwd=self.prefix,
                                         stdin=subprocess.DEVNULL, text=True, **{"stdout": writer, "stderr": writer, **output})
         os.close(writer)
 
@@ -255,7 +255,7 @@ def end_node(runs, node, number):
 
 def newest(runs):
     """Id of the newest dataset, or 0."""
-    done = subprocess.run([f"{BUILD}/scr_flush_file", "--latest", runs.prefix], capture_output=True, check=False)
+    done = subprocess.run([f"{TOOLS}/scr_flush_file", "--latest", runs.prefix], capture_output=True, check=False)
     return int(done.stdout or 0)
 
 
@@ -436,10 +436,10 @@ def give_up(at):
         assert runs.process.returncode == -signal.SIGINT, (runs.process.returncode, runs.out)
         runs.said(rf"dataset {number} \({re.escape(name)}\) is not saved, .*; scr_postrun --prefix={runs.prefix} saves it")
         assert runs.log(f"saving is given up; .* scr_postrun --prefix={runs.prefix}, as long as the nodes keep it"), runs.out
-        index = subprocess.run([f"{BUILD}/scr_index", "--list", runs.prefix], capture_output=True, text=True, check=False)
+        index = subprocess.run([f"{TOOLS}/scr_index", "--list", runs.prefix], capture_output=True, text=True, check=False)
         assert name not in index.stdout and not list(runs.prefix.glob(f"{name}/rank_*")), index.stdout
         runs.more["LD_PRELOAD"] = ""
-        subprocess.run([f"{BUILD}/scr_postrun"], env=runs.environment(), cwd=runs.prefix, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([f"{TOOLS}/scr_postrun"], env=runs.environment(), cwd=runs.prefix, stdout=subprocess.DEVNULL, check=True)
         left = [path for path in runs.prefix.rglob("*") if path.name.endswith(".tmp") or path.name.startswith("scavenge")]
         assert not left, left
         shutil.rmtree(runs.nodes)
@@ -469,7 +469,7 @@ def test_interrupted():
 def test_system():
     """scr_test_system, with a real mpiexec."""
     with Runs() as runs:
-        runs.process = subprocess.Popen([f"{BUILD}/scr_test_system", "--simulate", "4x2", "--json", runs.wrapper],
+        runs.process = subprocess.Popen([f"{TOOLS}/scr_test_system", "--simulate", "4x2", "--json", runs.wrapper],
                                         env=runs.environment(), cwd=runs.prefix, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         runs.finish()
@@ -493,10 +493,10 @@ def test_halt():
         os.unlink(runs.prefix / ".scr/runs.log")
 
     with Runs(last=9) as runs:
-        subprocess.run([f"{BUILD}/scr_halt", "--checkpoints", "3", runs.prefix], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([f"{TOOLS}/scr_halt", "--checkpoints", "3", runs.prefix], stdout=subprocess.DEVNULL, check=True)
         remove = f"scr_halt --remove {runs.prefix}"
         halted(runs, "the number of checkpoints that was asked for is done", f"{remove}, and start it again")
-        subprocess.run(remove.replace("scr_halt", f"{BUILD}/scr_halt").split(), stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(remove.replace("scr_halt", f"{TOOLS}/scr_halt").split(), stdout=subprocess.DEVNULL, check=True)
         halted(runs, r"\d+ seconds are left until the allocation ends \(SCR_END_TIME\)", "start it again in a new allocation",
                SCR_HALT_SECONDS="1h", SCR_END_TIME=int(time.time()) + 1800)
         halted(runs, r"SCR_HALT_EXIT: \d+ seconds are left until the allocation ends \(SCR_END_TIME\)", "start it again in a new allocation",

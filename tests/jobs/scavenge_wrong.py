@@ -10,7 +10,7 @@ import subprocess
 from flush import stages, with_scr_transfer
 from job import Job, checkpoint, main, nothing_is_left, restart, wait_until
 from resume import DAEMON, expect_clean, let_finish, temporaries
-from scavenged import (BUILD, begin, cached, command, copy, entry, index, is_committed, lose_all, next_run_reads, saved, scavenge)
+from scavenged import (TOOLS, begin, cached, command, copy, entry, index, is_committed, lose_all, next_run_reads, saved, scavenge)
 import damage
 import tree
 
@@ -317,7 +317,7 @@ def test_postrun_is_interrupted():
             env = {**job.environment({"SCR_SIMULATE": job.root / "nodes", "SCR_NODELIST": "n[1-4]"}),
                    "LD_PRELOAD": os.environ["JOB_FAULTS"], "FAULTS_PROGRAM": "scr_copy", "FAULTS_BELOW": str(job.prefix),
                    "FAULTS_AT": str(at), "FAULTS_HOW": "stop", "FAULTS_ONCE": str(job.root / "once"), "FAULTS_MARK": str(struck)}
-            process = subprocess.Popen([BUILD / "scr_postrun"], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL,
+            process = subprocess.Popen([TOOLS / "scr_postrun"], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             wait_until(struck.exists)
             process.send_signal(number)

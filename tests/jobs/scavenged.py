@@ -7,7 +7,7 @@ import subprocess
 from job import Job, checkpoint, restart
 import tree
 
-BUILD = pathlib.Path(os.environ["JOB_BUILD"])
+TOOLS = pathlib.Path(os.environ["JOB_TOOLS"])
 
 
 class Done:
@@ -25,7 +25,7 @@ def command(job, name, *arguments, code=0, node=None, faults={}, preload="JOB_FA
     env = job.environment({**own, **parameters, **faults})
     if faults:
         env["LD_PRELOAD"] = os.environ[preload]
-    done = Done(subprocess.run([BUILD / name, *map(str, arguments)], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL,
+    done = Done(subprocess.run([TOOLS / name, *map(str, arguments)], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL,
                                capture_output=True, text=True, errors="replace", timeout=240, **job.identity))
     assert code is None or done.code == code, (name, arguments, str(done))
     return done
@@ -33,7 +33,7 @@ def command(job, name, *arguments, code=0, node=None, faults={}, preload="JOB_FA
 
 def begin(job, name, *arguments):
     """Starts one, and does not wait for it."""
-    return subprocess.Popen([BUILD / name, *map(str, arguments)], cwd=job.prefix, env=job.environment({}),
+    return subprocess.Popen([TOOLS / name, *map(str, arguments)], cwd=job.prefix, env=job.environment({}),
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -15,7 +15,7 @@ import subprocess
 import time
 
 from job import Skip, descendants, main, wait_until
-from run import BUILD, Runs, newest
+from run import TOOLS, Runs, newest
 
 NODES = 4
 CONF = """ClusterName=scrtest
@@ -179,7 +179,7 @@ def lose_node(make, *options, kind=Cluster, **parameters):
 def named(name):
     """scr_run by that name."""
     def make(runs):
-        (runs.job.root / name).symlink_to(f"{BUILD}/scr_run")
+        (runs.job.root / name).symlink_to(f"{TOOLS}/scr_run")
         return runs.job.root / name
     return make
 
@@ -192,7 +192,7 @@ def script_of_guide(runs):
         assert old in text, old
         text = text.replace(old, new)
     path = runs.job.root / "script"
-    path.write_text(f"#!/bin/sh\nPATH={BUILD}:$PATH\n{text}")
+    path.write_text(f"#!/bin/sh\nPATH={TOOLS}:$PATH\n{text}")
     path.chmod(0o755)
     return path
 
@@ -244,7 +244,7 @@ def switched_off(runs, cluster):
     switch = runs.job.root / "switch off"
     switch.write_text(SWITCH.format(folder=runs.job.root))
     switch.chmod(0o755)
-    start(runs, cluster, f"{BUILD}/scr_test_system", "--json", "--switch-off", f"'{switch}'")
+    start(runs, cluster, f"{TOOLS}/scr_test_system", "--json", "--switch-off", f"'{switch}'")
     asked = runs.job.root / "asked"
     wait_until(lambda: asked.exists() or runs.process.poll() is not None)
     assert asked.exists(), runs.process.communicate()
@@ -267,7 +267,7 @@ def test_bad_node():
     """A node with a cache that nobody can write to is told, and the others are tried without it; somebody switches off a node."""
     def body(runs, cluster):
         (runs.job.root / "slurm/machines/n1/CACHE").symlink_to("/proc/self")
-        start(runs, cluster, f"{BUILD}/scr_test_system", "--json")
+        start(runs, cluster, f"{TOOLS}/scr_test_system", "--json")
         for line in runs.process.stdout:
             runs.out += line
             if "now switch off node n2" in line:
@@ -285,13 +285,13 @@ def test_bad_node():
 def test_not_switched_off():
     """The command says that it failed, or that it did not, but the node is still there."""
     def body(runs, cluster):
-        start(runs, cluster, f"{BUILD}/scr_test_system", "--json", "--switch-off", "echo no power supply; exit 3 #")
+        start(runs, cluster, f"{TOOLS}/scr_test_system", "--json", "--switch-off", "echo no power supply; exit 3 #")
         found = reported(runs, 1)
         assert found["detect"][0] == "BAD" and "exit code 3: no power supply" in found["detect"][1], found
         assert found["again"][0] == found["cycle"][0] == "BAD", found
         assert found["return"] == ["not made", "sh: exit code 3: no power supply"], found
         runs.out, runs.more["run"] = "", 1  # the program does not end by itself; the command lets it end, and that well
-        start(runs, cluster, f"{BUILD}/scr_test_system", "--json", "--switch-off", f"{BUILD}/scr_halt --checkpoints 1 #")
+        start(runs, cluster, f"{TOOLS}/scr_test_system", "--json", "--switch-off", f"{TOOLS}/scr_halt --checkpoints 1 #")
         found = reported(runs, 1)
         assert found["detect"] == ["BAD", "n1: it was not found to be down"], found
         assert found["return"] == ["not made", "the program ended by itself"], found
@@ -313,7 +313,7 @@ done
 exit $code
 """
 BATCH = """#!/bin/sh
-exec {build}/scr_run --nodes 2 --per-node 2 {wrapper}
+exec {tools}/scr_run --nodes 2 --per-node 2 {wrapper}
 """
 
 
@@ -325,7 +325,7 @@ def current_row(runs):
     """What scr_index tells of the dataset with which the next job begins, in words; none without one."""
     if not (runs.prefix / ".scr").exists():
         return []
-    rows = told(f"{BUILD}/scr_index", "--list", "--prefix", runs.prefix).splitlines()
+    rows = told(f"{TOOLS}/scr_index", "--list", "--prefix", runs.prefix).splitlines()
     return "".join(row for row in rows if " * " in row).split()
 
 
@@ -335,7 +335,7 @@ def current(runs):
 
 
 def newest_name(runs):
-    return told(f"{BUILD}/scr_flush_file", "--subdir", newest(runs), runs.prefix).strip()
+    return told(f"{TOOLS}/scr_flush_file", "--subdir", newest(runs), runs.prefix).strip()
 
 
 def running(program):
@@ -395,7 +395,7 @@ class Interrupted:
         """Until there are two new checkpoints."""
         runs = self.runs
         self.forget()
-        start(runs, runs.cluster, self.script, f"{BUILD}/scr_run", "--nodes", 2, "--per-node", 2)
+        start(runs, runs.cluster, self.script, f"{TOOLS}/scr_run", "--nodes", 2, "--per-node", 2)
         self.wait(lambda: newest(runs) >= self.first + 2)
 
     def wait(self, condition):
@@ -482,7 +482,7 @@ class Batch(Interrupted):
         runs = self.runs
         script, self.out = runs.job.root / "batch", runs.job.root / "batch.out"
         self.out.unlink(missing_ok=True)
-        script.write_text(BATCH.format(build=BUILD, wrapper=runs.wrapper))
+        script.write_text(BATCH.format(tools=TOOLS, wrapper=runs.wrapper))
         self.forget()
         self.environment = {**runs.environment(), "SLURM_CONF": str(runs.cluster.conf)}
         self.id = self.slurm("sbatch", "--parsable", "--no-kill", "--no-requeue", f"--nodes={NODES}", "--exclusive",
@@ -549,7 +549,7 @@ def test_scr_srun():
     assert begins == ["run 1: begins on n[1-4]", "run 2: begins on n[1,3-4]"], begins
 
 
-ASKS = """PATH={build}:$PATH
+ASKS = """PATH={tools}:$PATH
 unset SLURM_JOB_END_TIME # newer versions set it
 echo asked $(SLURM_TIME_FORMAT=relative scr_env --endtime)
 srun --nodes=1 --ntasks=1 sleep 0
@@ -563,7 +563,7 @@ def test_questions():
     """When the allocation ends, also for the program; and a step that has ended. Each answer has a name before it."""
     def body(runs, cluster):
         script = runs.job.root / "asks"
-        script.write_text(ASKS.format(build=BUILD))
+        script.write_text(ASKS.format(tools=TOOLS))
         for begin, minutes in (time.time(), 10), (0, 0):  # 0: any number
             start(runs, cluster, f"--time={minutes}", "sh", script)
             out, _ = runs.process.communicate(timeout=120)

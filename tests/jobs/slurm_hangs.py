@@ -8,7 +8,7 @@ import signal
 import time
 
 from job import main, wait_until
-from run import BUILD, Runs
+from run import TOOLS, Runs
 from slurm import Cluster, start
 
 # In place of srun: the first run of scr_run waits until the test is ready.
@@ -36,7 +36,7 @@ def srun_hangs():
             (runs.job.root / path).chmod(0o755)
         runs.wrapper = runs.job.root / "dies"
         runs.more["PATH"] = f"{runs.job.root}/bin:{os.environ['PATH']}"
-        start(runs, cluster, f"{BUILD}/scr_run", "--nodes", 2, "--per-node", 1)
+        start(runs, cluster, f"{TOOLS}/scr_run", "--nodes", 2, "--per-node", 1)
         wait_until(lambda: (runs.job.root / "asked").exists() or runs.process.poll() is not None)
         slurmd = cluster.daemons[2]  # that of n2
         os.kill(slurmd.pid, signal.SIGSTOP)

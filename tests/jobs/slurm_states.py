@@ -10,7 +10,7 @@ import time
 
 import slurm
 from job import main, wait_until
-from run import BUILD, Runs, newest
+from run import TOOLS, Runs, newest
 
 CHECKS = 8  # seconds in which nodes are checked more than once
 
@@ -18,7 +18,7 @@ CHECKS = 8  # seconds in which nodes are checked more than once
 def story(body, **parameters):
     with Runs(SCR_FLUSH=0, SCR_NODE_TIMEOUT=20, SCR_NODE_INTERVAL=1, SCR_RUN_PAUSE=0, SCR_JOB_ID=None, SCR_LOG_ENABLE=1,
               SCR_LOG_SYSLOG_ENABLE=0, **parameters) as runs, slurm.Cluster(runs.job.root / "slurm") as runs.cluster:
-        slurm.start(runs, runs.cluster, f"{BUILD}/scr_run", "--nodes", 3, "--per-node", 2)
+        slurm.start(runs, runs.cluster, f"{TOOLS}/scr_run", "--nodes", 3, "--per-node", 2)
         wait_until(lambda: newest(runs) >= 2 or runs.process.poll() is not None)
         body(runs)
         assert not runs.log("is down|down: "), runs.out

@@ -21,7 +21,6 @@ from sweep import Job, METHODS, RANKS, Sweep, agreed, anyhow, check_processes, c
 from job import JOB, USER, end_all
 import hostile_root
 
-BUILD = pathlib.Path(os.environ["JOB_BUILD"])
 SIZE, LIMIT = 3000, 120  # bytes of a file; seconds, on a busy machine
 SECRET = b"what only the owner of the witness knows"
 
@@ -35,7 +34,8 @@ def written(name, flags="c"):
 def command(job, name, *arguments, node="n1"):
     own = {"SCR_NODE_NAME": node, "SCR_CACHE_BASE": job.node(node) / "cache", "SCR_CNTL_BASE": job.node(node) / "cntl",
            "SCR_NODELIST": ",".join(job.nodes()), "SCR_REMOTE": "simulate", "SCR_SIMULATE": job.root / "nodes", "SCR_DEBUG": 0}
-    done = subprocess.run([BUILD / name, *map(str, arguments)], cwd=job.prefix, env=job.environment(own), stdin=subprocess.DEVNULL,
+    program = shutil.which(name, path=os.environ["JOB_PATH"])
+    done = subprocess.run([program, *map(str, arguments)], cwd=job.prefix, env=job.environment(own), stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=LIMIT)
     return [name, *map(str, arguments)], done.returncode, (done.stdout + done.stderr).decode(errors="replace")
 

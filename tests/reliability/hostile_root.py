@@ -23,7 +23,6 @@ from job import JOB, USER, end_all
 from sweep import check_processes, stage
 import tree
 
-BUILD = pathlib.Path(os.environ["JOB_BUILD"])
 GROUP = 59998  # root is in it
 LIMIT = 100  # seconds of a command, on a busy machine; a hook may take 60
 COMMANDS_PER_POINT = 10
@@ -361,9 +360,10 @@ class Root:
 
     def run(self, words):
         words = [str(word) for word in words]
-        assert (BUILD / words[0]).exists(), words
+        program = shutil.which(words[0], path=os.environ["JOB_PATH"])
+        assert program, words
         cwd = self.m.job.prefix if self.inside or words[0] == "scr_prefix" else "/"
-        begin = {"args": [BUILD / words[0], *words[1:]], "cwd": cwd, "env": self.environment, "stdin": subprocess.DEVNULL,
+        begin = {"args": [program, *words[1:]], "cwd": cwd, "env": self.environment, "stdin": subprocess.DEVNULL,
                  "extra_groups": [GROUP]}
         try:
             return at_terminal(begin) if self.terminal else at_pipe(begin)

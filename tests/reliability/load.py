@@ -155,7 +155,7 @@ def test_prefix():
 
 def command(job, *words):
     """What scr_index prints; its time is told."""
-    start, index = time.monotonic(), f"{os.environ['JOB_BUILD']}/scr_index"
+    start, index = time.monotonic(), f"{os.environ['JOB_TOOLS']}/scr_index"
     ended = subprocess.run([index, "--prefix", job.prefix, *words], stdout=subprocess.PIPE, text=True)
     assert ended.returncode == 0, f"scr_index {' '.join(words)}: exit code {ended.returncode}"
     tell(f"scr_index {' '.join(words)}: {(time.monotonic() - start) * 1000:.0f} ms")
@@ -164,7 +164,7 @@ def command(job, *words):
 
 def commands(job, last):
     """What people do with so many datasets."""
-    if not os.path.exists(f"{os.environ['JOB_BUILD']}/scr_index"):
+    if not os.path.exists(f"{os.environ['JOB_TOOLS']}/scr_index"):
         return  # without tools
     assert len(command(job, "--list", "--json")) == last
     assert sum(" good " in line for line in command(job, "--verify")) == last

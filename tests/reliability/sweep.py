@@ -38,7 +38,7 @@ METHODS = {
     "sync": {},
     "pthread": {"SCR_FLUSH_ASYNC": 1},
     "daemon": {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON",
-               "PATH": f"{os.environ['JOB_BUILD']}:{os.environ['PATH']}"},
+               "PATH": f"{os.environ['JOB_PATH']}:{os.environ['PATH']}"},
 }
 
 

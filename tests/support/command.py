@@ -22,6 +22,7 @@ import zlib
 
 import signals  # noqa: F401
 
+BUILD_PATH = os.environ['TEST_BUILD_PATH']  # the folders of all libraries and commands, separated by colons
 COMMAND, MAN_PAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 
 

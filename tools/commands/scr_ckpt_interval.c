@@ -121,10 +121,10 @@ int main(int argc, char **argv)
             "the log\nof earlier runs in the prefix folder FOLDER.\n",
         .codes = "0 done, 1 an error, or nothing is known, 2 wrong usage.\n",
         .options = options,
-        .most = 1};
+        .most = 1,
+        .folder = &r.dir};
     tool_args args;
     int code = tool_start(&t, argc, argv, &args);
-    if (code < 0) code = tool_one_folder(&t, &args, &r.dir);
     if (code < 0) code = ckpt_interval_parse_seconds(&t, r.cost_text, &r.cost);
     if (code < 0) code = ckpt_interval_parse_seconds(&t, r.mtbf_text, &r.mtbf);
     return code >= 0 ? code : tool_finish(ckpt_interval_run(&r));

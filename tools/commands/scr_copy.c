@@ -135,8 +135,7 @@ int main(int argc, char **argv)
     copy_request r = {.wait = 10, .wish = {.width = 4}};
     const tool_option options[] = {
         {'i', "id", "ID", "the dataset", .number = &r.wish.dset},
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_PREFIX_OPTION(&r.dir),
         {'c', "cntldir", "FOLDER",
          "the control folder (default: as scr_list_dir\nprints it)", .text = &r.control},
         {'t', "created", "TIME",

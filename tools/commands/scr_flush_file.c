@@ -124,8 +124,7 @@ int main(int argc, char **argv)
 {
     flush_file_request r = {.needflush = -1, .location = -1, .subdir = -1, .before = -1};
     const tool_option options[] = {
-        {'d', "dir", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_DIR_OPTION(&r.dir),
         {'l', "latest", NULL, "print the id of the newest dataset", .flag = &r.latest},
         {'b', "before", "ID", "print the newest id that is less than ID",
          .number = &r.before},
@@ -146,12 +145,11 @@ int main(int argc, char **argv)
                  "are, from\nits flush file.\n",
         .codes = "0 found, or yes; 1 not found, or no, or an error; 2 wrong usage.\n",
         .options = options,
-        .most = 1};
+        .most = 1,
+        .folder = &r.dir};
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
-    if (code >= 0) return code;
-    code = tool_one_folder(&t, &args, &r.dir);
     if (code >= 0) return code;
     code = flush_file_check(&t, &r);
     if (code >= 0) return code;

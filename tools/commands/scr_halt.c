@@ -276,11 +276,10 @@ int main(int argc, char **argv)
                  "program asks.\nTIME: " TOOL_TIME_FORMS ".\n",
         .codes = "0 done, 1 an error, 2 wrong usage.\n",
         .options = options,
-        .most = 1};
+        .most = 1,
+        .folder = &r.dir};
     tool_args args;
     int code = tool_start(&t, argc, argv, &args);
-    if (code >= 0) return code;
-    code = tool_one_folder(&t, &args, &r.dir);
     if (code >= 0) return code;
     code = halt_take_request(&t, &r);
     return code >= 0 ? code : tool_finish(halt_run(&r));

@@ -90,7 +90,7 @@ static int index_print_summary(const tool_prefix *prefix, const index_request *r
     char err[ERRTEXT_SIZE] = "";
     scr_dataset d;
     int folder = -1;
-    int rc = scavenge_open_below(prefix->dir, r->name, &folder, err);
+    int rc = beneath_open_below(prefix->dir, r->name, &folder, err);
     if (!rc) rc = scr_summary_read(folder, &d, err);
     io_close(&folder);
     if (rc) return tool_complain("%s: %s", r->name, err);
@@ -337,8 +337,7 @@ int main(int argc, char **argv)
     index_given g = {.name = {NULL}};
     const index_task *chosen;
     tool_option options[INDEX_TASKS + 4] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_PREFIX_OPTION(&r.dir),
         {'w', "width", "N", "rebuild N redundancy sets at the same time (default: 4)",
          .number = &r.width},
         {'j', "json", NULL, "print a JSON object per dataset", .flag = &r.json}};

@@ -2,6 +2,7 @@
 /* scr_index --verify: reads every file of a dataset and compares it with the map. */
 #include "base/path.h"
 #include "commands/scr_index.h"
+#include "common/beneath.h"
 #include "common/io.h"
 #include "lib/hostlist.h"
 #include "lib/tool.h"
@@ -93,8 +94,8 @@ static void verify_dataset(const tool_prefix *prefix, const scr_dataset *d,
     char *folder = scr_path_join(prefix->path, d->name);
     filo_place place = {.folder = folder};
     if (d->scattered) place = (filo_place){.folder = prefix->path, .map = map};
-    int rc = folder ? scavenge_open_below(prefix->dir, d->scattered ? "" : d->name,
-                                          &v->dir, err)
+    int rc = folder ? beneath_open_below(prefix->dir, d->scattered ? "" : d->name,
+                                         &v->dir, err)
                     : -ENOMEM;
     if (!rc) rc = filo_map_read(&place, NULL, verify_files, v, err);
     io_close(&v->dir);

@@ -161,8 +161,7 @@ int main(int argc, char **argv)
 {
     inspect_request r = {.dir = NULL};
     const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_PREFIX_OPTION(&r.dir),
         {'c', "cntldir", "FOLDER",
          "the control folder (default: as scr_list_dir\nprints it)", .text = &r.control},
         {'f', "from", "FOLDER", "the same", .text = &r.control},

@@ -91,8 +91,7 @@ int main(int argc, char **argv)
 {
     list_dir_request r = {.dir = NULL};
     const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_PREFIX_OPTION(&r.dir),
         {'u', "user", "NAME", "the folders of that user", .text = &r.user},
         {'i', "jobid", "ID", "the folders of that allocation", .text = &r.jobid},
         {'b', "base", NULL, "print only the base folders", .flag = &r.base},

@@ -15,14 +15,13 @@ int main(int argc, char **argv)
         .about = "Prints how many nodes the last run in the prefix folder FOLDER used.\n",
         .codes = "0 printed, 1 there was no run, or an error, 2 wrong usage.\n",
         .options = options,
-        .most = 1};
+        .most = 1,
+        .folder = &dir};
     char err[ERRTEXT_SIZE] = "";
     int nodes;
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
-    if (code >= 0) return code;
-    code = tool_one_folder(&t, &args, &dir);
     if (code >= 0) return code;
     code = tool_prefix_open(&prefix, dir);
     if (code == COMMAND_GOOD && scr_nodes_read(prefix.dir, &nodes, err) != 0) {

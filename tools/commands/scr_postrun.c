@@ -283,8 +283,7 @@ int main(int argc, char **argv)
     int between = 0, signal = 0;
     hostlist known = {0, NULL};
     const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &dir},
+        TOOL_PREFIX_OPTION(&dir),
         {'d', "down", "NODES", "these are down and are not asked", .text = &down},
         {'b', "between", NULL, "another run follows: the site's postrun is not called",
          .flag = &between},

@@ -18,21 +18,18 @@ static int prerun_work(const tool_prefix *prefix)
 int main(int argc, char **argv)
 {
     const char *dir = NULL;
-    const tool_option options[] = {
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &dir},
-        {0}};
+    const tool_option options[] = {TOOL_PREFIX_OPTION(&dir), {0}};
     const tool t = {
         .arguments = "[OPTION]... [FOLDER]",
         .about = "Prepares an allocation for runs with SCR in the prefix folder FOLDER. "
                  "scr_run does\nso itself.\n",
         .codes = "0 it is ready, 1 it is not, or an error, 2 wrong usage.\n",
         .options = options,
-        .most = 1};
+        .most = 1,
+        .folder = &dir};
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
-    if (code < 0) code = tool_one_folder(&t, &args, &dir);
     if (code >= 0) return code;
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, dir);

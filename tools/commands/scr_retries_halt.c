@@ -80,12 +80,11 @@ int main(int argc, char **argv)
         .codes = "0 it should end, 1 it may continue, 2 wrong usage, 3 unknown\n"
                  "(the halt file is damaged, or the configuration has mistakes).\n",
         .options = options,
-        .most = 1};
+        .most = 1,
+        .folder = &r.dir};
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
-    if (code >= 0) return code;
-    code = tool_one_folder(&t, &args, &r.dir);
     if (code >= 0) return code;
     code = tool_prefix_configure(&prefix, r.dir);
     code = code == COMMAND_GOOD ? retries_halt_check(&prefix, &r) : UNKNOWN;

@@ -332,8 +332,7 @@ int main(int argc, char **argv)
     const tool_option options[] = {
         {'i', "id", "ID", "the dataset (default: the newest in the flush file)",
          .number = &r.id},
-        {'p', "prefix", "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",
-         .text = &r.dir},
+        TOOL_PREFIX_OPTION(&r.dir),
         {'j', "jobset", "NODES",
          "the nodes of the allocation (default: as scr_env\n--nodes prints them)",
          .text = &jobset},

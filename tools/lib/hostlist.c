@@ -2,6 +2,7 @@
 /* Lists of hosts; see hostlist.h. */
 #include "lib/hostlist.h"
 
+#include "common/array.h"
 #include "common/errtext.h"
 #include <errno.h>
 #include <kvtree/kvtree.h>
@@ -32,17 +33,13 @@ void hostlist_done(hostlist *list)
 /* Takes over name, which may be NULL for lack of memory. */
 static int hostlist_add(hostlist *list, char *name)
 {
-    int n = list->count;
-    if (name && (n & (n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
-        char **more = realloc(list->names, (2 * (size_t)n + 1) * sizeof *more);
-        if (!more) {
-            free(name);
-            return -ENOMEM;
-        }
-        list->names = more;
+    char **names = array_grow(list->names, (size_t)list->count, sizeof *names);
+    if (names) list->names = names;
+    if (!name || !names) {
+        free(name);
+        return -ENOMEM;
     }
-    if (!name) return -ENOMEM;
-    list->names[list->count++] = name;
+    names[list->count++] = name;
     return 0;
 }
 

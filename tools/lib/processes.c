@@ -2,6 +2,7 @@
 /* Processes that this one started, as /proc lists them; see processes.h. */
 #include "lib/processes.h"
 
+#include "common/array.h"
 #include "common/io.h"
 #include "lib/tool_process.h"
 #include <dirent.h>
@@ -26,7 +27,7 @@ typedef struct process {
 } process;
 
 typedef struct processes {
-    int count, room;
+    int count;
     process *list;
 } processes;
 
@@ -90,13 +91,9 @@ int processes_start_time(pid_t pid, uint64_t *start)
 
 static int processes_add(processes *all, pid_t pid)
 {
-    if (all->count == all->room) {
-        int room = 2 * all->room + 64;
-        process *list = realloc(all->list, (size_t)room * sizeof *list);
-        if (!list) return -ENOMEM;
-        all->list = list;
-        all->room = room;
-    }
+    process *list = array_grow(all->list, (size_t)all->count, sizeof *list);
+    if (!list) return -ENOMEM;
+    all->list = list;
     all->count += processes_parse(pid, &all->list[all->count]);
     return 0;
 }
@@ -153,7 +150,7 @@ static void processes_select(processes *all, const processes_filter *filter, cha
 
 int processes_signal(const processes_filter *filter, int signal)
 {
-    processes all = {0, 0, NULL};
+    processes all = {.list = NULL};
     char *buffer = malloc(ENVIRONMENT);
     int rc = buffer ? processes_list(&all) : -ENOMEM, count = 0;
     if (!rc) processes_select(&all, filter, buffer);

@@ -147,6 +147,14 @@ static int tool_check_count(const tool *t, const tool_args *args)
     return tool_misused(t, "'%s' is one argument too many", first);
 }
 
+static int tool_take_folder(const tool *t, const tool_args *args)
+{
+    if (!t->folder || args->count == 0) return -1;
+    if (*t->folder) return tool_misused(t, "two prefix folders");
+    *t->folder = args->list[0];
+    return -1;
+}
+
 int tool_start(const tool *t, int argc, char **argv, tool_args *args)
 {
     struct option longs[OPTIONS_MAX + 3];
@@ -161,13 +169,6 @@ int tool_start(const tool *t, int argc, char **argv, tool_args *args)
     }
     args->count = argc - optind;
     args->list = argv + optind;
-    return tool_check_count(t, args);
-}
-
-int tool_one_folder(const tool *t, const tool_args *args, const char **folder)
-{
-    if (args->count == 0) return -1;
-    if (*folder) return tool_misused(t, "two prefix folders");
-    *folder = args->list[0];
-    return -1;
+    int code = tool_check_count(t, args);
+    return code >= 0 ? code : tool_take_folder(t, args);
 }

@@ -52,6 +52,8 @@ typedef struct tool {
     const tool_option *options; /* ended by one without a name */
     int least, most;            /* arguments that are no options; most -1: any number */
     int program;                /* 1: the first of them is a program with its arguments */
+    const char **folder;        /* NULL, or set by the only argument; an option may set it
+                                   instead */
 } tool;
 
 /* Arguments that are no options. */
@@ -67,10 +69,6 @@ int tool_start(const tool *t, int argc, char **argv, tool_args *args);
 /* Reports wrong usage, and the usage of the command; COMMAND_WRONG_USAGE. */
 int tool_misused(const tool *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* For commands with a folder as an argument or an option. -1 to continue, *folder
- * unchanged without an argument; otherwise an exit code. */
-int tool_one_folder(const tool *t, const tool_args *args, const char **folder);
 
 /* Prints "<command>: <text>" to standard error, with control characters quoted.
  * COMMAND_BAD. */

@@ -2,6 +2,7 @@
 /* Tables that commands print; see tool_table.h. */
 #include "lib/tool_table.h"
 
+#include "common/array.h"
 #include "common/number.h"
 #include "lib/tool.h"
 #include "report/quote.h"
@@ -48,15 +49,11 @@ static void table_delete(tool_table *table)
 /* Adds a cell and takes ownership of its texts; empty: without a value. */
 static void table_add_cell(tool_table *table, char *shown, char *json, bool empty)
 {
-    int n = table ? table->cells : 0;
-    bool good = table && (empty || (shown && json));
-    if (good && (n & (n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
-        cell *more = realloc(table->list, (2 * (size_t)n + 1) * sizeof *more);
-        good = more != NULL;
-        if (more) table->list = more;
-    }
-    if (good) {
-        table->list[table->cells++] = (cell){shown, json, TOOL_PLAIN};
+    cell *list =
+        table ? array_grow(table->list, (size_t)table->cells, sizeof *list) : NULL;
+    if (list) table->list = list;
+    if (list && (empty || (shown && json))) {
+        list[table->cells++] = (cell){shown, json, TOOL_PLAIN};
         return;
     }
     free(shown);

@@ -3,9 +3,9 @@
 #include "scavenge/commit_scavenged.h"
 
 #include "base/path.h"
+#include "common/batch.h"
 #include "common/beneath.h"
 #include "common/io.h"
-#include "common/replace.h"
 #include "scavenge/flush_leftovers.h"
 #include "scavenge/index_entry.h"
 #include "scavenge/pack.h"
@@ -177,11 +177,11 @@ int scavenge_commit(const scavenge_prefix *prefix, const scavenge_key *key,
     int hidden, fd;
     memset(result, 0, sizeof *result);
     snprintf(name, sizeof name, "%s/" SCAVENGE_HIDDEN, key->name);
-    int rc = scavenge_open_below(prefix->dir, name, &hidden, err);
+    int rc = beneath_open_below(prefix->dir, name, &hidden, err);
     if (rc) return rc;
     rc = commit_lock(hidden, key, &fd, err);
     if (!rc) {
-        replace_sweep(hidden, NULL); /* temporary files of an interrupted commit */
+        batch_sweep(hidden, NULL); /* temporary files of an interrupted commit */
         rc = commit_locked(prefix, key, result, err);
         if (!rc && result->complete) rc = commit_remove_staging(hidden, key->id, err);
     }

@@ -141,7 +141,7 @@ static int copy_open_target(int prefix, const scr_dataset *d, int *target, char 
     scavenge_folder_of(&key, folder);
     snprintf(hidden, sizeof hidden, "%s/" SCAVENGE_HIDDEN, folder);
     int rc = beneath_make_durable(prefix, hidden, 0777, err);
-    return rc ? rc : scavenge_open_below(prefix, folder, target, err);
+    return rc ? rc : beneath_open_below(prefix, folder, target, err);
 }
 
 int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wish,

@@ -2,10 +2,10 @@
 /* Packs files into containers; see pack.h. */
 #include "scavenge/pack.h"
 
+#include "common/batch.h"
 #include "common/beneath.h"
 #include "common/crc32.h"
 #include "common/io.h"
-#include "common/replace.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,8 +27,8 @@ typedef struct packer {
     const scavenge_folder *folder;
     uint64_t limit, offset; /* of a container; of the next byte in the stream */
     mode_t mode;            /* of containers */
-    replacement out;        /* the current container, ... */
-    bool open;              /* ... if there is one */
+    batch out;              /* the current container, ... */
+    int fd;                 /* ... open; -1: there is none */
     char *piece;
     char *err;
 } packer;
@@ -38,18 +38,19 @@ static int pack_begin_container(packer *p)
     char name[SCAVENGE_CONTAINER_SIZE], below[SCAVENGE_CONTAINER_SIZE + 8];
     scavenge_container_name(p->offset / p->limit, name);
     snprintf(below, sizeof below, SCAVENGE_HIDDEN "/%s", name);
-    int rc = replace_begin(p->folder->dir, below, 0600, &p->out, p->err);
-    p->open = !rc;
-    return rc;
+    p->out = (batch){.dir = p->folder->dir};
+    return batch_open(&p->out, below, 0600, &p->fd, p->err);
 }
 
 static int pack_end_container(packer *p)
 {
-    if (!p->open) return 0;
-    if (fchmod(p->out.fd, p->mode) != 0)
+    if (p->fd < 0) return 0;
+    if (fchmod(p->fd, p->mode) != 0)
         return err_sys(p->err, -errno, "set the mode of a container");
-    p->open = false;
-    return replace_commit(&p->out, p->err);
+    p->fd = -1;
+    int rc = batch_commit(&p->out, p->err);
+    batch_drop(&p->out);
+    return rc;
 }
 
 static int pack_bytes(packer *p, const char *bytes, size_t size)
@@ -57,9 +58,9 @@ static int pack_bytes(packer *p, const char *bytes, size_t size)
     while (size > 0) {
         uint64_t room = p->limit - p->offset % p->limit;
         size_t n = size < room ? size : (size_t)room;
-        int rc = p->open ? 0 : pack_begin_container(p);
+        int rc = p->fd >= 0 ? 0 : pack_begin_container(p);
         if (rc) return rc;
-        rc = io_write(p->out.fd, bytes, n);
+        rc = io_write(p->fd, bytes, n);
         if (rc) return err_sys(p->err, rc, "write a container");
         p->offset += n;
         bytes += n;
@@ -116,7 +117,7 @@ static int pack_file(packer *p, const scavenge_file *f)
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                   uint64_t limit, char *err)
 {
-    packer p = {.folder = folder, .limit = limit, .err = err};
+    packer p = {.folder = folder, .limit = limit, .fd = -1, .err = err};
     int rc = (p.piece = malloc(PIECE)) ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = rc ? rc : pack_find_mode(&p, scan);
     for (int i = 0; i < scan->count && !rc; i++)
@@ -124,7 +125,7 @@ int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
             if (!scan->ranks[i]->files[k].redundancy)
                 rc = pack_file(&p, &scan->ranks[i]->files[k]);
     if (!rc) rc = pack_end_container(&p);
-    if (p.open) replace_abort(&p.out);
+    batch_drop(&p.out);
     free(p.piece);
     return rc;
 }

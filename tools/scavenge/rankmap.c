@@ -3,6 +3,7 @@
 #include "scavenge/rankmap.h"
 
 #include "cache/filemap.h"
+#include "common/array.h"
 #include "common/beneath.h"
 #include "common/number.h"
 #include <errno.h>
@@ -49,12 +50,6 @@ scavenge_rank *scavenge_rank_free(scavenge_rank *rank)
     return NULL;
 }
 
-void *scavenge_array_grow(void *array, int count, size_t size)
-{
-    if (count & (count - 1)) return array; /* room doubles at 0, 1, 2, 4, ... */
-    return realloc(array, 2 * ((size_t)count + 1) * size);
-}
-
 /* The TYPE of a file; NULL for an invalid name of a redundancy file. */
 static const char *rankmap_type(const char *name, bool redundancy)
 {
@@ -82,7 +77,7 @@ int scavenge_rank_add(scavenge_rank *rank, const scavenge_file *file)
     scavenge_file f = *file;
     const char *type = rankmap_type(file->name, file->redundancy);
     if (!type) return -EINVAL;
-    scavenge_file *files = scavenge_array_grow(rank->files, rank->count, sizeof *files);
+    scavenge_file *files = array_grow(rank->files, (size_t)rank->count, sizeof *files);
     if (!files) return -ENOMEM;
     rank->files = files;
     f.meta = rankmap_copy_meta(file, type);

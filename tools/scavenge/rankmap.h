@@ -43,10 +43,6 @@ scavenge_rank *scavenge_rank_free(scavenge_rank *rank);
  * invalid name. */
 int scavenge_rank_add(scavenge_rank *rank, const scavenge_file *file);
 
-/* Makes room for one more item in an array of count items of size bytes, as realloc does.
- * NULL without memory: the array is unchanged then. */
-void *scavenge_array_grow(void *array, int count, size_t size);
-
 /* Whether an application file may have the name: relative, without "..", and not in a
  * folder .scr. 0, or -EBADMSG with a text. */
 int scavenge_check_name(const char *name, char *err);

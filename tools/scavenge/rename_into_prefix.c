@@ -3,6 +3,7 @@
 #include "scavenge/rename_into_prefix.h"
 
 #include "base/path.h"
+#include "common/batch.h"
 #include "common/beneath.h"
 #include "common/io.h"
 #include "common/others.h"
@@ -15,67 +16,32 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- renames: a folder is synced after the last of its files ---- */
+/* ---- renames ---- */
 
-typedef struct renamer {
-    int from, to;                  /* open folders; names are relative to both */
-    int shared;                    /* others can change the records of the names */
-    int parent;                    /* open: the folder of the last file, or -1 */
-    char folder[BENEATH_NAME_MAX]; /* its name */
-} renamer;
-
-static int rename_sync_parent(renamer *r, char *err)
+static int rename_add(batch *moves, int from, const char *name, const char *target,
+                      char *err)
 {
-    int rc = r->parent >= 0 ? io_fsync(r->parent) : 0;
-    io_close(&r->parent);
-    return rc ? err_sys(err, rc, "fsync of folder %s", r->folder) : 0;
+    return batch_add(moves,
+                     &(batch_file){.name = target, .from = from, .temporary = name}, err);
 }
 
-/* Opens the folder of name, unless it is open. */
-static int rename_open_parent(renamer *r, const char *name, char *err)
+static int rename_add_files(batch *moves, const scavenge_saved *saved, char *err)
 {
-    const char *slash = strrchr(name, '/');
-    char folder[BENEATH_NAME_MAX];
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - name) : 0, name);
-    if (r->parent >= 0 && strcmp(folder, r->folder) == 0) return 0;
-    int rc = rename_sync_parent(r, err);
-    if (!rc && *folder) rc = beneath_make_durable(r->to, folder, 0777, err);
-    strcpy(r->folder, folder);
-    rc = rc ? rc : scavenge_open_below(r->to, folder, &r->parent, err);
-    if (!rc && r->shared) rc = others_reach(r->to, r->parent, name, err);
-    if (rc) io_close(&r->parent);
-    return rc;
-}
-
-/* Also 0 for a file that was renamed before. */
-static int rename_file(renamer *r, const char *name, const char *target, char *err)
-{
-    const char *source;
-    int folder;
-    int rc = beneath_open_parent(r->from, name, 0, &folder, &source, err);
-    if (rc) return rc == -ENOENT ? 0 : rc;
-    rc = rename_open_parent(r, target, err);
-    if (!rc && renameat(folder, source, r->parent, scr_path_basename(target)) != 0 &&
-        errno != ENOENT)
-        rc = err_sys(err, -errno, "rename %s", name);
-    io_close(&folder);
-    return rc;
-}
-
-static int rename_files(renamer *r, const scavenge_scan *scan, char *err)
-{
+    const scavenge_scan *scan = &saved->scan;
     int rc = 0;
     for (int i = 0; i < scan->count && !rc; i++)
         for (int k = 0; k < scan->ranks[i]->count && !rc; k++) {
             const scavenge_file *f = &scan->ranks[i]->files[k];
-            if (!f->redundancy) rc = rename_file(r, f->name, f->name, err);
+            if (!f->redundancy)
+                rc = rename_add(moves, saved->folder.dir, f->name, f->name, err);
         }
     return rc;
 }
 
-static int rename_containers(renamer *r, const scavenge_scan *scan, uint64_t container,
-                             char *err)
+static int rename_add_containers(batch *moves, const scavenge_saved *saved,
+                                 uint64_t container, char *err)
 {
+    const scavenge_scan *scan = &saved->scan;
     int rc = 0;
     for (uint64_t i = 0; i * container < scan->bytes && !rc; i++) {
         char name[SCAVENGE_CONTAINER_SIZE], source[SCAVENGE_CONTAINER_SIZE + 8];
@@ -83,30 +49,34 @@ static int rename_containers(renamer *r, const scavenge_scan *scan, uint64_t con
         scavenge_container_name(i, name);
         snprintf(source, sizeof source, SCAVENGE_HIDDEN "/%s", name);
         snprintf(target, sizeof target, "%s/%s", scan->dataset.name, source);
-        rc = rename_file(r, source, target, err);
+        rc = rename_add(moves, saved->folder.dir, source, target, err);
     }
     return rc;
 }
 
-/* Whether others can change the filemaps that were copied. */
-static int rename_check_sharing(renamer *r, char *err)
+/* Whether others can change the filemaps that were copied; -errno. */
+static int rename_is_shared(const scavenge_saved *saved, char *err)
 {
-    r->shared = others_put_below(r->from, SCAVENGE_HIDDEN "/x", err);
-    return r->shared < 0 ? r->shared : 0;
+    return others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/x", err);
 }
 
-/* final: the open folder to which names of files are relative. */
+/* final: the open folder to which names of files are relative. Files that were copied are
+ * synced; those that were renamed before are skipped. */
 static int rename_all(const scavenge_prefix *prefix, int final,
                       const scavenge_saved *saved, uint64_t container, char *err)
 {
-    renamer r = {.from = saved->folder.dir, .to = final, .parent = -1};
-    if (container) r.to = prefix->dir;
-    int rc = rename_check_sharing(&r, err);
-    if (rc) return rc;
-    rc = container ? rename_containers(&r, &saved->scan, container, err)
-                   : rename_files(&r, &saved->scan, err);
-    int synced = rename_sync_parent(&r, rc ? NULL : err);
-    return rc ? rc : synced;
+    int shared = rename_is_shared(saved, err);
+    if (shared < 0) return shared;
+    batch moves = {.dir = container ? prefix->dir : final,
+                   .folders = 0777,
+                   .durability = BATCH_SYNCED,
+                   .resumed = true,
+                   .check = shared ? others_reach : NULL};
+    int rc = container ? rename_add_containers(&moves, saved, container, err)
+                       : rename_add_files(&moves, saved, err);
+    if (!rc) rc = batch_commit(&moves, err);
+    batch_drop(&moves);
+    return rc;
 }
 
 /* ---- the map ---- */
@@ -186,27 +156,16 @@ static int rename_write_map(const scavenge_prefix *prefix, int final,
 
 /* ---- the dataset ---- */
 
-/* Without a map, incomplete content cannot be mistaken for a dataset. */
-static int rename_remove_map(int folder, char *err)
-{
-    int hidden;
-    int rc = beneath_unlink(folder, FILO_MAP, err);
-    if (!rc) rc = scavenge_open_below(folder, SCAVENGE_HIDDEN, &hidden, err);
-    if (rc) return rc;
-    rc = io_fsync(hidden);
-    io_close(&hidden);
-    return rc ? err_sys(err, rc, "fsync of the folder of the map") : 0;
-}
-
 int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
                                 const scavenge_saved *saved, uint64_t container,
                                 char *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
     int folder = -1, final = -1;
-    int rc = scavenge_open_below(prefix->dir, d->name, &folder, err);
+    int rc = beneath_open_below(prefix->dir, d->name, &folder, err);
     if (!rc) rc = scavenge_open_final(prefix->dir, d, &final, err);
-    if (!rc) rc = rename_remove_map(folder, err);
+    /* without a map, incomplete content cannot be mistaken for a dataset */
+    if (!rc) rc = beneath_unlink_durable(folder, FILO_MAP, err);
     if (!rc) rc = rename_all(prefix, final, saved, container, err);
     if (!rc) rc = rename_write_map(prefix, final, saved, container, err);
     if (!rc) rc = scr_summary_write(folder, d, err);

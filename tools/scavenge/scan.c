@@ -2,6 +2,7 @@
 /* The content of a staging folder; see scan.h. */
 #include "scavenge/scan.h"
 
+#include "common/array.h"
 #include "common/beneath.h"
 #include "common/io.h"
 #include <dirent.h>
@@ -19,14 +20,6 @@ typedef struct scan_reader {
     bool described;        /* the scan has a description */
     scavenge_scan *scan;
 } scan_reader;
-
-int scavenge_open_below(int dir, const char *name, int *folder, char *err)
-{
-    char inside[BENEATH_NAME_MAX + 2];
-    const char *last;
-    snprintf(inside, sizeof inside, "%s%sx", name, *name ? "/" : "");
-    return beneath_open_parent(dir, inside, 0, folder, &last, err);
-}
 
 static int scan_refuse(scavenge_scan *scan, int rc, const char *why)
 {
@@ -79,7 +72,7 @@ static int scan_add_rank(scan_reader *r, int number, const char *name)
     int rc = scavenge_rank_read(r->folder->dir, number, &rank, &d, why);
     if (rc) return scan_refuse(scan, rc, why);
     bool accepted = scan_accepts(r, &d, name);
-    if (accepted) ranks = scavenge_array_grow(scan->ranks, scan->count, sizeof *ranks);
+    if (accepted) ranks = array_grow(scan->ranks, (size_t)scan->count, sizeof *ranks);
     if (!ranks) {
         scavenge_rank_free(rank);
         return accepted ? -ENOMEM : 0;
@@ -102,7 +95,7 @@ static int scan_add_member(scan_reader *r, const char *name)
     redset_manifest_free(m);
     if (rc) return scan_refuse(scan, rc, why);
     if (!scan_accepts(r, &d, name)) return 0;
-    scavenge_member *list = scavenge_array_grow(scan->list, scan->members, sizeof *list);
+    scavenge_member *list = array_grow(scan->list, (size_t)scan->members, sizeof *list);
     if (!list) return -ENOMEM;
     scan->list = list;
     list[scan->members++] = member;
@@ -130,7 +123,7 @@ static int scan_read_records(scan_reader *r, DIR *stream, char *err)
 static int scan_read_hidden(scan_reader *r, char *err)
 {
     int hidden;
-    int rc = scavenge_open_below(r->folder->dir, SCAVENGE_HIDDEN, &hidden, err);
+    int rc = beneath_open_below(r->folder->dir, SCAVENGE_HIDDEN, &hidden, err);
     if (rc) return rc;
     DIR *stream = beneath_list(hidden);
     rc = stream ? scan_read_records(r, stream, err)

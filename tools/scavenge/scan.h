@@ -41,9 +41,6 @@ typedef struct scavenge_folder {
     int final;  /* -1, or the open folder to which some files may have been renamed */
 } scavenge_folder;
 
-/* Opens a folder below dir, "" for dir itself; 0 or -errno with a text. */
-int scavenge_open_below(int dir, const char *name, int *folder, char *err);
-
 /* Whether a file exists below the open folder, in full size; if not, why (may be NULL).
  */
 bool scavenge_has_file(int dir, const scavenge_file *f, char *why);

@@ -44,7 +44,7 @@ int scavenge_find(int prefix, const char *name, scavenge_key *key, char *err)
     int hidden;
     scavenge_key one, best = {.id = 0};
     snprintf(below, sizeof below, "%s/" SCAVENGE_HIDDEN, name);
-    int rc = scavenge_open_below(prefix, below, &hidden, err);
+    int rc = beneath_open_below(prefix, below, &hidden, err);
     if (rc) return rc == -ENOTDIR || rc == -ELOOP ? -ENOENT : rc;
     DIR *stream = beneath_list(hidden);
     if (!stream) rc = err_sys(err, -errno, "list %s", below);
@@ -66,7 +66,7 @@ int scavenge_find(int prefix, const char *name, scavenge_key *key, char *err)
 
 int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder, char *err)
 {
-    return scavenge_open_below(prefix, dataset->named ? "" : dataset->name, folder, err);
+    return beneath_open_below(prefix, dataset->named ? "" : dataset->name, folder, err);
 }
 
 static int staging_scan(const scavenge_prefix *prefix, scavenge_saved *saved, char *err)
@@ -109,7 +109,7 @@ int scavenge_open(const scavenge_prefix *prefix, const scavenge_key *key,
     scavenge_folder_of(key, below);
     saved->folder.path = scr_path_join(prefix->path, below);
     if (!saved->folder.path) return err_set(err, -ENOMEM, "no memory");
-    int rc = scavenge_open_below(prefix->dir, below, &saved->folder.dir, err);
+    int rc = beneath_open_below(prefix->dir, below, &saved->folder.dir, err);
     if (!rc) rc = scavenge_rescan(prefix, saved, err);
     if (rc) scavenge_close(saved);
     return rc;

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+from command import (BUILD_PATH, COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_closed, run_tests, run_unread)
 from prefix import FLUSH, INDEX, processes_here, put, put_program, put_tree, value, wait_for, without_scr_variables
 
@@ -38,7 +38,7 @@ def put_commands(scavenge='', index=''):
 
 def postrun(*arguments, unread=False, call=run, **how):
     libraries = os.environ.get('LD_LIBRARY_PATH', '')
-    os.environ['LD_LIBRARY_PATH'] = f'{COMMAND.parent}:{libraries}'
+    os.environ['LD_LIBRARY_PATH'] = f'{BUILD_PATH}:{libraries}'
     done = (run_unread if unread else call)(*arguments, command='bin/scr_postrun', **how)
     os.environ['LD_LIBRARY_PATH'] = libraries
     return done
@@ -59,7 +59,7 @@ def test_under_scr_run():
     os.rename(FLUSH, 'made')
     put_program('site/postrun', 'echo from the site')
     libraries = os.environ.get('LD_LIBRARY_PATH', '')
-    os.environ.update(LD_LIBRARY_PATH=f'{COMMAND.parent}:{libraries}', SCR_SITE_HOOKS=os.path.abspath('bin/site'))
+    os.environ.update(LD_LIBRARY_PATH=f'{BUILD_PATH}:{libraries}', SCR_SITE_HOOKS=os.path.abspath('bin/site'))
     simulate = ['--simulate', '1x1', 'true']
     told = ['dataset 3 (ckpt.3) is only in the cache: it is copied from node1', 'copied', 'added']
     for options, shown in (([], True), (['--quiet'], False)):
@@ -273,7 +273,7 @@ def test_mistakes():
 
 def begin(**variables):
     """One in the background."""
-    libraries = f'{COMMAND.parent}:{os.environ.get("LD_LIBRARY_PATH", "")}'
+    libraries = f'{BUILD_PATH}:{os.environ.get("LD_LIBRARY_PATH", "")}'
     for path in ('ready', 'got', 'called'):
         pathlib.Path(path).unlink(missing_ok=True)
     return subprocess.Popen(['bin/scr_postrun'], env={**os.environ, 'LD_LIBRARY_PATH': libraries, **variables},

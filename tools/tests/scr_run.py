@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_closed,
+from command import (BUILD_PATH, COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_closed,
                      run_tests, run_unread)
 from prefix import HALT, processes_here, put_halt, put_program, value, wait_for, without_scr_variables
 
@@ -234,7 +234,7 @@ def test_halt_at_once():
     subprocess.run([BESIDE / 'scr_halt', '--immediate'], stdout=subprocess.DEVNULL, check=True)
     ends(process, 5)
     assert lines('it was ended: scr_halt --immediate') and lines('should halt: halted by ') and len(calls()) == 1
-    listed = subprocess.run([BESIDE / 'kvtree_print', HALT], capture_output=True, check=True).stdout
+    listed = subprocess.run([shutil.which('kvtree_print', path=BUILD_PATH), HALT], capture_output=True, check=True).stdout
     assert b'ExitReason' in listed and b'ExitNow' not in listed
 
 
@@ -336,7 +336,7 @@ def save_by(script, program='exit 7'):
     put_program('scr_postrun', f'{script}\necho $$ >ready; while [ ! -e go ]; do sleep 0.05; done; exit 0')
     for name in ('scr_run', 'scr_check_node', 'scr_list_down_nodes'):
         shutil.copy(BESIDE / name, f'bin/{name}')
-    libraries = f'{BESIDE}:{os.environ.get("LD_LIBRARY_PATH", "")}'
+    libraries = f'{BUILD_PATH}:{os.environ.get("LD_LIBRARY_PATH", "")}'
     return begin(command='bin/scr_run', LD_LIBRARY_PATH=libraries)
 
 
@@ -483,7 +483,7 @@ def test_unread():
     put_program('scr_postrun', 'echo >saved; grep SigIgn /proc/$$/status >ignored; kill -PIPE $$')
     for name in ('scr_run', 'scr_check_node', 'scr_list_down_nodes'):
         shutil.copy(BESIDE / name, f'bin/{name}')
-    os.environ['LD_LIBRARY_PATH'] = f'{BESIDE}:{os.environ.get("LD_LIBRARY_PATH", "")}'
+    os.environ['LD_LIBRARY_PATH'] = f'{BUILD_PATH}:{os.environ.get("LD_LIBRARY_PATH", "")}'
     for options, more in (([], {}), ([], {'stderr': subprocess.PIPE}), (['-q'], {})):
         forget()
         done = simulate('--runs', '2', *options, command='bin/scr_run', call=run_unread, **more)

@@ -7,12 +7,13 @@ import os
 import pathlib
 import pty
 import select
+import shutil
 import struct
 import subprocess
 import time
 
 from accounts import two_accounts
-from command import COMMAND, run_tests
+from command import BUILD_PATH, COMMAND, run_tests
 from prefix import HALT, put_halt, put_tree, value, without_scr_variables
 
 without_scr_variables()
@@ -25,7 +26,7 @@ ATTACKER, VICTIM = two_accounts()
 def command(name, *arguments, user=None, code=None, cwd=None, **variables):
     """By root, or by the user."""
     who = {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []} if user else {}
-    done = subprocess.run([BIN / name, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+    done = subprocess.run([shutil.which(name, path=BUILD_PATH), *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'LC_ALL': 'C', **variables}, **who)
     assert code is None or done.returncode == code, done
     return done

@@ -60,11 +60,6 @@ int redset_file_stream_open(int dir, const redset_list *list, int chunks, uint64
     return 0;
 }
 
-void redset_file_stream_temporary(const redset_file_stream *stream, int i, char name[64])
-{
-    snprintf(name, 64, ".%016llx-%d.tmp", (unsigned long long)stream->unique, i);
-}
-
 static int file_stream_open_file(const redset_file_stream *l, int file, char *err)
 {
     const char *name = l->list->files[file].name;
@@ -72,9 +67,8 @@ static int file_stream_open_file(const redset_file_stream *l, int file, char *er
         int opened, rc = beneath_open(l->dir, name, O_RDONLY, 0, &opened, err);
         return rc ? rc : opened;
     }
-    char temporary[64];
-    redset_file_stream_temporary(l, file, temporary);
-    int fd = io_open(l->dir, temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    int fd = io_open(l->dir, l->out.items[file].temporary,
+                     O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     return fd < 0 ? err_sys(err, fd, "open temporary file of %s", name) : fd;
 }
 
@@ -221,11 +215,7 @@ redset_file_stream *redset_file_stream_free(redset_file_stream *stream)
     if (!stream) return NULL;
     for (int i = 0; i < REDSET_OPEN_FILES; i++)
         io_close(&stream->slots[i].fd);
-    for (int i = stream->committed; i < stream->created; i++) {
-        char temporary[64];
-        redset_file_stream_temporary(stream, i, temporary);
-        unlinkat(stream->dir, temporary, 0);
-    }
+    batch_drop(&stream->out);
     free(stream->chunks);
     free(stream->segments);
     free(stream);

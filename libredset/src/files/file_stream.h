@@ -9,6 +9,7 @@
  * different chunks come in any order; so every byte passes once, and checksums are
  * computed on the way. */
 
+#include "common/batch.h"
 #include "src/header/list.h"
 
 /* Limit of open files of a stream. */
@@ -43,11 +44,8 @@ typedef struct redset_file_stream {
     int open_files; /* slots in use: all unless the caller sets less */
     uint64_t clock;
     /* of a stream that is written (file_output.h): */
-    bool shared; /* others can change the list */
     bool writing;
-    uint64_t unique; /* in the names of its temporary files */
-    int created;     /* number of these */
-    int committed;   /* number of these that have their final names */
+    batch out; /* the files, in the order of the list */
 } redset_file_stream;
 
 /* Opens the files of list below dir for reading; both stay in use until the end.
@@ -77,8 +75,5 @@ int redset_file_stream_check_sizes(const redset_file_stream *stream, char *err);
  * with the list (-EBADMSG). */
 void redset_file_stream_set_crcs(const redset_file_stream *stream, redset_file files[]);
 int redset_file_stream_compare(const redset_file_stream *stream, char *err);
-
-/* Name of temporary file i of a stream that is written. */
-void redset_file_stream_temporary(const redset_file_stream *stream, int i, char name[64]);
 
 #endif

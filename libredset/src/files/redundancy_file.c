@@ -12,15 +12,15 @@
 int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *header,
                                  redset_redundancy_file *file, char *err)
 {
-    redset_redundancy_file s = {.is_open = true, .name = name};
-    int rc = replace_begin_over(dir, name, spare, spare < 0 ? NULL : name, 0600, &s.file,
-                                &s.reused, err);
-    if (rc) return rc;
-    ssize_t size = kvtree_write_fd(s.file.fd, header, err);
+    redset_redundancy_file s = {.out.dir = dir, .name = name};
+    batch_spare old = {.dir = spare, .name = name};
+    int rc = batch_open_over(&s.out, name, 0600, spare < 0 ? NULL : &old, &s.fd, err);
+    ssize_t size = rc ? rc : kvtree_write_fd(s.fd, header, err);
     if (size < 0) {
-        replace_abort(&s.file);
-        return err_wrap(err, (int)size, "write header of %s", name);
+        batch_drop(&s.out);
+        return rc ? rc : err_wrap(err, (int)size, "write header of %s", name);
     }
+    s.reused = old.reused;
     s.header = (uint64_t)size;
     *file = s;
     return 0;
@@ -29,7 +29,7 @@ int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *h
 int redset_redundancy_file_write(redset_redundancy_file *file, uint64_t offset,
                                  const void *buf, size_t size, char *err)
 {
-    int rc = io_pwrite(file->file.fd, buf, size, (off_t)(file->header + offset));
+    int rc = io_pwrite(file->fd, buf, size, (off_t)(file->header + offset));
     if (offset + size > file->data) file->data = offset + size;
     return rc ? err_sys(err, rc, "write %s", file->name) : 0;
 }
@@ -40,42 +40,41 @@ int redset_redundancy_file_complete(redset_redundancy_file *file, kvtree *header
     bool checked = kvtree_get(header, "CRC") != NULL;
     int rc = checked ? kvtree_util_set_crc32(header, "CRC", crc) : 0;
     if (rc) return err_sys(err, rc, "header of %s", file->name);
-    if (lseek(file->file.fd, 0, SEEK_SET) != 0)
+    if (lseek(file->fd, 0, SEEK_SET) != 0)
         return err_sys(err, -errno, "seek in %s", file->name);
-    ssize_t size = kvtree_write_fd(file->file.fd, header, err);
+    ssize_t size = kvtree_write_fd(file->fd, header, err);
     if (size < 0) return err_wrap(err, (int)size, "write header of %s", file->name);
     if ((uint64_t)size != file->header)
         return err_set(err, -EIO, "header of %s changed its length", file->name);
-    if (file->reused && ftruncate(file->file.fd, (off_t)(file->header + file->data)) != 0)
+    if (file->reused && ftruncate(file->fd, (off_t)(file->header + file->data)) != 0)
         return err_sys(err, -errno, "cut %s to its size", file->name);
-    rc = file->unsynced ? 0 : io_fsync(file->file.fd);
-    return rc ? err_sys(err, rc, "fsync %s", file->name) : 0;
+    return file->unsynced ? 0 : batch_sync(&file->out, err);
 }
 
 int redset_redundancy_file_clear_way(const redset_redundancy_file *file, char *err)
 {
-    return redset_clear_way(file->file.parent, file->file.final, false, err);
+    return redset_clear_way(file->out.dir, file->name, false, err);
 }
 
 int redset_redundancy_file_retire(const redset_redundancy_file *file, char *err)
 {
-    int rc = redset_redundancy_file_clear_way(file, err);
+    int dir = file->out.dir, rc = redset_redundancy_file_clear_way(file, err);
     if (rc) return rc;
-    if (unlinkat(file->file.parent, file->file.final, 0) != 0)
+    if (unlinkat(dir, file->name, 0) != 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "remove %s", file->name);
-    rc = file->unsynced ? 0 : io_fsync(file->file.parent);
+    rc = file->unsynced ? 0 : io_fsync(dir);
     return rc ? err_sys(err, rc, "fsync of the folder of %s", file->name) : 0;
 }
 
 int redset_redundancy_file_commit(redset_redundancy_file *file, char *err)
 {
-    file->is_open = false;
-    return file->unsynced ? replace_commit_unsynced(&file->file, err)
-                          : replace_commit_synced(&file->file, err);
+    if (file->unsynced) file->out.durability = BATCH_UNSYNCED;
+    int rc = batch_commit(&file->out, err);
+    batch_drop(&file->out);
+    return rc;
 }
 
 void redset_redundancy_file_abort(redset_redundancy_file *file)
 {
-    if (file->is_open) replace_abort(&file->file);
-    file->is_open = false;
+    batch_drop(&file->out);
 }

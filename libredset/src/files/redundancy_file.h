@@ -5,18 +5,18 @@
 /* A redundancy file while it is written: the header, then the redundancy data as it is
  * computed, then the header again with the checksums, which are known by then. */
 
-#include "common/replace.h"
+#include "common/batch.h"
 #include <kvtree/kvtree.h>
 #include <stdbool.h>
 
 typedef struct redset_redundancy_file {
-    bool is_open;
-    bool unsynced; /* skip every fsync */
-    int reused;    /* written over another file, which may be longer */
-    replacement file;
-    const char *name;
-    uint64_t header; /* bytes of the header */
-    uint64_t data;   /* bytes of redundancy data so far */
+    batch out;
+    int fd;
+    const char *name; /* a file name */
+    bool reused;      /* written over another file, which may be longer */
+    bool unsynced;    /* skip every fsync */
+    uint64_t header;  /* bytes of the header */
+    uint64_t data;    /* bytes of redundancy data so far */
 } redset_redundancy_file;
 
 /* Creates the file with a header that has placeholders for checksums. name stays in use.

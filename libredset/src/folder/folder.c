@@ -4,6 +4,7 @@
  * requested sets are rebuilt. */
 #include "src/folder/folder.h"
 
+#include "common/array.h"
 #include "common/errtext.h"
 #include "common/io.h"
 #include <dirent.h>
@@ -43,12 +44,9 @@ static int folder_compare_places(const void *x, const void *y)
 
 static int folder_add_name(folder_search *s, const redset_place *place, char *err)
 {
-    if ((s->name_count & (s->name_count - 1)) == 0) { /* full: double */
-        size_t room = s->name_count ? 2 * (size_t)s->name_count : 1;
-        redset_place *names = realloc(s->names, room * sizeof *names);
-        if (!names) return err_sys(err, -ENOMEM, "%zu redundancy files", room);
-        s->names = names;
-    }
+    redset_place *names = array_grow(s->names, (size_t)s->name_count, sizeof *names);
+    if (!names) return err_sys(err, -ENOMEM, "%d redundancy files", s->name_count + 1);
+    s->names = names;
     s->names[s->name_count++] = *place;
     return 0;
 }

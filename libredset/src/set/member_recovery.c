@@ -75,7 +75,7 @@ int redset_member_create(redset_member *member, char *err)
     if (rc) return rc;
     int shared = others_put_below(member->dir, member->name, err);
     if (shared < 0) return shared;
-    member->streams.files->shared = shared;
+    if (shared) member->streams.files->out.check = others_reach;
     return 0;
 }
 

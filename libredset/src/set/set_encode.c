@@ -188,7 +188,7 @@ static int encode_stream(encode *e, char *err)
 static int encode_draw_number(encode *e, char *err)
 {
     uint64_t random;
-    int rc = replace_draw(&random);
+    int rc = batch_draw(&random);
     e->number = (uint32_t)random;
     return rc ? err_sys(err, rc, "random number") : 0;
 }

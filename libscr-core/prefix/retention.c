@@ -9,7 +9,7 @@
  * The map of a dataset may be larger than a process wants to have in memory, and be of
  * more ranks than this run has. So rank 0 reads it file by file, and hands the names out
  * in pieces to a limited number of ranks, which remove the files. */
-#include "ops/context.h"
+#include "prefix/prefix.h"
 #include "report/wait.h"
 
 #include "base/path.h"
@@ -18,6 +18,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "common/others.h"
+#include "plan/clean.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
@@ -35,7 +36,7 @@
 
 /* The files of one dataset. */
 typedef struct deletion {
-    struct scr *scr;
+    scr_prefix *prefix;
     const scr_dataset *d;
     scr_place place;
     int folder;           /* of the dataset, open; -1: there is none */
@@ -61,7 +62,7 @@ typedef struct doomed {
 
 /* All of an operation. */
 typedef struct retention {
-    struct scr *scr;
+    scr_prefix *prefix;
     bool listed; /* the names come from the index */
     int count;
     doomed *list; /* on rank 0 */
@@ -123,7 +124,7 @@ static void retention_hand_out(deletion *x)
         retention_remove_piece(x, x->used);
     } else {
         MPI_Ssend(x->piece, (int)x->used, MPI_CHAR, x->next, PIECE_TAG,
-                  x->scr->job.world);
+                  x->prefix->job->world);
         x->next = x->next % x->helpers + 1;
     }
     x->used = 0;
@@ -132,7 +133,7 @@ static void retention_hand_out(deletion *x)
 static void retention_dismiss_helpers(deletion *x)
 {
     for (int i = 1; i <= x->helpers; i++)
-        MPI_Send(NULL, 0, MPI_CHAR, i, PIECE_TAG, x->scr->job.world);
+        MPI_Send(NULL, 0, MPI_CHAR, i, PIECE_TAG, x->prefix->job->world);
 }
 
 static void retention_help(deletion *x)
@@ -140,7 +141,7 @@ static void retention_help(deletion *x)
     for (;;) {
         MPI_Status status;
         int size = 0;
-        if (MPI_Recv(x->piece, PIECE, MPI_CHAR, 0, PIECE_TAG, x->scr->job.world,
+        if (MPI_Recv(x->piece, PIECE, MPI_CHAR, 0, PIECE_TAG, x->prefix->job->world,
                      &status) != MPI_SUCCESS)
             return;
         MPI_Get_count(&status, MPI_CHAR, &size);
@@ -173,7 +174,7 @@ static int retention_take(void *arg, int rank, int count, const filo_file files[
  * the folder of the dataset, or its name. */
 static int retention_check_name(const deletion *x, char *err)
 {
-    const int prefix = x->scr->prefix.fd;
+    const int prefix = x->prefix->fd;
     int rc = x->listed ? others_put_below(prefix, SCR_INDEX_NAME, err) : 0;
     if (rc <= 0 || others_reach(prefix, x->folder, x->d->name, NULL) == 0)
         return rc < 0 ? rc : 0;
@@ -199,11 +200,11 @@ static int retention_open_place(deletion *x, char *err)
     char inside[SCR_NAME_SIZE + 2];
     const char *last;
     snprintf(inside, sizeof inside, "%s/x", x->d->name);
-    if (scr_place_of(x->scr, x->d, &x->place) != 0)
+    if (scr_place_of(x->prefix, x->d, &x->place) != 0)
         return err_set(err, -ENOMEM, "no memory");
-    int rc = beneath_open_parent(x->scr->prefix.fd, inside, 0, &x->folder, &last, err);
+    int rc = beneath_open_parent(x->prefix->fd, inside, 0, &x->folder, &last, err);
     if (rc) return rc;
-    x->dir = x->d->scattered ? x->scr->prefix.fd : x->folder;
+    x->dir = x->d->scattered ? x->prefix->fd : x->folder;
     x->shared = others_put_below(x->folder, FILO_MAP, err);
     if (x->shared < 0) return x->shared;
     rc = retention_check_records(x, err);
@@ -229,7 +230,7 @@ static int retention_read_map(deletion *x, filo_map_take *take, char *err)
  * a damaged map files would stay that nothing names. */
 static void retention_check_map(const retention *r, doomed *x)
 {
-    deletion map = {.scr = r->scr, .d = &x->d, .folder = -1, .listed = r->listed};
+    deletion map = {.prefix = r->prefix, .d = &x->d, .folder = -1, .listed = r->listed};
     x->rc = retention_open_place(&map, x->err);
     if (!x->rc) x->rc = retention_read_map(&map, NULL, x->err);
     retention_close_place(&map);
@@ -254,12 +255,13 @@ static bool retention_is_doomed(const retention *r, const scr_dataset *d)
     return false;
 }
 
-/* The names of a dataset's files become others. One whose map is damaged has none: no run
+/* The names of a dataset's files become others. One with a damaged map has none: no run
  * can restart from it. */
 static int retention_note_dataset(const retention *r, const scr_dataset *d, char *err)
 {
     scr_place place;
-    if (scr_place_of(r->scr, d, &place) != 0) return err_set(err, -ENOMEM, "no memory");
+    if (scr_place_of(r->prefix, d, &place) != 0)
+        return err_set(err, -ENOMEM, "no memory");
     const filo_place from = {.folder = place.folder, .map = place.map};
     int rc = filo_map_read(&from, NULL, retention_note_names, r->others, err);
     free(place.folder);
@@ -272,14 +274,13 @@ static int retention_note_dataset(const retention *r, const scr_dataset *d, char
 static int retention_note_others(const retention *r, char *err)
 {
     scr_dataset *list = NULL;
-    kvtree *index = kvtree_new();
-    int count = 0, rc = r->others ? scr_index_load(r->scr, index, err) : -ENOMEM;
+    const kvtree *index;
+    int count = 0, rc = r->others ? scr_index_view(r->prefix, &index, err) : -ENOMEM;
     if (!rc) rc = scr_index_list(index, &list, &count);
     if (rc == -ENOMEM) err_set(err, rc, "no memory");
     for (int i = 0; i < count && !rc; i++)
         if (list[i].scattered && !retention_is_doomed(r, &list[i]))
             rc = retention_note_dataset(r, &list[i], err);
-    kvtree_delete(&index);
     free(list);
     return rc;
 }
@@ -315,7 +316,7 @@ static void retention_prepare(retention *r)
         scattered |= r->list[i].d.scattered && !r->list[i].rc;
     }
     if (scattered) rc = retention_note_others(r, err);
-    rc = rc ? rc : scr_index_rewrite(r->scr, retention_mark_entries, r, err);
+    rc = rc ? rc : scr_index_rewrite(r->prefix, retention_mark_entries, r, err);
     if (rc) retention_fail_all(r, rc, err);
 }
 
@@ -335,15 +336,15 @@ static int retention_deal(deletion *x)
 static int retention_remove_records(const deletion *x, char *err)
 {
     int rc = beneath_remove_tree(x->folder, ".scr", err);
-    if (!rc) beneath_rmdir(x->scr->prefix.fd, x->d->name, NULL);
+    if (!rc) beneath_rmdir(x->prefix->fd, x->d->name, NULL);
     return rc;
 }
 
 /* Collective, agreed. All ranks have opened the folder. */
 static int retention_remove_mapped(deletion *x, char *err)
 {
-    const scr_job *job = &x->scr->job;
-    int width = x->scr->set.flush_width, rc = 0;
+    const scr_job *job = x->prefix->job;
+    int width = x->prefix->set->flush_width, rc = 0;
     x->helpers = job->ranks - 1 < width ? job->ranks - 1 : width;
     x->next = 1;
     if (job->rank == 0)
@@ -358,7 +359,7 @@ static int retention_remove_mapped(deletion *x, char *err)
 /* Collective; agreed, but for the records. */
 static int retention_remove_opened(deletion *x, char *err)
 {
-    const scr_job *job = &x->scr->job;
+    const scr_job *job = x->prefix->job;
     int rc = retention_open_place(x, err);
     if (rc == -ENOENT) rc = 0;
     /* ranks may differ in what they see of a folder that goes away, or is exchanged: rank
@@ -376,9 +377,10 @@ static int retention_remove_opened(deletion *x, char *err)
 static int retention_remove_files(const retention *r, const scr_dataset *d, char *err)
 {
     deletion *x = calloc(1, sizeof *x);
-    int rc = agree(r->scr->job.world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    int rc =
+        agree(r->prefix->job->world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
     if (!rc) {
-        *x = (deletion){.scr = r->scr,
+        *x = (deletion){.prefix = r->prefix,
                         .d = d,
                         .folder = -1,
                         .others = r->others,
@@ -396,12 +398,12 @@ static void retention_remove_all(const retention *r)
     for (int i = 0; i < r->count; i++) {
         char err[SCR_ERR_TEXT] = "";
         scr_dataset d = {.id = 0};
-        if (r->scr->job.rank == 0 && !r->list[i].rc) d = r->list[i].d;
+        if (r->prefix->job->rank == 0 && !r->list[i].rc) d = r->list[i].d;
         /* all ranks run the same program, so the struct has the same layout */
-        MPI_Bcast(&d, sizeof d, MPI_BYTE, 0, r->scr->job.world);
+        MPI_Bcast(&d, sizeof d, MPI_BYTE, 0, r->prefix->job->world);
         if (!d.id) continue;
         int rc = retention_remove_files(r, &d, err);
-        if (r->scr->job.rank != 0) continue;
+        if (r->prefix->job->rank != 0) continue;
         if (rc) r->list[i].rc = err_set(r->list[i].err, rc, "%s", err);
     }
 }
@@ -410,12 +412,12 @@ static void retention_remove_all(const retention *r)
 
 /* Rank 0. Without a map, what else is in the folder stays, and where the files lie
  * elsewhere, they are not known. */
-static void retention_report_rest(struct scr *scr, const scr_dataset *d)
+static void retention_report_rest(scr_prefix *prefix, const scr_dataset *d)
 {
     struct stat st;
-    if (!d->scattered && fstatat(scr->prefix.fd, d->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    if (!d->scattered && fstatat(prefix->fd, d->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return;
-    scr_say(&scr->report, 0,
+    scr_say(prefix->job->report, 0,
             "warning: %s had no map on the prefix folder; if its flush did not end, "
             "files of it may stay there",
             d->name);
@@ -434,47 +436,48 @@ static int retention_drop_entries(kvtree *index, void *arg)
 static void retention_finish(const retention *r)
 {
     char err[SCR_ERR_TEXT] = "";
-    struct scr *scr = r->scr;
-    int rc = scr_index_rewrite(scr, retention_drop_entries, (void *)(uintptr_t)r, err);
+    scr_prefix *prefix = r->prefix;
+    int rc = scr_index_rewrite(prefix, retention_drop_entries, (void *)(uintptr_t)r, err);
     if (rc) retention_fail_all(r, rc, err);
     for (int i = 0; i < r->count; i++) {
         const doomed *x = &r->list[i];
         if (x->rc) continue;
-        if (x->no_map) retention_report_rest(scr, &x->d);
-        if (scr_flush_file_has(scr->prefix.flush_file, x->d.id, SCR_LOCATION_PFS))
-            scr_location(scr, &x->d, SCR_LOCATION_PFS, 0);
+        if (x->no_map) retention_report_rest(prefix, &x->d);
+        if (scr_flush_file_has(prefix->flush_file, x->d.id, SCR_LOCATION_PFS))
+            scr_location(prefix, &x->d, SCR_LOCATION_PFS, 0);
     }
 }
 
 /* Collective. Deletes what rank 0 has in list, from the index if listed; rc and err of
  * each describe the result. */
-static void retention_delete_list(struct scr *scr, doomed *list, int count, bool listed)
+static void retention_delete_list(scr_prefix *prefix, doomed *list, int count,
+                                  bool listed)
 {
-    retention r = {.scr = scr, .list = list, .count = count, .listed = listed};
+    retention r = {.prefix = prefix, .list = list, .count = count, .listed = listed};
     scr_wait wait;
-    MPI_Bcast(&r.count, 1, MPI_INT, 0, scr->job.world);
+    MPI_Bcast(&r.count, 1, MPI_INT, 0, prefix->job->world);
     if (r.count == 0) return;
-    r.others = scr->job.rank == 0 ? kvtree_new() : NULL;
-    scr_wait_begin(&scr->report, &wait,
+    r.others = prefix->job->rank == 0 ? kvtree_new() : NULL;
+    scr_wait_begin(prefix->job->report, &wait,
                    "waits for the removal of %d datasets from %.400s", r.count,
-                   scr->prefix.path);
-    if (scr->job.rank == 0) retention_prepare(&r);
+                   prefix->path);
+    if (prefix->job->rank == 0) retention_prepare(&r);
     retention_remove_all(&r);
-    if (scr->job.rank == 0) retention_finish(&r);
+    if (prefix->job->rank == 0) retention_finish(&r);
     scr_wait_end(&wait);
     kvtree_delete(&r.others);
 }
 
-int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
+int scr_retention_delete(scr_prefix *prefix, const scr_dataset *d, char *err)
 {
     doomed *x = calloc(1, sizeof *x);
-    int rc = agree(scr->job.world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    int rc = agree(prefix->job->world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
     if (!rc) {
         x->d = *d;
-        retention_delete_list(scr, x, 1, false);
+        retention_delete_list(prefix, x, 1, false);
         /* the text is agreed already */
-        MPI_Bcast(&x->rc, 1, MPI_INT, 0, scr->job.world);
-        MPI_Bcast(x->err, sizeof x->err, MPI_CHAR, 0, scr->job.world);
+        MPI_Bcast(&x->rc, 1, MPI_INT, 0, prefix->job->world);
+        MPI_Bcast(x->err, sizeof x->err, MPI_CHAR, 0, prefix->job->world);
         rc = x->rc ? err_set(err, x->rc, "%s", x->err) : 0;
     }
     free(x);
@@ -483,77 +486,89 @@ int scr_flushed_delete(struct scr *scr, const scr_dataset *d, char *err)
 
 /* ---- retention ---- */
 
-static void retention_report_deleted(const struct scr *scr, const doomed *x,
+static void retention_report_deleted(const scr_prefix *prefix, const doomed *x,
                                      const char *reason)
 {
     if (x->rc)
-        scr_say(&scr->report, 0,
+        scr_say(prefix->job->report, 0,
                 "warning: dataset %d (%s) could not be deleted from the prefix folder "
                 "(%s): %s",
                 x->d.id, x->d.name, reason, x->err);
     else
-        scr_say(&scr->report, 1, "dataset %d (%s) is deleted from the prefix folder (%s)",
-                x->d.id, x->d.name, reason);
+        scr_say(prefix->job->report, 1,
+                "dataset %d (%s) is deleted from the prefix folder (%s)", x->d.id,
+                x->d.name, reason);
 }
 
 /* Collective. Deletes the datasets that rank 0 names, which are freed. */
-static void retention_delete_all(struct scr *scr, scr_dataset *list, int count,
+static void retention_delete_all(scr_prefix *prefix, scr_dataset *list, int count,
                                  const char *reason)
 {
     doomed *all = count ? calloc((size_t)count, sizeof *all) : NULL;
     if (count && !all) {
-        scr_say(&scr->report, 0,
+        scr_say(prefix->job->report, 0,
                 "warning: nothing is deleted from the prefix folder: no memory");
         count = 0;
     }
     for (int i = 0; i < count; i++)
         all[i].d = list[i];
-    retention_delete_list(scr, all, count, true);
+    retention_delete_list(prefix, all, count, true);
     for (int i = 0; i < count; i++)
-        retention_report_deleted(scr, &all[i], reason);
+        retention_report_deleted(prefix, &all[i], reason);
     free(all);
     free(list);
 }
 
-/* Rank 0. What leaves by the index; window NULL: all of it. */
-static int retention_choose(struct scr *scr, const scr_window *window, scr_dataset **list)
+/* Rank 0. What plan/clean.h deletes at start. */
+static int retention_list_start(const scr_prefix *prefix, const kvtree *index,
+                                scr_dataset **list, int *count)
+{
+    int all = 0, rc = scr_index_list(index, list, &all);
+    *count = 0;
+    for (int i = 0; i < all && !rc; i++) {
+        scr_index_state state = {.deleting = 0};
+        scr_index_look(index, &(*list)[i], &state);
+        const scr_clean_facts facts = {.is_indexed = true,
+                                       .is_deleting = state.deleting != 0,
+                                       .purge = prefix->set->prefix_purge != 0};
+        if (scr_plan_clean(&facts).deletes) (*list)[(*count)++] = (*list)[i];
+    }
+    return rc;
+}
+
+/* Rank 0. What is deleted by the index; window NULL: at start. */
+static int retention_list(scr_prefix *prefix, const scr_window *window,
+                          scr_dataset **list)
 {
     char err[SCR_ERR_TEXT] = "";
-    kvtree *index = kvtree_new();
-    int count = 0, rc = index ? scr_index_load(scr, index, err) : -ENOMEM;
+    const kvtree *index;
+    int count = 0, rc = scr_index_view(prefix, &index, err);
     if (!rc && window) rc = scr_index_leaving(index, window, list, &count);
-    if (!rc && !window) rc = scr_index_list(index, list, &count);
+    if (!rc && !window) rc = retention_list_start(prefix, index, list, &count);
     if (rc)
-        scr_say(&scr->report, 0, "warning: nothing is deleted from the prefix folder: %s",
+        scr_say(prefix->job->report, 0,
+                "warning: nothing is deleted from the prefix folder: %s",
                 err[0] ? err : "no memory");
-    kvtree_delete(&index);
     return rc ? 0 : count;
 }
 
-void scr_retention_begin(struct scr *scr)
+void scr_retention_begin(scr_prefix *prefix)
 {
-    const scr_window none = {.keep = 0};
-    const bool purge = scr->set.prefix_purge != 0;
+    const bool purge = prefix->set->prefix_purge != 0;
     scr_dataset *list = NULL;
-    int count =
-        scr->job.rank == 0 ? retention_choose(scr, purge ? NULL : &none, &list) : 0;
+    int count = prefix->job->rank == 0 ? retention_list(prefix, NULL, &list) : 0;
     if (purge && count > 0)
-        scr_say(&scr->report, 0, "SCR_PREFIX_PURGE: all %d datasets of %s are deleted",
-                count, scr->prefix.path);
-    retention_delete_all(scr, list, count,
+        scr_say(prefix->job->report, 0,
+                "SCR_PREFIX_PURGE: all %d datasets of %s are deleted", count,
+                prefix->path);
+    retention_delete_all(prefix, list, count,
                          purge ? "SCR_PREFIX_PURGE" : "as begun by an earlier run");
 }
 
-void scr_retention_flushed(struct scr *scr, int id)
+void scr_retention_flushed(scr_prefix *prefix, const scr_window *window)
 {
-    const scr_window window = {.keep = scr->set.prefix_size,
-                               .flushed = id,
-                               .reading = scr->lifecycle.state == SCR_STATE_RESTART
-                                              ? scr->lifecycle.open.id
-                                              : scr->restart.offered,
-                               .stay = kvtree_get(scr->restart.spared, "ID")};
     scr_dataset *list = NULL;
-    if (window.keep == 0) return;
-    int count = scr->job.rank == 0 ? retention_choose(scr, &window, &list) : 0;
-    retention_delete_all(scr, list, count, "SCR_PREFIX_SIZE");
+    if (window->keep == 0) return;
+    int count = prefix->job->rank == 0 ? retention_list(prefix, window, &list) : 0;
+    retention_delete_all(prefix, list, count, "SCR_PREFIX_SIZE");
 }

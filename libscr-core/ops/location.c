@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cached datasets, and where else they are. */
+#include "ops/context.h"
+
+#include "prefix/flush_file.h"
+
+bool scr_cache_is_saved(struct scr *scr, int id)
+{
+    const scr_cached *cached = scr_cached_find(&scr->cache, id);
+    if (cached && cached->dropped) return true;
+    return scr_location_has(&scr->prefix, id, SCR_LOCATION_PFS);
+}
+
+void scr_cache_drop(struct scr *scr, int id)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_cache_verify(&scr->cache, id);
+    scr_filemap_remove_dataset(scr->cache.map, id);
+    /* the map first: files that no map knows are swept away at the next start */
+    if (scr_filemaps_write(&scr->cache, err) != 0) scr_event_local(&scr->report, 0, err);
+    scr_dataset_folder_remove(&scr->cache, id);
+    scr_location_remove(&scr->prefix, id);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datasets that the application writes and reads on the prefix directory itself, where
+ * the cache has no room for them (SCR_CACHE_BYPASS, or BYPASS of a descriptor). SCR names
+ * the files, syncs them, and keeps their map, summary and index entry, so that such a
+ * dataset is found and removed as a flushed one. Several ranks may write one file. */
+#include "prefix/prefix.h"
+
+#include "base/path.h"
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/folder.h"
+#include "common/io.h"
+#include <axl/axl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- names ---- */
+
+/* Below the prefix folder: where the file that the application calls so lies, which is in
+ * the folder of a dataset without a name of its own. */
+static int direct_name(const scr_dataset *d, const char *below, char name[SCR_NAME_SIZE],
+                       char *err)
+{
+    int n = snprintf(name, SCR_NAME_SIZE, "%s%s%s", d->named ? "" : d->name,
+                     d->named ? "" : "/", below);
+    if (n >= SCR_NAME_SIZE)
+        return err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long", below);
+    return 0;
+}
+
+/* A file that is written to now gets another time than the map of an earlier dataset has:
+ * that is how one sees that it was. Clocks of file systems tick, some once per second. */
+static void direct_let_tick(const struct stat *st)
+{
+    const int64_t second = 1000000000, tick = st->st_mtim.tv_nsec ? second / 50 : second;
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t age =
+        (now.tv_sec - st->st_mtim.tv_sec) * second + now.tv_nsec - st->st_mtim.tv_nsec;
+    int64_t rest = age < 0 ? tick : tick - age;
+    const struct timespec nap = {rest / second, rest % second};
+    if (rest > 0) nanosleep(&nap, NULL);
+}
+
+/* A link there may lead anywhere, and the application would follow it. */
+static int direct_check_place(const scr_prefix *prefix, const char *name, char *err)
+{
+    struct stat st;
+    int rc = beneath_stat(prefix->fd, name, &st, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    if (S_ISREG(st.st_mode)) {
+        direct_let_tick(&st);
+        return 0;
+    }
+    return err_set(err, -EINVAL, "\"%.200s\" in the prefix folder is not a regular file",
+                   name);
+}
+
+int scr_direct_route(const scr_prefix *prefix, const scr_dataset *d, const char *below,
+                     char path[SCR_MAX_FILENAME], char *err)
+{
+    char name[SCR_NAME_SIZE];
+    int parent;
+    const char *last;
+    int rc = direct_name(d, below, name, err);
+    rc = rc ? rc : direct_check_place(prefix, name, err);
+    rc = rc ? rc : beneath_open_parent(prefix->fd, name, 0777, &parent, &last, err);
+    if (rc) return rc;
+    io_close(&parent);
+    if (snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, name) >= SCR_MAX_FILENAME)
+        return err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long", below);
+    return 0;
+}
+
+/* ---- output ---- */
+
+/* Rank 0. An earlier dataset of that name ends with the first byte that is written:
+ * neither the index nor a summary may go on calling it complete. */
+static int direct_drop_earlier(scr_prefix *prefix, const scr_dataset *d, char *err)
+{
+    char summary[SCR_NAME_SIZE + 32];
+    scr_dataset earlier;
+    const kvtree *index;
+    int rc = scr_index_view(prefix, &index, err);
+    if (rc || scr_index_get(index, d->name, &earlier) != 0) return rc;
+    scr_say(prefix->job->report, 1,
+            "dataset %d (%s) in the prefix folder is written over", earlier.id,
+            earlier.name);
+    rc = scr_index_change(prefix, &earlier, scr_index_remove, err);
+    snprintf(summary, sizeof summary, "%s/" SCR_SUMMARY_NAME, d->name);
+    return rc ? rc : beneath_unlink(prefix->fd, summary, err);
+}
+
+int scr_direct_begin(scr_prefix *prefix, const scr_dataset *d, char *err)
+{
+    int rc = prefix->job->rank == 0 ? direct_drop_earlier(prefix, d, err) : 0;
+    rc = rc ? rc : scr_index_flush_begins(prefix, d, err);
+    return agree(prefix->job->world, rc, err);
+}
+
+/* What this rank routed. */
+struct written {
+    int count;
+    filo_file *files; /* named as the map has them */
+    int *owner;       /* rank that has the file in the map */
+};
+
+/* Collective. Whether a file of any rank is outside of the dataset's directory. */
+static bool direct_is_scattered(const scr_prefix *prefix, const scr_dataset *d,
+                                const kvtree *routed)
+{
+    int outside = 0;
+    const kvtree_elem *e = kvtree_elem_first(routed);
+    for (; d->named && e; e = kvtree_elem_next(e))
+        outside = outside || !folder_rest(d->name, kvtree_elem_key(e));
+    MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, prefix->job->world);
+    return outside != 0;
+}
+
+static int direct_list(const kvtree *routed, const scr_place *place, struct written *w,
+                       char *err)
+{
+    size_t size = (size_t)kvtree_size(routed) + 1;
+    const kvtree_elem *e = kvtree_elem_first(routed);
+    w->files = calloc(size, sizeof *w->files);
+    w->owner = calloc(size, sizeof *w->owner);
+    if (!w->files || !w->owner) return err_set(err, -ENOMEM, "no memory");
+    for (; e; e = kvtree_elem_next(e)) {
+        const char *name = kvtree_elem_key(e) + strlen(place->cache_prefix);
+        if (!(w->files[w->count].name = strdup(name)))
+            return err_set(err, -ENOMEM, "no memory");
+        w->count++;
+    }
+    return 0;
+}
+
+/* What this rank wrote to a file that another one has in the map. */
+static int direct_sync_shared(const scr_place *place, const filo_file *file, char *err)
+{
+    int folder, fd, rc = beneath_open_folder(place->folder, &folder, err);
+    if (rc) return rc;
+    rc = beneath_open(folder, file->name, O_RDONLY, 0, &fd, err);
+    io_close(&folder);
+    if (rc) return err_wrap(err, rc, "file \"%.200s\"", file->name);
+    rc = io_fsync(fd);
+    io_close(&fd);
+    return rc ? err_sys(err, rc, "fsync of \"%.200s\"", file->name) : 0;
+}
+
+/* Local. Leaves only this rank's own in the list; the others are on disk then. */
+static int direct_keep_own(const scr_prefix *prefix, const scr_place *place,
+                           struct written *w, char *err)
+{
+    int own = 0, rc = 0;
+    for (int i = 0; i < w->count; i++) {
+        filo_file f = w->files[i];
+        if (w->owner[i] != prefix->job->rank) {
+            rc = rc ? rc : direct_sync_shared(place, &f, err);
+            free(f.name);
+        } else {
+            w->files[own++] = f;
+        }
+    }
+    w->count = own;
+    return rc;
+}
+
+/* Collective, agreed. Files and directories are on disk, and the map names them. */
+static int direct_write_map(scr_prefix *prefix, const kvtree *routed,
+                            const scr_place *place, struct written *w, char *err)
+{
+    int rc = agree(prefix->job->world, direct_list(routed, place, w, err), err);
+    rc =
+        rc ? rc : filo_find_owners(prefix->job->world, w->count, w->files, w->owner, err);
+    if (!rc) rc = agree(prefix->job->world, direct_keep_own(prefix, place, w, err), err);
+    if (rc) return rc;
+    const filo_options options = {.base = prefix->real};
+    return filo_register(prefix->job->world, place->folder, place->map, w->count,
+                         w->files, &options, err);
+}
+
+/* Collective. */
+static void direct_add_up(const scr_prefix *prefix, const struct written *w,
+                          scr_dataset *d)
+{
+    unsigned long sums[2] = {0, (unsigned long)w->count};
+    for (int i = 0; i < w->count; i++)
+        sums[0] += w->files[i].size;
+    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, prefix->job->world);
+    d->size = sums[0];
+    d->files = (int)sums[1];
+    d->complete = 1;
+}
+
+int scr_direct_complete(scr_prefix *prefix, scr_dataset *d, const kvtree *routed,
+                        scr_age below, bool *mapped, char *err)
+{
+    scr_place place = {.folder = NULL};
+    struct written w = {0, NULL, NULL};
+    d->scattered = direct_is_scattered(prefix, d, routed);
+    int rc = scr_place_of(prefix, d, &place);
+    if (rc) err_set(err, rc, "no memory");
+    rc = agree(prefix->job->world, rc, err);
+    rc = rc ? rc : direct_write_map(prefix, routed, &place, &w, err);
+    *mapped = rc == 0;
+    if (!rc) {
+        direct_add_up(prefix, &w, d);
+        rc = agree(prefix->job->world,
+                   prefix->job->rank ? 0 : scr_index_flush_ends(prefix, d, below, err),
+                   err);
+    }
+    filo_files_free(w.count, w.files);
+    free(w.owner);
+    free(place.folder);
+    return rc;
+}
+
+void scr_direct_remove(scr_prefix *prefix, const scr_dataset *d, const kvtree *routed)
+{
+    char err[SCR_ERR_TEXT] = "", name[SCR_NAME_SIZE];
+    const kvtree_elem *e = kvtree_elem_first(routed);
+    int rc = 0;
+    for (; e; e = kvtree_elem_next(e))
+        if (direct_name(d, kvtree_elem_key(e), name, err) == 0)
+            rc = beneath_unlink(prefix->fd, name, rc ? NULL : err) && !rc ? -1 : rc;
+    if (rc) scr_event_local(prefix->job->report, 0, err);
+    MPI_Barrier(prefix->job->world);
+    if (prefix->job->rank != 0) return;
+    rc = scr_records_remove(prefix, d, err);
+    if (!rc) rc = scr_index_change(prefix, d, scr_index_remove, err);
+    if (rc)
+        scr_say(prefix->job->report, 0, "warning: dataset %d (%s): %s", d->id, d->name,
+                err);
+}
+
+/* ---- restart ---- */
+
+/* Files of this rank, as a map has them. */
+struct mapped {
+    int count;
+    filo_file *files;
+    const char *folder; /* that they are below */
+    int newer;          /* a newer dataset may have written to them */
+    int compare;        /* with their checksums */
+};
+
+/* On rank 0: whether a newer dataset that is known may have used the names of files that
+ * lie outside of the folder of this one. */
+static bool direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
+{
+    char err[SCR_ERR_TEXT] = "";
+    scr_dataset *list = NULL;
+    scr_index_state state = {.complete = 0};
+    const kvtree *index;
+    int count = 0;
+    bool newer = false;
+    if (scr_index_view(prefix, &index, err) == 0) scr_index_list(index, &list, &count);
+    for (int i = 0; i < count && !newer; i++)
+        newer = list[i].id > d->id &&
+                (list[i].scattered ||
+                 (scr_index_look(index, &list[i], &state) == 0 && !state.complete));
+    free(list);
+    return newer;
+}
+
+/* Collective. */
+static void direct_find_newer(scr_prefix *prefix, const scr_dataset *d, struct mapped *m)
+{
+    m->newer = prefix->job->rank == 0 && d->scattered ? direct_has_newer(prefix, d) : 0;
+    MPI_Bcast(&m->newer, 1, MPI_INT, 0, prefix->job->world);
+}
+
+static int direct_compare(const struct mapped *m, const filo_file *f, char *err)
+{
+    char *path = scr_path_join(m->folder, f->name);
+    uint64_t size;
+    uint32_t crc = f->crc;
+    int rc =
+        path ? axl_checksum(path, &size, &crc, err) : err_set(err, -ENOMEM, "no memory");
+    free(path);
+    if (rc || crc == f->crc) return rc;
+    return err_set(err, FILO_DAMAGED,
+                   "file \"%.200s\" was altered: CRC32 0x%08x, but its map says 0x%08x",
+                   f->name, crc, f->crc);
+}
+
+/* Nothing is read as long as nothing was written. */
+static int direct_check_bytes(const struct mapped *m, const filo_file *f,
+                              const struct stat *st, char *err)
+{
+    int written = filo_file_was_written(f, st);
+    if (f->has_crc && (m->compare || written || (m->newer && !f->has_mtime)))
+        return direct_compare(m, f, err);
+    if (!written) return 0;
+    if (m->newer)
+        return err_set(err, FILO_DAMAGED,
+                       "file \"%.200s\" was written again, by a newer dataset", f->name);
+    return err_set(err, -ESTALE,
+                   "file \"%.100s\" was written since its map, which has no checksum of "
+                   "it; a copy must keep times (cp -a)",
+                   f->name);
+}
+
+static int direct_check_file(int folder, const struct mapped *m, const filo_file *f,
+                             char *err)
+{
+    struct stat st;
+    if (f->segments > 0)
+        return err_set(err, -EOPNOTSUPP,
+                       "its files are packed into containers, and cannot be read there");
+    int rc = beneath_stat(folder, f->name, &st, err);
+    if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP) rc = FILO_DAMAGED;
+    if (rc) return err_wrap(err, rc, "file \"%.200s\"", f->name);
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
+        return err_set(err, FILO_DAMAGED, "file \"%.200s\" has %lld bytes, not %llu",
+                       f->name, (long long)st.st_size, (unsigned long long)f->size);
+    return direct_check_bytes(m, f, &st, err);
+}
+
+/* Local. Notes them by their names below the prefix folder. */
+static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
+                             const struct mapped *m, char *err)
+{
+    char name[2 * SCR_NAME_SIZE];
+    int folder, rc = beneath_open_folder(m->folder, &folder, err);
+    if (rc) return rc;
+    for (int i = 0; i < m->count && !rc; i++) {
+        rc = direct_check_file(folder, m, &m->files[i], err);
+        snprintf(name, sizeof name, "%s%s%s", d->scattered ? "" : d->name,
+                 d->scattered ? "" : "/", m->files[i].name);
+        if (!rc && !kvtree_set(prefix->direct.files, name, NULL))
+            rc = err_set(err, -ENOMEM, "no memory");
+    }
+    io_close(&folder);
+    return rc;
+}
+
+/* Local. Those without a checksum, which a fetch compares. */
+static int direct_check_unread(const struct mapped *m, char *err)
+{
+    int folder, rc = beneath_open_folder(m->folder, &folder, err);
+    if (rc) return rc;
+    for (int i = 0; i < m->count && !rc; i++)
+        if (!m->files[i].has_crc && !m->files[i].packed)
+            rc = direct_check_file(folder, m, &m->files[i], err);
+    io_close(&folder);
+    return rc;
+}
+
+int scr_direct_check(scr_prefix *prefix, const scr_dataset *d, const char *folder,
+                     int count, struct filo_file *files, char *err)
+{
+    struct mapped m = {.count = count, .files = files, .folder = folder};
+    direct_find_newer(prefix, d, &m);
+    return agree(prefix->job->world, direct_check_unread(&m, err), err);
+}
+
+int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare, char *err)
+{
+    scr_place place = {.folder = NULL};
+    struct mapped m = {.compare = compare};
+    int rc = scr_place_of(prefix, d, &place);
+    kvtree_unset_all(prefix->direct.files);
+    if (rc) err_set(err, rc, "no memory");
+    rc = agree(prefix->job->world, rc, err);
+    if (rc) {
+        free(place.folder);
+        return rc;
+    }
+    m.folder = place.folder;
+    direct_find_newer(prefix, d, &m);
+    rc = scr_place_read_map(prefix, d, &place, NULL, &m.count, &m.files, err);
+    if (!rc) rc = agree(prefix->job->world, direct_note_files(prefix, d, &m, err), err);
+    filo_files_free(m.count, m.files);
+    free(place.folder);
+    return rc;
+}
+
+/* One that another rank has in the map may be shared: it counts if it is in the dataset's
+ * folder, where nothing else is. */
+static bool direct_is_there(const scr_prefix *prefix, const char *name)
+{
+    struct stat st;
+    size_t n = strlen(prefix->direct.dataset.name);
+    if (kvtree_get(prefix->direct.files, name)) return true;
+    return strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
+           !scr_name_is_reserved(name) &&
+           beneath_stat(prefix->fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
+}
+
+int scr_direct_find(const scr_prefix *prefix, scr_file_match *match,
+                    char path[SCR_MAX_FILENAME])
+{
+    char name[SCR_NAME_SIZE] = "";
+    const char *found = NULL;
+    const kvtree_elem *e = kvtree_elem_first(prefix->direct.files);
+    if (match->below &&
+        direct_name(&prefix->direct.dataset, match->below, name, NULL) == 0 &&
+        direct_is_there(prefix, name))
+        found = name;
+    for (; !found && e; e = kvtree_elem_next(e))
+        if (scr_file_match_try(match, kvtree_elem_key(e), NULL))
+            found = kvtree_elem_key(e);
+    if (!found) return -ENOENT;
+    int n = snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, found);
+    return n < SCR_MAX_FILENAME ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- files of other ranks ---- */
+
+/* A search in the map of the open dataset. */
+struct search {
+    scr_file_match match;
+    const char *cache_prefix;
+    filo_file *found; /* without its segments */
+};
+
+/* Local, for filo_map_read: the files of a rank. */
+static int direct_match(void *arg, int rank, int count, const filo_file files[],
+                        char *err)
+{
+    struct search *s = arg;
+    char name[2 * SCR_NAME_SIZE];
+    (void)rank;
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s%s", s->cache_prefix, files[i].name);
+        if (!scr_file_match_try(&s->match, name, NULL)) continue;
+        s->found = filo_files_free(1, s->found);
+        s->found = calloc(1, sizeof *s->found);
+        if (!s->found || !(s->found->name = strdup(files[i].name)))
+            return err_set(err, -ENOMEM, "no memory");
+        s->found->size = files[i].size;
+        s->found->crc = files[i].crc;
+        s->found->has_crc = files[i].has_crc;
+        s->found->packed = files[i].packed;
+        s->found->mtime = files[i].mtime;
+        s->found->has_mtime = files[i].has_mtime;
+    }
+    return 0;
+}
+
+/* Local. 0 when it is the file that its rank wrote. Of a dataset that is read in the
+ * prefix folder that rank has seen to it. */
+static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
+                              const scr_place *place, const filo_file *f, char *err)
+{
+    struct mapped m = {.folder = place->folder,
+                       .compare = prefix->direct.dataset.id != d->id};
+    int folder, rc = f->packed ? -EOPNOTSUPP : 0;
+    if (rc)
+        return err_set(err, -ENOENT, "file \"%.200s\" of another rank is in a container",
+                       f->name);
+    rc = beneath_open_folder(place->folder, &folder, err);
+    if (rc) return rc;
+    rc = direct_check_file(folder, &m, f, err);
+    io_close(&folder);
+    return rc > 0 ? -EKEYREJECTED : rc;
+}
+
+static int direct_find_in_map(struct search *s, const scr_place *place, char *err)
+{
+    const filo_place from = {.folder = place->folder, .map = place->map};
+    int rc = filo_map_read(&from, NULL, direct_match, s, err);
+    if (rc > 0) rc = -EKEYREJECTED;
+    if (rc) return rc;
+    if (s->match.files > 1)
+        return err_set(err, -ENOTUNIQ, "\"%.200s\" may be any of %d files", s->match.name,
+                       s->match.files);
+    if (s->found) return 0;
+    return err_set(err, -ENOENT, "the dataset has no file \"%.200s\"", s->match.name);
+}
+
+int scr_direct_find_other(const scr_prefix *prefix, const scr_dataset *d,
+                          const scr_file_match *match, char path[SCR_MAX_FILENAME],
+                          char *err)
+{
+    scr_place place = {.folder = NULL};
+    struct search s = {.match = *match};
+    if (scr_place_of(prefix, d, &place) != 0) return err_set(err, -ENOMEM, "no memory");
+    s.cache_prefix = place.cache_prefix;
+    int rc = direct_find_in_map(&s, &place, err);
+    rc = rc ? rc : direct_check_found(prefix, d, &place, s.found, err);
+    if (!rc && snprintf(path, SCR_MAX_FILENAME, "%s/%s", place.folder, s.found->name) >=
+                   SCR_MAX_FILENAME)
+        rc = err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long",
+                     match->name);
+    filo_files_free(1, s.found);
+    free(place.folder);
+    return rc;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where cached datasets are, as the flush file of a run records it: on rank 0. */
+#include "prefix/prefix.h"
+
+#include "common/errtext.h"
+#include "prefix/flush_file.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void location_write(const scr_prefix *prefix)
+{
+    char err[SCR_ERR_TEXT] = "";
+    if (scr_flush_file_write(prefix->fd, prefix->flush_file, err) != 0)
+        scr_say(prefix->job->report, 0,
+                "warning: the flush file could not be written: %s", err);
+}
+
+void scr_location(scr_prefix *prefix, const scr_dataset *d, const char *location, int on)
+{
+    if (prefix->job->rank != 0) return;
+    if (scr_flush_file_set(prefix->flush_file, d->id, d->name, location, on) != 0)
+        scr_say(prefix->job->report, 0,
+                "warning: the flush file could not be written: no memory");
+    else
+        location_write(prefix);
+}
+
+void scr_location_remove(scr_prefix *prefix, int id)
+{
+    if (prefix->job->rank != 0) return;
+    scr_flush_file_remove(prefix->flush_file, id);
+    location_write(prefix);
+}
+
+bool scr_location_has(const scr_prefix *prefix, int id, const char *location)
+{
+    int has =
+        prefix->job->rank == 0 && scr_flush_file_has(prefix->flush_file, id, location);
+    MPI_Bcast(&has, 1, MPI_INT, 0, prefix->job->world);
+    return has != 0;
+}
+
+void scr_locations_read(scr_prefix *prefix)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int rc = scr_flush_file_read(prefix->fd, prefix->flush_file, err);
+    if (rc && rc != -ENOENT)
+        scr_say(prefix->job->report, 0,
+                "warning: %s; it counts as empty, so datasets may be flushed again", err);
+}
+
+/* Clears the location of what counts as flushed, but is not in the index as complete. */
+static void location_clear_lost(scr_prefix *prefix, const kvtree *index)
+{
+    int count, *ids;
+    bool changed = false;
+    if (scr_flush_file_list(prefix->flush_file, &count, &ids) != 0) return;
+    for (int i = 0; i < count; i++) {
+        scr_dataset d = {.id = ids[i]};
+        if (!scr_flush_file_has(prefix->flush_file, d.id, SCR_LOCATION_PFS)) continue;
+        scr_index_state state = {0, 0, 0, 0};
+        const char *name = scr_flush_file_name(prefix->flush_file, d.id);
+        snprintf(d.name, sizeof d.name, "%s", name ? name : "");
+        if (name && scr_index_look(index, &d, &state) == 0 && state.complete == 1)
+            continue;
+        scr_flush_file_set(prefix->flush_file, d.id, d.name, SCR_LOCATION_PFS, 0);
+        changed = true;
+    }
+    free(ids);
+    if (changed) location_write(prefix);
+}
+
+void scr_locations_correct(scr_prefix *prefix, const kvtree *index)
+{
+    /* the numbers of another job are those of other datasets */
+    const char *owner = scr_flush_file_owner(prefix->flush_file);
+    if (owner && strcmp(owner, prefix->job->owner) != 0)
+        scr_flush_file_keep(prefix->flush_file, NULL, 0);
+    /* without it scr_prerun takes the datasets for those of an earlier allocation */
+    scr_flush_file_set_owner(prefix->flush_file, prefix->job->owner);
+    location_clear_lost(prefix, index);
+}

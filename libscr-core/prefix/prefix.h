@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_PREFIX_H
+#define SCR_PREFIX_H
+
+/* The prefix directory of a run: the datasets that are complete there, or are being
+ * written, and the records of them.
+ *
+ * On disk it owns .scr/ of the prefix directory (index, flush file, nodes file; the halt
+ * file there belongs to halt/, the log to report/) and <dataset>/.scr/ of each dataset
+ * (summary, map, stage). The summary and the map of a dataset are what counts: the index
+ * is a list of them that can be made again (prefix/scan.h). The flush file is for
+ * scripts, and for what this run knows to be flushed.
+ *
+ * ops/ calls these functions; they know nothing of the caches or of flushes under way.
+ * Ranks share the directory, so rank 0 alone reads and writes records. "Local" functions
+ * of the index and the flush file are for rank 0; the other ranks may call those that say
+ * so, and nothing happens. The others are collective over the job. "Agreed" ones return
+ * the same on every rank: 0, or -errno with a text. Each function reports the failures
+ * that it does not return. Commands use the parts without MPI: index.h, flush_file.h,
+ * nodes.h and scan.h. */
+
+#include "config/parameters.h"
+#include "config/values.h"
+#include "job/job.h"
+#include "plan/dataset.h"
+#include "plan/file_match.h"
+#include "plan/resume.h"
+#include "prefix/index.h"
+#include "scr.h"
+#include <filo/filo_mpi.h>
+#include <stdbool.h>
+
+/* The dataset that is read on the prefix directory itself, and not fetched. */
+typedef struct scr_direct {
+    kvtree *files;       /* of this rank, as keys: names below the prefix directory */
+    scr_dataset dataset; /* id 0: none */
+} scr_direct;
+
+typedef struct scr_prefix {
+    scr_job *job;
+    const struct scr_settings *set;
+    char *path; /* as given, absolute */
+    char *real; /* the same directory without links */
+    int fd;
+    kvtree *flush_file; /* rank 0's copy counts */
+    kvtree *staged;     /* rank 0, where the index was lost and made again: the search met
+                           stages of flushes in these directories, as keys; else NULL */
+    kvtree *index;      /* rank 0: the view (prefix/index_store.c); NULL: not read yet */
+    scr_direct direct;
+} scr_prefix;
+
+/* ---- prefix/prefix_dir.c: the directory, and places of datasets in it ---- */
+
+/* Rank 0 makes the directory, with .scr in it, but not those above it; every rank opens
+ * it. Collective, not agreed: 0 or -errno with a text on any rank. */
+int scr_prefix_open(scr_prefix *prefix, const scr_config *config, char *err);
+void scr_prefix_close(scr_prefix *prefix);
+
+/* Whether SCR uses a name below the prefix directory itself: one with a component ".scr",
+ * or of a redundancy file. */
+bool scr_name_is_reserved(const char *name);
+
+/* Where a flushed dataset is: its directory (absolute, to be freed), the map in it, and
+ * the prefix that the names of its files have in the cache ("" or "<name>/"). Local on
+ * any rank; 0 or -ENOMEM. */
+typedef struct scr_place {
+    char *folder;
+    char map[SCR_NAME_SIZE + 32];
+    char cache_prefix[SCR_NAME_SIZE + 2];
+} scr_place;
+int scr_place_of(const scr_prefix *prefix, const scr_dataset *dataset, scr_place *place);
+
+/* Opens the directory of a dataset, or, for "", the prefix directory; -ELOOP where a link
+ * or something else is in its place. Local on any rank. */
+int scr_place_open(const scr_prefix *prefix, const char *name, int *folder, char *err);
+
+/* Reads the map of a complete dataset, which has one, for the ranks of this run: a
+ * positive verdict where it is missing, or of another number of ranks. As filo_read_map;
+ * agreed. */
+int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *dataset,
+                       const scr_place *place, const filo_options *options, int *count,
+                       filo_file **files, char *err);
+
+/* Removes temporary files in .scr of the open directory that a run left which died while
+ * it wrote a record. name is for messages. Local on any rank. */
+void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name);
+
+/* Rank 0 removes the records of a dataset and, if nothing else is in it, its directory.
+ * Local; 0 or -errno with a text. */
+int scr_records_remove(const scr_prefix *prefix, const scr_dataset *dataset, char *err);
+
+/* ---- prefix/location.c: where cached datasets are, in the flush file ---- */
+
+/* Records on rank 0 where a dataset is (on 1) or no longer is, and writes the flush file.
+ * Local; any rank may call it. */
+void scr_location(scr_prefix *prefix, const scr_dataset *dataset, const char *location,
+                  int on);
+
+/* Drops what is recorded of a dataset. The same. */
+void scr_location_remove(scr_prefix *prefix, int id);
+
+/* Collective. */
+bool scr_location_has(const scr_prefix *prefix, int id, const char *location);
+
+/* Rank 0, local: reads the flush file. Without a usable one, it counts as empty. */
+void scr_locations_read(scr_prefix *prefix);
+
+/* Rank 0, local: what the index does not have as complete is not found again, so it does
+ * not count as flushed; and of another job nothing does. */
+void scr_locations_correct(scr_prefix *prefix, const kvtree *index);
+
+/* ---- prefix/index_store.c: the index. Local on rank 0 ---- */
+
+/* At start: reads index and flush file, and corrects them. *dset and *ckpt become the
+ * highest ids so far. 0 or -errno with a text. */
+int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, char *err);
+
+/* The index as this SCR call has read or written it: a call reads it once, when it first
+ * needs it, and again, under the lock, for each change. A damaged one is set aside
+ * first; in the place of that, or of one that was lost, an index is made from what is on
+ * the prefix directory, which is reported. Valid until the next change; NULL on failure.
+ */
+int scr_index_view(scr_prefix *prefix, const kvtree **index, char *err);
+
+/* A new SCR call begins: what the last one has read does not count. Any rank. */
+void scr_index_close(scr_prefix *prefix);
+
+/* Lets change alter the entry of a dataset, and writes the index if that has changed. 0,
+ * -ENOENT when there is no such entry, or another -errno, with a text. The change is made
+ * twice: on the view, and on what is there under the lock. */
+typedef int scr_index_changer(kvtree *index, const scr_dataset *dataset);
+int scr_index_change(scr_prefix *prefix, const scr_dataset *dataset,
+                     scr_index_changer *change, char *err);
+
+/* The same with a change of any of it (> 0: it must be written). */
+int scr_index_rewrite(scr_prefix *prefix, scr_changer *change, void *arg, char *err);
+
+/* Removes all that the index has of that name, for good. */
+int scr_index_drop(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+
+/* A complete dataset takes the place of all that the index has of its name. */
+int scr_index_correct(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+
+/* Around a flush: before its stage is made the index gets an entry that is not complete;
+ * when files and map are in place, the summary is written, and the entry becomes
+ * complete. A checkpoint becomes the current one then, unless the index has a newer one
+ * that is older than below. Other ranks do nothing. 0 or -errno with a text. */
+int scr_index_flush_begins(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+int scr_index_flush_ends(scr_prefix *prefix, const scr_dataset *dataset, scr_age below,
+                         char *err);
+
+/* ---- prefix/retention.c: deletion and retention ---- */
+
+/* Deletes a flushed dataset: its files, shared out among the ranks, its records, and its
+ * entry. Agreed. */
+int scr_retention_delete(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+
+/* At start: deletes all of the prefix directory (SCR_PREFIX_PURGE), or finishes what a
+ * run that was killed began to delete. Collective; failures are reported. */
+void scr_retention_begin(scr_prefix *prefix);
+
+/* A checkpoint has just been flushed: deletes older ones than the window keeps.
+ * Collective; failures are reported. */
+void scr_retention_flushed(scr_prefix *prefix, const scr_window *window);
+
+/* ---- prefix/stages.c: flushes that were interrupted, in stages. Local on rank 0 ---- */
+
+/* The identity of a flush of this job in its stage (filo_options). layout: a number for
+ * how processes are distributed over nodes where files are packed, else 0. Any rank. */
+enum { SCR_STAGE_IDENTITY_SIZE = 512 };
+void scr_stage_identity(const scr_prefix *prefix, const scr_dataset *dataset,
+                        uint64_t layout, char identity[SCR_STAGE_IDENTITY_SIZE]);
+
+typedef struct scr_staged {
+    const char *name;   /* of the directory */
+    int id;             /* of the dataset; 0: not known, as the record cannot be used */
+    bool is_foreign;    /* another job began it */
+    uint64_t container; /* as filo_begun */
+    char identity[SCR_STAGE_IDENTITY_SIZE];
+} scr_staged;
+
+typedef struct scr_stages {
+    kvtree *names; /* directories that are inspected, as keys */
+    int count;
+    scr_staged *list;
+} scr_stages;
+
+/* Lists the flushes in the stages of the directories in names, which has those of
+ * datasets in the cache; others that plan/clean.h wants to be inspected are added. 0 or
+ * -errno with a text. */
+int scr_stages_find(scr_prefix *prefix, scr_stages *stages, char *err);
+
+/* Removes those of which the row is_removed, and other remains in the directories.
+ * Failures are reported. */
+void scr_stages_clean(scr_prefix *prefix, scr_stages *stages,
+                      const scr_resume_flush *rows);
+void scr_stages_free(scr_stages *stages);
+
+/* ---- prefix/direct_io.c: datasets that are written and read there by the program ----
+ */
+
+/* Begins a dataset. Agreed. */
+int scr_direct_begin(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+
+/* The path to write to for a name below the prefix directory; its directory is made.
+ * Local on any rank; 0 or -errno with a text. */
+int scr_direct_route(const scr_prefix *prefix, const scr_dataset *dataset,
+                     const char *below, char path[SCR_MAX_FILENAME], char *err);
+
+/* Makes the dataset complete: the files of this rank, as keys of routed, and the
+ * directories are on disk, with map, summary and index entry. Its size, files, complete
+ * and scattered are set. Agreed; *mapped: the map was written, so that the failure is not
+ * one of the files. */
+int scr_direct_complete(scr_prefix *prefix, scr_dataset *dataset, const kvtree *routed,
+                        scr_age below, bool *mapped, char *err);
+
+/* Removes what was routed. Collective; failures are reported. */
+void scr_direct_remove(scr_prefix *prefix, const scr_dataset *dataset,
+                       const kvtree *routed);
+
+/* Finds the files of this rank in a dataset that is read there, for scr_direct_find;
+ * compare: reads them, for their checksums. Agreed; 0, -errno or a verdict of filo. */
+int scr_direct_open(scr_prefix *prefix, const scr_dataset *dataset, int compare,
+                    char *err);
+
+/* Checks this rank's files below folder that are about to be fetched and have no
+ * checksum: whether one was written since its map. Agreed, as scr_direct_open. */
+int scr_direct_check(scr_prefix *prefix, const scr_dataset *dataset, const char *folder,
+                     int count, filo_file *files, char *err);
+
+/* The path to read from, for a name of a file of this rank in prefix->direct. Local on
+ * any rank; 0, -ENOENT or -ENAMETOOLONG. */
+int scr_direct_find(const scr_prefix *prefix, scr_file_match *match,
+                    char path[SCR_MAX_FILENAME]);
+
+/* The same for a file of another rank, in any complete dataset. 0; -ENOENT; -ENOTUNIQ: it
+ * may be several; -EKEYREJECTED: what is there is damaged; or another -errno, with a
+ * text. */
+int scr_direct_find_other(const scr_prefix *prefix, const scr_dataset *dataset,
+                          const scr_file_match *match, char path[SCR_MAX_FILENAME],
+                          char *err);
+
+#endif

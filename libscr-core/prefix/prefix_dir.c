@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The prefix directory, and the places of datasets in it. */
+#include "prefix/prefix.h"
+
+#include "base/path.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/folder.h"
+#include "common/io.h"
+#include "common/batch.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the directory ---- */
+
+/* Makes the directory at path where it is missing, but not those above it: a typing error
+ * must not begin from nothing. */
+static int prefix_make(const char *path, char *err)
+{
+    char above[PATH_MAX];
+    struct stat st;
+    int fd;
+    snprintf(above, sizeof above, "%s", path);
+    *strrchr(above, '/') = 0;
+    if (above[0] && stat(above, &st) != 0 && errno == ENOENT)
+        return err_set(err, -ENOENT,
+                       "prefix folder %.180s: the folder %.180s is missing; make it, or "
+                       "correct SCR_PREFIX",
+                       path, above);
+    int rc = folder_make(path, 0777, &fd, err);
+    if (!rc) io_close(&fd);
+    return rc;
+}
+
+/* Rank 0. */
+static int prefix_find(const scr_config *config, char path[PATH_MAX], char *err)
+{
+    char cwd[PATH_MAX], *given = scr_config_prefix(config), *full = NULL;
+    int rc = 0;
+    if (given && getcwd(cwd, sizeof cwd)) full = scr_path_absolute(cwd, given);
+    if (!full || strlen(full) >= PATH_MAX)
+        rc = err_sys(err, full ? -ENAMETOOLONG : -errno, "prefix folder");
+    else
+        strcpy(path, full);
+    free(full);
+    free(given);
+    rc = rc ? rc : prefix_make(path, err);
+    if (rc) path[0] = 0;
+    return rc;
+}
+
+int scr_prefix_open(scr_prefix *prefix, const scr_config *config, char *err)
+{
+    char path[PATH_MAX] = "";
+    int rc = prefix->job->rank == 0 ? prefix_find(config, path, err) : 0;
+    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, prefix->job->world);
+    if (!path[0]) return rc; /* rank 0 has the error */
+    prefix->path = strdup(path);
+    prefix->real = realpath(path, NULL);
+    if (!prefix->path || !prefix->real)
+        return err_sys(err, -errno, "prefix folder %s", path);
+    prefix->fd = open(prefix->real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (prefix->fd < 0) return err_sys(err, -errno, "prefix folder %s", path);
+    if (prefix->job->rank != 0) return 0;
+    rc = beneath_make_durable(prefix->fd, ".scr", 0777, err);
+    return rc ? err_wrap(err, rc, "prefix folder %s", path) : 0;
+}
+
+void scr_prefix_close(scr_prefix *prefix)
+{
+    io_close(&prefix->fd);
+    kvtree_delete(&prefix->flush_file);
+    kvtree_delete(&prefix->staged);
+    scr_index_close(prefix);
+    kvtree_delete(&prefix->direct.files);
+    free(prefix->path);
+    free(prefix->real);
+}
+
+bool scr_name_is_reserved(const char *name)
+{
+    int member, members, id, end = 0;
+    if (sscanf(name, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 && end > 0)
+        return true;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, ".scr", 4) == 0 && (part[4] == '/' || part[4] == 0))
+            return true;
+    }
+    return false;
+}
+
+/* ---- places of datasets ---- */
+
+int scr_place_of(const scr_prefix *prefix, const scr_dataset *d, scr_place *place)
+{
+    const bool in_folder = !d->scattered;
+    snprintf(place->map, sizeof place->map, "%s%s" FILO_MAP, in_folder ? "" : d->name,
+             in_folder ? "" : "/");
+    snprintf(place->cache_prefix, sizeof place->cache_prefix, "%s%s",
+             in_folder && d->named ? d->name : "", in_folder && d->named ? "/" : "");
+    place->folder =
+        in_folder ? scr_path_join(prefix->real, d->name) : strdup(prefix->real);
+    return place->folder ? 0 : -ENOMEM;
+}
+
+int scr_place_open(const scr_prefix *prefix, const char *name, int *folder, char *err)
+{
+    return folder_make_beneath(prefix->fd, name, 0, folder, err);
+}
+
+int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
+                       const scr_place *place, const filo_options *options, int *count,
+                       filo_file **files, char *err)
+{
+    int ranks, rc = filo_read_map(prefix->job->world, place->folder, place->map, &ranks,
+                                  count, files, options, err);
+    if (!rc && ranks != prefix->job->ranks)
+        return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
+                       ranks, d->ranks);
+    return rc == -ENOENT ? FILO_DAMAGED : rc;
+}
+
+void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name)
+{
+    char err[SCR_ERR_TEXT] = "";
+    int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && batch_sweep(fd, err) != 0)
+        scr_say(prefix->job->report, 0, "warning: %s/.scr: %s", name, err);
+    io_close(&fd);
+}
+
+int scr_records_remove(const scr_prefix *prefix, const scr_dataset *d, char *err)
+{
+    char hidden[SCR_NAME_SIZE + 8];
+    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
+    int rc = beneath_remove_tree(prefix->fd, hidden, err);
+    if (!rc) beneath_rmdir(prefix->fd, d->name, NULL);
+    return rc;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stages of flushes that were interrupted, on rank 0. */
+#include "prefix/prefix.h"
+
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "plan/clean.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void scr_stage_identity(const scr_prefix *prefix, const scr_dataset *d, uint64_t layout,
+                        char identity[SCR_STAGE_IDENTITY_SIZE])
+{
+    snprintf(identity, SCR_STAGE_IDENTITY_SIZE, "%d %" PRId64 " %016" PRIx64 " %s", d->id,
+             d->created, layout, prefix->job->owner);
+}
+
+static void stages_read_identity(const scr_prefix *prefix, scr_staged *s)
+{
+    int id, end = 0;
+    if (sscanf(s->identity, "%d %*d %*x %n", &id, &end) != 1 || !end) return;
+    s->id = id;
+    s->is_foreign = strcmp(s->identity + end, prefix->job->owner) != 0;
+}
+
+static void stages_path(const char *name, char stage[SCR_NAME_SIZE + 16])
+{
+    snprintf(stage, SCR_NAME_SIZE + 16, "%.*s/" FILO_STAGE, SCR_NAME_SIZE - 1, name);
+}
+
+/* ---- listing ---- */
+
+/* One stage that is listed or cleaned. */
+struct visit {
+    const scr_prefix *prefix;
+    scr_stages *stages;
+    const char *name;
+    const scr_resume_flush *rows;
+};
+
+static int stages_note(void *arg, const filo_begun *flush)
+{
+    const struct visit *v = arg;
+    scr_stages *stages = v->stages;
+    scr_staged *more =
+        realloc(stages->list, ((size_t)stages->count + 1) * sizeof *stages->list);
+    if (!more) return 1; /* without memory the next run removes it */
+    stages->list = more;
+    scr_staged *s = &more[stages->count++];
+    *s = (scr_staged){.name = v->name, .container = flush->container};
+    snprintf(s->identity, sizeof s->identity, "%s", flush->identity);
+    stages_read_identity(v->prefix, s);
+    return 1;
+}
+
+/* Adds names of the index to those of the cache and of the search. */
+static void stages_add_indexed(scr_stages *stages, const kvtree *index)
+{
+    scr_dataset *all = NULL;
+    int count = 0;
+    scr_index_list(index, &all, &count);
+    for (int i = 0; i < count; i++) {
+        scr_index_state state = {.complete = 0};
+        scr_index_look(index, &all[i], &state);
+        const scr_clean_facts facts = {.is_indexed = true,
+                                       .is_complete = state.complete != 0};
+        if (scr_plan_clean(&facts).inspects) kvtree_set(stages->names, all[i].name, NULL);
+    }
+    free(all);
+}
+
+int scr_stages_find(scr_prefix *prefix, scr_stages *stages, char *err)
+{
+    char stage[SCR_NAME_SIZE + 16];
+    const kvtree *index;
+    struct visit v = {.prefix = prefix, .stages = stages};
+    int rc = scr_index_view(prefix, &index, err);
+    if (rc) return rc;
+    kvtree_merge(stages->names, prefix->staged);
+    stages_add_indexed(stages, index);
+    const kvtree_elem *e = kvtree_elem_first(stages->names);
+    for (; e; e = kvtree_elem_next(e)) {
+        v.name = kvtree_elem_key(e);
+        stages_path(v.name, stage);
+        /* what cannot be read now stays, which is reported when the others are removed */
+        filo_begun_sweep(prefix->fd, stage, stages_note, &v, NULL);
+    }
+    return 0;
+}
+
+/* ---- removing them ---- */
+
+static int stages_keep(void *arg, const filo_begun *flush)
+{
+    const struct visit *v = arg;
+    for (int i = 0; i < v->stages->count; i++) {
+        const scr_staged *s = &v->stages->list[i];
+        if (s->container != flush->container ||
+            strcmp(s->identity, flush->identity) != 0 || strcmp(s->name, v->name) != 0)
+            continue;
+        if (!v->rows[i].is_removed) return 1;
+        scr_say(
+            v->prefix->job->report, 1,
+            "a flush of dataset %d (%s) that an earlier run began is not resumed; its "
+            "stage is removed",
+            s->id, s->name);
+        return 0;
+    }
+    return 1; /* it has begun just now */
+}
+
+/* Removes the empty directories of a dataset that no index has. */
+static void stages_vacate(scr_prefix *prefix, const char *name, char *stage)
+{
+    char err[SCR_ERR_TEXT] = "", *end;
+    const kvtree *index;
+    scr_dataset d;
+    if (scr_index_view(prefix, &index, err) != 0) return;
+    const scr_clean_facts facts = {.is_indexed = scr_index_get(index, name, &d) == 0,
+                                   .is_cached = true};
+    if (!scr_plan_clean(&facts).vacates) return;
+    while ((end = strrchr(stage, '/')) != NULL && strlen(stage) > strlen(name)) {
+        *end = 0;
+        if (beneath_rmdir(prefix->fd, stage, NULL) != 0) return;
+    }
+}
+
+void scr_stages_clean(scr_prefix *prefix, scr_stages *stages,
+                      const scr_resume_flush *rows)
+{
+    char err[SCR_ERR_TEXT] = "", stage[SCR_NAME_SIZE + 16];
+    struct visit v = {.prefix = prefix, .stages = stages, .rows = rows};
+    int folder;
+    const kvtree_elem *e = kvtree_elem_first(stages->names);
+    for (; e; e = kvtree_elem_next(e)) {
+        v.name = kvtree_elem_key(e);
+        if (scr_place_open(prefix, v.name, &folder, NULL) != 0) continue;
+        scr_records_sweep(prefix, folder, v.name);
+        io_close(&folder);
+        stages_path(v.name, stage);
+        if (filo_begun_sweep(prefix->fd, stage, stages_keep, &v, err) != 0)
+            scr_say(prefix->job->report, 0,
+                    "warning: what an interrupted flush left in %s/%s stays: %s",
+                    prefix->path, stage, err);
+        stages_vacate(prefix, v.name, stage);
+    }
+}
+
+void scr_stages_free(scr_stages *stages)
+{
+    kvtree_delete(&stages->names);
+    free(stages->list);
+}
