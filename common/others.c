@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,35 @@ int others_put(int fd)
     struct stat st;
     if (fstat(fd, &st) != 0) return -errno;
     return others_is_foreign(&st) || st.st_mode & S_IWOTH || others_group_writes(fd, &st);
+}
+
+/* Whether they can give the name of the first folder in name, which *next gets, to
+ * another one. */
+static int others_exchange(int here, const char *name, int *next)
+{
+    char part[NAME_MAX + 1];
+    struct stat st;
+    snprintf(part, sizeof part, "%.*s", (int)strcspn(name, "/"), name);
+    *next = io_open(here, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (*next < 0) return *next == -ENOENT ? others_put(here) : *next;
+    return fstat(here, &st) != 0 ? -errno : others_rename(here, &st);
+}
+
+int others_put_below(int dir, const char *name, char *err)
+{
+    const char *rest = name, *slash;
+    int here = io_open(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    int rc = here < 0 ? here : 0;
+    while (rc == 0 && here >= 0 && (slash = strchr(rest, '/')) != NULL) {
+        int next;
+        rc = others_exchange(here, rest, &next);
+        io_close(&here);
+        here = next;
+        rest = slash + 1;
+    }
+    if (rc == 0 && here >= 0) rc = others_put(here);
+    io_close(&here);
+    return rc < 0 ? err_sys(err, rc, "check who can change %s", name) : rc;
 }
 
 /* ---- reach ---- */

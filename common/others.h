@@ -11,6 +11,7 @@
 #define others_write COMMON(others_write)
 #define others_rename COMMON(others_rename)
 #define others_put COMMON(others_put)
+#define others_put_below COMMON(others_put_below)
 #define others_reach COMMON(others_reach)
 
 /* Whether others than root and the effective user may write to the open file or folder
@@ -27,6 +28,11 @@ int others_rename(int fd, const struct stat *st);
 /* Whether they may put a file of theirs into the open folder; -errno where that cannot be
  * told. */
 int others_put(int fd);
+
+/* Whether they may put a file of theirs under that name below the open folder dir, or
+ * exchange or create a folder on the way to it. No link is followed; -errno with a text.
+ */
+int others_put_below(int dir, const char *name, char *err);
 
 /* For a name below the open folder top that is in a record which others may have put
  * there; parent is the folder of what has that name. Such names reach only folders in

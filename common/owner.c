@@ -160,6 +160,11 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner, char
         rc = owner_check_entry(folder, name, *owner, config, &inner, &known, err);
         if (!rc && known && *owner && !config && !S_ISDIR(inner.st_mode))
             rc = err_set(err, -EPERM, "%s in it is no folder", name);
+        if (!rc && known && !*owner && !config && !owner_is_root_only(&inner))
+            rc = err_set(err, -EPERM,
+                         "it belongs to root, but others may write to %s in it; run this "
+                         "as the user of the job",
+                         name);
     }
     if (!rc && file) rc = owner_check_entry(folder, file, *owner, 0, &inner, &known, err);
     if (!rc && *owner == 0 && !owner_is_root_only(&st))

@@ -17,8 +17,8 @@
  *
  * Refused with a message, which calls the folder `what`: a way to it through a link that
  * root did not make; a folder, and .scr or a configuration file in it with different
- * owners; a folder of root that others may write to, or exchange; an owner that no user
- * database knows. An exit code (command.h). */
+ * owners; a folder of root that others may write to, in .scr too, or exchange; an owner
+ * that no user database knows. An exit code (command.h). */
 int owner_enter(const char *what, const char *folder);
 
 /* The same for the folder that the path of a file leads to; what has the name of the file

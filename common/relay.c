@@ -4,6 +4,7 @@
 
 #include "common/command.h"
 #include "common/io.h"
+#include "common/utf8.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -23,10 +24,11 @@ enum { PIECE = 65536 };
 
 /* One of the streams. */
 typedef struct stream {
-    int from, to; /* from -1: all was read */
-    int is_terminal;
-    unsigned char last; /* byte that was printed */
-    int lost;           /* errno of what could not be printed */
+    int from, to;              /* from -1: all was read */
+    bool is_terminal, is_wide; /* wide: the terminal shows UTF-8 */
+    unsigned char last;        /* byte that was printed */
+    int rest;                  /* bytes that the last character lacks */
+    int lost;                  /* errno of what could not be printed */
 } stream;
 
 typedef struct relay {
@@ -38,15 +40,26 @@ typedef struct relay {
 
 /* ---- the process in front ---- */
 
-/* Terminals interpret bytes below blank, and C1 in UTF-8. */
+/* Whether a byte from 0x80 to 0x9f, which is a control (C1) by itself and behind 0xc2, is
+ * none here: it continues another character. */
+static bool relay_continues(const stream *s)
+{
+    return s->is_wide && s->rest > 0 && s->last != 0xc2;
+}
+
+/* Terminals interpret bytes below blank, and C1. */
 static void relay_mask_controls(stream *s, unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         unsigned char c = bytes[i];
-        int control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ||
-                      (s->last == 0xc2 && c >= 0x80 && c < 0xa0);
+        bool is_control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ||
+                          (c >= 0x80 && c < 0xa0 && !relay_continues(s));
+        if (c >> 6 == 2)
+            s->rest -= s->rest > 0;
+        else
+            s->rest = c < 0xc2 || c > 0xf4 ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
         s->last = c;
-        if (control) bytes[i] = '?';
+        if (is_control) bytes[i] = '?';
     }
 }
 
@@ -167,8 +180,10 @@ static int relay_open_pipes(relay *r, int ends[2])
         int pair[2] = {-1, together && i ? ends[0] : -1};
         if (pair[1] < 0 && pipe2(pair, O_CLOEXEC) != 0) return -errno;
         if (pair[0] >= 0 && fcntl(pair[0], F_SETFL, O_NONBLOCK) != 0) return -errno;
-        r->streams[i] =
-            (stream){.from = pair[0], .to = 1 + i, .is_terminal = isatty(1 + i)};
+        r->streams[i] = (stream){.from = pair[0],
+                                 .to = 1 + i,
+                                 .is_terminal = isatty(1 + i),
+                                 .is_wide = utf8_is_shown()};
         ends[i] = pair[1];
     }
     return 0;

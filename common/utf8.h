@@ -11,6 +11,7 @@
 
 #define utf8_length COMMON(utf8_length)
 #define utf8_is_hidden COMMON(utf8_is_hidden)
+#define utf8_is_shown COMMON(utf8_is_shown)
 
 /* Length of the UTF-8 character at text, and the character; 0 if there is none: cut off,
  * longer than needed, a surrogate, or beyond U+10FFFF. */
@@ -19,5 +20,9 @@ size_t utf8_length(const char *text, uint32_t *character);
 /* Controls, blanks but the space, characters without width, and those that turn the
  * direction of writing: what a reader would not see, or take for something else. */
 bool utf8_is_hidden(uint32_t character);
+
+/* Whether the locale of the environment is one of UTF-8. In others terminals take the
+ * bytes 0x80 to 0x9f for controls, which are also parts of characters. */
+bool utf8_is_shown(void);
 
 #endif

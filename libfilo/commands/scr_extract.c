@@ -138,6 +138,26 @@ static int extract_note(void *arg, int rank, int count, const filo_file files[],
     return lost ? err_sys(err, -ENOMEM, "list the files of rank %d", rank) : 0;
 }
 
+/* Opens the folder, and finds out whether others can change the map. */
+static int extract_open_folder(extract_work *w)
+{
+    const extract_request *r = w->r;
+    const char *map = r->place.map ? r->place.map : FILO_MAP;
+    char err[FILO_ERROR_SIZE] = "";
+    int rc = folder_make(r->place.folder, 0, &w->dir, err);
+    if (!rc) w->shared = others_put_below(w->dir, map, err);
+    if (rc || w->shared < 0) return command_complain("%s: %s", r->place.folder, err);
+    return COMMAND_GOOD;
+}
+
+/* Reads the map in the open folder, which others may have exchanged by now. */
+static int extract_read_map(extract_work *w, int *ranks, filo_map_take *take, char *err)
+{
+    filo_place from = w->r->place;
+    from.dir = &w->dir;
+    return filo_map_read(&from, ranks, take, w, err);
+}
+
 /* Reads all of the map before any file is touched: it must be valid, and have the wanted
  * files. */
 static int extract_check_map(extract_work *w)
@@ -147,7 +167,7 @@ static int extract_check_map(extract_work *w)
     int ranks = 0, rc = 0;
     for (int i = 0; i < r->names && !rc; i++)
         rc = kvtree_set(w->wanted, r->name[i], NULL) ? 0 : -ENOMEM;
-    if (!rc) rc = filo_map_read(&r->place, &ranks, extract_note, w, err);
+    if (!rc) rc = extract_read_map(w, &ranks, extract_note, err);
     if (rc) return command_complain("%s: %s", r->place.folder, err);
     if (r->rank >= ranks)
         return command_complain("%s: no rank %d in the map, which is of %d ranks",
@@ -208,27 +228,14 @@ static int extract_files(void *arg, int rank, int count, const filo_file files[]
     return 0;
 }
 
-/* Finds out whether others can change the map. */
-static int extract_check_sharing(extract_work *w, char *err)
-{
-    const char *last, *map = w->r->place.map ? w->r->place.map : FILO_MAP;
-    int folder, rc = beneath_open_parent(w->dir, map, 0, &folder, &last, err);
-    if (rc) return rc;
-    w->shared = others_put(folder);
-    io_close(&folder);
-    return w->shared < 0 ? err_sys(err, w->shared, "check the folder of %s", map) : 0;
-}
-
 static int extract_all(extract_work *w)
 {
     const extract_request *r = w->r;
     char err[FILO_ERROR_SIZE] = "";
-    if (folder_make(r->place.folder, 0, &w->dir, err) != 0 ||
-        (r->to && folder_make(r->to, 0777, &w->to, err) != 0) ||
-        extract_check_sharing(w, err) != 0)
+    if (r->to && folder_make(r->to, 0777, &w->to, err) != 0)
         return command_complain("%s", err);
     if (r->task == LIST && !r->json) printf("   rank           size crc32       name\n");
-    if (filo_map_read(&r->place, NULL, extract_files, w, err) != 0)
+    if (extract_read_map(w, NULL, extract_files, err) != 0)
         return command_complain("%s: %s", r->place.folder, err);
     extract_print_summary(w);
     return w->count[DAMAGED] || w->count[FAILED] ? COMMAND_BAD : COMMAND_GOOD;
@@ -241,7 +248,8 @@ static int extract_run(const extract_request *r)
     w.wanted = kvtree_new();
     w.containers = kvtree_new();
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error, like a full disk */
-    int code = extract_check_map(&w);
+    int code = extract_open_folder(&w);
+    if (code == COMMAND_GOOD) code = extract_check_map(&w);
     if (code == COMMAND_GOOD) code = extract_all(&w);
     int flushed = w.lost ? command_write_failed(w.lost) : command_flush();
     io_close(&w.dir);

@@ -22,6 +22,7 @@ typedef struct work {
     void *arg;
     int said; /* what a function of the caller ended it with */
     int dir;  /* folder, once open; else -1 */
+    size_t skip;
 } work;
 
 static int map_file_begin(work *w, const filo_place *place, char *err)
@@ -31,14 +32,18 @@ static int map_file_begin(work *w, const filo_place *place, char *err)
     w->folder = place->folder;
     w->base = place->base;
     w->map = place->map ? place->map : FILO_MAP;
+    w->skip = place->dir ? place->skip : 0;
     int rc = beneath_check_name(w->map, err);
     return rc ? err_wrap(err, rc, "name of the map") : 0;
 }
 
 static kvtree_gather_place map_file_place(const work *w, size_t limit)
 {
-    return (kvtree_gather_place){
-        .dir = w->dir, .name = w->map, .top = FILO_MAP_TOP, .limit = limit};
+    return (kvtree_gather_place){.dir = w->dir,
+                                 .name = w->map,
+                                 .top = FILO_MAP_TOP,
+                                 .limit = limit,
+                                 .skip = w->skip};
 }
 
 /* ---- writing ---- */
@@ -140,11 +145,14 @@ int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void 
 {
     work w = {.take = take, .arg = arg, .dir = -1};
     int rc = map_file_begin(&w, from, err);
-    if (rc == 0) rc = folder_make_below(w.base, w.folder, 0, &w.dir, err);
+    if (rc == 0 && from->dir)
+        w.dir = *from->dir;
+    else if (rc == 0)
+        rc = folder_make_below(w.base, w.folder, 0, &w.dir, err);
     if (rc) return rc;
     const kvtree_gather_place place = map_file_place(&w, 0);
     rc = kvtree_gather_read_all(&place, ranks, map_file_take, &w, err);
-    io_close(&w.dir);
+    if (!from->dir) io_close(&w.dir);
     if (w.said) return w.said;
     if (rc == -EBADMSG) rc = FILO_DAMAGED;
     return rc ? err_wrap(err, rc, "map in %s", w.folder) : 0;

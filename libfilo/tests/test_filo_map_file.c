@@ -144,6 +144,29 @@ static void test_round_trips(void **state)
     assert_true(there("a/b/c/d/the map") && there("a/b/c/d/the map.0.0.scr"));
 }
 
+/* Reads the map in an open folder; another one may have its name by now. */
+static void test_open_folder(void **state)
+{
+    const filo_place at = {.folder = folder, .map = "x/.scr/rank2file.scr"};
+    char x[128], z[128];
+    giver g = {.ranks = 0};
+    snprintf(x, sizeof x, "%s/x", folder);
+    snprintf(z, sizeof z, "%s/z", folder);
+    assert_int_equal(filo_map_write(&at, 3, give, &g, err), 0);
+    int told = 0, dir = open(x, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(rename(x, z), 0);
+    filo_place from = {.folder = folder, .map = at.map, .dir = &dir, .skip = 2};
+    assert_int_equal(filo_map_read(&at, &told, NULL, NULL, err), -ENOENT);
+    g.ranks = 0;
+    assert_int_equal(filo_map_read(&from, &told, take, &g, err), 0);
+    assert_int_equal(told, 3);
+    /* files that the map names elsewhere are not read */
+    from.map = "z/.scr/rank2file.scr";
+    assert_int_equal(filo_map_read(&from, &told, NULL, NULL, err), FILO_DAMAGED);
+    assert_non_null(strstr(err, "x/.scr/rank2file.0.0.scr is not beside z/"));
+    assert_int_equal(close(dir), 0);
+}
+
 /* ---- errors ---- */
 
 static void test_errors_of_callers(void **state)
@@ -301,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trips, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_open_folder, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_errors_of_callers, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_refused_files, make_folder, remove_folder),

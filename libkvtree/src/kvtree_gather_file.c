@@ -224,9 +224,14 @@ static bool gather_is_damage(int rc)
            rc == -EISDIR;
 }
 
-static int gather_load(int dir, const char *name, kvtree *tree, char *err)
+static int gather_load(const kvtree_gather_place *from, const char *name, kvtree *tree,
+                       char *err)
 {
     struct stat st;
+    const int dir = from->dir;
+    if (strncmp(name, from->name, from->skip) != 0)
+        return err_set(err, -EBADMSG, "%s is not beside %s", name, from->name);
+    name += from->skip;
     int rc = beneath_stat(dir, name, &st, err);
     if (rc == 0 && (uint64_t)st.st_size > KVTREE_GATHER_FILE_MAX)
         rc = err_set(err, -EBADMSG, "%s has %lld bytes, too many", name,
@@ -239,7 +244,7 @@ int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, i
                             kvtree_gather_part *part, char *err)
 {
     kvtree *tree = kvtree_new();
-    int rc = tree ? gather_load(from->dir, name, tree, err)
+    int rc = tree ? gather_load(from, name, tree, err)
                   : err_sys(err, -ENOMEM, "read %s", name);
     if (rc == -ENOENT && level >= 0) rc = -EBADMSG; /* the level above names it */
     if (rc == 0) {

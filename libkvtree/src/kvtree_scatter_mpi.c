@@ -227,7 +227,7 @@ static int scatter_mpi_read(scatter_mpi *r, int rc, enum scatter_form form, kvtr
     int opened = channel_of(from->comm, &ch);
     if (opened) return err_sys(r->text, opened, "duplicate the communicator");
     r->comm = ch->comm;
-    r->place = (kvtree_gather_place){from->dir, from->name, from->top, 0};
+    r->place = (kvtree_gather_place){from->dir, from->name, from->top, 0, 0};
     MPI_Comm_rank(r->comm, &r->rank);
     MPI_Comm_size(r->comm, &r->size);
     kvtree *fresh = tree && kvtree_size(tree) == 0 ? tree : kvtree_new();

@@ -82,7 +82,7 @@ static void test_lowest_level(void **state)
 {
     static const char *const tops[] = {NULL, "RANK2FILE"};
     for (int i = 0; i < 2; i++) {
-        const kvtree_gather_place to = {place, "x.scr", tops[i], 0};
+        const kvtree_gather_place to = {place, "x.scr", tops[i], 0, 0};
         kvtree *tree = written(&to, 0, 1, sample_tree());
         assert_int_equal(kvtree_size(tree), tops[i] ? 1 : 3);
         kvtree *body = tops[i] ? kvtree_get(tree, tops[i]) : tree;
@@ -104,7 +104,7 @@ static void test_lowest_level(void **state)
 
 static void test_upper_level(void **state)
 {
-    const kvtree_gather_place to = {place, "x.scr", "TOP", 0};
+    const kvtree_gather_place to = {place, "x.scr", "TOP", 0, 0};
     for (int level = 1; level <= 2; level++) { /* at 2 the root */
         kvtree *tree = written(&to, level, 12, pointer_to("a/x.0.7.scr"));
         assert_non_null(kvtree_getf(tree, "LEVEL %d", level));
@@ -123,7 +123,7 @@ static void test_upper_level(void **state)
 /* What is refused stays as it was, and the outputs do, too. */
 static void test_refused(void **state)
 {
-    const kvtree_gather_place to = {place, "x.scr", NULL, 0};
+    const kvtree_gather_place to = {place, "x.scr", NULL, 0, 0};
     char err[ERRTEXT_SIZE] = "";
     kvtree_gather_part part = {.level = 77};
     kvtree *tree = written(&to, 1, 12, pointer_to("../x"));
@@ -137,7 +137,7 @@ static void test_refused(void **state)
 
 static uint64_t width_of(const char *top, size_t limit, int level)
 {
-    return kvtree_gather_width(&(kvtree_gather_place){-1, "x.scr", top, limit}, level);
+    return kvtree_gather_width(&(kvtree_gather_place){-1, "x.scr", top, limit, 0}, level);
 }
 
 /* The limit holds for any items that begin within a width, and two pointers always fit
@@ -148,7 +148,7 @@ static void test_width(void **state)
     static const char *const tops[] = {NULL, "T", "a top key that is longer than others"};
     for (int i = 0; i < 3; i++) {
         const uint64_t width = width_of(tops[i], 5000, 0);
-        const kvtree_gather_place to = {place, "x.scr", tops[i], 5000};
+        const kvtree_gather_place to = {place, "x.scr", tops[i], 5000, 0};
         for (int level = 0; level <= 1; level++) {
             kvtree *tree = written(&to, level, 2147483647, pointer_to("x"));
             kvtree *body = level == 0 && tops[i] ? kvtree_get(tree, tops[i]) : tree;

@@ -102,7 +102,7 @@ static void begin(const kind *k, const char *who, kvtree_gather *at)
 
 static kvtree_gather_place place_of(const kvtree_gather *at)
 {
-    return (kvtree_gather_place){at->dir, at->name, at->top, at->limit};
+    return (kvtree_gather_place){at->dir, at->name, at->top, at->limit, 0};
 }
 
 /* ---- files ---- */

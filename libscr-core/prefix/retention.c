@@ -39,8 +39,10 @@ typedef struct deletion {
     scr_prefix *prefix;
     const scr_dataset *d;
     scr_place place;
-    int dir;              /* place.folder, open; -1 when there is none */
+    int folder;           /* of the dataset, open; -1: there is none */
+    int dir;              /* place.folder, open */
     int shared;           /* others can change the map */
+    bool listed;          /* its name comes from the index */
     const kvtree *others; /* on rank 0: names of files that stay */
     int helpers;          /* ranks 1 to helpers remove files; 0: rank 0 does */
     int next;             /* the helper to get the next piece */
@@ -61,6 +63,7 @@ typedef struct doomed {
 /* All of an operation. */
 typedef struct retention {
     scr_prefix *prefix;
+    bool listed; /* the names come from the index */
     int count;
     doomed *list; /* on rank 0 */
     kvtree *others;
@@ -167,18 +170,70 @@ static int retention_take(void *arg, int rank, int count, const filo_file files[
 
 /* ---- before the first file goes ---- */
 
+/* A name in an index that others can change reaches only what they can change themselves:
+ * the folder of the dataset, or its name. */
+static int retention_check_name(const deletion *x, char *err)
+{
+    const int prefix = x->prefix->fd;
+    int rc = x->listed ? others_put_below(prefix, SCR_INDEX_NAME, err) : 0;
+    if (rc <= 0 || others_reach(prefix, x->folder, x->d->name, NULL) == 0)
+        return rc < 0 ? rc : 0;
+    int above = io_open(x->folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    rc = above < 0 ? err_sys(err, above, "open the folder of %s", x->d->name)
+                   : others_reach(prefix, above, x->d->name, err);
+    io_close(&above);
+    return rc;
+}
+
+/* The records of a prefix folder are not those of a dataset. */
+static int retention_check_records(const deletion *x, char *err)
+{
+    struct stat st;
+    if (fstatat(x->folder, SCR_INDEX_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+    return err_set(err, -EPERM, "%s is a prefix folder", x->d->name);
+}
+
+/* Opens the folder of the dataset; no link leads there. What is read and removed from
+ * here on is reached through its descriptor: others may exchange folders meanwhile. */
+static int retention_open_place(deletion *x, char *err)
+{
+    char inside[SCR_NAME_SIZE + 2];
+    const char *last;
+    snprintf(inside, sizeof inside, "%s/x", x->d->name);
+    if (scr_place_of(x->prefix, x->d, &x->place) != 0)
+        return err_set(err, -ENOMEM, "no memory");
+    int rc = beneath_open_parent(x->prefix->fd, inside, 0, &x->folder, &last, err);
+    if (rc) return rc;
+    x->dir = x->d->scattered ? x->prefix->fd : x->folder;
+    x->shared = others_put_below(x->folder, FILO_MAP, err);
+    if (x->shared < 0) return x->shared;
+    rc = retention_check_records(x, err);
+    return rc ? rc : retention_check_name(x, err);
+}
+
+static void retention_close_place(deletion *x)
+{
+    io_close(&x->folder);
+    free(x->place.folder);
+}
+
+static int retention_read_map(deletion *x, filo_map_take *take, char *err)
+{
+    const filo_place from = {.folder = x->place.folder,
+                             .map = x->place.map,
+                             .dir = &x->folder,
+                             .skip = x->d->scattered ? strlen(x->d->name) + 1 : 0};
+    return filo_map_read(&from, NULL, take, x, err);
+}
+
 /* Rank 0. Nothing is touched before all of the map has been read once: of a dataset with
  * a damaged map files would stay that nothing names. */
-static void retention_check_map(scr_prefix *prefix, doomed *x)
+static void retention_check_map(const retention *r, doomed *x)
 {
-    scr_place place = {.folder = NULL};
-    if (scr_place_of(prefix, &x->d, &place) != 0) {
-        x->rc = err_set(x->err, -ENOMEM, "no memory");
-        return;
-    }
-    const filo_place from = {.folder = place.folder, .map = place.map};
-    x->rc = filo_map_read(&from, NULL, NULL, NULL, x->err);
-    free(place.folder);
+    deletion map = {.prefix = r->prefix, .d = &x->d, .folder = -1, .listed = r->listed};
+    x->rc = retention_open_place(&map, x->err);
+    if (!x->rc) x->rc = retention_read_map(&map, NULL, x->err);
+    retention_close_place(&map);
     x->no_map = x->rc == -ENOENT;
     if (x->no_map) x->rc = 0;
 }
@@ -257,7 +312,7 @@ static void retention_prepare(retention *r)
     bool scattered = false;
     int rc = 0;
     for (int i = 0; i < r->count; i++) {
-        retention_check_map(r->prefix, &r->list[i]);
+        retention_check_map(r, &r->list[i]);
         scattered |= r->list[i].d.scattered && !r->list[i].rc;
     }
     if (scattered) rc = retention_note_others(r, err);
@@ -270,51 +325,26 @@ static void retention_prepare(retention *r)
 static int retention_deal(deletion *x)
 {
     char err[SCR_ERR_TEXT] = "";
-    const filo_place from = {.folder = x->place.folder, .map = x->place.map};
-    int rc = filo_map_read(&from, NULL, retention_take, x, err);
+    int rc = retention_read_map(x, retention_take, err);
     retention_hand_out(x);
     retention_dismiss_helpers(x);
     return rc && rc != -ENOENT ? err_set(x->err, rc, "%s", err) : x->rc;
 }
 
-/* Whether others can change the map. Without a folder of records there is none. */
-static int retention_check_sharing(deletion *x, char *err)
+/* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
+ * folder. */
+static int retention_remove_records(const deletion *x, char *err)
 {
-    char inside[SCR_NAME_SIZE + 8];
-    const char *last;
-    int records;
-    snprintf(inside, sizeof inside, "%s/.scr/x", x->d->name);
-    int rc = beneath_open_parent(x->prefix->fd, inside, 0, &records, &last, err);
-    if (rc) return rc == -ENOENT ? 0 : rc;
-    x->shared = others_put(records);
-    io_close(&records);
-    return x->shared < 0 ? err_sys(err, x->shared, "check %s", inside) : 0;
+    int rc = beneath_remove_tree(x->folder, ".scr", err);
+    if (!rc) beneath_rmdir(x->prefix->fd, x->d->name, NULL);
+    return rc;
 }
 
-/* Opens the folder that the map's names are below; no link leads there. */
-static int retention_open_place(deletion *x, char *err)
-{
-    char inside[SCR_NAME_SIZE + 2];
-    const char *last;
-    snprintf(inside, sizeof inside, "%s%sx", x->d->scattered ? "" : x->d->name,
-             x->d->scattered ? "" : "/");
-    int rc = beneath_open_parent(x->prefix->fd, inside, 0, &x->dir, &last, err);
-    return rc ? rc : retention_check_sharing(x, err);
-}
-
-/* Collective, agreed. */
-static int retention_remove_opened(deletion *x, char *err)
+/* Collective, agreed. All ranks have opened the folder. */
+static int retention_remove_mapped(deletion *x, char *err)
 {
     const scr_job *job = x->prefix->job;
-    int width = x->prefix->set->flush_width,
-        rc = scr_place_of(x->prefix, x->d, &x->place);
-    if (rc) err_set(err, rc, "no memory");
-    if (!rc && (rc = retention_open_place(x, err)) == -ENOENT) rc = 0;
-    /* ranks may differ in what they see of a folder that goes away */
-    int gone = x->dir < 0;
-    rc = agree(job->world, rc, err);
-    MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, job->world);
-    if (rc || gone) return rc;
+    int width = x->prefix->set->flush_width, rc = 0;
     x->helpers = job->ranks - 1 < width ? job->ranks - 1 : width;
     x->next = 1;
     if (job->rank == 0)
@@ -326,17 +356,37 @@ static int retention_remove_opened(deletion *x, char *err)
     return agree(job->world, rc, err);
 }
 
-/* Collective, agreed. */
+/* Collective; agreed, but for the records. */
+static int retention_remove_opened(deletion *x, char *err)
+{
+    const scr_job *job = x->prefix->job;
+    int rc = retention_open_place(x, err);
+    if (rc == -ENOENT) rc = 0;
+    /* ranks may differ in what they see of a folder that goes away, or is exchanged: rank
+     * 0 reads the names from its one, and others remove them below theirs */
+    int seen[] = {x->folder<0, x->shared> 0};
+    rc = agree(job->world, rc, err);
+    MPI_Allreduce(MPI_IN_PLACE, seen, 2, MPI_INT, MPI_MAX, job->world);
+    x->shared = seen[1];
+    if (!rc && !seen[0]) rc = retention_remove_mapped(x, err);
+    if (rc || job->rank != 0 || x->folder < 0) return rc;
+    return retention_remove_records(x, err);
+}
+
+/* Collective. */
 static int retention_remove_files(const retention *r, const scr_dataset *d, char *err)
 {
     deletion *x = calloc(1, sizeof *x);
     int rc =
         agree(r->prefix->job->world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
     if (!rc) {
-        *x = (deletion){.prefix = r->prefix, .d = d, .dir = -1, .others = r->others};
+        *x = (deletion){.prefix = r->prefix,
+                        .d = d,
+                        .folder = -1,
+                        .others = r->others,
+                        .listed = r->listed};
         rc = retention_remove_opened(x, err);
-        io_close(&x->dir);
-        free(x->place.folder);
+        retention_close_place(x);
     }
     free(x);
     return rc;
@@ -354,7 +404,6 @@ static void retention_remove_all(const retention *r)
         if (!d.id) continue;
         int rc = retention_remove_files(r, &d, err);
         if (r->prefix->job->rank != 0) continue;
-        rc = rc ? rc : scr_records_remove(r->prefix, &d, err);
         if (rc) r->list[i].rc = err_set(r->list[i].err, rc, "%s", err);
     }
 }
@@ -399,10 +448,12 @@ static void retention_finish(const retention *r)
     }
 }
 
-/* Collective. Deletes what rank 0 has in list; rc and err of each are the results. */
-static void retention_delete_list(scr_prefix *prefix, doomed *list, int count)
+/* Collective. Deletes what rank 0 has in list, from the index if listed; rc and err of
+ * each describe the result. */
+static void retention_delete_list(scr_prefix *prefix, doomed *list, int count,
+                                  bool listed)
 {
-    retention r = {.prefix = prefix, .list = list, .count = count};
+    retention r = {.prefix = prefix, .list = list, .count = count, .listed = listed};
     scr_wait wait;
     MPI_Bcast(&r.count, 1, MPI_INT, 0, prefix->job->world);
     if (r.count == 0) return;
@@ -423,7 +474,7 @@ int scr_retention_delete(scr_prefix *prefix, const scr_dataset *d, char *err)
     int rc = agree(prefix->job->world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
     if (!rc) {
         x->d = *d;
-        retention_delete_list(prefix, x, 1);
+        retention_delete_list(prefix, x, 1, false);
         /* the text is agreed already */
         MPI_Bcast(&x->rc, 1, MPI_INT, 0, prefix->job->world);
         MPI_Bcast(x->err, sizeof x->err, MPI_CHAR, 0, prefix->job->world);
@@ -461,7 +512,7 @@ static void retention_delete_all(scr_prefix *prefix, scr_dataset *list, int coun
     }
     for (int i = 0; i < count; i++)
         all[i].d = list[i];
-    retention_delete_list(prefix, all, count);
+    retention_delete_list(prefix, all, count, true);
     for (int i = 0; i < count; i++)
         retention_report_deleted(prefix, &all[i], reason);
     free(all);

@@ -179,9 +179,19 @@ static int scan_note_stage(scr_scan *scan, const char *name)
     return kvtree_set(scan->staged, name, NULL) ? 0 : -ENOMEM;
 }
 
+/* A prefix folder of its own: its datasets belong to other runs. */
+static int scan_has_index(const scr_scan *scan, const char *name)
+{
+    char index[BENEATH_NAME_MAX + 256 + sizeof SCR_INDEX_NAME + 1];
+    struct stat st;
+    snprintf(index, sizeof index, "%s/" SCR_INDEX_NAME, name);
+    return beneath_stat(scan->dir, index, &st, NULL) == 0;
+}
+
 static int scan_see_folder(struct search *s, const char *name)
 {
     char why[ERRTEXT_SIZE] = "";
+    if (scan_has_index(s->scan, name)) return 0;
     int rc = scr_scan_one(s->scan, name, why);
     if (rc == -ENOMEM || scan_note_stage(s->scan, name) != 0) return -ENOMEM;
     if (rc && rc != -ENOENT) { /* not ours to read */

@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Colleagues who share a prefix folder: setgid, writable by their group, and a umask that leaves that so. Without these
 nobody else reads or changes what SCR keeps there."""
+import contextlib
 import json
 import os
+import shutil
+import signal
 import stat
+import subprocess
+import time
 
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, descendants, main, restart
 from accounts import two_accounts
-from scavenged import command, saved, scavenge
+from scavenged import TOOLS, command, saved, scavenge
 import tree
 
 SHARED = 59999  # a group
@@ -30,6 +35,10 @@ class Shared(Job):
             for base in ("cntl", "cache"):
                 (self.node(node) / base).mkdir(parents=True)
                 (self.node(node) / base).chmod(0o1777)
+
+    def cached_by(self, user):
+        """Ids of that one's cached datasets."""
+        return [int(path.name.split(".")[-1]) for path in self.node("n1").glob(f"cache/{user.pw_name}/*/scr.dataset.*")]
 
     def by(self, user):
         """The next runs and commands are this one's."""
@@ -141,6 +150,161 @@ def test_replaced_by_name():
         os.chown(folder / "own", BOB.pw_uid, SHARED)
         done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
         assert "own/work is in a folder that others may not change" in done.err and work.read_text() == "work", done
+
+
+def change_index(job, change):
+    """Bob changes what the index has of its datasets, {id: {"DIR": {name: entry}}}."""
+    path = job.prefix / ".scr/index.scr"
+    told = tree.read(path)
+    change(told["DSET"])
+    path.unlink()
+    tree.write(path, told)
+    os.chown(path, BOB.pw_uid, SHARED)
+    path.chmod(0o660)
+
+
+def files_below(folder):
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_deleted_by_index():
+    """Bob marks a dataset as being deleted that Alice has in a folder of her own, and that folder, which is a prefix folder, too."""
+    def mark(datasets):
+        for folders in datasets.values():
+            for entry in [folders["DIR"][name] for name in ("own/ckpt",) if name in folders["DIR"]]:
+                entry.update(DELETING={"1": {}}, COMPLETE={"0": {}})
+                folders["DIR"]["own"] = {**entry, "DSET": {**entry["DSET"], "NAME": {"own": {}}}}
+
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        keep(job)
+        job.umask = 0o027
+        job.by(ALICE).run("init", "have => ANY", checkpoint("own/ckpt"), "finalize")
+        job.run("init", "have => ANY", "finalize", prefix=job.prefix / "own", SCR_JOB_ID="other")
+        before = files_below(job.prefix / "own")
+        assert {"index.scr", "rank_0", "work"} <= {os.path.basename(path) for path in before}, before
+        change_index(job, mark)
+        job.umask = 0o007
+        run = job.by(ALICE).run("init", "have => ANY", "finalize")
+        run.said("own/ckpt is in a folder that others may not change, but in a record that they may")
+        run.said("own is a prefix folder")
+        assert files_below(job.prefix / "own") == before, run
+
+
+def test_deleted_by_flag():
+    """Bob writes into the index that the files of Alice's dataset lie scattered, and puts a map where they would be named then."""
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        work = keep(job)
+        job.umask = 0o027
+        job.by(ALICE).run("init", "have => ANY", "start:a:c", "put:a/f_%r:100", "complete:1", "finalize")
+        told = tree.read(job.prefix / "a/.scr/rank2file.0.0.scr")
+        text = json.dumps(told)
+        assert '"f_0"' in text, text
+        tree.write(job.prefix / ".scr/rank2file.0.0.scr", json.loads(text.replace('"f_0"', '"own/work"')))
+        os.chown(job.prefix / ".scr/rank2file.0.0.scr", BOB.pw_uid, SHARED)
+        (job.prefix / ".scr/rank2file.0.0.scr").chmod(0o644)
+        change_index(job, lambda datasets: [folders["DIR"]["a"]["DSET"].update(SCATTERED={"1": {}})
+                                            for folders in datasets.values() if "a" in folders["DIR"]])
+        run = job.by(ALICE).run("init", "have => ANY", "delete:a => ANY", "finalize")
+        assert work.read_text() == "work", run
+
+
+def exchanged(job, at, log=None):
+    """Alice deletes her dataset "a"; before call number `at` of her rank 0 Bob puts another one in its place."""
+    struck = job.root / "struck"
+    faults = {"FAULTS_BELOW": job.prefix / "a", "FAULTS_RANK": 0, "FAULTS_READING": 1, "FAULTS_AT": at, "FAULTS_HOW": "stop", "FAULTS_MARK": struck,
+              "FAULTS_LOG": log}
+    struck.unlink(missing_ok=True)
+    process = job.by(ALICE).start(os.environ["JOB_PROBE"], "init", "have", "delete:a", "finalize", faults=faults)
+    while process.poll() is None:
+        if struck.exists():
+            for old, new in (("a", "aside"), ("evil", "a")):
+                done = subprocess.run(["mv", "-T", old, new], cwd=job.prefix, user=BOB.pw_uid, group=BOB.pw_gid, extra_groups=[SHARED])
+                assert done.returncode == 0
+            struck.unlink()
+            for pid in descendants():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+        time.sleep(0.005)
+    return process.communicate()
+
+
+def test_exchanged_while_it_is_deleted():
+    """The map of Alice's dataset, which only she can change, is judged; then Bob's is in its place."""
+    def begin():
+        job = Shared(0o2770, 0o007)
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        job.umask = 0o027
+        job.by(ALICE).run("init", "have => ANY", SCATTERED, "finalize")
+        shutil.copytree(job.prefix / "a", job.prefix / "evil")
+        for path in (job.prefix / "evil", *(job.prefix / "evil").rglob("*")):
+            os.chown(path, BOB.pw_uid, SHARED)
+            path.chmod(0o2775 if path.is_dir() else 0o664)
+        rename_file(job.prefix / "evil/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
+        return job, keep(job)
+
+    job, _ = begin()
+    with job:
+        exchanged(job, 0, log=job.root / "calls")
+        calls = (job.root / "calls.0").read_text().splitlines()
+    opened = [number for number, line in enumerate(calls, 1) if " openat " in line and line.endswith("/a") and number > len(calls) / 2]
+    assert opened, calls
+    for at in opened:
+        job, work = begin()
+        with job:
+            out, err = exchanged(job, at)
+            assert work.exists() and work.read_text() == "work", (at, calls[at - 1], out, err)
+
+
+def test_renamed_while_it_is_added():
+    """Bob's saved dataset "a" becomes one of Alice's own, by its records, while Alice adds it and its lost files are rebuilt."""
+    def begin():
+        job = Shared(0o2770, 0o007)
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        keep(job)
+        job.umask = 0o027
+        job.run("init", "have => ANY", checkpoint("own/ckpt"), "finalize")
+        job.umask = 0o007
+        job.by(BOB).run("init", "have => ANY", checkpoint("a"), SCR_FLUSH=0, SCR_FETCH=0)
+        number = max(job.cached_by(BOB))
+        command(job, "scr_copy", "--id", number, node="n1")
+        for path in (saved(job, "a", number) / ".scr").glob("*.xor"):
+            path.chmod(0o664)
+        return job.by(ALICE), number
+
+    def rename(folder):
+        for path in (folder / ".scr").glob("*.scrfilemap"):
+            rename_file(path, '"a"', '"own/ckpt"')
+        for path in (folder / ".scr").glob("*.xor"):
+            path.unlink()
+
+    def add(job, folder, at):
+        struck = job.root / "struck"
+        env = {**job.environment({}), "LD_PRELOAD": os.environ["JOB_FAULTS"], "FAULTS_BELOW": str(folder), "FAULTS_AT": str(at),
+               "FAULTS_HOW": "stop", "FAULTS_MARK": str(struck), "FAULTS_READING": "1", "FAULTS_LOG": str(job.root / "calls")}
+        process = subprocess.Popen([TOOLS / "scr_index", "--add", "a"], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **job.identity)
+        while process.poll() is None:
+            if struck.exists():
+                rename(folder)
+                struck.unlink()
+                process.send_signal(signal.SIGCONT)
+            time.sleep(0.005)
+        return process.communicate()[0]
+
+    job, number = begin()
+    with job:
+        add(job, saved(job, "a", number), 0)
+        calls = next(job.root.glob("calls.*")).read_text().splitlines()
+    rebuilt = max(at for at, line in enumerate(calls, 1) if " renameat " in line and line.endswith("filemap"))
+    opened = [at for at, line in enumerate(calls, 1) if at > rebuilt and " openat " in line and line.endswith("/.scr")]
+    for at in opened[:3]:
+        job, number = begin()
+        with job:
+            before = files_below(job.prefix / "own")
+            out = add(job, saved(job, "a", number), at)
+            assert files_below(job.prefix / "own") == before, (at, calls[at - 1], out)
 
 
 def test_private():

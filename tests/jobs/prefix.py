@@ -82,6 +82,16 @@ def test_lost_index_is_filled_again():
             job.run("init", restart("c1"))
 
 
+def test_prefix_folder_below():
+    """The datasets of a prefix folder in the prefix folder are not those of its first run, which must not delete them."""
+    with Job(**PAIR) as job:
+        inner = job.prefix / "inner"
+        inner.mkdir()
+        job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize", prefix=inner, SCR_JOB_ID="other")
+        job.run("init", "have => 0 =", checkpoint("c3"), checkpoint("c4"), "finalize", SCR_PREFIX_SIZE=1)
+        job.run("init", restart("c2"), "finalize", prefix=inner, SCR_JOB_ID="other")
+
+
 def test_index_damaged_during_the_run():
     with Job(**PAIR) as job:
         hurt = ["route@0:.scr/index.scr", "write@0:70"]  # outside of a phase names stay as they are

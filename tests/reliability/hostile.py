@@ -4,6 +4,8 @@
 socket, a device, a name of another file, something huge, or something that nobody may read. Then all commands, and the next
 run, work there.
 
+Points of the kinds "root" are those of hostile_root.py: root's commands in a folder that an attacker has prepared.
+
 All of them end in time and by themselves. Nothing outside of the job's folders is changed, nothing of it is shown or
 copied, and no control character reaches the output. What the run offers is right in every byte."""
 import contextlib
@@ -17,6 +19,7 @@ import subprocess
 
 from sweep import Job, METHODS, RANKS, Sweep, agreed, anyhow, check_processes, checkpoint, options, stage
 from job import JOB, USER, end_all
+import hostile_root
 
 SIZE, LIMIT = 3000, 120  # bytes of a file; seconds, on a busy machine
 SECRET = b"what only the owner of the witness knows"
@@ -246,12 +249,21 @@ def hostile(story, kind, way, who):
     return True
 
 
+def more_options(parser):
+    parser.add_argument("--seed", type=int, default=1, help="of the first point of each kind 'root' (%(default)s)")
+    parser.add_argument("--seeds", type=int, default=300, help="so many points of each kind 'root' (%(default)s)")
+
+
 def main():
-    sweep = Sweep(options(__doc__, sample=60))
+    given = options(__doc__, sample=90, more=more_options)
+    sweep = Sweep(given)
     for story in STORIES:
         for kind, is_folder in sweep.ask(kinds, story).items():
             sweep.add(f"{story}: {kind}", hostile,
                       [(story, kind, way, who) for way in IN_PLACE_OF[is_folder] for who in ("commands", "run")])
+        if hostile_root.is_possible():
+            sweep.add(f"root: {story}", hostile_root.hostile_to_root,
+                      [(story, seed) for seed in range(given.seed, given.seed + given.seeds)])
     sweep.run()
 
 

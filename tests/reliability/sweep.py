@@ -262,12 +262,15 @@ def answer(question, args, parameters):
     return question(*args, **parameters)
 
 
-def options(description, sample):
+def options(description, sample, more=None):
+    """more: adds options of one sweep."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--all", action="store_true", help="all points, not a sample")
     parser.add_argument("--sample", type=int, default=sample, help="so many points, from all over them (%(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="that many at a time (%(default)s)")
     parser.add_argument("--only", default="", help="only kinds whose names have this in them")
+    if more:
+        more(parser)
     given = parser.parse_args()
     given.sample = None if given.all else given.sample
     return given

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BUFFER = 1 << 20 };
@@ -31,10 +32,26 @@ static int crc32_sum(int fd, char *buffer, sum *s)
     return (int)n;
 }
 
+/* Opens a regular file: the user of a folder may put a pipe there, at which root would
+ * wait, or a link to a device, which acts when it is opened. */
+static int crc32_open(const char *name)
+{
+    char path[64];
+    struct stat st;
+    int found = io_open(AT_FDCWD, name, O_PATH | O_CLOEXEC, 0);
+    if (found < 0) return found;
+    int rc = fstat(found, &st) != 0 ? -errno : S_ISDIR(st.st_mode) ? -EISDIR : 0;
+    if (!rc && !S_ISREG(st.st_mode)) rc = -EINVAL;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", found);
+    if (!rc) rc = io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    io_close(&found);
+    return rc;
+}
+
 static int crc32_sum_file(const char *name, char *buffer, sum *s)
 {
     if (strcmp(name, "-") == 0) return crc32_sum(STDIN_FILENO, buffer, s);
-    int fd = io_open(AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
+    int fd = crc32_open(name);
     if (fd < 0) return fd;
     int rc = crc32_sum(fd, buffer, s);
     io_close(&fd);
@@ -59,6 +76,7 @@ static int crc32_print(const char *name, char *buffer, int json)
     char crc[16];
     sum s;
     int rc = crc32_sum_file(name, buffer, &s);
+    if (rc == -EINVAL) return tool_complain("%s is not a regular file", name);
     if (rc) return tool_complain("%s: %s", name, strerror(-rc));
     snprintf(crc, sizeof crc, "0x%08" PRIx32, s.crc);
     if (json) return crc32_print_json(name, crc, s.size);
@@ -74,8 +92,8 @@ int main(int argc, char **argv)
     const tool_option options[] = {
         {'j', "json", NULL, "print a JSON object per file", .flag = &json}, {0}};
     const tool t = {.arguments = "[OPTION]... FILE...",
-                    .about = "Prints the CRC32 of each FILE, as SCR records it. '-' is "
-                             "standard input.\n",
+                    .about = "Prints the CRC32 of each FILE, which is a regular file, as "
+                             "SCR records it. '-' is\nstandard input.\n",
                     .codes = "0 done, 1 a file cannot be read, 2 wrong usage.\n",
                     .options = options,
                     .least = 1,

@@ -57,12 +57,7 @@ static int rename_add_containers(batch *moves, const scavenge_saved *saved,
 /* Whether others can change the filemaps that were copied; -errno. */
 static int rename_is_shared(const scavenge_saved *saved, char *err)
 {
-    int records,
-        rc = beneath_open_below(saved->folder.dir, SCAVENGE_HIDDEN, &records, err);
-    if (rc) return rc;
-    int shared = others_put(records);
-    io_close(&records);
-    return shared < 0 ? err_sys(err, shared, "check the scavenged files") : shared;
+    return others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/x", err);
 }
 
 /* final: the open folder to which names of files are relative. Files that were copied are

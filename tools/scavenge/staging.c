@@ -69,7 +69,7 @@ int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder, cha
     return beneath_open_below(prefix, dataset->named ? "" : dataset->name, folder, err);
 }
 
-int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved, char *err)
+static int staging_scan(const scavenge_prefix *prefix, scavenge_saved *saved, char *err)
 {
     struct stat st;
     scavenge_folder *f = &saved->folder;
@@ -83,8 +83,9 @@ int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved, char *
 }
 
 /* The description must agree with the name of the folder. */
-static int staging_check(const scavenge_saved *saved, const scavenge_key *key, char *err)
+static int staging_check(const scavenge_saved *saved, char *err)
 {
+    const scavenge_key *key = &saved->key;
     const scr_dataset *d = &saved->scan.dataset;
     if (d->id == key->id && d->created == key->created && strcmp(d->name, key->name) == 0)
         return 0;
@@ -92,18 +93,24 @@ static int staging_check(const scavenge_saved *saved, const scavenge_key *key, c
                    saved->folder.path, d->id, d->name);
 }
 
+int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved, char *err)
+{
+    int rc = staging_scan(prefix, saved, err);
+    return rc ? rc : staging_check(saved, err);
+}
+
 int scavenge_open(const scavenge_prefix *prefix, const scavenge_key *key,
                   scavenge_saved *saved, char *err)
 {
     char below[SCAVENGE_FOLDER_SIZE];
     memset(saved, 0, sizeof *saved);
+    saved->key = *key;
     saved->folder.dir = saved->folder.final = -1;
     scavenge_folder_of(key, below);
     saved->folder.path = scr_path_join(prefix->path, below);
     if (!saved->folder.path) return err_set(err, -ENOMEM, "no memory");
     int rc = beneath_open_below(prefix->dir, below, &saved->folder.dir, err);
     if (!rc) rc = scavenge_rescan(prefix, saved, err);
-    if (!rc) rc = staging_check(saved, key, err);
     if (rc) scavenge_close(saved);
     return rc;
 }

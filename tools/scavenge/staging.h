@@ -44,6 +44,7 @@ int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder, cha
 /* Opens and scans a staging folder; close with scavenge_close. 0 or -errno with a text.
  */
 typedef struct scavenge_saved {
+    scavenge_key key; /* what every scan must be of: others may exchange records */
     scavenge_folder folder;
     scavenge_scan scan;
 } scavenge_saved;
@@ -51,7 +52,8 @@ int scavenge_open(const scavenge_prefix *prefix, const scavenge_key *key,
                   scavenge_saved *saved, char *err);
 void scavenge_close(scavenge_saved *saved);
 
-/* Scans it again, after a change; 0 or -errno with a text. */
+/* Scans it again, after a change; 0 or -errno with a text, -EBADMSG where it is of
+ * another dataset now. */
 int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved, char *err);
 
 /* Exists in a staging folder when all files are there and renames have begun; has the

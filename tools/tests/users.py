@@ -107,6 +107,10 @@ def test_whom_root_becomes():
     # one of root alone, to whose name somebody else can give another one
     os.chmod(folder, 0o755)
     command('scr_halt', '--list', folder, code=0)
+    for mode in (0o777, 0o2775, 0o1777):
+        (folder / '.scr').chmod(mode)
+        refused(folder, 'belongs to root, but others may write to .scr in it')
+    (folder / '.scr').chmod(0o755)
     above = pathlib.Path('above').absolute()
     above.mkdir()
     folder.rename(above / 'p')
@@ -177,10 +181,10 @@ def put_hook(text):
 
 def test_terminal_stays_with_root():
     """What the owner's program leaves in the background gets nothing that root types; what it prints moves no cursor."""
-    folder = put_hook('printf "\\033]0;title\\007told\\n" >&2\n(setsid sh -c "read line <&2; echo got \\$line" >p/stolen) &\nsleep 1')
+    folder = put_hook('printf "\\033]0;title\\007told\\233x \\303\\233\\n" >&2\n(setsid sh -c "read line <&2; echo got \\$line" >p/stolen) &\nsleep 1')
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ['SCR_NODELIST'] = 'localhost'
+        os.environ.update(SCR_NODELIST='localhost', LC_ALL='C.UTF-8')
         code = subprocess.run([BIN / 'scr_prerun', '-p', folder], timeout=60).returncode
         print(f'code {code},', 'root got', input(), flush=True)
         os._exit(0)
@@ -194,8 +198,24 @@ def test_terminal_stays_with_root():
             typed = os.write(terminal, b'typed\n')
     os.close(terminal)
     os.waitpid(pid, 0)
-    assert b'?]0;title?told' in said and b'\033' not in said, said
+    assert b'?]0;title?told' in said and b'\033' not in said and 'x \u00db\r\n'.encode() in said, said
     assert b'code 0, root got typed' in said, said
+
+
+def test_terminal_without_utf8():
+    """It takes the bytes 0x80 to 0x9f for controls, also in characters of names."""
+    folder = prefix_of(ATTACKER, 'p')
+    command('scr_halt', '--reason', '\u00db\u009b', folder, code=0)
+    for user in (None, ATTACKER):
+        for locale, shown in (('C', rb'\xc3\x9b'), ('C.UTF-8', b'\xc3\x9b')):
+            ours, theirs = pty.openpty()
+            who = {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []} if user else {}
+            subprocess.run([BIN / 'scr_halt', '--list', folder], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, timeout=60,
+                           env={**os.environ, 'LC_ALL': locale}, check=True, **who)
+            said = os.read(ours, 10000)
+            os.close(theirs)
+            os.close(ours)
+            assert (shown in said or locale == 'C' and not user and b'\xc3?' in said) and b'\xc2\x9b' not in said, (user, locale, said)
 
 
 def test_stopped():

@@ -86,6 +86,9 @@ typedef struct filo_place {
     size_t limit;       /* writing: most bytes per map file; 0: 1 MB. A rank with a
                            longer list gets a larger file, and a file above the lowest
                            level holds at least two names, whatever the limit */
+    const int *dir;     /* reading: NULL, or the open folder of the map: links and later
+                           exchanges of folders on the way to it have no effect */
+    size_t skip;        /* with dir: bytes of map that lead to it, "x/" of "x/map" */
 } filo_place;
 
 /* Tells the *count files of rank, which must stay until the next call; local is not

@@ -27,6 +27,8 @@ typedef struct kvtree_gather_place {
     size_t limit;     /* writing: most bytes of a file; 0: 1 MB. A tree that needs more
                          gets a larger file of its own (-EFBIG beyond 1 GB), and a file
                          above level 0 holds at least two names, whatever the limit */
+    size_t skip;      /* reading: dir is the folder that the first skip bytes of name lead
+                         to, "x/" of "x/root.scr"; names in files must begin with them */
 } kvtree_gather_place;
 
 /* Fills tree, which is empty, with the data of rank. Returns 0, or a code that ends the

@@ -73,8 +73,8 @@ int redset_member_create(redset_member *member, char *err)
     int rc = redset_streams_create(member->dir, member->name, member->header,
                                    &member->streams, err);
     if (rc) return rc;
-    int shared = others_put(member->dir);
-    if (shared < 0) return err_sys(err, shared, "check the folder of %s", member->name);
+    int shared = others_put_below(member->dir, member->name, err);
+    if (shared < 0) return shared;
     if (shared) member->streams.files->out.check = others_reach;
     return 0;
 }
